@@ -11,8 +11,7 @@ module pw_blas
     !> The routine, whose name is the kernel's, is called once per pass and thread, for the thread's columns.
     type, extends(gemm_t), public :: blas_gemm_t
     contains
-        procedure :: read_options
-        procedure :: multiply
+        procedure :: read_options, multiply
     end type blas_gemm_t
 
     interface
@@ -38,17 +37,14 @@ contains
         call verify_library(self%configuration, self%name//'_', error)
     end subroutine read_options
 
-    subroutine multiply(self, passes, alpha, first, last, thread)
+    subroutine multiply(self, passes, alpha, first, last)
         class(blas_gemm_t), intent(in) :: self
         integer(i8), intent(in) :: passes, first, last
         real(r8), intent(in) :: alpha
-        integer, intent(in) :: thread
         integer(i8) :: pass
         real(r8) :: signed
         type(c_ptr) :: a, b, c
 
-        associate (unused => thread)
-        end associate
         signed = alpha
         a = self%column_at(1, 1_i8)
         b = self%column_at(2, first)

@@ -6,11 +6,11 @@ module pw_bundle
     use pw_prefetching, only: prefetching_t, declare_prefetching, read_prefetching
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_number, thread_share
+    use pw_shares, only: shared_kernel_t
+    use pw_threads, only: thread_number
     implicit none
     private
 
@@ -38,27 +38,18 @@ module pw_bundle
     end interface
 
     !> Such a kernel. Without outputs it is a reduction: it sums over all elements.
-    type, abstract, extends(kernel_t), public :: bundle_t
+    type, abstract, extends(shared_kernel_t), public :: bundle_t
         integer :: inputs = 0               !< streams that are read only; 0: as many as loads, or loads of no output
         integer, private :: outputs = 0     !< streams that are written
-        logical, private :: updates = .false.   !< it also reads the outputs: every second pass undoes the previous one
-        integer(i8), private :: elements = 0, passes = 0, threads = 1
         type(call_t), private :: request
         real(r8), allocatable, private :: sums(:)       ! of each thread's last pass
+        real(r8), pointer, contiguous, private :: in(:, :) => null(), out(:, :) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation
         procedure :: declare_bundle_options => declare_options   ! for types that override those above
         procedure :: read_bundle_options => read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
         procedure(element), nopass, deferred :: element
         procedure, private :: first_output
-        procedure, private :: streams_of
     end type bundle_t
 
     interface
@@ -82,16 +73,16 @@ contains
         type(prefetching_t) :: prefetching
 
         self%outputs = int(self%per_element%stores)
-        self%updates = self%outputs > 0 .and. .not. self%per_element%write_allocate > 0.0_r8
-        if (self%inputs == 0) self%inputs = int(self%per_element%loads) - merge(self%outputs, 0, self%updates)
-        call self%options%get('threads', self%threads)
+        self%undoes = self%outputs > 0 .and. .not. self%per_element%write_allocate > 0.0_r8      ! it also reads the outputs
+        self%grain = grain
+        if (self%inputs == 0) self%inputs = int(self%per_element%loads) - merge(self%outputs, 0, self%undoes)
         self%request = call_t()
         self%request%inputs = self%inputs
         self%request%outputs = self%outputs
         call read_prefetching(self%options, self%configuration, prefetching, error)
         self%request%distance = prefetching%distance
         self%request%zero_distance = prefetching%zero
-        self%request%block = prefetching%block/merge(self%inputs + self%outputs, self%inputs, self%updates)
+        self%request%block = prefetching%block/merge(self%inputs + self%outputs, self%inputs, self%undoes)
         self%request%fused = prefetching%fused
         self%request%by_prefetch = prefetching%by_prefetch
     end subroutine read_options
@@ -112,51 +103,41 @@ contains
                              'choose a larger --working-set')
             return
         end if
-        wanted%element_bytes = word_bytes
-        wanted%elements = lines*line
-        wanted%name = [character(16) :: 'in', 'out']
-        wanted%bytes = lines*line_bytes*[self%inputs, self%outputs]
-        if (self%outputs == 0) then
-            wanted%name = wanted%name(:1)
-            wanted%bytes = wanted%bytes(:1)
+        if (self%outputs > 0) then
+            wanted = arrays_of('in out', lines*line, word_bytes, lines*line_bytes*[self%inputs, self%outputs])
+        else
+            wanted = arrays_of('in', lines*line, word_bytes, [lines*line_bytes*self%inputs])
         end if
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(bundle_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        real(r8), pointer, contiguous :: in(:, :), out(:, :)
-        integer(i8) :: first, last, i
-        integer :: j
 
-        self%elements = elements
-        self%passes = 0
+        if (self%outputs == 0) self%method = 'each thread''s sum against the exact one, largest absolute difference'
         if (allocated(self%sums)) deallocate (self%sums)
         allocate (self%sums(0:self%threads - 1), source=0.0_r8)
-        call self%streams_of(in, out)
-        !$omp parallel private(first, last, i, j)
-        call thread_share(elements, grain, first, last)
+        call c_f_pointer(self%memory(1)%address, self%in, [self%elements, int(self%inputs, i8)])
+        nullify (self%out)
+        if (self%outputs > 0) call c_f_pointer(self%memory(2)%address, self%out, [self%elements, int(self%outputs, i8)])
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(bundle_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
+        integer :: j
+
         do j = 1, self%inputs
             do i = first, last
-                in(i, j) = input(j, i)
+                self%in(i, j) = input(j, i)
             end do
         end do
         do j = 1, self%outputs
             do i = first, last
-                out(i, j) = self%first_output(j, i)
+                self%out(i, j) = self%first_output(j, i)
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
-
-    subroutine streams_of(self, in, out)
-        class(bundle_t), intent(in) :: self
-        real(r8), pointer, contiguous, intent(out) :: in(:, :), out(:, :)
-
-        call c_f_pointer(self%memory(1)%address, in, [self%elements, int(self%inputs, i8)])
-        nullify (out)
-        if (self%outputs > 0) call c_f_pointer(self%memory(2)%address, out, [self%elements, int(self%outputs, i8)])
-    end subroutine streams_of
+    end subroutine fill
 
     !> Element i of input j: small whole numbers, whose sums and products are exact; neighbouring streams differ.
     pure real(r8) function input(j, i)
@@ -174,52 +155,36 @@ contains
         integer(i8), intent(in) :: i
 
         first_output = -1.0_r8
-        if (self%updates) first_output = real(1_i8 + iand(i + j, 15_i8), r8)
+        if (self%undoes) first_output = real(1_i8 + iand(i + j, 15_i8), r8)
     end function first_output
 
-    !> Each thread processes its part: nothing is shared, so no thread waits.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(bundle_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        real(r8), pointer, contiguous :: in(:, :), out(:, :)
-        integer(i8) :: first, last
+        integer(i8), intent(in) :: passes, first, last
         type(call_t) :: request
 
-        call self%streams_of(in, out)
-        !$omp parallel private(first, last, request)
-        call thread_share(self%elements, grain, first, last)
-        if (last >= first) then
-            request = self%request
-            request%passes = passes
-            request%elements = last - first + 1
-            request%stride = self%elements
-            request%in = c_loc(in(first, 1))
-            if (self%outputs > 0) request%out = c_loc(out(first, 1))
-            request%scalar = scalar
-            if (self%updates .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
-            call pw_bundle_run(request)
-            self%sums(thread_number()) = request%sum
-        end if
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
+        request = self%request
+        request%passes = passes
+        request%elements = last - first + 1
+        request%stride = self%elements
+        request%in = c_loc(self%in(first, 1))
+        if (self%outputs > 0) request%out = c_loc(self%out(first, 1))
+        request%scalar = scalar
+        if (self%undoes .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
+        call pw_bundle_run(request)
+        self%sums(thread_number()) = request%sum
+    end subroutine work
 
-    !> Every element, or of a reduction every thread's sum, against the closed form. Every second pass undoes an update;
-    !> an even number of passes would look like no work, and gets one more.
-    subroutine validate(self, outcome)
-        class(bundle_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8), pointer, contiguous :: in(:, :), out(:, :)
-        real(r8) :: inputs(self%inputs), old(self%outputs), new(max(1, self%outputs)), error, expected
-        integer(i8) :: first, last, i
+    !> Every element, or of a reduction the thread's sum, against the closed form.
+    real(r8) function deviation(self, first, last) result(error)
+        class(bundle_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        real(r8) :: inputs(self%inputs), old(self%outputs), new(max(1, self%outputs)), total
+        integer(i8) :: i
         integer :: j
 
-        if (self%updates .and. modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
-        call self%streams_of(in, out)
         error = 0.0_r8
-        !$omp parallel private(first, last, i, j, inputs, old, new, expected) reduction(max: error)
-        call thread_share(self%elements, grain, first, last)
-        expected = 0.0_r8
+        total = 0.0_r8
         do i = first, last
             do j = 1, self%inputs
                 inputs(j) = input(j, i)
@@ -228,37 +193,12 @@ contains
                 old(j) = self%first_output(j, i)
             end do
             call self%element(inputs, old, scalar, new)
-            expected = expected + new(1)
+            total = total + new(1)
             do j = 1, self%outputs
-                error = worse(error, abs(out(i, j) - new(j)))
+                error = worse(error, abs(self%out(i, j) - new(j)))
             end do
         end do
-        if (self%outputs == 0 .and. last >= first) error = worse(error, abs(self%sums(thread_number()) - expected))
-        !$omp end parallel
-        outcome%method = 'every element against its closed form, largest absolute difference'
-        if (self%outputs == 0) outcome%method = 'each thread''s sum against the exact one, largest absolute difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(bundle_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved = self%per_element%times(real(self%elements*passes, r8), self%configuration%stores)
-    end function traffic
-
-    function metrics(self, passes, seconds) result(figures)
-        class(bundle_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        real(r8), intent(in) :: seconds
-        type(metric_t), allocatable :: figures(:)
-        type(traffic_t) :: moved
-
-        moved = self%traffic(passes)
-        figures = [bandwidth_metrics(moved, seconds), metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
-    end function metrics
+        if (self%outputs == 0) error = worse(error, abs(self%sums(thread_number()) - total))
+    end function deviation
 
 end module pw_bundle

@@ -6,12 +6,12 @@ module pw_gemm
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r4, r8
     use pw_options, only: option_count
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_shares, only: shared_kernel_t
     use pw_text, only: to_text
-    use pw_threads, only: thread_number, thread_share
     implicit none
     private
 
@@ -23,20 +23,14 @@ module pw_gemm
     integer(i8), parameter :: most_rows = 2_i8**24
 
     !> A kernel of this kind: its type, and how a thread multiplies.
-    type, extends(kernel_t), abstract, public :: gemm_t
+    type, extends(shared_kernel_t), abstract, public :: gemm_t
         integer :: type = gemm_fp64
         integer(i8) :: n = 0, stride = 0        !< rows and columns; elements from column to column
-        integer(i8) :: threads = 1
-        integer(i8), private :: rows_requested = 0, passes = 0
+        integer(i8), private :: rows_requested = 0
     contains
         procedure :: declare_options => declare_gemm_options
         procedure :: read_options => read_gemm_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: plan, connect, fill, work, validate, traffic, metrics
         procedure :: buffers => no_buffers
         procedure(multiply), deferred :: multiply
         procedure :: column_at
@@ -44,14 +38,12 @@ module pw_gemm
     end type gemm_t
 
     abstract interface
-        !> `passes` passes over columns first:last of b and c, by thread `thread` (from 0), starting with `alpha`, which
-        !> changes its sign after each.
-        subroutine multiply(self, passes, alpha, first, last, thread)
+        !> `passes` passes over columns first:last of b and c, starting with `alpha`, which changes its sign after each.
+        subroutine multiply(self, passes, alpha, first, last)
             import :: gemm_t, i8, r8
             class(gemm_t), intent(in) :: self
             integer(i8), intent(in) :: passes, first, last
             real(r8), intent(in) :: alpha
-            integer, intent(in) :: thread
         end subroutine multiply
     end interface
 
@@ -69,7 +61,6 @@ contains
         class(gemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        call self%options%get('threads', self%threads)
         call self%options%get('rows', self%rows_requested)
         if (self%rows_requested > most_rows) call error%raise(exit_usage, '--rows is above '//to_text(most_rows), &
                                                           self%name, 'choose fewer --rows')
@@ -96,12 +87,12 @@ contains
         type(error_t), intent(inout) :: error
         character(16), allocatable :: name(:)
         integer(i8), allocatable :: more(:)
-        integer(i8) :: of_line
+        integer(i8) :: of_line, bytes_each
 
-        wanted%element_bytes = type_bytes(self%type)
-        of_line = matrix_alignment/wanted%element_bytes
+        bytes_each = type_bytes(self%type)
+        of_line = matrix_alignment/bytes_each
         self%n = self%rows_requested
-        if (self%n == 0) self%n = int(sqrt(real(bytes/(3*wanted%element_bytes), r8)), i8)
+        if (self%n == 0) self%n = int(sqrt(real(bytes/(3*bytes_each), r8)), i8)
         do
             if (self%n < 1) then
                 call error%raise(exit_usage, 'the working set is too small for three matrices and their buffers', self%name, &
@@ -112,32 +103,33 @@ contains
             if (modulo(self%stride, 2_i8) == 0) self%stride = self%stride + 1
             self%stride = self%stride*of_line
             call self%buffers(self%n, name, more)
-            if (self%rows_requested > 0 .or. 3*self%stride*self%n*wanted%element_bytes + sum(more) <= bytes) exit
+            if (self%rows_requested > 0 .or. 3*self%stride*self%n*bytes_each + sum(more) <= bytes) exit
             self%n = self%n - 1
         end do
-        wanted%elements = 3*self%n**2
-        wanted%name = [[character(16) :: 'a', 'b', 'c'], name]
-        wanted%bytes = [spread(self%stride*self%n*wanted%element_bytes, 1, 3), more]
+        wanted = arrays_of('a b c', 3*self%n**2, bytes_each, spread(self%stride*self%n*bytes_each, 1, 3))
+        wanted%name = [wanted%name, name]
+        wanted%bytes = [wanted%bytes, more]
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(gemm_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, j
+
+        self%items = self%n
+        self%grain = grain
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(gemm_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: j
         integer :: matrix
 
-        associate (unused => elements)
-        end associate
-        self%passes = 0
-        !$omp parallel private(first, last, j, matrix)
-        call thread_share(self%n, grain, first, last)
         do matrix = 1, 3
             do j = first, last
                 call self%put_column(matrix, j)
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     !> First value of element (i,j) of a matrix: whole numbers from -4 to 4, the imaginary part too. They are mixed so that
     !> no two rows or columns are equal.
@@ -231,19 +223,12 @@ contains
     end subroutine get_column
 
     !> Each thread passes over its own columns of c: only a is shared, which is only read.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(gemm_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last
-        real(r8) :: alpha
+        integer(i8), intent(in) :: passes, first, last
 
-        alpha = merge(-1.0_r8, 1.0_r8, modulo(self%passes, 2_i8) == 1)
-        !$omp parallel private(first, last)
-        call thread_share(self%n, grain, first, last)
-        if (last >= first) call self%multiply(passes, alpha, first, last, thread_number())
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
+        call self%multiply(passes, merge(-1.0_r8, 1.0_r8, modulo(self%passes, 2_i8) == 1), first, last)
+    end subroutine work
 
     !> The whole of c by Freivalds' check, c x = c0 x + a (b x) for a vector x of whole numbers, and three columns of it by
     !> plain loops. An even number of passes would look like no work, and gets one more.
@@ -256,7 +241,7 @@ contains
         logical :: of_complex
         integer(i8) :: i, j, p, place, sample(3)
 
-        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
+        if (modulo(self%passes, 2_i8) == 0) call self%make_passes(1_i8)
         of_complex = self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64
         allocate (x(self%n), b_x(self%n), expected(self%n), computed(self%n), column(self%n))
         do j = 1, self%n
@@ -295,7 +280,6 @@ contains
             outcome%error = worse(outcome%error, worst_of(abs(column - expected)))
         end do
         outcome%method = 'c x against c0 x + a (b x), and three columns against plain loops, largest absolute difference'
-        outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
     !> The source names each matrix once per pass, c twice; a complex multiply-add is eight operations.

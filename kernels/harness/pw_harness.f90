@@ -1,13 +1,14 @@
 !> Shared code of every micro-kernel's main program: the common options, first touch, timed repetitions, page
 !> verification, validation of the result, the record and the summary.
 !>
-!> A kernel extends `kernel_t` (pw_kernel) and passes itself to `run_kernel`. Order of calls: declare_options, read_options, plan,
-!> initialise, run (several times), validate, traffic, metrics. A sweep begins again with read_options at each point.
+!> A kernel extends `kernel_t` (pw_kernel) or `shared_kernel_t` (pw_shares) and passes itself to `run_kernel`. Order of calls:
+!> declare_options, read_options, plan, initialise, run (several times), validate, traffic, metrics. A sweep begins again with
+!> read_options at each point.
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use pw_error, only: end_program, error_t, exit_check, exit_usage
     use pw_evidence, only: median, populate, populated_t, put_regions
-    use pw_kernel, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_kernel, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
     use pw_openmp_runtime, only: verify_runtime
     use pw_options, only: option_bytes, option_choice, option_count, option_text
@@ -23,18 +24,20 @@ module pw_harness
     use pw_system, only: append_line, base_page_size, free_memory, page_faults, utc_now
     use pw_text, only: bytes_to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
+    use pw_traffic, only: per_element_t
     use pw_timer, only: wall_seconds
     use pw_working_set, only: fit_working_set, machine_caches, memory_working_set
     implicit none
     private
 
-    public :: bandwidth_metrics, kernel_t, plan_t, run_kernel
+    public :: arrays_of, bandwidth_metrics, kernel_t, plan_t, run_kernel
 
     real(r8), parameter :: repetition_seconds = 0.010_r8, sweep_repetition_seconds = 0.004_r8
 
     !> The common options, and what is measured once per process.
     type :: session_t
-        integer(i8) :: working_set = 0, repetitions = 0, threads = 1
+        integer(i8) :: working_set = 0, repetitions = 0
+        type(per_element_t) :: described  ! in kernel.yaml
         type(pages_policy_t) :: policy
         integer(i8) :: last_level_cache = 0
         logical :: static = .false., parallel_touch = .true.
@@ -57,6 +60,7 @@ contains
         logical :: answered
 
         program = 'pw-'//kernel%name
+        session%described = kernel%per_element
         kernel%configuration = pagewise_built_configuration()
         session%last_level_cache = machine_caches()
         call declare_common_options(kernel, program, session%last_level_cache)
@@ -136,13 +140,14 @@ contains
         type(record_t) :: record
         type(plan_t) :: wanted
 
+        kernel%per_element = session%described
         call kernel%read_options(error)
         if (error%failed()) return
         call kernel%plan(session%working_set, wanted, error)
         if (error%failed()) return
         if (session%sweep%of_working_set() .and. sum(wanted%bytes) == session%measured) return
         session%measured = sum(wanted%bytes)
-        call threads_begin(session%threads, error)
+        call threads_begin(kernel%threads, error)
         if (error%failed()) return
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
@@ -151,7 +156,10 @@ contains
         call pages_verify(kernel%memory, session%policy, error)
         if (error%failed()) return
         call describe(kernel, session, wanted, record)
-        call kernel%initialise(wanted%elements)
+        kernel%elements = wanted%elements
+        kernel%units = merge(wanted%units, wanted%elements, wanted%units > 0)
+        kernel%passes = 0
+        call kernel%initialise()
         call time_repetitions(kernel, session, record, error)
         if (error%failed()) return
         call check_and_report(kernel, session, record, error)
@@ -161,7 +169,7 @@ contains
     end subroutine measure_point
 
     subroutine read_session(kernel, session, error)
-        class(kernel_t), intent(in) :: kernel
+        class(kernel_t), intent(inout) :: kernel
         type(session_t), intent(inout) :: session
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
@@ -169,7 +177,7 @@ contains
         associate (options => kernel%options)
             call options%get('working-set', session%working_set)
             call options%get('repetitions', session%repetitions)
-            call options%get('threads', session%threads)
+            call options%get('threads', kernel%threads)
             call options%get('record', session%record_file)
             call options%get('first-touch', word)
             session%parallel_touch = word == 'parallel'
@@ -259,7 +267,7 @@ contains
         call page_faults(minor, major)
         do i = 1, size(record%seconds)
             call region_begin_team(compute)
-            call kernel%run(record%passes)
+            call kernel%make_passes(record%passes)
             call region_end_team(compute, record%seconds(i))
             call placement_update(record%placement)
         end do
@@ -282,6 +290,7 @@ contains
         call pages_observe(kernel%memory, session%policy, record%pages, error)
         if (error%failed()) return
         call kernel%validate(record%validation)
+        record%validation%passed = record%validation%error <= record%validation%tolerance
         record%metrics = kernel%metrics(record%passes, median(record%seconds))
         if (.not. record%validation%passed) session%failures = session%failures + 1
         if (len(session%record_file) > 0) &
@@ -321,13 +330,13 @@ contains
             end if
         end if
         if (passes > 0) then
-            call kernel%run(1_i8)
+            call kernel%make_passes(1_i8)
             return
         end if
         passes = 1
         do
             start = wall_seconds()
-            call kernel%run(passes)
+            call kernel%make_passes(passes)
             seconds = wall_seconds() - start
             if (seconds >= 0.25_r8*target) exit
             if (passes >= most) then

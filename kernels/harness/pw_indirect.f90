@@ -4,13 +4,13 @@ module pw_indirect
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_record, only: metric_t, traffic_t
+    use pw_shares, only: shared_kernel_t
     implicit none
     private
 
@@ -20,23 +20,16 @@ module pw_indirect
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
-    type, extends(kernel_t), public :: indirect_t
+    type, extends(shared_kernel_t), public :: indirect_t
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
         type(indices_t), private :: indices
-        integer(i8), private :: elements = 0, tuning = 0, passes = 0
+        integer(i8), private :: tuning = 0
         real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
         integer(i4), pointer, contiguous, private :: c(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
     end type indirect_t
 
     interface
@@ -88,36 +81,34 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        wanted%elements = bytes/(2*element_bytes + index_bytes)
-        wanted%element_bytes = element_bytes
-        allocate (wanted%name(3), source=[character(16) :: 'a', 'b', 'c'])
-        allocate (wanted%bytes(3), source=wanted%elements*[element_bytes, element_bytes, index_bytes])
+        associate (elements => bytes/(2*element_bytes + index_bytes))
+            wanted = arrays_of('a b c', elements, element_bytes, elements*[element_bytes, element_bytes, index_bytes])
+        end associate
         call self%indices%begin(wanted%elements, error)
     end subroutine plan
 
+    subroutine connect(self)
+        class(indirect_t), intent(inout) :: self
+
+        self%grain = line
+        call c_f_pointer(self%memory(1)%address, self%a, [self%elements])
+        call c_f_pointer(self%memory(2)%address, self%b, [self%elements])
+        call c_f_pointer(self%memory(3)%address, self%c, [self%elements])
+    end subroutine connect
+
     !> b gets small whole numbers, so that sums are exact; a gets a value that no result has, so that a missing store is
     !> detected.
-    subroutine initialise(self, elements)
-        class(indirect_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i
+    subroutine fill(self, first, last)
+        class(indirect_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
 
-        self%elements = elements
-        self%passes = 0
-        call c_f_pointer(self%memory(1)%address, self%a, [elements])
-        call c_f_pointer(self%memory(2)%address, self%b, [elements])
-        call c_f_pointer(self%memory(3)%address, self%c, [elements])
-        associate (a => self%a, b => self%b, c => self%c)
-            !$omp parallel private(first, last, i)
-            call thread_share(elements, line, first, last)
-            do i = first, last
-                a(i) = untouched
-                b(i) = b_value(i)
-                c(i) = self%indices%at(i)
-            end do
-            !$omp end parallel
-        end associate
-    end subroutine initialise
+        do i = first, last
+            self%a(i) = untouched
+            self%b(i) = b_value(i)
+            self%c(i) = self%indices%at(i)
+        end do
+    end subroutine fill
 
     !> Of the 1009 values (a prime number), neighbours and elements a power of two apart get different ones.
     pure elemental real(r8) function b_value(i)
@@ -127,54 +118,38 @@ contains
     end function b_value
 
     !> Each thread processes its share of the indices, and thus of the arrays that are not addressed through them.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(indirect_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, a_first, b_first
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass, a_first, b_first
 
+        a_first = merge(1_i8, first, self%scatters)
+        b_first = merge(1_i8, first, self%gathers)
         associate (a => self%a, b => self%b, c => self%c)
-            !$omp parallel private(first, last, pass, a_first, b_first)
-            call thread_share(self%elements, line, first, last)
-            a_first = merge(1_i8, first, self%scatters)
-            b_first = merge(1_i8, first, self%gathers)
-            if (last >= first) then
-                do pass = 1, passes
-                    call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), scalar, &
-                                         self%tuning)
-                end do
-            end if
-            !$omp end parallel
+            do pass = 1, passes
+                call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), scalar, self%tuning)
+            end do
         end associate
-        self%passes = self%passes + passes
-    end subroutine run
+    end subroutine work
 
     !> Every element of a against the element of b given by the recomputed index.
-    subroutine validate(self, outcome)
-        class(indirect_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: error, expected
-        integer(i8) :: first, last, i, place, source
+    real(r8) function deviation(self, first, last) result(error)
+        class(indirect_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        real(r8) :: expected
+        integer(i8) :: i, place, source
 
         error = 0.0_r8
-        associate (a => self%a)
-            !$omp parallel private(first, last, i, place, source, expected) reduction(max: error)
-            call thread_share(self%elements, line, first, last)
-            do i = first, last
-                place = i
-                source = i
-                if (self%scatters) place = self%indices%at(i)
-                if (self%gathers) source = self%indices%at(i)
-                expected = b_value(source)
-                if (self%updates) expected = untouched + real(self%passes, r8)*scalar*expected
-                error = worse(error, abs(a(place) - expected))
-            end do
-            !$omp end parallel
-        end associate
-        outcome%method = 'every element against its closed form, largest absolute difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
+        do i = first, last
+            place = i
+            source = i
+            if (self%scatters) place = self%indices%at(i)
+            if (self%gathers) source = self%indices%at(i)
+            expected = b_value(source)
+            if (self%updates) expected = untouched + real(self%passes, r8)*scalar*expected
+            error = worse(error, abs(self%a(place) - expected))
+        end do
+    end function deviation
 
     !> An element's words and its index. The hardware reads the line of an element before it is written (write-allocate),
     !> and moves a whole line for a word whose neighbours are not used before it leaves the caches.

@@ -9,9 +9,10 @@ module pw_kernel
     implicit none
     private
 
-    !> The arrays that a kernel needs for a working set.
+    !> The arrays that a kernel needs for a working set; see `arrays_of`.
     type, public :: plan_t
         integer(i8) :: elements = 0, element_bytes = 0
+        integer(i8) :: units = 0            !< of traffic in kernel.yaml per pass, if not the elements
         character(16), allocatable :: name(:)
         integer(i8), allocatable :: bytes(:)
     end type plan_t
@@ -19,10 +20,13 @@ module pw_kernel
     type, abstract, public :: kernel_t
         character(:), allocatable :: name, summary
         character(:), allocatable :: default_working_set   !< not set: from the machine's caches, for kernels that measure memory
-        type(per_element_t) :: per_element                   !< traffic and flops in kernel.yaml
+        type(per_element_t) :: per_element                   !< traffic and flops in kernel.yaml; read_options may change it
         type(configuration_t) :: configuration
         type(options_t) :: options
-        type(paged_array_t), allocatable :: memory(:)   !< as planned
+        integer(i8) :: threads = 1
+        type(paged_array_t), allocatable :: memory(:)        !< as planned
+        integer(i8) :: elements = 0, units = 0               !< as planned; units: of `per_element`, in a pass
+        integer(i8) :: passes = 0                            !< made since `initialise`
     contains
         procedure :: declare_options => no_options
         procedure :: read_options => nothing_to_read
@@ -30,8 +34,9 @@ module pw_kernel
         procedure(initialise), deferred :: initialise
         procedure(run), deferred :: run
         procedure(validate), deferred :: validate
-        procedure(traffic), deferred :: traffic
-        procedure :: metrics => bandwidths
+        procedure :: traffic
+        procedure :: metrics => rates
+        procedure, non_overridable :: make_passes
     end type kernel_t
 
     abstract interface
@@ -44,37 +49,29 @@ module pw_kernel
             type(error_t), intent(inout) :: error
         end subroutine plan
 
-        !> Fill the arrays in `self%memory`, of `elements` elements as planned; reset earlier passes.
-        subroutine initialise(self, elements)
-            import :: i8, kernel_t
+        !> Fill the arrays in `self%memory`.
+        subroutine initialise(self)
+            import :: kernel_t
             class(kernel_t), intent(inout) :: self
-            integer(i8), intent(in) :: elements
         end subroutine initialise
 
-        !> The work that is timed: `passes` passes over the working set.
+        !> The work that is timed: `passes` passes over the working set, after `self%passes` others.
         subroutine run(self, passes)
             import :: i8, kernel_t
             class(kernel_t), intent(inout) :: self
             integer(i8), intent(in) :: passes
         end subroutine run
 
-        !> Compare the result of all passes since `initialise` with a closed form or a second algorithm.
+        !> Compare the result of all passes since `initialise` with a closed form or a second algorithm: method, error and
+        !> tolerance.
         subroutine validate(self, outcome)
             import :: kernel_t, validation_t
             class(kernel_t), intent(inout) :: self
             type(validation_t), intent(out) :: outcome
         end subroutine validate
-
-        !> Traffic of `passes` passes.
-        function traffic(self, passes) result(moved)
-            import :: i8, kernel_t, traffic_t
-            class(kernel_t), intent(in) :: self
-            integer(i8), intent(in) :: passes
-            type(traffic_t) :: moved
-        end function traffic
     end interface
 
-    public :: bandwidth_metrics
+    public :: arrays_of, bandwidth_metrics
 
 contains
 
@@ -95,15 +92,53 @@ contains
         end associate
     end subroutine nothing_to_read
 
-    !> The figures of `passes` passes in `seconds`, the headline first; by default, bandwidths.
-    function bandwidths(self, passes, seconds) result(figures)
+    !> `passes` more passes.
+    subroutine make_passes(self, passes)
+        class(kernel_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+
+        call self%run(passes)
+        self%passes = self%passes + passes
+    end subroutine make_passes
+
+    !> The plan of arrays with these names, separated by blanks: each of `elements` elements, or of `bytes` bytes.
+    pure function arrays_of(names, elements, element_bytes, bytes) result(wanted)
+        character(*), intent(in) :: names
+        integer(i8), intent(in) :: elements, element_bytes
+        integer(i8), intent(in), optional :: bytes(:)
+        type(plan_t) :: wanted
+        integer :: arrays, i
+
+        arrays = count([(names(i:i) == ' ', i=1, len(names))]) + 1
+        allocate (wanted%name(arrays))
+        read (names, *) wanted%name
+        wanted%elements = elements
+        wanted%element_bytes = element_bytes
+        wanted%bytes = spread(elements*element_bytes, 1, arrays)
+        if (present(bytes)) wanted%bytes = bytes
+    end function arrays_of
+
+    !> Traffic of `passes` passes; by default that of kernel.yaml.
+    function traffic(self, passes) result(moved)
+        class(kernel_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved = self%per_element%times(real(self%units*passes, r8), self%configuration%stores)
+    end function traffic
+
+    !> The figures of `passes` passes in `seconds`, the headline first; by default, bandwidths and arithmetic, if there is any.
+    function rates(self, passes, seconds) result(figures)
         class(kernel_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
 
-        figures = bandwidth_metrics(self%traffic(passes), seconds)
-    end function bandwidths
+        moved = self%traffic(passes)
+        figures = bandwidth_metrics(moved, seconds)
+        if (moved%flops > 0.0_r8) figures = [figures, metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
+    end function rates
 
     !> Bandwidth by both conventions, stream first, then hardware.
     function bandwidth_metrics(moved, seconds) result(figures)

@@ -7,10 +7,9 @@ module pw_registers
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, pw_elements_get, pw_elements_put
     use pw_error, only: error_t
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
-    use pw_record, only: traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_shares, only: shared_kernel_t
     implicit none
     private
 
@@ -18,22 +17,13 @@ module pw_registers
     integer(i8), parameter, public :: register_grain = 320
 
     !> Properties of such a kernel, set by read_options.
-    type, extends(kernel_t), abstract, public :: registers_t
+    type, extends(shared_kernel_t), abstract, public :: registers_t
         integer(c_int32_t) :: type = 1                  !< of the elements, an index into element_types
-        integer(i8) :: threads = 1
-        integer :: flops = 0                            !< per element and pass
-        real(r8) :: tolerance = 0.0_r8                  !< relative, of an element
-        integer(i8) :: elements = 0
-        integer(i8), private :: passes = 0
     contains
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
+        procedure :: plan, connect, fill, work, deviation
         procedure(initial), deferred :: initial
         procedure(expected), deferred :: expected
-        procedure(work), deferred :: work
+        procedure(operate), deferred :: operate
     end type registers_t
 
     abstract interface
@@ -51,13 +41,13 @@ module pw_registers
             real(r8), intent(in) :: x
         end function expected
 
-        !> The work that is timed: `passes` passes over n elements from x on, after `before` others.
-        subroutine work(self, before, passes, n, x)
+        !> The work that is timed: `passes` passes over n elements from x on.
+        subroutine operate(self, passes, n, x)
             import :: c_ptr, i8, registers_t
             class(registers_t), intent(in) :: self
-            integer(i8), intent(in) :: before, passes, n
+            integer(i8), intent(in) :: passes, n
             type(c_ptr), intent(in) :: x
-        end subroutine work
+        end subroutine operate
     end interface
 
 contains
@@ -71,69 +61,52 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = element_bytes(self%type)
-        wanted%elements = max(self%threads, bytes/(wanted%element_bytes*register_grain))*register_grain
-        allocate (wanted%name(1), source=[character(16) :: 'x'])
-        allocate (wanted%bytes(1), source=wanted%elements*wanted%element_bytes)
+        associate (bytes_each => element_bytes(self%type))
+            wanted = arrays_of('x', max(self%threads, bytes/(bytes_each*register_grain))*register_grain, bytes_each)
+        end associate
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(registers_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
+
+        self%grain = register_grain
+        self%undoes = .true.
+        self%method = 'every element against its closed form, largest relative difference'
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(registers_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         integer(i8) :: i
         integer(c_int32_t) :: status
 
-        self%elements = elements
-        self%passes = 0
-        status = pw_elements_put(self%type, self%memory(1)%address, 0_i8, elements, [(self%initial(i), i=1, elements)])
-    end subroutine initialise
+        status = pw_elements_put(self%type, self%memory(1)%address, first - 1, last - first + 1, &
+                                 [(self%initial(i), i=first, last)])
+    end subroutine fill
 
-    !> Each thread has at least one piece.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(registers_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last
+        integer(i8), intent(in) :: passes, first, last
 
-        !$omp parallel private(first, last)
-        call thread_share(self%elements, register_grain, first, last)
-        call self%work(self%passes, passes, last - first + 1, element_at(self%memory(1)%address, self%type, first))
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
+        call self%operate(passes, last - first + 1, element_at(self%memory(1)%address, self%type, first))
+    end subroutine work
 
-    !> Every element against its closed form. After an even number of passes one more is made: many operations undo
-    !> every second one, and skipped work would not be detected.
-    subroutine validate(self, outcome)
-        class(registers_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
+    !> Every element against its closed form, after an odd number of passes.
+    real(r8) function deviation(self, first, last) result(error)
+        class(registers_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         real(r8), allocatable :: values(:)
         real(r8) :: wanted
         integer(i8) :: i
         integer(c_int32_t) :: status
 
-        if (modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
-        allocate (values(self%elements))
-        status = pw_elements_get(self%type, self%memory(1)%address, 0_i8, self%elements, values)
-        outcome%error = 0.0_r8
-        do i = 1, self%elements
+        allocate (values(first:last))
+        status = pw_elements_get(self%type, self%memory(1)%address, first - 1, last - first + 1, values)
+        error = 0.0_r8
+        do i = first, last
             wanted = self%expected(self%initial(i))
-            outcome%error = worse(outcome%error, abs(values(i) - wanted)/abs(wanted))
+            error = worse(error, abs(values(i) - wanted)/abs(wanted))
         end do
-        outcome%method = 'every element against its closed form, largest relative difference'
-        outcome%tolerance = self%tolerance
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(registers_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        real(r8) :: elements
-
-        elements = real(self%elements*passes, r8)
-        moved%bytes_stream = 2*elements*real(element_bytes(self%type), r8)
-        moved%bytes_hardware = moved%bytes_stream
-        moved%flops = self%flops*elements
-    end function traffic
+    end function deviation
 
 end module pw_registers

@@ -7,13 +7,12 @@ module pw_streams
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types, first_integer_type, pw_elements_get, pw_elements_put
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of, simd_names, words_available
-    use pw_threads, only: thread_number, thread_share
-    use pw_traffic, only: per_element_t
+    use pw_threads, only: thread_number
     implicit none
     private
 
@@ -41,23 +40,14 @@ module pw_streams
     end interface
 
     !> A streaming kernel. The arrays are a, b, c, d in this order.
-    type, abstract, extends(kernel_t), public :: streams_t
+    type, abstract, extends(shared_kernel_t), public :: streams_t
         integer :: arrays = 1
         logical :: flips = .false.              !< the sign of the scalar changes after every pass
-        logical, private :: updates = .false.   !< it also reads a: a second pass undoes the first one
         logical, private :: reduces = .false.   !< it sums over all elements and stores nothing
-        integer(i8), private :: elements = 0, passes = 0, threads = 1
         type(call_t), private :: request
         real(r8), allocatable, private :: sums(:)   ! of each thread's last pass
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation
         procedure(element), nopass, deferred :: element
         procedure, private :: initial
     end type streams_t
@@ -90,12 +80,14 @@ contains
         type(prefetching_t) :: prefetching
 
         self%reduces = .not. self%per_element%stores > 0.0_r8
-        self%updates = .not. (self%reduces .or. self%per_element%write_allocate > 0.0_r8)
-        call self%options%get('threads', self%threads)
+        self%undoes = .not. (self%reduces .or. self%per_element%write_allocate > 0.0_r8)     ! it also reads a
+        self%grain = grain
         self%request = call_t()
         self%request%scalar = scalar
         call self%options%get('type', type_name)
         self%request%type = place_of(type_name, element_types)
+        self%per_element%element_bytes = real(element_bytes(self%request%type), r8)
+        if (self%request%type >= first_integer_type) self%per_element%flops = 0.0_r8
         call self%options%get('simd', width)
         self%request%simd = place_of(width, simd_names)
         call read_prefetching(self%options, self%configuration, prefetching, error)
@@ -131,33 +123,30 @@ contains
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
-        integer :: i
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = element_bytes(self%request%type)
-        wanted%elements = bytes/(self%arrays*wanted%element_bytes)
-        allocate (wanted%name(self%arrays))
-        do i = 1, self%arrays
-            wanted%name(i) = 'abcd'(i:i)
-        end do
-        allocate (wanted%bytes(self%arrays), source=wanted%elements*wanted%element_bytes)
+        associate (bytes_each => element_bytes(self%request%type))
+            wanted = arrays_of('a b c d'(:2*self%arrays - 1), bytes/(self%arrays*bytes_each), bytes_each)
+        end associate
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(streams_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i, k
+
+        if (self%reduces) self%method = 'each thread''s sum against the exact one, largest absolute difference'
+        if (allocated(self%sums)) deallocate (self%sums)
+        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(streams_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, k
         integer :: j
         integer(c_int32_t) :: status
         real(r8) :: values(chunk)
 
-        self%elements = elements
-        self%passes = 0
-        if (allocated(self%sums)) deallocate (self%sums)
-        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
-        !$omp parallel private(first, last, i, j, k, values, status)
-        call thread_share(elements, grain, first, last)
         do j = 1, self%arrays
             do i = first, last, chunk
                 do k = i, min(i + chunk - 1, last)
@@ -166,8 +155,7 @@ contains
                 status = pw_elements_put(self%request%type, self%memory(j)%address, i - 1, min(chunk, last - i + 1), values)
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     !> First value of element i of array j: small whole numbers that all types represent, as well as their combinations.
     !> An array a that is only written gets a value that no result has, so that a missing store is detected. Summands change
@@ -180,7 +168,7 @@ contains
         select case (j)
         case (1)
             initial = -1.0_r8
-            if (self%updates) initial = real(1_i8 + iand(i, 7_i8), r8)
+            if (self%undoes) initial = real(1_i8 + iand(i, 7_i8), r8)
             if (self%reduces) initial = real((1_i8 + iand(i, 7_i8))*(1_i8 - 2_i8*iand(i/sign_period, 1_i8)), r8)
         case (2)
             initial = real(1_i8 + iand(i, 15_i8), r8)
@@ -191,98 +179,53 @@ contains
         end select
     end function initial
 
-    !> Each thread processes its part: nothing is shared, so no thread waits.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(streams_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last
+        integer(i8), intent(in) :: passes, first, last
         integer(c_int32_t) :: status
         type(call_t) :: request
         integer :: j
 
-        !$omp parallel private(first, last, request, status, j)
-        call thread_share(self%elements, grain, first, last)
-        if (last >= first) then
-            request = self%request
-            request%passes = passes
-            request%elements = last - first + 1
-            if (self%flips .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
-            do j = 1, self%arrays
-                request%array(j) = element_at(self%memory(j)%address, request%type, first)
-            end do
-            status = pw_stream_run(request)
-            self%sums(thread_number()) = request%sum
-        end if
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
+        request = self%request
+        request%passes = passes
+        request%elements = last - first + 1
+        if (self%flips .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
+        do j = 1, self%arrays
+            request%array(j) = element_at(self%memory(j)%address, request%type, first)
+        end do
+        status = pw_stream_run(request)
+        self%sums(thread_number()) = request%sum
+    end subroutine work
 
-    !> Every element, or of a reduction every thread's sum, against the closed form. Every second pass undoes an update;
-    !> an even number of passes would look like no work, and gets one more.
-    subroutine validate(self, outcome)
-        class(streams_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: values(chunk), error, expected, modulus
-        integer(i8) :: first, last, i, k
+    !> Every element, or of a reduction the thread's sum, against the closed form.
+    real(r8) function deviation(self, first, last) result(error)
+        class(streams_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        real(r8) :: values(chunk), total
+        integer(i8) :: i, k
         integer(c_int32_t) :: status
         integer :: j
 
-        if (self%updates .and. modulo(self%passes, 2_i8) == 0) call self%run(1_i8)
         error = 0.0_r8
-        modulus = 0.0_r8    ! integers wrap around
-        if (self%request%type >= first_integer_type) &
-            modulus = 2.0_r8**(8*element_bytes(self%request%type))
-        !$omp parallel private(first, last, i, j, k, values, expected, status) reduction(max: error)
-        call thread_share(self%elements, grain, first, last)
-        expected = 0.0_r8
+        total = 0.0_r8
         do i = first, last, chunk
             if (.not. self%reduces) &
                 status = pw_elements_get(self%request%type, self%memory(1)%address, i - 1, min(chunk, last - i + 1), values)
             do k = i, min(i + chunk - 1, last)
                 associate (once => self%element([(self%initial(j, k), j=1, 4)], scalar))
                     if (self%reduces) then
-                        expected = expected + once
+                        total = total + once
                     else
                         error = worse(error, abs(values(k - i + 1) - once))
                     end if
                 end associate
             end do
         end do
-        if (self%reduces .and. last >= first) then
-            expected = self%sums(thread_number()) - expected
-            if (modulus > 0.0_r8) expected = modulo(expected, modulus)
-            error = worse(error, abs(expected))
-        end if
-        !$omp end parallel
-        outcome%method = 'every element against its closed form, largest absolute difference'
-        if (self%reduces) outcome%method = 'each thread''s sum against the exact one, largest absolute difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(streams_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        type(per_element_t) :: per_element
-
-        per_element = self%per_element
-        per_element%element_bytes = real(element_bytes(self%request%type), r8)
-        if (self%request%type >= first_integer_type) per_element%flops = 0.0_r8
-        moved = per_element%times(real(self%elements*passes, r8), self%configuration%stores)
-    end function traffic
-
-    function metrics(self, passes, seconds) result(figures)
-        class(streams_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        real(r8), intent(in) :: seconds
-        type(metric_t), allocatable :: figures(:)
-        type(traffic_t) :: moved
-
-        moved = self%traffic(passes)
-        figures = bandwidth_metrics(moved, seconds)
-        if (moved%flops > 0.0_r8) figures = [figures, metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
-    end function metrics
+        if (.not. self%reduces) return
+        error = self%sums(thread_number()) - total
+        if (self%request%type >= first_integer_type) &
+            error = modulo(error, 2.0_r8**(8*element_bytes(self%request%type)))       ! integers wrap around
+        error = worse(0.0_r8, abs(error))
+    end function deviation
 
 end module pw_streams

@@ -4,37 +4,32 @@
 module alignment
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t, c_int8_t
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
-    use pw_record, only: traffic_t, validation_t
+    use pw_shares, only: shared_kernel_t
     use pw_text, only: to_text
-    use pw_threads, only: thread_share
+    use pw_threads, only: thread_number
+    use pw_traffic, only: per_element_t
     use pw_words, only: distinct_word, word_at
     implicit none
     private
 
-    integer(i8), parameter :: word_bytes = 8
+    integer(i8), parameter :: word_bytes = 8, line_words = line_bytes/word_bytes
     integer(i8), parameter :: block_words = 16                        ! as in kernel.c
     integer(i8), parameter :: copy = 1, load = 2, store = 3           ! as in alignment.h
     integer(i8), parameter :: untouched = -1
     character(*), parameter :: offsets = '0,1,2,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,63'
 
-    type, extends(kernel_t), public :: alignment_t
+    type, extends(shared_kernel_t), public :: alignment_t
         private
         integer(i8) :: access = copy, bits = 0, load_offset = 0, store_offset = 0
-        integer(i8) :: words = 0, passes = 0, total = 0
+        integer(i8), allocatable :: total(:)              ! of each thread's last pass
         integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with one extra line
         integer(c_int8_t), pointer, contiguous :: a_bytes(:) => null(), b_bytes(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation
     end type alignment_t
 
     interface
@@ -80,18 +75,22 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
         integer(c_int8_t) :: none(1)
+        integer(i8) :: total
 
         call self%options%get('load-offset', self%load_offset)
         call self%options%get('store-offset', self%store_offset)
         call self%options%get('access', word)
         self%access = merge(copy, merge(load, store, word == 'load'), word == 'copy')
+        ! kernel.yaml has the traffic of a copy.
+        if (word == 'load') self%per_element = per_element_t(loads=1.0_r8)
+        if (word == 'store') self%per_element = per_element_t(stores=1.0_r8, write_allocate=1.0_r8)
         call self%options%get('vector-bits', word)
         read (word, *) self%bits
         none = 0
         if (max(self%load_offset, self%store_offset) >= line_bytes) then
             call error%raise(exit_usage, 'an offset must be below a cache line', 'alignment', &
                              'choose one of 0 to '//to_text(line_bytes - 1))
-        else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, self%total) == 0) then
+        else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, total) == 0) then
             call error%raise(exit_usage, 'this build does not support vectors of '//word//' bits', 'alignment', &
                              'choose a smaller --vector-bits, or build for a processor that has them')
         end if
@@ -103,74 +102,74 @@ contains
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
-        integer :: arrays
+        character(:), allocatable :: names
 
         associate (unused => error)
         end associate
-        arrays = merge(2, 1, self%access == copy)
-        wanted%elements = (bytes/arrays - line_bytes)/(block_words*word_bytes)*block_words
-        wanted%element_bytes = word_bytes
-        allocate (wanted%name(arrays))
-        wanted%name(1) = 'a'
-        wanted%name(arrays) = 'b'
-        allocate (wanted%bytes(arrays), source=wanted%elements*word_bytes + line_bytes)
+        names = 'b'
+        if (self%access == copy) names = 'a b'
+        associate (words => (bytes/merge(2, 1, self%access == copy) - line_bytes)/(block_words*word_bytes)*block_words)
+            wanted = arrays_of(names, words, word_bytes)
+        end associate
+        wanted%bytes = wanted%bytes + line_bytes
     end subroutine plan
 
-    !> The bytes of b differ from their neighbours; a and b are the same array if there is only one.
-    subroutine initialise(self, elements)
+    !> a and b are the same array if there is only one.
+    subroutine connect(self)
         class(alignment_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: i, words
+        integer(i8) :: words
 
-        self%words = elements
-        self%passes = 0
-        words = elements + line_bytes/word_bytes
+        self%grain = block_words
+        self%method = 'every word, combined from aligned ones: wrong words of a thread'
+        if (allocated(self%total)) deallocate (self%total)
+        allocate (self%total(0:self%threads - 1), source=0_i8)
+        words = self%elements + line_words
         associate (last => self%memory(size(self%memory)))
             call c_f_pointer(self%memory(1)%address, self%a, [words])
             call c_f_pointer(last%address, self%b, [words])
             call c_f_pointer(self%memory(1)%address, self%a_bytes, [words*word_bytes])
             call c_f_pointer(last%address, self%b_bytes, [words*word_bytes])
         end associate
-        do i = 1, words
+    end subroutine connect
+
+    !> The bytes of b differ from their neighbours. The extra line belongs to the last thread.
+    subroutine fill(self, first, last)
+        class(alignment_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
+
+        do i = first, merge(last + line_words, last, last == self%elements)
             self%a(i) = untouched
             self%b(i) = distinct_word(i)
         end do
-    end subroutine initialise
+    end subroutine fill
 
     !> A pass stores its number, copies, or leaves the exclusive or of its loads in `total`.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(alignment_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, partial, total, done
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: byte, pass, partial, done
 
-        total = 0
+        partial = 0
+        byte = (first - 1)*word_bytes + 1
         associate (a => self%a_bytes, b => self%b_bytes)
-            !$omp parallel private(first, last, pass, partial, done) reduction(ieor: total)
-            call thread_share(self%words, block_words, first, last)
-            partial = 0
-            first = (first - 1)*word_bytes + 1
-            if (last*word_bytes >= first) then
-                do pass = 1, passes
-                    done = pw_alignment(self%access, self%bits, last*word_bytes - first + 1, a(first + self%store_offset), &
-                                        b(first + self%load_offset), self%passes + pass, partial)
-                end do
-            end if
-            total = ieor(total, partial)
-            !$omp end parallel
+            do pass = 1, passes
+                done = pw_alignment(self%access, self%bits, (last - first + 1)*word_bytes, a(byte + self%store_offset), &
+                                    b(byte + self%load_offset), self%passes + pass, partial)
+            end do
         end associate
-        self%passes = self%passes + passes
-        self%total = total
-    end subroutine run
+        self%total(thread_number()) = partial
+    end subroutine work
 
     !> Word by word, each combined from the two aligned words that contain it.
-    subroutine validate(self, outcome)
-        class(alignment_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        integer(i8) :: at, total, wrong
+    real(r8) function deviation(self, first, last) result(wrong)
+        class(alignment_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: at, total
 
-        total = 0
-        wrong = 0
-        do at = 0, (self%words - 1)*word_bytes, word_bytes
+        total = self%total(thread_number())
+        wrong = 0.0_r8
+        do at = (first - 1)*word_bytes, (last - 1)*word_bytes, word_bytes
             select case (self%access)
             case (copy)
                 if (word_at(self%a, at + self%store_offset) /= word_at(self%b, at + self%load_offset)) wrong = wrong + 1
@@ -180,24 +179,7 @@ contains
                 if (word_at(self%a, at + self%store_offset) /= self%passes) wrong = wrong + 1
             end select
         end do
-        if (self%access == load .and. total /= self%total) wrong = wrong + 1
-        outcome%method = 'every word, combined from aligned ones: number of wrong words'
-        outcome%error = real(wrong, r8)
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    !> kernel.yaml has the traffic of a copy. A store first reads its line (write-allocate).
-    function traffic(self, passes) result(moved)
-        class(alignment_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        real(r8) :: bytes
-
-        moved = self%per_element%times(real(self%words*passes, r8))
-        if (self%access == copy) return
-        bytes = real(word_bytes*self%words*passes, r8)
-        moved%bytes_stream = bytes
-        moved%bytes_hardware = merge(bytes, 2*bytes, self%access == load)
-    end function traffic
+        if (self%access == load .and. total /= 0) wrong = wrong + 1
+    end function deviation
 
 end module alignment

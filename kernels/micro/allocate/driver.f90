@@ -5,10 +5,10 @@
 module allocate_kernel
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_ptr
     use pw_error, only: error_t, exit_system, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_bytes, option_choice, option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t, validation_t
     use pw_system, only: base_page_size
     use pw_text, only: to_text
     implicit none
@@ -19,18 +19,11 @@ module allocate_kernel
 
     type, extends(kernel_t), public :: allocate_t
         private
-        integer(i8) :: block = 0, live = 0, threads = 1, touched_page = 0, passes = 0, total = 0
+        integer(i8) :: block = 0, live = 0, touched_page = 0, total = 0
         integer :: way = 1
         logical :: out_of_memory = .false.
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, initialise, run, validate, metrics
     end type allocate_t
 
     ! See heap.h.
@@ -71,7 +64,6 @@ contains
 
         call self%options%get('block', self%block)
         call self%options%get('live', self%live)
-        call self%options%get('threads', self%threads)
         call self%options%get('touch', word)
         self%touched_page = merge(base_page_size(), 0_i8, word == 'pages')
         call self%options%get('reuse', word)
@@ -90,21 +82,14 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        wanted%elements = self%live*self%threads
-        wanted%element_bytes = address_bytes
-        allocate (wanted%name(1), source=[character(16) :: 'addresses'])
-        allocate (wanted%bytes(1), source=wanted%elements*address_bytes)
+        wanted = arrays_of('addresses', self%live*self%threads, address_bytes)
         if (wanted%bytes(1) > bytes) call error%raise(exit_usage, 'the working set is too small for the addresses of '// &
             to_text(wanted%elements)//' blocks', 'allocate', 'choose a larger --working-set, or fewer blocks')
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine initialise(self)
         class(allocate_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
 
-        associate (unused => elements)
-        end associate
-        self%passes = 0
         self%total = 0
         self%out_of_memory = .false.
     end subroutine initialise
@@ -125,7 +110,6 @@ contains
         end do
         !$omp end parallel do
         self%total = self%total + total
-        self%passes = self%passes + passes
     end subroutine run
 
     !> The numbers read back from the blocks: two blocks at the same address would hold the same number.
@@ -136,18 +120,7 @@ contains
         outcome%method = 'the sum of the numbers read back from the blocks'
         if (self%out_of_memory) outcome%method = 'malloc ran out of memory'
         outcome%error = abs(real(self%total - self%passes*self%threads*(self%live*(self%live + 1)/2), r8))
-        outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
-
-    !> One word per block, written and read, or one byte per page; no cache convention describes what the system moves.
-    function traffic(self, passes) result(moved)
-        class(allocate_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved%bytes_stream = 2*address_bytes*real(self%live*self%threads*passes, r8)
-        moved%bytes_hardware = moved%bytes_stream
-    end function traffic
 
     function metrics(self, passes, seconds) result(figures)
         class(allocate_t), intent(in) :: self

@@ -11,6 +11,7 @@ module arithmetic
     use pw_record, only: metric_t
     use pw_registers, only: registers_t
     use pw_simd, only: place_of, simd_names, words_available
+    use pw_traffic, only: per_element_t
     implicit none
     private
 
@@ -38,12 +39,7 @@ module arithmetic
         type(call_t) :: request
         integer(i8) :: lanes = 1
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: initial
-        procedure :: expected
-        procedure :: work
-        procedure :: metrics
+        procedure :: declare_options, read_options, initial, expected, operate, metrics
     end type arithmetic_t
 
     interface
@@ -93,7 +89,6 @@ contains
         character(:), allocatable :: operation, type_name, width, word
         integer(i8), parameter :: width_bytes(2:6) = [0_i8, 16_i8, 32_i8, 64_i8, 0_i8]
 
-        call self%options%get('threads', self%threads)
         self%request = call_t()
         call self%options%get('operation', operation)
         self%request%operation = place_of(operation, operations)
@@ -126,10 +121,11 @@ contains
             return
         end if
         self%lanes = max(1_i8, width_bytes(self%request%simd)/element_bytes(self%type))
-        self%flops = 0
+        self%per_element = per_element_t(loads=1.0_r8, stores=1.0_r8, element_bytes=real(element_bytes(self%type), r8))
         self%tolerance = 0.0_r8
         if (self%type >= first_integer_type) return
-        if (self%request%operation <= fma) self%flops = int(merge(2, 1, self%request%operation == fma)*steps)
+        if (self%request%operation <= fma) self%per_element%flops = &
+            real(merge(2, 1, self%request%operation == fma)*steps, r8)
         ! Quotients and roots are rounded at each step.
         if (any(self%request%operation == [div, root])) &
             self%tolerance = 16*merge(epsilon(1.0_r8), real(epsilon(1.0_r4), r8), element_bytes(self%type) == 8)
@@ -190,9 +186,9 @@ contains
         end select
     end function expected
 
-    subroutine work(self, before, passes, n, x)
+    subroutine operate(self, passes, n, x)
         class(arithmetic_t), intent(in) :: self
-        integer(i8), intent(in) :: before, passes, n
+        integer(i8), intent(in) :: passes, n
         type(c_ptr), intent(in) :: x
         integer(c_int32_t) :: status
         type(call_t) :: request
@@ -201,9 +197,9 @@ contains
         request%passes = passes
         request%elements = n
         request%x = x
-        if (request%flips == 1 .and. modulo(before, 2_i8) == 1) request%a = -request%a
+        if (request%flips == 1 .and. modulo(self%passes, 2_i8) == 1) request%a = -request%a
         status = pw_arithmetic_run(request)
-    end subroutine work
+    end subroutine operate
 
     !> Results of all threads; a conversion and its reverse count as two.
     pure real(r8) function results(self, passes)

@@ -6,6 +6,7 @@ module blocked_dgemm
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_simd, only: place_of
+    use pw_threads, only: thread_number
     implicit none
     private
 
@@ -25,10 +26,7 @@ module blocked_dgemm
         integer(i8) :: way = 0, rows = 0, depth = 0, width = 0      ! of blocks, as requested
         integer(i8) :: tile_rows = 0, tile_columns = 0
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: buffers
-        procedure :: multiply
+        procedure :: declare_options, read_options, buffers, multiply
         procedure, private :: block_words, panel_words
     end type blocked_dgemm_t
 
@@ -117,11 +115,10 @@ contains
         end if
     end subroutine buffers
 
-    subroutine multiply(self, passes, alpha, first, last, thread)
+    subroutine multiply(self, passes, alpha, first, last)
         class(blocked_dgemm_t), intent(in) :: self
         integer(i8), intent(in) :: passes, first, last
         real(r8), intent(in) :: alpha
-        integer, intent(in) :: thread
         type(call_t) :: request
         real(r8), pointer, contiguous :: block(:, :), panel(:, :)
 
@@ -140,8 +137,8 @@ contains
         if (size(self%memory) > 3) then
             call c_f_pointer(self%memory(4)%address, block, [self%block_words(self%n), self%threads])
             call c_f_pointer(self%memory(5)%address, panel, [self%panel_words(self%n), self%threads])
-            request%block = c_loc(block(1, thread + 1))
-            request%panel = c_loc(panel(1, thread + 1))
+            request%block = c_loc(block(1, thread_number() + 1))
+            request%panel = c_loc(panel(1, thread_number() + 1))
         end if
         call pw_blocked_dgemm(request)
     end subroutine multiply

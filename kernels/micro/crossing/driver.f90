@@ -5,14 +5,15 @@ module crossing
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
     use pw_cycles, only: clock_hertz
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of, simd_names, words_available
     use pw_text, only: bytes_to_text
-    use pw_threads, only: thread_number
+    use pw_traffic, only: per_element_t
     use pw_words, only: distinct_word, put_word, word_at
     implicit none
     private
@@ -22,22 +23,15 @@ module crossing
     character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! as in crossing.h
     integer, parameter :: load = 1, store = 2, forward = 3
 
-    type, extends(kernel_t), public :: crossing_t
+    type, extends(shared_kernel_t), public :: crossing_t
         private
-        integer(i8) :: start = 0, words = 0, places = 0, threads = 1, passes = 0
+        integer(i8) :: start = 0, words = 0, places = 0
         integer(c_int32_t) :: access = load, simd = 1
         integer(i8), allocatable :: total(:)                                      ! of each thread, since initialise
         integer(i8), pointer, contiguous :: a(:, :) => null()                     ! word, thread
         integer(c_int8_t), pointer, contiguous :: bytes(:, :) => null()           ! the same memory
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
     end type crossing_t
 
     interface
@@ -86,7 +80,6 @@ contains
 
         associate (unused => error)
         end associate
-        call self%options%get('threads', self%threads)
         call self%options%get('access', word)
         self%access = place_of(word, accesses)
         call self%options%get('simd', word)
@@ -94,6 +87,8 @@ contains
         bits = 8*word_bytes
         if (word /= 'scalar') read (word, *) bits
         self%words = bits/(8*word_bytes)
+        self%per_element = per_element_t(loads=merge(0.0_r8, 1.0_r8, self%access == store), &
+            stores=merge(0.0_r8, 1.0_r8, self%access == load), element_bytes=real(word_bytes*self%words, r8))
         call self%options%get('across', word)
         self%start = apart/2
         if (word == 'line') self%start = apart/2 - bits/16
@@ -110,55 +105,58 @@ contains
         self%places = (bytes/(apart*self%threads) - 1)/together*together
         if (self%places < together) call error%raise(exit_usage, 'a thread needs four boundaries and 20 KiB', 'crossing', &
             'choose a --working-set of '//bytes_to_text((together + 1)*apart*self%threads)//' or more')
-        wanted%element_bytes = word_bytes
-        wanted%elements = (self%places + 1)*apart/word_bytes*self%threads
-        allocate (wanted%name(1), source=[character(16) :: 'a'])
-        allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
+        wanted = arrays_of('a', (self%places + 1)*apart/word_bytes*self%threads, word_bytes)
+        wanted%units = rounds*self%places*self%threads      ! accesses
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(crossing_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: i, words
+        integer(i8) :: words
 
-        words = elements/self%threads
-        self%passes = 0
+        words = self%elements/self%threads
+        self%items = self%threads
+        self%method = 'sums and every word, combined from aligned ones: wrong words of a thread'
         if (allocated(self%total)) deallocate (self%total)
         allocate (self%total(self%threads), source=0_i8)
         call c_f_pointer(self%memory(1)%address, self%a, [words, self%threads])
         call c_f_pointer(self%memory(1)%address, self%bytes, [words*word_bytes, self%threads])
-        do i = 1, words
-            self%a(i, :) = distinct_word(i)
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(crossing_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
+
+        do i = 1, size(self%a, 1)
+            self%a(i, first:last) = distinct_word(i)
         end do
-    end subroutine initialise
+    end subroutine fill
 
     !> A pass stores its number.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(crossing_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
+        integer(i8), intent(in) :: passes, first, last
         integer(i8) :: pass, thread
         integer(c_int32_t) :: status
 
-        associate (bytes => self%bytes, total => self%total)
-            !$omp parallel private(pass, thread, status)
-            thread = thread_number() + 1
-            do pass = 1, passes
-                status = pw_crossing(self%access, self%simd, rounds, self%places, bytes(self%start + 1, thread), &
-                                     self%passes + pass, total(thread))
+        associate (bytes => self%bytes)
+            do thread = first, last
+                do pass = 1, passes
+                    status = pw_crossing(self%access, self%simd, rounds, self%places, bytes(self%start + 1, thread), &
+                                         self%passes + pass, self%total(thread))
+                end do
             end do
-            !$omp end parallel
         end associate
-        self%passes = self%passes + passes
-    end subroutine run
+    end subroutine work
 
     !> The words at each place, combined from the aligned words that contain them; and all others, which must be unchanged.
-    subroutine validate(self, outcome)
-        class(crossing_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
+    real(r8) function deviation(self, first, last) result(wrong)
+        class(crossing_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         integer(i8), allocatable :: expected(:)
-        integer(i8) :: i, k, place, thread, sum, wrong
+        integer(i8) :: i, k, place, thread, sum
 
-        wrong = 0
+        wrong = 0.0_r8
         sum = 0
         allocate (expected(size(self%a, 1)))
         do i = 1, size(expected, kind=i8)
@@ -174,31 +172,11 @@ contains
             end do
         end do
         if (self%access /= load) sum = 0
-        do thread = 1, self%threads
+        do thread = first, last
             if (self%total(thread) /= self%passes*rounds*sum) wrong = wrong + 1
             wrong = wrong + count(self%a(:, thread) /= expected)
         end do
-        outcome%method = 'sums and every word, combined from aligned ones: number of wrong words'
-        outcome%error = real(wrong, r8)
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(crossing_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved%bytes_stream = real(merge(2, 1, self%access == forward)*word_bytes*self%words, r8)*made(self, passes)
-        moved%bytes_hardware = moved%bytes_stream
-    end function traffic
-
-    !> Accesses of all threads.
-    pure real(r8) function made(self, passes)
-        class(crossing_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-
-        made = real(rounds*self%places*self%threads*passes, r8)
-    end function made
+    end function deviation
 
     function metrics(self, passes, seconds) result(figures)
         class(crossing_t), intent(in) :: self
@@ -208,7 +186,7 @@ contains
         real(r8) :: hertz, an_access
 
         hertz = clock_hertz()
-        an_access = seconds*real(self%threads, r8)/made(self, passes)
+        an_access = seconds*real(self%threads, r8)/real(self%units*passes, r8)
         figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*an_access)]
         if (hertz > 0.0_r8) &
             figures = [figures, metric_t('cycles_per_access', an_access*hertz), metric_t('clock_ghz', hertz*1.0e-9_r8)]

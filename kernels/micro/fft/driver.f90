@@ -4,32 +4,25 @@ module fft
     use pw_computed_by, only: verify_library
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of
-    use pw_threads, only: thread_share
     implicit none
     private
 
     integer(i8), parameter :: element_bytes = 16, longest = 2_i8**30
     character(8), parameter :: efforts(3) = [character(8) :: 'estimate', 'measure', 'patient']     ! as in plan.c
 
-    type, extends(kernel_t), public :: fft_t
+    type, extends(shared_kernel_t), public :: fft_t
         private
         integer(i8) :: n = 0, count = 0, effort = 0
         type(c_ptr) :: made = c_null_ptr
         complex(r8), pointer, contiguous :: x(:, :) => null(), y(:, :) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, validate, traffic, metrics
     end type fft_t
 
     interface
@@ -92,34 +85,32 @@ contains
                              'choose a --working-set of 32 bytes for each number of --length, or a smaller --length')
             return
         end if
-        wanted%elements = self%n*self%count
-        wanted%element_bytes = element_bytes
-        allocate (wanted%name(2), source=[character(16) :: 'x', 'y'])
-        allocate (wanted%bytes(2), source=wanted%elements*element_bytes)
+        wanted = arrays_of('x y', self%n*self%count, element_bytes)
     end subroutine plan
 
     !> Planning overwrites both arrays; then the values are set.
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(fft_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i, j
 
-        associate (unused => elements)
-        end associate
+        self%items = self%count
         call c_f_pointer(self%memory(1)%address, self%x, [self%n, self%count])
         call c_f_pointer(self%memory(2)%address, self%y, [self%n, self%count])
         call pw_fft_forget(self%made)
         self%made = pw_fft_plan(self%n, self%effort, c_loc(self%x), c_loc(self%y))
-        !$omp parallel private(first, last, i, j)
-        call thread_share(self%count, 1_i8, first, last)
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(fft_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, j
+
         do i = first, last
             do j = 1, self%n
                 self%x(j, i) = input(j, i)
                 self%y(j, i) = (-7.0_r8, 7.0_r8)
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     !> Number j of transform i: real and imaginary part between -1 and 1, without a pattern.
     pure complex(r8) function input(j, i)
@@ -133,18 +124,13 @@ contains
         input = cmplx(ibits(mix, 8, 16), ibits(mix, 24, 16), r8)/2.0_r8**15 - (1.0_r8, 1.0_r8)
     end function input
 
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(fft_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last
+        integer(i8), intent(in) :: passes, first, last
 
         if (.not. c_associated(self%made)) return      ! validation reports this
-        !$omp parallel private(first, last)
-        call thread_share(self%count, 1_i8, first, last)
-        if (last >= first) call pw_fft_run(self%made, passes, last - first + 1, self%n, c_loc(self%x(1, first)), &
-                                           c_loc(self%y(1, first)))
-        !$omp end parallel
-    end subroutine run
+        call pw_fft_run(self%made, passes, last - first + 1, self%n, c_loc(self%x(1, first)), c_loc(self%y(1, first)))
+    end subroutine work
 
     !> Some numbers of the first, the middle and the last transform, by the defining sum; some of the input from all of the
     !> output by the inverse sum; and the sum of squares of every transform (Parseval). The error of a transform grows with the
@@ -189,7 +175,6 @@ contains
         outcome%method = 'some numbers of three transforms and of their input by the defining sums, and the sum of squares of '// &
                          'every transform, largest relative difference'
         outcome%tolerance = 1.0e-13_r8*real(self%n, r8)**0.25_r8*log(real(self%n, r8))
-        outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
     !> The sum of squares of a transform, divided by that of its input times its length.

@@ -6,13 +6,13 @@ module fma_chains
     use pw_cycles, only: clock_hertz
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_peak, only: peak_flop_per_s
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t, traffic_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of, simd_names, words_available
-    use pw_threads, only: thread_number
     use pw_text, only: to_text
     implicit none
     private
@@ -26,20 +26,13 @@ module fma_chains
     real(r8), parameter :: c(0:longest) = &
         [0.75_r8, -0.5_r8, 0.25_r8, -0.125_r8, 0.125_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8, 0.0625_r8, -0.0625_r8]
 
-    type, extends(kernel_t), public :: fma_chains_t
+    type, extends(shared_kernel_t), public :: fma_chains_t
         private
-        integer(i8) :: fmas = longest, distance = 0, rows = 0, threads = 1
+        integer(i8) :: fmas = longest, distance = 0, rows = 0
         integer(c_int32_t) :: simd = 1, order = 1
         real(r8), pointer, contiguous :: y(:, :, :) => null()   ! number, row, thread: first the rows to be read
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
         procedure, private :: back
     end type fma_chains_t
 
@@ -84,8 +77,8 @@ contains
         character(:), allocatable :: word
 
         call self%options%get('fmas', self%fmas)
+        self%per_element%flops = real(2*self%fmas, r8)
         call self%options%get('distance', self%distance)
-        call self%options%get('threads', self%threads)
         call self%options%get('order', word)
         self%order = place_of(word, orders)
         call self%options%get('simd', word)
@@ -112,28 +105,31 @@ contains
         self%rows = max(fewest_rows, (bytes/(self%threads*row_bytes) + 1)/page_rows*page_rows - 1)
         if (self%distance > self%rows) call error%raise(exit_usage, 'at most '//to_text(self%rows)//' rows exist', 'fma_chains', &
                                                         'choose a smaller --distance, or a larger --working-set')
-        wanted%element_bytes = 8
-        wanted%elements = self%rows*width*self%threads
-        allocate (wanted%name(1), source=[character(16) :: 'y'])
-        allocate (wanted%bytes(1), source=self%rows*row_bytes*self%threads)
+        wanted = arrays_of('y', self%rows*width*self%threads, 8_i8, [self%rows*row_bytes*self%threads])
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(fma_chains_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
+
+        self%items = self%threads
+        self%tolerance = 16*epsilon(1.0_r8)
+        self%method = 'each number against a sum of powers of its input, largest absolute difference'
+        call c_f_pointer(self%memory(1)%address, self%y, [int(width, i8), 2*self%rows, self%threads])
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(fma_chains_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         integer(i8) :: j
         integer :: i
 
-        associate (unused => elements)
-        end associate
-        call c_f_pointer(self%memory(1)%address, self%y, [int(width, i8), 2*self%rows, self%threads])
         do j = 1, self%rows
             do i = 1, width
-                self%y(i, j, :) = real(modulo(7*j + 3*int(i, i8), 64_i8), r8)/64.0_r8
+                self%y(i, j, first:last) = real(modulo(7*j + 3*int(i, i8), 64_i8), r8)/64.0_r8
             end do
         end do
-        self%y(:, self%rows + 1:, :) = untouched
-    end subroutine initialise
+        self%y(:, self%rows + 1:, first:last) = untouched
+    end subroutine fill
 
     !> Rows from a result to its input.
     pure integer(i8) function back(self)
@@ -142,40 +138,36 @@ contains
         back = merge(self%distance, self%rows, self%distance > 0)
     end function back
 
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(fma_chains_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass, thread
         integer(c_int32_t) :: status
 
         associate (y => self%y)
-            !$omp parallel private(pass, status)
-            do pass = 1, passes
-                status = pw_chains(self%simd, self%order, self%fmas, self%rows, back(self), c, &
-                                   y(1, self%rows + 1, thread_number() + 1))
+            do thread = first, last
+                do pass = 1, passes
+                    status = pw_chains(self%simd, self%order, self%fmas, self%rows, back(self), c, y(1, self%rows + 1, thread))
+                end do
             end do
-            !$omp end parallel
         end associate
-    end subroutine run
+    end subroutine work
 
     !> Each number recomputed from its input, as a sum of powers.
-    subroutine validate(self, outcome)
-        class(fma_chains_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
+    real(r8) function deviation(self, first, last) result(error)
+        class(fma_chains_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         integer(i8) :: j, thread
         integer :: i
 
-        outcome%error = 0.0_r8
-        do thread = 1, self%threads
+        error = 0.0_r8
+        do thread = first, last
             do j = self%rows + 1, 2*self%rows
                 do i = 1, width
-                    outcome%error = worse(outcome%error, abs(self%y(i, j, thread) - powers(self%y(i, j - back(self), thread))))
+                    error = worse(error, abs(self%y(i, j, thread) - powers(self%y(i, j - back(self), thread))))
                 end do
             end do
         end do
-        outcome%method = 'each number against a sum of powers of its input, largest absolute difference'
-        outcome%tolerance = 16*epsilon(1.0_r8)
-        outcome%passed = outcome%error <= outcome%tolerance
 
     contains
 
@@ -189,19 +181,7 @@ contains
             end do
         end function powers
 
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(fma_chains_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        real(r8) :: numbers
-
-        numbers = real(width*self%rows*self%threads*passes, r8)
-        moved%bytes_stream = 16*numbers
-        moved%bytes_hardware = moved%bytes_stream
-        moved%flops = real(2*self%fmas, r8)*numbers
-    end function traffic
+    end function deviation
 
     !> Per cycle of a core; the peak is that of the same width, or of the build's if the compiler chose it.
     function metrics(self, passes, seconds) result(figures)

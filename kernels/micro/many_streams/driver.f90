@@ -13,8 +13,7 @@ module many_streams
 
     type, extends(bundle_t), public :: many_streams_t
     contains
-        procedure :: declare_options
-        procedure :: read_options
+        procedure :: declare_options, read_options
         procedure, nopass :: element
     end type many_streams_t
 

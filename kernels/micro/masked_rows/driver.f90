@@ -6,33 +6,26 @@ module masked_rows
     use pw_cycles, only: clock_hertz
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of, simd_names, words_available
-    use pw_threads, only: thread_share
     implicit none
     private
 
     integer(i8), parameter :: longest = 8, number_bytes = 8
     integer(i8), parameter :: grain = line_bytes/number_bytes    ! rows: whole lines for every length
 
-    type, extends(kernel_t), public :: masked_rows_t
+    type, extends(shared_kernel_t), public :: masked_rows_t
         private
-        integer(i8) :: length = 0, leading = 0, rows = 0, passes = 0, threads = 1
+        integer(i8) :: length = 0, leading = 0, rows = 0
         integer(c_int32_t) :: simd = 1
         real(r8), pointer, contiguous :: y(:, :) => null(), x(:, :) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
     end type masked_rows_t
 
     interface
@@ -73,7 +66,6 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
 
-        call self%options%get('threads', self%threads)
         call self%options%get('row-length', self%length)
         call self%options%get('rows', word)
         self%leading = merge(longest, self%length, word == 'padded')
@@ -91,34 +83,33 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = number_bytes
         self%rows = max(bytes/(2*number_bytes*self%leading)/grain, 1_i8)*grain
-        wanted%elements = self%rows*self%length
-        allocate (wanted%name(2), source=['y               ', 'x               '])
-        allocate (wanted%bytes(2), source=self%rows*self%leading*number_bytes)
+        wanted = arrays_of('y x', self%rows*self%length, number_bytes, spread(self%rows*self%leading*number_bytes, 1, 2))
     end subroutine plan
 
-    !> Whole numbers, so that sums are exact; the padding too.
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(masked_rows_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i, j
 
-        associate (unused => elements)
-        end associate
-        self%passes = 0
+        self%items = self%rows
+        self%grain = grain
+        self%method = 'every number, with the padding, against its closed form, largest absolute difference'
         call c_f_pointer(self%memory(1)%address, self%y, [self%leading, self%rows])
         call c_f_pointer(self%memory(2)%address, self%x, [self%leading, self%rows])
-        !$omp parallel private(first, last, i, j)
-        call thread_share(self%rows, grain, first, last)
+    end subroutine connect
+
+    !> Whole numbers, so that sums are exact; the padding too.
+    subroutine fill(self, first, last)
+        class(masked_rows_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, j
+
         do j = first, last
             do i = 1, self%leading
                 self%y(i, j) = initial(i, j)
                 self%x(i, j) = increment(i, j)
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     pure real(r8) function initial(i, j)
         integer(i8), intent(in) :: i, j
@@ -132,51 +123,35 @@ contains
         increment = real(1 + modulo(j + 5*i, 16_i8), r8)
     end function increment
 
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(masked_rows_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass
         integer(c_int32_t) :: status
 
         associate (y => self%y, x => self%x)
-            !$omp parallel private(first, last, pass, status)
-            call thread_share(self%rows, grain, first, last)
-            if (last >= first) then
-                do pass = 1, passes
-                    status = pw_masked_rows(self%simd, self%length, last - first + 1, self%leading, y(1, first), x(1, first))
-                end do
-            end if
-            !$omp end parallel
+            do pass = 1, passes
+                status = pw_masked_rows(self%simd, self%length, last - first + 1, self%leading, y(1, first), x(1, first))
+            end do
         end associate
-        self%passes = self%passes + passes
-    end subroutine run
+    end subroutine work
 
     !> Every number against its closed form; the padding must be unchanged.
-    subroutine validate(self, outcome)
-        class(masked_rows_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
+    real(r8) function deviation(self, first, last) result(error)
+        class(masked_rows_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         real(r8) :: expected
         integer(i8) :: i, j
 
-        outcome%error = 0.0_r8
-        do j = 1, self%rows
+        error = 0.0_r8
+        do j = first, last
             do i = 1, self%leading
                 expected = initial(i, j)
                 if (i <= self%length) expected = expected + real(self%passes, r8)*increment(i, j)
-                outcome%error = worse(outcome%error, abs(self%y(i, j) - expected))
+                error = worse(error, abs(self%y(i, j) - expected))
             end do
         end do
-        outcome%method = 'every number, with the padding, against its closed form, largest absolute difference'
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
-        class(masked_rows_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved = self%per_element%times(real(self%rows*self%length*passes, r8))
-    end function traffic
+    end function deviation
 
     function metrics(self, passes, seconds) result(figures)
         class(masked_rows_t), intent(in) :: self

@@ -7,13 +7,14 @@ module math_functions
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t
+    use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of
     use pw_text, only: to_text
-    use pw_threads, only: thread_share
+    use pw_traffic, only: per_element_t
     implicit none
     private
 
@@ -24,20 +25,14 @@ module math_functions
     !> The error bound that libraries document for their vector functions: 4 units in the last place.
     real(r8), parameter :: tolerance = 4.0_r8
 
-    type, extends(kernel_t), public :: math_functions_t
+    type, extends(shared_kernel_t), public :: math_functions_t
         private
         integer(c_int32_t) :: function = 1, type = 1, call = 1
-        integer(i8) :: elements = 0, samples = 0, threads = 1
+        integer(i8) :: samples = 0
         real(r8) :: largest = 0.0_r8              ! error of the samples
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
+        procedure, private :: at
     end type math_functions_t
 
     interface
@@ -90,12 +85,13 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: name, type_name, call_name
 
-        call self%options%get('threads', self%threads)
         call self%options%get('error-samples', self%samples)
         call self%options%get('function', name)
         self%function = place_of(name, functions)
         call self%options%get('type', type_name)
         self%type = place_of(type_name, element_types)
+        self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, name == 'pow'), stores=1.0_r8, &
+                                         element_bytes=real(element_bytes(self%type), r8))
         call self%options%get('call', call_name)
         self%call = place_of(call_name, calls)
         if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
@@ -111,74 +107,72 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%element_bytes = element_bytes(self%type)
-        wanted%elements = max(self%threads, bytes/(3*wanted%element_bytes*grain))*grain
-        allocate (wanted%name(3), source=['x               ', 'z               ', 'y               '])
-        allocate (wanted%bytes(3), source=wanted%elements*wanted%element_bytes)
+        associate (bytes_each => element_bytes(self%type))
+            wanted = arrays_of('x z y', max(self%threads, bytes/(3*bytes_each*grain))*grain, bytes_each)
+        end associate
     end subroutine plan
 
-    !> The arguments; and the error of the samples, before anything is timed.
-    subroutine initialise(self, elements)
+    !> The error of the samples, before anything is timed.
+    subroutine connect(self)
         class(math_functions_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
         real(r8), target :: x(chunk), z(chunk), y(chunk)
         integer(i8) :: first, n
         integer(c_int32_t) :: status
 
-        self%elements = elements
-        call pw_math_arguments(self%function, self%type, 0_i8, elements, self%memory(1)%address, self%memory(2)%address)
+        self%grain = grain
+        self%tolerance = tolerance
+        self%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
+                      to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'
         self%largest = 0.0_r8
         y = 0.0_r8
         do first = 0, self%samples - 1, chunk
             n = min(chunk, (self%samples - first + grain - 1)/grain*grain)
-            call pw_math_arguments(self%function, self%type, elements + first, n, c_loc(x), c_loc(z))
+            call pw_math_arguments(self%function, self%type, self%elements + first, n, c_loc(x), c_loc(z))
             status = pw_math(self%function, self%type, self%call, n, c_loc(x), c_loc(z), c_loc(y))
             self%largest = worse(self%largest, pw_math_error(self%function, self%type, n, c_loc(x), c_loc(z), c_loc(y)))
         end do
-    end subroutine initialise
+    end subroutine connect
 
-    subroutine run(self, passes)
+    !> Address of element i of an array: 1 is x, 2 is z, 3 is y.
+    type(c_ptr) function at(self, array, i)
+        class(math_functions_t), intent(in) :: self
+        integer, intent(in) :: array
+        integer(i8), intent(in) :: i
+
+        at = element_at(self%memory(array)%address, self%type, i)
+    end function at
+
+    subroutine fill(self, first, last)
+        class(math_functions_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+
+        call pw_math_arguments(self%function, self%type, first - 1, last - first + 1, self%at(1, first), self%at(2, first))
+    end subroutine fill
+
+    subroutine work(self, passes, first, last)
         class(math_functions_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass
         integer(c_int32_t) :: status
         type(c_ptr) :: x, z, y
 
-        !$omp parallel private(first, last, pass, status, x, z, y)
-        call thread_share(self%elements, grain, first, last)
-        if (last >= first) then
-            ! Once instead of in every pass: with LLVM they take as long as a hundred values of exp.
-            x = element_at(self%memory(1)%address, self%type, first)
-            z = element_at(self%memory(2)%address, self%type, first)
-            y = element_at(self%memory(3)%address, self%type, first)
-            do pass = 1, passes
-                status = pw_math(self%function, self%type, self%call, last - first + 1, x, z, y)
-            end do
-        end if
-        !$omp end parallel
-    end subroutine run
+        ! Once instead of in every pass: with LLVM they take as long as a hundred values of exp.
+        x = self%at(1, first)
+        z = self%at(2, first)
+        y = self%at(3, first)
+        do pass = 1, passes
+            status = pw_math(self%function, self%type, self%call, last - first + 1, x, z, y)
+        end do
+    end subroutine work
 
     !> All results that were timed, and the samples.
-    subroutine validate(self, outcome)
-        class(math_functions_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-
-        outcome%error = worse(self%largest, pw_math_error(self%function, self%type, self%elements, self%memory(1)%address, &
-                                                          self%memory(2)%address, self%memory(3)%address))
-        outcome%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
-                         to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'
-        outcome%tolerance = tolerance
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    function traffic(self, passes) result(moved)
+    real(r8) function deviation(self, first, last) result(error)
         class(math_functions_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
+        integer(i8), intent(in) :: first, last
 
-        moved%bytes_stream = real(merge(3, 2, functions(self%function) == 'pow')*element_bytes(self%type)*self%elements*passes, r8)
-        moved%bytes_hardware = moved%bytes_stream
-    end function traffic
+        error = worse(self%largest, pw_math_error(self%function, self%type, last - first + 1, self%at(1, first), &
+                                                  self%at(2, first), self%at(3, first)))
+    end function deviation
 
     function metrics(self, passes, seconds) result(figures)
         class(math_functions_t), intent(in) :: self

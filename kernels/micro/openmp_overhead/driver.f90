@@ -6,7 +6,7 @@ module openmp_overhead
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_error, only: error_t, exit_usage
     use pw_evidence, only: median
-    use pw_harness, only: kernel_t, plan_t
+    use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
@@ -36,16 +36,8 @@ module openmp_overhead
         private
         type(call_t) :: request
         character(13) :: construct = ''
-        integer(i8) :: passes = 0
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
         procedure, private :: work_seconds
     end type openmp_overhead_t
 
@@ -97,7 +89,7 @@ contains
         character(:), allocatable :: word
 
         self%request = call_t()
-        call self%options%get('threads', self%request%threads)
+        self%request%threads = self%threads
         call self%options%get('construct', word)
         self%construct = word
         self%request%construct = place_of(word, constructs)
@@ -116,26 +108,19 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        wanted%elements = self%request%threads + 1
-        wanted%element_bytes = line
-        allocate (wanted%name(2), source=['counts          ', 'counts aside    '])
-        allocate (wanted%bytes(2), source=wanted%elements*line)
+        wanted = arrays_of('counts counts_aside', self%threads + 1, line)
         if (sum(wanted%bytes) > bytes) call error%raise(exit_usage, 'the working set is too small for the counts of '// &
             to_text(self%request%threads)//' threads', 'openmp_overhead', 'choose --working-set '//to_text(sum(wanted%bytes)))
     end subroutine plan
 
     !> Fresh memory is zero. An untimed pass starts the threads, because the number of timed passes follows from the first
     !> one.
-    subroutine initialise(self, elements)
+    subroutine initialise(self)
         class(openmp_overhead_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
 
-        associate (unused => elements)
-        end associate
         self%request%team = self%memory(2)%address
         call self%run(1_i8)
         self%request%team = self%memory(1)%address
-        self%passes = 0
     end subroutine initialise
 
     subroutine run(self, passes)
@@ -144,7 +129,6 @@ contains
 
         self%request%passes = passes
         call pw_overhead_run(self%request)
-        self%passes = self%passes + passes
     end subroutine run
 
     !> The timed passes, and one more in which threads are late and check the order.
@@ -154,7 +138,7 @@ contains
         integer(i8), parameter :: looked = 1
 
         self%request%looks = 1
-        call self%run(looked)
+        call self%make_passes(looked)
         self%request%looks = 0
         outcome%method = 'pieces of work done, and the sum of their results, against those computed serially'
         select case (self%construct)
@@ -170,7 +154,6 @@ contains
             outcome%method = outcome%method//'; number of threads that continued before their task was done'
         end select
         outcome%error = real(pw_overhead_deviation(self%request, self%passes, looked), r8)
-        outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
     !> No data is moved.

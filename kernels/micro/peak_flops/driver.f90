@@ -2,7 +2,7 @@
 module peak_flops
     use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
     use pw_cycles, only: clock_hertz
-    use pw_elements, only: element_types
+    use pw_elements, only: element_bytes, element_types
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
@@ -17,12 +17,7 @@ module peak_flops
         private
         integer(c_int32_t) :: simd = 1
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: initial
-        procedure :: expected
-        procedure :: work
-        procedure :: metrics
+        procedure :: declare_options, read_options, initial, expected, operate, metrics
     end type peak_flops_t
 
 contains
@@ -50,12 +45,11 @@ contains
 
         associate (unused => error)
         end associate
-        call self%options%get('threads', self%threads)
         call self%options%get('type', word)
         self%type = place_of(word, element_types)
         call self%options%get('simd', word)
         self%simd = place_of(word, simd_names)
-        self%flops = 2*int(peak_steps)
+        self%per_element%element_bytes = real(element_bytes(self%type), r8)
     end subroutine read_options
 
     !> Small whole numbers, so that all results are exact: a pass adds or subtracts its number of steps.
@@ -78,9 +72,9 @@ contains
     end function expected
 
     !> Every second pass undoes the previous one.
-    subroutine work(self, before, passes, n, x)
+    subroutine operate(self, passes, n, x)
         class(peak_flops_t), intent(in) :: self
-        integer(i8), intent(in) :: before, passes, n
+        integer(i8), intent(in) :: passes, n
         type(c_ptr), intent(in) :: x
         type(peak_call_t) :: request
         integer(c_int32_t) :: status
@@ -90,9 +84,9 @@ contains
         request%passes = passes
         request%elements = n
         request%x = x
-        if (modulo(before, 2_i8) == 1) request%summand = -request%summand
+        if (modulo(self%passes, 2_i8) == 1) request%summand = -request%summand
         status = pw_peak_run(request)
-    end subroutine work
+    end subroutine operate
 
     function metrics(self, passes, seconds) result(figures)
         class(peak_flops_t), intent(in) :: self

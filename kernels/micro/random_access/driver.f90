@@ -4,11 +4,11 @@
 module random_access
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t, validation_t
     use pw_threads, only: thread_share
     implicit none
     private
@@ -22,21 +22,13 @@ module random_access
 
     type, extends(kernel_t), public :: random_access_t
         private
-        integer(i8) :: words = 0, updates = 0, tuning = 0, threads = 1
-        integer(i8) :: passes = 0             ! made since the table was initialised
+        integer(i8) :: updates = 0, tuning = 0
         integer(i8) :: full_run = 1           ! passes of a full run; the next full run begins with the same numbers
         integer(i8) :: touched_bytes = 0      ! of the cache lines that were updated
         integer(i8), allocatable :: starts(:, :), state(:, :)   ! (lanes, threads): numbers before the first and the next update
         integer(i8), pointer, contiguous :: table(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, initialise, run, validate, metrics
         procedure, private :: steps
     end type random_access_t
 
@@ -70,7 +62,6 @@ contains
         type(error_t), intent(inout) :: error
         integer(i8) :: value
 
-        call self%options%get('threads', self%threads)
         call self%options%get('updates', self%updates)
         self%updates = self%updates/(lanes*self%threads)*lanes*self%threads
         if (self%updates == 0) then
@@ -96,25 +87,20 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused_self => self, unused_error => error)
+        associate (unused => error)
         end associate
-        wanted%elements = 2_i8**(int(bit_size(bytes)) - 1 - leadz(bytes/word_bytes))
-        wanted%element_bytes = word_bytes
-        allocate (wanted%name(1), source=[character(16) :: 'table'])
-        allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
+        wanted = arrays_of('table', 2_i8**(int(bit_size(bytes)) - 1 - leadz(bytes/word_bytes)), word_bytes)
+        wanted%units = self%updates
     end subroutine plan
 
     !> Each word is set to its position. Every lane of every thread gets a piece of a full run's numbers, and each pass makes
     !> the next part of all pieces.
-    subroutine initialise(self, elements)
+    subroutine initialise(self)
         class(random_access_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
         integer(i8) :: first, last, i, piece
         integer :: k, thread
 
-        self%words = elements
-        self%passes = 0
-        self%full_run = (updates_per_word*elements + self%updates - 1)/self%updates
+        self%full_run = (updates_per_word*self%elements + self%updates - 1)/self%updates
         piece = self%full_run*self%steps()
         if (allocated(self%starts)) deallocate (self%starts)
         allocate (self%starts(lanes, self%threads))
@@ -124,10 +110,10 @@ contains
             end do
         end do
         self%state = self%starts
-        call c_f_pointer(self%memory(1)%address, self%table, [elements])
+        call c_f_pointer(self%memory(1)%address, self%table, [self%elements])
         associate (table => self%table)
             !$omp parallel private(first, last, i)
-            call thread_share(elements, line_bytes/word_bytes, first, last)
+            call thread_share(self%elements, line_bytes/word_bytes, first, last)
             do i = first, last
                 table(i) = i - 1
             end do
@@ -149,7 +135,7 @@ contains
         integer(i8), intent(in) :: passes
         integer(i8) :: state(lanes), pass, first, last
 
-        associate (table => self%table, words => self%words, tuning => self%tuning, steps => self%steps())
+        associate (table => self%table, words => self%elements, tuning => self%tuning, steps => self%steps())
             !$omp parallel private(state, first, last, pass)
             call thread_share(self%threads, 1_i8, first, last)
             state = self%state(:, first)
@@ -160,7 +146,6 @@ contains
             self%state(:, first) = state
             !$omp end parallel
         end associate
-        self%passes = self%passes + passes
     end subroutine run
 
     !> Value number n (from 0) of the sequence that starts with 1: x^n modulo the polynomial, by squaring.
@@ -201,25 +186,24 @@ contains
         integer(i8) :: phase, first, last, wrong, i
         logical, allocatable :: touched(:)
 
-        if (modulo(self%passes, 2*self%full_run) == 0) call self%run(1_i8)
+        if (modulo(self%passes, 2*self%full_run) == 0) call self%make_passes(1_i8)
         phase = modulo(self%passes, 2*self%full_run)
         first = max(0_i8, phase - self%full_run)
         last = min(phase, self%full_run) - 1
-        allocate (touched(0:max(0_i8, self%words*word_bytes/line_bytes - 1)), source=.false.)
+        allocate (touched(0:max(0_i8, self%elements*word_bytes/line_bytes - 1)), source=.false.)
         !$omp parallel do schedule(dynamic)
         do i = 0, lanes*self%threads - 1
             call undo(self, i, first, last, touched)
         end do
         wrong = 0
-        do i = 1, self%words
+        do i = 1, self%elements
             if (self%table(i) /= i - 1) wrong = wrong + 1
         end do
-        self%touched_bytes = min(count(touched, kind=i8)*line_bytes, self%words*word_bytes)
+        self%touched_bytes = min(count(touched, kind=i8)*line_bytes, self%elements*word_bytes)
         outcome%method = 'the updates undone by a second algorithm, share of words that stay wrong'
-        outcome%error = real(wrong, r8)/real(min(self%words, (last - first + 1)*self%updates), r8)
+        outcome%error = real(wrong, r8)/real(min(self%elements, (last - first + 1)*self%updates), r8)
         if (self%threads > 1) outcome%tolerance = min(most_tolerated, tolerated_with_threads* &
                                                       max(1.0_r8, real(self%passes, r8)/real(self%full_run, r8)))
-        outcome%passed = outcome%error <= outcome%tolerance
     end subroutine validate
 
     !> The numbers of a piece (from 0): marks the lines that its passes touched, and undoes the updates of the passes `first` to
@@ -234,7 +218,7 @@ contains
         do pass = 0, min(self%passes, self%full_run) - 1
             do step = 1, self%steps()
                 value = doubled(value)
-                word = iand(value, self%words - 1)
+                word = iand(value, self%elements - 1)
                 line = word*word_bytes/line_bytes
                 if (.not. touched(line)) then
                     !$omp atomic write
@@ -250,15 +234,6 @@ contains
             end do
         end do
     end subroutine undo
-
-    !> Each update names one word, to read and to write. The hardware reads and writes its cache line.
-    function traffic(self, passes) result(moved)
-        class(random_access_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved = self%per_element%times(real(self%updates*passes, r8))
-    end function traffic
 
     function metrics(self, passes, seconds) result(figures)
         class(random_access_t), intent(in) :: self

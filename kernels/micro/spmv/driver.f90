@@ -6,11 +6,11 @@ module spmv
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: bandwidth_metrics, plan_t
     use pw_kinds, only: i4, i8, r8
     use pw_options, only: option_choice, option_count
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_record, only: metric_t, traffic_t
+    use pw_shares, only: shared_kernel_t
     use spmv_matrix, only: longest_row, matrix_band, matrix_laplace, matrix_random, matrix_t, matrix_value
     implicit none
     private
@@ -21,7 +21,7 @@ module spmv
     integer(i8), parameter :: laplace_entries = 7     ! of an inner row
     integer(i8), parameter :: most_rows = int(huge(1_i4), i8) - 128   ! columns have 4 bytes; padded to chunks of at most 128
 
-    type, extends(kernel_t), public :: spmv_t
+    type, extends(shared_kernel_t), public :: spmv_t
         private
         type(matrix_t) :: matrix
         logical :: sell = .false.
@@ -34,14 +34,7 @@ module spmv
         integer(i4), pointer, contiguous :: order(:) => null(), column(:) => null()
         real(r8), pointer, contiguous :: value(:) => null(), x(:) => null(), y(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
     end type spmv_t
 
     interface
@@ -185,14 +178,13 @@ contains
         self%stored = self%offset(chunks)
     end subroutine lay_out
 
-    !> All values are whole numbers, so that sums are exact in any order. The padding of a chunk is 0. y gets a value
-    !> that no result has.
-    subroutine initialise(self, elements)
+    !> The threads share the chunks.
+    subroutine connect(self)
         class(spmv_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, c, r, k, at, row, length, columns(longest_row)
 
-        associate (unused => elements, stored => self%stored, padded => size(self%sorted, kind=i8))
+        self%items = size(self%offset) - 1_i8
+        self%method = 'every row against its sum in whole numbers by the formulas of the matrix, largest difference'
+        associate (stored => self%stored, padded => size(self%sorted, kind=i8))
             call c_f_pointer(self%memory(1)%address, self%start, [size(self%offset)])
             call c_f_pointer(self%memory(2)%address, self%order, [padded])
             call c_f_pointer(self%memory(3)%address, self%column, [stored + max_distance])
@@ -202,8 +194,15 @@ contains
             self%column(stored + 1:) = 0
         end associate
         self%start(:) = self%offset
-        !$omp parallel private(first, last, c, r, k, at, row, length, columns)
-        call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
+    end subroutine connect
+
+    !> All values are whole numbers, so that sums are exact in any order. The padding of a chunk is 0. y gets a value
+    !> that no result has.
+    subroutine fill(self, first, last)
+        class(spmv_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: c, r, k, at, row, length, columns(longest_row)
+
         do c = first - 1, last - 1
             do r = 0, self%chunk - 1
                 row = self%sorted(c*self%chunk + r)
@@ -226,8 +225,7 @@ contains
                 end do
             end do
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     pure elemental integer(i8) function x_value(j)
         integer(i8), intent(in) :: j
@@ -235,50 +233,37 @@ contains
         x_value = 1 + modulo(j, 13_i8)
     end function x_value
 
-    !> Each thread passes over its own rows: A and x are only read, so no thread waits.
-    subroutine run(self, passes)
+    !> Each thread passes over its own rows; A and x are only read.
+    subroutine work(self, passes, first, last)
         class(spmv_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, extent(3)
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass, extent(3)
 
+        extent = [last - first + 1, self%chunk, self%tuning]
         associate (start => self%start, order => self%order, column => self%column, value => self%value, x => self%x, &
                    y => self%y)
-            !$omp parallel private(first, last, pass, extent)
-            call thread_share(size(self%offset) - 1_i8, 1_i8, first, last)
-            extent = [last - first + 1, self%chunk, self%tuning]
-            if (last >= first) then
-                do pass = 1, passes
-                    if (self%sell) then
-                        call pw_spmv_sell(extent, start(first), order((first - 1)*self%chunk + 1), column, value, x, y)
-                    else
-                        call pw_spmv_crs(extent, start(first), column, value, x, y(first))
-                    end if
-                end do
-            end if
-            !$omp end parallel
+            do pass = 1, passes
+                if (self%sell) then
+                    call pw_spmv_sell(extent, start(first), order((first - 1)*self%chunk + 1), column, value, x, y)
+                else
+                    call pw_spmv_crs(extent, start(first), column, value, x, y(first))
+                end if
+            end do
         end associate
-    end subroutine run
+    end subroutine work
 
     !> Every row recomputed from the formulas of the matrix in whole numbers, without the stored entries.
-    subroutine validate(self, outcome)
-        class(spmv_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: error
-        integer(i8) :: first, last, i, length, columns(longest_row)
+    real(r8) function deviation(self, first, last) result(error)
+        class(spmv_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, length, columns(longest_row)
 
         error = 0.0_r8
-        !$omp parallel private(first, last, i, length, columns) reduction(max: error)
-        call thread_share(self%matrix%rows, 1_i8, first, last)
-        do i = first - 1, last - 1
+        do i = (first - 1)*self%chunk, min(last*self%chunk, self%matrix%rows) - 1
             call self%matrix%row_columns(i, length, columns)
             error = worse(error, abs(self%y(i + 1) - real(sum(matrix_value(i, columns(:length))*x_value(columns(:length))), r8)))
         end do
-        !$omp end parallel
-        outcome%method = 'every row against its sum in whole numbers by the formulas of the matrix, largest difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
+    end function deviation
 
     !> Each stored entry, start, order (sell) and x is loaded once, and y is stored; the line of y is read before that
     !> (write-allocate). Padding entries are moved but do no work.

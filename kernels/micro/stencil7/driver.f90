@@ -5,32 +5,26 @@ module stencil7
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count, option_text
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_record, only: metric_t, traffic_t
+    use pw_shares, only: shared_kernel_t
     implicit none
     private
 
     integer(i8), parameter :: element_bytes = 8, most_points = 2_i8**40, point_flops = 10
     real(r8), parameter :: h(4) = [1.0_r8, 2.0_r8, 5.0_r8, 0.0625_r8]   ! 1/h1**2, 1/h2**2, 1/h3**2, half their sum's inverse
 
-    type, extends(kernel_t), public :: stencil_t
+    type, extends(shared_kernel_t), public :: stencil_t
         private
         integer(i8) :: grid(3) = 0, rows = 0, distance = 0
         logical :: cube = .false.
         real(r8), pointer, contiguous :: u(:, :, :) => null(), rhs(:, :, :) => null(), unew(:, :, :) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
+        procedure, private :: planes
     end type stencil_t
 
     interface
@@ -107,39 +101,48 @@ contains
         end if
         blocks = (self%grid(2) - 3)/min(self%rows, self%grid(2) - 2) + 1
         self%rows = (self%grid(2) - 3)/blocks + 1       ! no small block remains
-        wanted%elements = product(self%grid)
-        wanted%element_bytes = element_bytes
-        allocate (wanted%name(3), source=[character(16) :: 'u', 'rhs', 'unew'])
-        allocate (wanted%bytes(3), source=wanted%elements*element_bytes)
+        wanted = arrays_of('u rhs unew', product(self%grid), element_bytes)
     end subroutine plan
 
-    !> u is a cubic polynomial, rhs its Laplacian except for a known defect: whole numbers, so that the result is exact with
-    !> and without fused multiply-add. unew gets a value that no result has.
-    subroutine initialise(self, elements)
+    !> The threads share the inner planes.
+    subroutine connect(self)
         class(stencil_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i, j, k
 
-        associate (unused => elements)
-        end associate
+        self%items = self%grid(3) - 2
         call c_f_pointer(self%memory(1)%address, self%u, self%grid)
         call c_f_pointer(self%memory(2)%address, self%rhs, self%grid)
         call c_f_pointer(self%memory(3)%address, self%unew, self%grid)
-        associate (u => self%u, rhs => self%rhs, unew => self%unew)
-            !$omp parallel private(first, last, i, j, k)
-            call thread_share(self%grid(3), 1_i8, first, last)
-            do k = first, last
-                do j = 1, self%grid(2)
-                    do i = 1, self%grid(1)
-                        u(i, j, k) = u_value(i, j, k)
-                        rhs(i, j, k) = 6*(h(1)*i + 2*h(2)*j + 3*h(3)*k) + defect(i, j, k)/h(4)
-                        unew(i, j, k) = -1.0_r8
-                    end do
+    end subroutine connect
+
+    !> The first and the last plane of inner planes first:last with the edges next to them.
+    pure function planes(self, first, last) result(range)
+        class(stencil_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: range(2)
+
+        range = [first, last] + 1
+        if (first == 1) range(1) = 1
+        if (last == self%items) range(2) = self%grid(3)
+    end function planes
+
+    !> u is a cubic polynomial, rhs its Laplacian except for a known defect: whole numbers, so that the result is exact with
+    !> and without fused multiply-add. unew gets a value that no result has.
+    subroutine fill(self, first, last)
+        class(stencil_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, j, k, range(2)
+
+        range = self%planes(first, last)
+        do k = range(1), range(2)
+            do j = 1, self%grid(2)
+                do i = 1, self%grid(1)
+                    self%u(i, j, k) = u_value(i, j, k)
+                    self%rhs(i, j, k) = 6*(h(1)*i + 2*h(2)*j + 3*h(3)*k) + defect(i, j, k)/h(4)
+                    self%unew(i, j, k) = -1.0_r8
                 end do
             end do
-            !$omp end parallel
-        end associate
-    end subroutine initialise
+        end do
+    end subroutine fill
 
     pure elemental real(r8) function u_value(i, j, k)
         integer(i8), intent(in) :: i, j, k
@@ -153,52 +156,38 @@ contains
         defect = real(i + 2*j + 3*k, r8)
     end function defect
 
-    !> Each thread passes over its own planes: u and rhs are only read, so no thread waits.
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(stencil_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass
 
         associate (u => self%u, rhs => self%rhs, unew => self%unew, grid => self%grid)
-            !$omp parallel private(first, last, pass)
-            call thread_share(grid(3) - 2, 1_i8, first, last)
-            if (last >= first) then
-                do pass = 1, passes
-                    call pw_stencil7([grid(:2), last - first + 1], self%rows, self%distance, h, u(1, 1, first), &
-                                     rhs(1, 1, first), unew(1, 1, first))
-                end do
-            end if
-            !$omp end parallel
+            do pass = 1, passes
+                call pw_stencil7([grid(:2), last - first + 1], self%rows, self%distance, h, u(1, 1, first), &
+                                 rhs(1, 1, first), unew(1, 1, first))
+            end do
         end associate
-    end subroutine run
+    end subroutine work
 
     !> If rhs were the Laplacian of u, u would not change; the sweep subtracts the defect. Edges stay unchanged.
-    subroutine validate(self, outcome)
-        class(stencil_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: error, expected
-        integer(i8) :: first, last, i, j, k
+    real(r8) function deviation(self, first, last) result(error)
+        class(stencil_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        real(r8) :: expected
+        integer(i8) :: i, j, k, range(2)
 
         error = 0.0_r8
-        associate (unew => self%unew, grid => self%grid)
-            !$omp parallel private(first, last, i, j, k, expected) reduction(max: error)
-            call thread_share(grid(3), 1_i8, first, last)
-            do k = first, last
-                do j = 1, grid(2)
-                    do i = 1, grid(1)
-                        expected = u_value(i, j, k) - defect(i, j, k)
-                        if (any([i, j, k] == 1) .or. any([i, j, k] == grid)) expected = -1.0_r8
-                        error = worse(error, abs(unew(i, j, k) - expected))
-                    end do
+        range = self%planes(first, last)
+        do k = range(1), range(2)
+            do j = 1, self%grid(2)
+                do i = 1, self%grid(1)
+                    expected = u_value(i, j, k) - defect(i, j, k)
+                    if (any([i, j, k] == 1) .or. any([i, j, k] == self%grid)) expected = -1.0_r8
+                    error = worse(error, abs(self%unew(i, j, k) - expected))
                 end do
             end do
-            !$omp end parallel
-        end associate
-        outcome%method = 'every point against its closed form, largest absolute difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
+        end do
+    end function deviation
 
     !> Each point of u that is a neighbour, of inner points or faces, and each inner point of rhs is loaded once, and one of
     !> unew stored; a regular store first reads its line (write-allocate).

@@ -4,13 +4,15 @@
 module strided
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_record, only: metric_t
+    use pw_shares, only: shared_kernel_t
     use pw_text, only: to_text
-    use pw_threads, only: thread_share
+    use pw_threads, only: thread_number
+    use pw_traffic, only: per_element_t
     implicit none
     private
 
@@ -18,20 +20,14 @@ module strided
     integer(i8), parameter :: untouched = 2_i8**40   ! added to the initial values; pass numbers are smaller
     integer(i8), parameter :: page_and_line = 4096 + line_bytes   ! each access in another page and another set of the caches
 
-    type, extends(kernel_t), public :: strided_t
+    type, extends(shared_kernel_t), public :: strided_t
         private
-        integer(i8) :: words = 0, stride = 0, passes = 0, total = 0
+        integer(i8) :: stride = 0
+        integer(i8), allocatable :: total(:)             ! of each thread's last pass
         logical :: loads = .true.
         integer(i8), pointer, contiguous :: a(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
     end type strided_t
 
     interface
@@ -74,6 +70,8 @@ contains
         self%loads = word == 'load'
         call self%options%get('stride', bytes)
         self%stride = bytes/word_bytes
+        ! One word per access; the hardware moves its line, once for all accesses to it, and reads it before a store.
+        self%per_element = per_element_t(loads=1.0_r8, lines=merge(1.0_r8, 2.0_r8, self%loads)*real(step(self), r8)/line)
         if (modulo(bytes, line_bytes) /= 0 .and. (popcnt(bytes) /= 1 .or. bytes < word_bytes)) call error%raise(exit_usage, &
             '--stride must be a power of two within a cache line, or whole lines', 'strided', &
             'choose a multiple of '//to_text(line_bytes)//' bytes')
@@ -85,58 +83,50 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused_self => self, unused_error => error)
+        associate (unused => error)
         end associate
-        wanted%elements = bytes/line_bytes*line
-        wanted%element_bytes = word_bytes
-        allocate (wanted%name(1), source=[character(16) :: 'a'])
-        allocate (wanted%bytes(1), source=wanted%elements*word_bytes)
+        wanted = arrays_of('a', bytes/line_bytes*line, word_bytes)
+        wanted%units = wanted%elements/step(self)
     end subroutine plan
 
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(strided_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i
 
-        self%words = elements
-        self%passes = 0
-        call c_f_pointer(self%memory(1)%address, self%a, [elements])
+        self%grain = line
+        self%method = 'the same words in the order of their addresses, and those between them: wrong words of a thread'
+        if (allocated(self%total)) deallocate (self%total)
+        allocate (self%total(0:self%threads - 1), source=0_i8)
+        call c_f_pointer(self%memory(1)%address, self%a, [self%elements])
+    end subroutine connect
+
+    subroutine fill(self, first, last)
+        class(strided_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
+
+        do i = first, last
+            self%a(i) = i + untouched
+        end do
+    end subroutine fill
+
+    !> A pass stores its number, or leaves the exclusive or of its loads in `total`.
+    subroutine work(self, passes, first, last)
+        class(strided_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass, partial
+
+        partial = 0
         associate (a => self%a)
-            !$omp parallel private(first, last, i)
-            call thread_share(elements, line, first, last)
-            do i = first, last
-                a(i) = i + untouched
+            do pass = 1, passes
+                if (self%loads) then
+                    call pw_strided_load(last - first + 1, self%stride, line, a(first), partial)
+                else
+                    call pw_strided_store(last - first + 1, self%stride, line, a(first), self%passes + pass)
+                end if
             end do
-            !$omp end parallel
         end associate
-    end subroutine initialise
-
-    !> A pass stores its number, and leaves the exclusive or of its loads in `total`.
-    subroutine run(self, passes)
-        class(strided_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass, partial, total
-
-        total = 0
-        associate (a => self%a)
-            !$omp parallel private(first, last, pass, partial) reduction(ieor: total)
-            call thread_share(self%words, line, first, last)
-            partial = 0
-            if (last >= first) then
-                do pass = 1, passes
-                    if (self%loads) then
-                        call pw_strided_load(last - first + 1, self%stride, line, a(first), partial)
-                    else
-                        call pw_strided_store(last - first + 1, self%stride, line, a(first), self%passes + pass)
-                    end if
-                end do
-            end if
-            total = ieor(total, partial)
-            !$omp end parallel
-        end associate
-        self%passes = self%passes + passes
-        self%total = total
-    end subroutine run
+        self%total(thread_number()) = partial
+    end subroutine work
 
     !> The words of a line that a pass accesses are `step` apart.
     pure integer(i8) function step(self)
@@ -146,44 +136,23 @@ contains
     end function step
 
     !> The same words again in the order of their addresses.
-    subroutine validate(self, outcome)
-        class(strided_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        integer(i8) :: i, total, wrong
+    real(r8) function deviation(self, first, last) result(wrong)
+        class(strided_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, total
 
-        total = 0
-        wrong = 0
-        do i = 1, self%words
+        total = self%total(thread_number())
+        wrong = 0.0_r8
+        do i = first, last
             if (modulo(i - 1, step(self)) == 0) then
-                total = ieor(total, i + untouched)
+                total = ieor(total, i + untouched)       ! 0 in the end
                 if (.not. self%loads .and. self%a(i) /= self%passes) wrong = wrong + 1
             else if (self%a(i) /= i + untouched) then
                 wrong = wrong + 1
             end if
         end do
-        if (self%loads .and. total /= self%total) wrong = wrong + 1
-        outcome%method = 'the same words in the order of their addresses, and those between them: number of wrong words'
-        outcome%error = real(wrong, r8)
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    !> One word per access; the hardware moves its line, once for all accesses to it, and reads it before a store.
-    function traffic(self, passes) result(moved)
-        class(strided_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved%bytes_stream = word_bytes*accesses(self, passes)
-        moved%bytes_hardware = word_bytes*step(self)*accesses(self, passes)
-        if (.not. self%loads) moved%bytes_hardware = 2*moved%bytes_hardware
-    end function traffic
-
-    pure real(r8) function accesses(self, passes)
-        class(strided_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-
-        accesses = real(self%words/step(self)*passes, r8)
-    end function accesses
+        if (self%loads .and. total /= 0) wrong = wrong + 1
+    end function deviation
 
     function metrics(self, passes, seconds) result(figures)
         class(strided_t), intent(in) :: self
@@ -191,7 +160,7 @@ contains
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
 
-        figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*seconds/accesses(self, passes)), &
+        figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*seconds/real(self%units*passes, r8)), &
                    bandwidth_metrics(self%traffic(passes), seconds)]
     end function metrics
 

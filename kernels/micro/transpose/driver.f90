@@ -5,31 +5,25 @@ module transpose_kernel
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_record, only: metric_t
+    use pw_shares, only: shared_kernel_t
+    use pw_traffic, only: per_element_t
     implicit none
     private
 
     integer(i8), parameter :: element_bytes = 8, line = line_bytes/element_bytes    ! shares start at a cache line
 
-    type, extends(kernel_t), public :: transpose_t
+    type, extends(shared_kernel_t), public :: transpose_t
         private
-        integer(i8) :: n = 0, leading = 0, add = 0, passes = 0
+        integer(i8) :: n = 0, leading = 0, add = 0
         logical :: tiled = .false., power = .false.
         real(r8), pointer, contiguous :: a(:, :) => null(), b(:, :) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
     end type transpose_t
 
     interface
@@ -70,6 +64,7 @@ contains
         end associate
         call self%options%get('form', word)
         self%add = merge(1_i8, 0_i8, word == 'add')
+        if (self%add == 1) self%per_element = per_element_t(loads=2.0_r8, stores=1.0_r8, flops=1.0_r8)    ! b is read anyway
         call self%options%get('method', word)
         self%tiled = word == 'tiled'
         call self%options%get('leading-dimension', word)
@@ -91,10 +86,7 @@ contains
         end do
         if (self%n < 1) call error%raise(exit_usage, 'no matrix fits into the working set', 'transpose', 'choose a larger one')
         self%leading = leading_for(self, self%n)
-        wanted%elements = self%n*self%n
-        wanted%element_bytes = element_bytes
-        allocate (wanted%name(2), source=[character(16) :: 'a', 'b'])
-        allocate (wanted%bytes(2), source=self%n*self%leading*element_bytes)
+        wanted = arrays_of('a b', self%n*self%n, element_bytes, spread(self%n*self%leading*element_bytes, 1, 2))
     end subroutine plan
 
     pure integer(i8) function leading_for(self, n) result(leading)
@@ -108,90 +100,60 @@ contains
         end if
     end function leading_for
 
-    !> Every element of a has its own value, a whole number; so does b, with values that no result has.
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(transpose_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i, j
 
-        associate (unused => elements)
-        end associate
-        self%passes = 0
+        self%items = self%n
+        self%grain = line
         call c_f_pointer(self%memory(1)%address, self%a, [self%leading, self%n])
         call c_f_pointer(self%memory(2)%address, self%b, [self%leading, self%n])
-        associate (a => self%a, b => self%b, n => self%n)
-            !$omp parallel private(first, last, i, j)
-            call thread_share(n, line, first, last)
-            do j = first, last
-                do i = 1, n
-                    a(i, j) = real(i + n*(j - 1), r8)
-                    b(i, j) = -real(i, r8)
-                end do
-            end do
-            !$omp end parallel
-        end associate
-    end subroutine initialise
+    end subroutine connect
 
-    !> Each thread passes over its own columns of b: a is only read, so no thread waits.
-    subroutine run(self, passes)
+    !> Every element of a has its own value, a whole number; so does b, with values that no result has.
+    subroutine fill(self, first, last)
+        class(transpose_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, j
+
+        do j = first, last
+            do i = 1, self%n
+                self%a(i, j) = real(i + self%n*(j - 1), r8)
+                self%b(i, j) = -real(i, r8)
+            end do
+        end do
+    end subroutine fill
+
+    !> Each thread passes over its own columns of b; a is only read.
+    subroutine work(self, passes, first, last)
         class(transpose_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass
 
-        associate (a => self%a, b => self%b, n => self%n, leading => self%leading)
-            !$omp parallel private(first, last, pass)
-            call thread_share(n, line, first, last)
-            do pass = 1, passes
-                if (self%tiled) then
-                    call pw_transpose_tiled(n, leading, first - 1, last, a, b, self%add)
-                else
-                    call pw_transpose_naive(n, leading, first - 1, last, a, b, self%add)
-                end if
-            end do
-            !$omp end parallel
-        end associate
-        self%passes = self%passes + passes
-    end subroutine run
+        do pass = 1, passes
+            if (self%tiled) then
+                call pw_transpose_tiled(self%n, self%leading, first - 1, last, self%a, self%b, self%add)
+            else
+                call pw_transpose_naive(self%n, self%leading, first - 1, last, self%a, self%b, self%add)
+            end if
+        end do
+    end subroutine work
 
     !> Every element against its closed form; with `add`, a times the number of passes.
-    subroutine validate(self, outcome)
-        class(transpose_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
-        real(r8) :: error, expected
-        integer(i8) :: first, last, i, j
+    real(r8) function deviation(self, first, last) result(error)
+        class(transpose_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        real(r8) :: expected
+        integer(i8) :: i, j
 
         error = 0.0_r8
-        associate (b => self%b, n => self%n)
-            !$omp parallel private(first, last, i, j, expected) reduction(max: error)
-            call thread_share(n, line, first, last)
-            do j = first, last
-                do i = 1, n
-                    expected = real(j + n*(i - 1), r8)
-                    if (self%add == 1) expected = expected*real(self%passes, r8) - real(i, r8)
-                    error = worse(error, abs(b(i, j) - expected))
-                end do
+        do j = first, last
+            do i = 1, self%n
+                expected = real(j + self%n*(i - 1), r8)
+                if (self%add == 1) expected = expected*real(self%passes, r8) - real(i, r8)
+                error = worse(error, abs(self%b(i, j) - expected))
             end do
-            !$omp end parallel
-        end associate
-        outcome%method = 'every element against its closed form, largest absolute difference'
-        outcome%error = error
-        outcome%tolerance = 0.0_r8
-        outcome%passed = error <= outcome%tolerance
-    end subroutine validate
-
-    !> One element of a is loaded and one of b stored; `add` also loads the latter, so that write-allocate adds nothing.
-    function traffic(self, passes) result(moved)
-        class(transpose_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-        real(r8) :: words
-
-        words = real(self%n*self%n, r8)*real(passes, r8)
-        moved = self%per_element%times(words, self%configuration%stores)
-        moved%bytes_stream = moved%bytes_stream + self%add*element_bytes*words
-        moved%bytes_hardware = max(moved%bytes_stream, moved%bytes_hardware)
-        moved%flops = self%add*words
-    end function traffic
+        end do
+    end function deviation
 
     !> PTRANS counts the bytes of one matrix.
     function metrics(self, passes, seconds) result(figures)

@@ -5,12 +5,11 @@ module zaxpy
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int64_t
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t
-    use pw_harness, only: bandwidth_metrics, kernel_t, plan_t
+    use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice
-    use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_threads, only: thread_share
+    use pw_shares, only: shared_kernel_t
     implicit none
     private
 
@@ -18,21 +17,13 @@ module zaxpy
     integer(i8), parameter :: line = line_bytes/part_bytes   ! elements: shares start at a cache line in both layouts
     complex(r8), parameter :: c = (3.0_r8, -2.0_r8)
 
-    type, extends(kernel_t), public :: zaxpy_t
+    type, extends(shared_kernel_t), public :: zaxpy_t
         private
         logical :: together = .true.
-        integer(i8) :: elements = 0, passes = 0
         complex(r8), pointer, contiguous :: x(:) => null(), y(:) => null()
         real(r8), pointer, contiguous :: x_re(:) => null(), x_im(:) => null(), y_re(:) => null(), y_im(:) => null()
     contains
-        procedure :: declare_options
-        procedure :: read_options
-        procedure :: plan
-        procedure :: initialise
-        procedure :: run
-        procedure :: validate
-        procedure :: traffic
-        procedure :: metrics
+        procedure :: declare_options, read_options, plan, connect, fill, work, deviation
     end type zaxpy_t
 
     interface
@@ -81,36 +72,37 @@ contains
 
         associate (unused => error)
         end associate
-        wanted%elements = bytes/(4*part_bytes)
-        wanted%element_bytes = 2*part_bytes
-        if (self%together) then
-            allocate (wanted%name(2), source=[character(16) :: 'x', 'y'])
-            allocate (wanted%bytes(2), source=wanted%elements*2*part_bytes)
-        else
-            allocate (wanted%name(4), source=[character(16) :: 'x_re', 'x_im', 'y_re', 'y_im'])
-            allocate (wanted%bytes(4), source=wanted%elements*part_bytes)
-        end if
+        associate (elements => bytes/(4*part_bytes))
+            if (self%together) then
+                wanted = arrays_of('x y', elements, 2*part_bytes)
+            else
+                wanted = arrays_of('x_re x_im y_re y_im', elements, 2*part_bytes, spread(elements*part_bytes, 1, 4))
+            end if
+        end associate
     end subroutine plan
 
-    !> Small whole numbers, so that the sums are exact with and without fused multiply-add.
-    subroutine initialise(self, elements)
+    subroutine connect(self)
         class(zaxpy_t), intent(inout) :: self
-        integer(i8), intent(in) :: elements
-        integer(i8) :: first, last, i
 
-        self%elements = elements
-        self%passes = 0
+        self%grain = line
+        self%method = 'every element against its closed form, largest absolute difference of a part'
         if (self%together) then
-            call c_f_pointer(self%memory(1)%address, self%x, [elements])
-            call c_f_pointer(self%memory(2)%address, self%y, [elements])
+            call c_f_pointer(self%memory(1)%address, self%x, [self%elements])
+            call c_f_pointer(self%memory(2)%address, self%y, [self%elements])
         else
-            call c_f_pointer(self%memory(1)%address, self%x_re, [elements])
-            call c_f_pointer(self%memory(2)%address, self%x_im, [elements])
-            call c_f_pointer(self%memory(3)%address, self%y_re, [elements])
-            call c_f_pointer(self%memory(4)%address, self%y_im, [elements])
+            call c_f_pointer(self%memory(1)%address, self%x_re, [self%elements])
+            call c_f_pointer(self%memory(2)%address, self%x_im, [self%elements])
+            call c_f_pointer(self%memory(3)%address, self%y_re, [self%elements])
+            call c_f_pointer(self%memory(4)%address, self%y_im, [self%elements])
         end if
-        !$omp parallel private(first, last, i)
-        call thread_share(elements, line, first, last)
+    end subroutine connect
+
+    !> Small whole numbers, so that the sums are exact with and without fused multiply-add.
+    subroutine fill(self, first, last)
+        class(zaxpy_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i
+
         do i = first, last
             if (self%together) then
                 self%x(i) = x_value(i)
@@ -122,8 +114,7 @@ contains
                 self%y_im(i) = 0.0_r8
             end if
         end do
-        !$omp end parallel
-    end subroutine initialise
+    end subroutine fill
 
     pure elemental complex(r8) function x_value(i)
         integer(i8), intent(in) :: i
@@ -131,42 +122,32 @@ contains
         x_value = cmplx(1 + modulo(i, 61_i8), 1 + modulo(i, 53_i8), r8)
     end function x_value
 
-    subroutine run(self, passes)
+    subroutine work(self, passes, first, last)
         class(zaxpy_t), intent(inout) :: self
-        integer(i8), intent(in) :: passes
-        integer(i8) :: first, last, pass
+        integer(i8), intent(in) :: passes, first, last
+        integer(i8) :: pass
 
-        !$omp parallel private(first, last, pass)
-        call thread_share(self%elements, line, first, last)
-        if (last >= first) then
-            do pass = 1, passes
-                if (self%together) then
-                    associate (x => self%x, y => self%y)
-                        call pw_zaxpy_aos(last - first + 1, real(c, r8), aimag(c), x(first), y(first))
-                    end associate
-                else
-                    associate (x_re => self%x_re, x_im => self%x_im, y_re => self%y_re, y_im => self%y_im)
-                        call pw_zaxpy_soa(last - first + 1, real(c, r8), aimag(c), x_re(first), x_im(first), y_re(first), &
-                                          y_im(first))
-                    end associate
-                end if
-            end do
-        end if
-        !$omp end parallel
-        self%passes = self%passes + passes
-    end subroutine run
+        do pass = 1, passes
+            if (self%together) then
+                associate (x => self%x, y => self%y)
+                    call pw_zaxpy_aos(last - first + 1, real(c, r8), aimag(c), x(first), y(first))
+                end associate
+            else
+                associate (x_re => self%x_re, x_im => self%x_im, y_re => self%y_re, y_im => self%y_im)
+                    call pw_zaxpy_soa(last - first + 1, real(c, r8), aimag(c), x_re(first), x_im(first), y_re(first), y_im(first))
+                end associate
+            end if
+        end do
+    end subroutine work
 
     !> Every element against its initial value plus one product per pass.
-    subroutine validate(self, outcome)
-        class(zaxpy_t), intent(inout) :: self
-        type(validation_t), intent(out) :: outcome
+    real(r8) function deviation(self, first, last) result(error)
+        class(zaxpy_t), intent(in) :: self
+        integer(i8), intent(in) :: first, last
         complex(r8) :: difference
-        real(r8) :: error
-        integer(i8) :: first, last, i
+        integer(i8) :: i
 
         error = 0.0_r8
-        !$omp parallel private(first, last, i, difference) reduction(max: error)
-        call thread_share(self%elements, line, first, last)
         do i = first, last
             if (self%together) then
                 difference = self%y(i)
@@ -176,30 +157,6 @@ contains
             difference = difference - (1.0_r8 + real(self%passes, r8)*(c*x_value(i)))
             error = worse(error, worst_of([abs(difference%re), abs(difference%im)]))
         end do
-        !$omp end parallel
-        outcome%method = 'every element against its closed form, largest absolute difference of a part'
-        outcome%error = error
-        outcome%passed = outcome%error <= outcome%tolerance
-    end subroutine validate
-
-    !> The sum already reads y, so that write-allocate adds nothing.
-    function traffic(self, passes) result(moved)
-        class(zaxpy_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved = self%per_element%times(real(self%elements*passes, r8))
-    end function traffic
-
-    function metrics(self, passes, seconds) result(figures)
-        class(zaxpy_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        real(r8), intent(in) :: seconds
-        type(metric_t), allocatable :: figures(:)
-        type(traffic_t) :: moved
-
-        moved = self%traffic(passes)
-        figures = [bandwidth_metrics(moved, seconds), metric_t('gflop_per_s', moved%flops/seconds*1.0e-9_r8)]
-    end function metrics
+    end function deviation
 
 end module zaxpy

@@ -14,11 +14,11 @@ module ember_fluxes
 
     integer, parameter :: half = block_zones/2
 
-    !> A face of a coarser leaf of this rank, beyond which are finer leaves: the register and, by finer leaf, either its
-    !> register or where its sums start in the messages, from 0.
+    !> A face of a coarser leaf of this rank, beyond which are finer leaves: the register and, by finer leaf, its rank and
+    !> either its register or where its sums start in the messages, from 0.
     type :: meeting_t
         integer :: leaf = 0, direction = 0, side = 0
-        integer :: coarse = 0, n = 0, fine(4) = 0
+        integer :: coarse = 0, n = 0, rank(4) = 0, fine(4) = 0
         integer(i8) :: start(4) = -1
     end type meeting_t
 
@@ -58,121 +58,139 @@ contains
     subroutine build(self, mesh)
         class(registers_t), intent(inout) :: self
         type(mesh_t), intent(in) :: mesh
-        type(meeting_t) :: meeting
-        type(message_t) :: message
         logical, allocatable :: beyond(:)
-        integer :: leaf, direction, side, relation, leaves(4), n, l, m, n_registers, n_meetings, n_messages, n_first, pass
         integer(i8) :: n_values
 
-        self%n = n_conserved + mesh%n_species
-        self%n_together = merge(2, 1, mesh%dims == 3)
-        n_values = int(self%n, i8)*half*merge(half, 1, mesh%dims == 3)
         if (allocated(self%at)) deallocate (self%at, self%first, self%meeting, self%message, self%send_count, &
                                             self%receive_count, self%send, self%receive)
         if (associated(self%amount)) deallocate (self%amount)
         allocate (self%at(2, 3, mesh%tree%n_leaves), source=0)
         allocate (self%send_count(0:mesh%n_ranks - 1), self%receive_count(0:mesh%n_ranks - 1), source=0_i8)
-        allocate (beyond(mesh%tree%n_leaves), source=.false.)
+        self%n = n_conserved + mesh%n_species
+        self%n_together = merge(2, 1, mesh%dims == 3)
+        n_values = int(self%n, i8)*half*merge(half, 1, mesh%dims == 3)
+        call number_registers(self, mesh, beyond)
+        call self%clear()
+        call list_meetings(self, mesh, n_values)
+        call list_messages(self, mesh, beyond, n_values)
+        allocate (self%send(sum(self%send_count)), self%receive(sum(self%receive_count)))
+    end subroutine build
 
+    !> Number the registers, and allocate them and the lists. `beyond` marks the coarser neighbours on other ranks.
+    subroutine number_registers(self, mesh, beyond)
+        class(registers_t), intent(inout) :: self
+        type(mesh_t), intent(in) :: mesh
+        logical, allocatable, intent(out) :: beyond(:)
+        integer :: l, leaf, direction, side, relation, leaves(4), n, n_registers, n_meetings, n_messages, n_first
+        logical :: meets
+
+        allocate (beyond(mesh%tree%n_leaves), source=.false.)
         n_registers = 0
+        n_meetings = 0
+        n_messages = 0
+        n_first = 0
         do l = 1, size(mesh%local)
             leaf = mesh%local(l)
+            meets = .false.
             do direction = 1, mesh%dims
                 do side = 1, 2
                     call across(mesh, leaf, direction, side, relation, leaves, n)
                     if (relation /= finer .and. relation /= coarser) cycle
                     n_registers = n_registers + 1
                     self%at(side, direction, leaf) = n_registers
-                    if (relation == coarser) beyond(leaves(1)) = mesh%tree%owner(leaves(1)) /= mesh%rank
+                    if (relation == finer) then
+                        meets = .true.
+                        n_meetings = n_meetings + 1
+                    else if (mesh%tree%owner(leaves(1)) /= mesh%rank) then
+                        beyond(leaves(1)) = .true.
+                        n_messages = n_messages + 1
+                    end if
                 end do
             end do
+            if (meets) n_first = n_first + 1
         end do
         allocate (self%amount(self%n, block_zones, merge(block_zones, 1, mesh%dims == 3), n_registers))
-        call self%clear()
+        allocate (self%meeting(n_meetings), self%message(n_messages), self%first(n_first + 1))
+    end subroutine number_registers
 
-        ! Once to count, once to store.
-        do pass = 1, 2
-            n_meetings = 0
-            n_first = 0
-            do l = 1, size(mesh%local)
-                leaf = mesh%local(l)
-                m = n_meetings
-                do direction = 1, mesh%dims
-                    do side = 1, 2
-                        if (self%at(side, direction, leaf) == 0) cycle
-                        call across(mesh, leaf, direction, side, relation, leaves, n)
-                        if (relation /= finer) cycle
-                        n_meetings = n_meetings + 1
-                        if (pass == 2) call note_meeting(n_meetings)
+    !> The faces of this rank's coarser leaves, and what their finer leaves on other ranks send: `n_values` each.
+    subroutine list_meetings(self, mesh, n_values)
+        class(registers_t), intent(inout) :: self
+        type(mesh_t), intent(in) :: mesh
+        integer(i8), intent(in) :: n_values
+        type(meeting_t) :: meeting
+        integer :: l, leaf, direction, side, relation, leaves(4), n, c, m, rank, n_first
+
+        m = 0
+        n_first = 0
+        do l = 1, size(mesh%local)
+            leaf = mesh%local(l)
+            do direction = 1, mesh%dims
+                do side = 1, 2
+                    if (self%at(side, direction, leaf) == 0) cycle
+                    call across(mesh, leaf, direction, side, relation, leaves, n)
+                    if (relation /= finer) cycle
+                    meeting = meeting_t(leaf, direction, side, self%at(side, direction, leaf), n)
+                    do c = 1, n
+                        rank = mesh%tree%owner(leaves(c))
+                        meeting%rank(c) = rank
+                        if (rank == mesh%rank) then
+                            meeting%fine(c) = self%at(3 - side, direction, leaves(c))
+                        else
+                            meeting%start(c) = self%receive_count(rank)
+                            self%receive_count(rank) = self%receive_count(rank) + n_values
+                        end if
                     end do
-                end do
-                if (n_meetings == m) cycle
-                n_first = n_first + 1
-                if (pass == 2) self%first(n_first) = m + 1
-            end do
-            n_messages = 0
-            do leaf = 1, mesh%tree%n_leaves
-                if (.not. beyond(leaf)) cycle
-                do direction = 1, mesh%dims
-                    do side = 1, 2
-                        call across(mesh, leaf, direction, side, relation, leaves, n)
-                        if (relation /= finer) cycle
-                        do m = 1, n
-                            if (mesh%tree%owner(leaves(m)) /= mesh%rank) cycle
-                            n_messages = n_messages + 1
-                            if (pass == 2) call note_message(n_messages, leaves(m))
-                        end do
-                    end do
+                    m = m + 1
+                    self%meeting(m) = meeting
+                    if (m > 1) then
+                        if (self%meeting(m - 1)%leaf == leaf) cycle
+                    end if
+                    n_first = n_first + 1
+                    self%first(n_first) = m
                 end do
             end do
-            if (pass == 1) allocate (self%meeting(n_meetings), self%first(n_first + 1), self%message(n_messages))
         end do
-        self%first(n_first + 1) = n_meetings + 1
-
-        ! Until here message starts are relative to the part of their rank.
-        do m = 1, n_messages
-            message = self%message(m)
-            self%message(m)%start = message%start + sum(self%send_count(:message%rank - 1))
-        end do
-        do m = 1, n_meetings
-            meeting = self%meeting(m)
-            call across(mesh, meeting%leaf, meeting%direction, meeting%side, relation, leaves, n)
-            do l = 1, n
-                if (meeting%start(l) < 0) cycle
-                self%meeting(m)%start(l) = meeting%start(l) + sum(self%receive_count(:mesh%tree%owner(leaves(l)) - 1))
+        self%first(n_first + 1) = m + 1
+        ! Until here they start relative to the part of their rank.
+        do m = 1, size(self%meeting)
+            do c = 1, self%meeting(m)%n
+                rank = self%meeting(m)%rank(c)
+                if (rank /= mesh%rank) self%meeting(m)%start(c) = self%meeting(m)%start(c) + sum(self%receive_count(:rank - 1))
             end do
         end do
-        allocate (self%send(sum(self%send_count)), self%receive(sum(self%receive_count)))
+    end subroutine list_meetings
 
-    contains
+    !> What this rank's finer leaves send, in the order in which the receiver lists its faces: `n_values` each.
+    subroutine list_messages(self, mesh, beyond, n_values)
+        class(registers_t), intent(inout) :: self
+        type(mesh_t), intent(in) :: mesh
+        logical, intent(in) :: beyond(:)
+        integer(i8), intent(in) :: n_values
+        integer :: leaf, direction, side, relation, leaves(4), n, c, m, rank
 
-        subroutine note_meeting(at)
-            integer, intent(in) :: at
-            integer :: c, rank
-
-            meeting = meeting_t(leaf, direction, side, self%at(side, direction, leaf), n)
-            do c = 1, n
-                rank = mesh%tree%owner(leaves(c))
-                if (rank == mesh%rank) then
-                    meeting%fine(c) = self%at(3 - side, direction, leaves(c))
-                else
-                    meeting%start(c) = self%receive_count(rank)
-                    self%receive_count(rank) = self%receive_count(rank) + n_values
-                end if
-            end do
-            self%meeting(at) = meeting
-        end subroutine note_meeting
-
-        subroutine note_message(at, fine)
-            integer, intent(in) :: at, fine
-            integer :: rank
-
+        m = 0
+        do leaf = 1, mesh%tree%n_leaves
+            if (.not. beyond(leaf)) cycle
             rank = mesh%tree%owner(leaf)
-            self%message(at) = message_t(self%at(3 - side, direction, fine), rank, self%send_count(rank))
-            self%send_count(rank) = self%send_count(rank) + n_values
-        end subroutine note_message
-
-    end subroutine build
+            do direction = 1, mesh%dims
+                do side = 1, 2
+                    call across(mesh, leaf, direction, side, relation, leaves, n)
+                    if (relation /= finer) cycle
+                    do c = 1, n
+                        if (mesh%tree%owner(leaves(c)) /= mesh%rank) cycle
+                        m = m + 1
+                        self%message(m) = message_t(self%at(3 - side, direction, leaves(c)), rank, self%send_count(rank))
+                        self%send_count(rank) = self%send_count(rank) + n_values
+                    end do
+                end do
+            end do
+        end do
+        ! Until here they start relative to the part of their rank.
+        do m = 1, size(self%message)
+            self%message(m)%start = self%message(m)%start + sum(self%send_count(:self%message(m)%rank - 1))
+        end do
+    end subroutine list_messages
 
     !> The register of a face of `leaf`, at the lower (1) or upper (2) end of `direction`: amounts (variable, a, b), a and b
     !> the other two directions in order; null if no levels meet or another rank has the leaf.

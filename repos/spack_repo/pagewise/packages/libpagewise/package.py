@@ -27,12 +27,13 @@ class Libpagewise(KernelsPackage):
         ]
 
     def test_package(self):
-        """check that archive, kernels' objects, Fortran modules and CMake package are installed"""
+        """check that archive, kernels' objects, modules, CMake package and Flash-X's unit are installed"""
         for pattern in (
             "lib*/libpagewise.a",
             "lib*/pagewise/objects-*/pw-*-driver/**/*.o",
             "lib*/pagewise/objects-*/pw-*-timed-*/**/*.o",
             "include/pagewise/*.mod",
             "lib*/cmake/pagewise/pagewiseConfig.cmake",
+            "share/pagewise/flash-x/Config",
         ):
             assert list(Path(self.prefix).glob(pattern)), f"{self.prefix} has no {pattern}"

@@ -13,6 +13,7 @@ enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
 struct column {
     char name[MAX_NAME + 1];
     const void *values;
+    int64_t n;
     int32_t kind;
 };
 
@@ -117,8 +118,8 @@ int32_t pw_hdf5_rows(struct file *file, const char *name, int32_t kind, int64_t 
     return code;
 }
 
-/* Write a dataset of n rows that are records, one member per column. */
-int32_t pw_hdf5_table(struct file *file, const char *name, int64_t n, const struct column *columns, int32_t n_columns)
+/* Write a dataset whose rows are records, one member per column. */
+int32_t pw_hdf5_table(struct file *file, const char *name, const struct column *columns, int32_t n_columns)
 {
     /* A compound type can grow after it was made, but starts with at least one byte. */
     hid_t record = H5Tcreate(H5T_COMPOUND, 1);
@@ -132,7 +133,7 @@ int32_t pw_hdf5_table(struct file *file, const char *name, int64_t n, const stru
         H5Tclose(value);
         size = next;
     }
-    hid_t dataset = new_dataset(file, name, record, 1, &n);
+    hid_t dataset = new_dataset(file, name, record, 1, &columns[0].n);
     H5Tclose(record);
     if (dataset < 0) return EXIT_SYSTEM;
     /* By columns: members missing in memory stay unchanged in the file. */

@@ -19,7 +19,7 @@ module pw_hdf5
     integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2, kind_integer = 3, kind_long = 4
 
     integer, parameter :: text_bytes = 8192                                 ! PW_HDF5_TEXT
-    integer, parameter :: max_rank = 8, max_name = 80, max_columns = 16     ! MAX_RANK, MAX_NAME
+    integer, parameter :: max_rank = 8, max_name = 80     ! MAX_RANK, MAX_NAME
     character(*), parameter :: nul = c_null_char
 
     !> An open file.
@@ -48,24 +48,17 @@ module pw_hdf5
         generic :: get => get_real, get_integer, get_long, get_any_text, get_reals, get_integers, get_longs, get_texts
     end type file_t
 
-    !> A column of a table.
-    type, bind(c) :: column_t
+    !> A column of a table: column_t(name, values), one value per row; the values must exist until it is written.
+    type, public, bind(c) :: column_t
         character(kind=c_char) :: name(max_name + 1)
         type(c_ptr) :: values
+        integer(c_int64_t) :: n
         integer(c_int32_t) :: kind
     end type column_t
 
-    !> A table to be written, column by column; the values must exist until it is written.
-    type, public :: table_t
-        private
-        integer :: n_columns = 0
-        integer(i8) :: n_rows = 0
-        type(column_t) :: column(max_columns)
-    contains
-        procedure, private :: add_reals, add_integers, add_texts
-        !> call add(name, values): all columns of a table have the same number of rows.
-        generic :: add => add_reals, add_integers, add_texts
-    end type table_t
+    interface column_t
+        module procedure :: real_column, integer_column, text_column
+    end interface column_t
 
     character(kind=c_char), bind(c, name='pw_hdf5_message') :: c_message(text_bytes)
     character(kind=c_char), bind(c, name='pw_hdf5_remedy') :: c_remedy(text_bytes)
@@ -135,11 +128,10 @@ module pw_hdf5
             integer(c_int32_t), intent(out) :: length
         end function c_attribute_size
 
-        integer(c_int32_t) function c_table(file, name, n, columns, n_columns) bind(c, name='pw_hdf5_table')
-            import :: c_char, c_int32_t, c_int64_t, c_ptr, column_t
+        integer(c_int32_t) function c_table(file, name, columns, n_columns) bind(c, name='pw_hdf5_table')
+            import :: c_char, c_int32_t, c_ptr, column_t
             type(c_ptr), value :: file
             character(kind=c_char), intent(in) :: name(*)
-            integer(c_int64_t), value :: n
             type(column_t), intent(in) :: columns(*)
             integer(c_int32_t), value :: n_columns
         end function c_table
@@ -219,16 +211,15 @@ contains
         shape = extent(rank:1:-1)
     end subroutine dataset_shape
 
-    !> Write a table as the dataset `name`, unless it has no rows.
-    subroutine write_table(self, name, table, error)
+    !> Write a table as the dataset `name`, unless it has no rows; all columns have the same number of rows.
+    subroutine write_table(self, name, columns, error)
         class(file_t), intent(inout) :: self
         character(*), intent(in) :: name
-        type(table_t), intent(in) :: table
+        type(column_t), intent(in) :: columns(:)
         type(error_t), intent(inout) :: error
 
-        if (error%failed() .or. table%n_rows == 0) return
-        call check(c_table(self%handle, name//nul, table%n_rows, table%column, &
-                           int(table%n_columns, c_int32_t)), error)
+        if (error%failed() .or. columns(1)%n == 0) return
+        call check(c_table(self%handle, name//nul, columns, size(columns, kind=c_int32_t)), error)
     end subroutine write_table
 
     !> The number of values of an attribute, and the length of its texts (0 if it has none); -1 values if it does not exist.
@@ -283,45 +274,40 @@ contains
         value = trim(value)
     end subroutine get_any_text
 
-    subroutine add_reals(self, name, values)
-        class(table_t), intent(inout) :: self
+    function real_column(name, values) result(column)
         character(*), intent(in) :: name
         real(r8), contiguous, intent(in), target :: values(:)
+        type(column_t) :: column
 
-        call add_column(self, name, kind_double, size(values, kind=i8), c_loc(values))
-    end subroutine add_reals
+        column = column_t(c_name(name), c_loc(values), size(values, kind=i8), kind_double)
+    end function real_column
 
-    subroutine add_integers(self, name, values)
-        class(table_t), intent(inout) :: self
+    function integer_column(name, values) result(column)
         character(*), intent(in) :: name
         integer, contiguous, intent(in), target :: values(:)
+        type(column_t) :: column
 
-        call add_column(self, name, kind_integer, size(values, kind=i8), c_loc(values))
-    end subroutine add_integers
+        column = column_t(c_name(name), c_loc(values), size(values, kind=i8), kind_integer)
+    end function integer_column
 
-    subroutine add_texts(self, name, values)
-        class(table_t), intent(inout) :: self
+    function text_column(name, values) result(column)
         character(*), intent(in) :: name
         character(*), contiguous, intent(in), target :: values(:)
+        type(column_t) :: column
 
-        call add_column(self, name, kind_text(len(values)), size(values, kind=i8), c_loc(values))
-    end subroutine add_texts
+        column = column_t(c_name(name), c_loc(values), size(values, kind=i8), kind_text(len(values)))
+    end function text_column
 
-    subroutine add_column(self, name, kind, n_rows, values)
-        class(table_t), intent(inout) :: self
+    pure function c_name(name)
         character(*), intent(in) :: name
-        integer(c_int32_t), intent(in) :: kind
-        integer(i8), intent(in) :: n_rows
-        type(c_ptr), intent(in) :: values
+        character(kind=c_char) :: c_name(max_name + 1)
         integer :: i
 
-        self%n_columns = self%n_columns + 1
-        self%n_rows = n_rows
-        self%column(self%n_columns) = column_t(c_null_char, values, kind)
+        c_name = nul
         do i = 1, min(len(name), max_name)
-            self%column(self%n_columns)%name(i) = name(i:i)
+            c_name(i) = name(i:i)
         end do
-    end subroutine add_column
+    end function c_name
 
     !> The kind of texts of this length.
     pure integer(c_int32_t) function kind_text(length)

@@ -4,7 +4,7 @@ module ember_plotfile_lists
     use ember_output_info, only: append, longest, name_length, named_real_t, named_text_t, output_info_t
     use ember_plotfile_nodes, only: nodes_t
     use pw_error, only: error_t
-    use pw_hdf5, only: file_t, table_t
+    use pw_hdf5, only: column_t, file_t
     use pw_kinds, only: r8
     use pw_system, only: host_name, utc_now
     implicit none
@@ -193,18 +193,17 @@ contains
         character(name_length), target :: names(size(numbers))
         integer, target :: integers(size(numbers))
         real(r8), target :: reals(size(numbers))
-        type(table_t) :: table
+        type(column_t) :: column
 
         names = numbers%name
-        call table%add('name', names)
         if (whole) then
             integers = nint(numbers%value)
-            call table%add('value', integers)
+            column = column_t('value', integers)
         else
             reals = numbers%value
-            call table%add('value', reals)
+            column = column_t('value', reals)
         end if
-        call file%write_table(name, table, error)
+        call file%write_table(name, [column_t('name', names), column], error)
     end subroutine write_numbers
 
     subroutine write_texts(file, name, texts, length, error)
@@ -215,16 +214,13 @@ contains
         type(error_t), intent(inout) :: error
         character(name_length), target :: names(size(texts))
         character(length), target :: values(size(texts))
-        type(table_t) :: table
         integer :: i
 
         do i = 1, size(texts)
             names(i) = texts(i)%name
             values(i) = texts(i)%value
         end do
-        call table%add('name', names)
-        call table%add('value', values)
-        call file%write_table(name, table, error)
+        call file%write_table(name, [column_t('name', names), column_t('value', values)], error)
     end subroutine write_texts
 
     !> The record 'sim info': the format's version, and the file's writer and date.
@@ -232,7 +228,6 @@ contains
         type(file_t), intent(inout) :: file
         type(output_info_t), intent(in) :: info
         type(error_t), intent(inout) :: error
-        type(table_t) :: table
         integer, target :: version(1)
         character(400), target :: call_of_setup(1), options(1)
         character(name_length), target :: created(1), writer(1), machine(1), unknown(1)
@@ -244,18 +239,12 @@ contains
         writer = 'pagewise ember'
         machine = host_name()
         unknown = ''
-        call table%add('file format version', version)
-        call table%add('setup call', call_of_setup)
-        call table%add('file creation time', created)
-        call table%add('flash version', writer)
-        call table%add('build date', unknown)
-        call table%add('build dir', unknown)
-        call table%add('build machine', machine)
-        call table%add('cflags', options)
-        call table%add('fflags', options)
-        call table%add('setup time stamp', unknown)
-        call table%add('build time stamp', unknown)
-        call file%write_table('sim info', table, error)
+        call file%write_table('sim info', [column_t('file format version', version), column_t('setup call', call_of_setup), &
+                                           column_t('file creation time', created), column_t('flash version', writer), &
+                                           column_t('build date', unknown), column_t('build dir', unknown), &
+                                           column_t('build machine', machine), column_t('cflags', options), &
+                                           column_t('fflags', options), column_t('setup time stamp', unknown), &
+                                           column_t('build time stamp', unknown)], error)
     end subroutine write_sim_info
 
 end module ember_plotfile_lists

@@ -336,10 +336,11 @@ def test_h5py_detects_a_changed_bit(
 # ---- A full disk
 
 
-def test_a_full_disk_leaves_the_last_checkpoint(program: Path, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_last_checkpoint(in_any_build: Callable[[str], Path], tmp_path: Path) -> None:
     """On a separate file system of 30 MB, in a separate name space."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is missing on this machine")
+    program = in_any_build("test_ember_damage")
     own = ["unshare", "--user", "--map-root-user", "--mount"]
     mount = f"mount -t tmpfs -o size=30m none '{tmp_path}'"
     tried = subprocess.run([*own, "sh", "-c", mount], capture_output=True, check=False, timeout=60)

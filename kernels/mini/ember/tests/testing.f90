@@ -14,7 +14,7 @@ module ember_testing
 
     integer(i8) :: state = 20260731
 
-    public :: expect, expect_success, failures, finish, near, next_random, random_below, random_tree, start_pages
+    public :: expect, expect_success, failures, finish, near, next_random, random_below, random_tree, same_bits, start_pages
 
 contains
 
@@ -58,6 +58,13 @@ contains
 
         near = abs(a - b) <= 1.0e-13_r8*max(abs(a), abs(b), 1.0_r8)
     end function near
+
+    !> Whether two numbers are equal to the last bit.
+    elemental logical function same_bits(a, b)
+        real(r8), intent(in) :: a, b
+
+        same_bits = transfer(a, 0_i8) == transfer(b, 0_i8)
+    end function same_bits
 
     !> A number between 0 and 1: a linear congruence, its upper bits.
     real(r8) function next_random()

@@ -1,15 +1,16 @@
 /* Which of Flash-X's timers and Profiler calls are measured regions: those in PAGEWISE_REGIONS, a comma-separated list of
    names (default: the calls of Hydro and of the equation of state, as in Feldman et al., PEARC '23).
 
-   Flash-X names its computations only in calls of Timers_start and Timers_stop. The linker redirects these calls here:
-   -Wl,--wrap=timers_startstring_,--wrap=timers_stopstring_. */
+   Flash-X names its computations only in calls of Timers_start and Timers_stop, and has no timer for the equation of state
+   inside Hydro. The linker redirects these calls, and those of Eos_multiDim, here:
+   -Wl,--wrap=timers_startstring_,--wrap=timers_stopstring_,--wrap=eos_multidim_. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "region.h"
 
-static const char default_regions[] = "Hydro,eos";
+static const char default_regions[] = "Hydro,Eos_multiDim";
 
 /* The list. Timers run before Profiler_init, and on several threads, which all store the same. */
 static const char *selection(void)
@@ -74,4 +75,16 @@ void __wrap_timers_stopstring_(const char *name, size_t length)
 {
     pr_region_end(name, trimmed(name, length));
     __real_timers_stopstring_(name, length);
+}
+
+/* Eos_multiDim(mode, range, solnData), which all units call for the cells of a block: three addresses, the last one that of
+   a Fortran pointer. */
+void __real_eos_multidim_(const int32_t *mode, const int32_t *range, void *cells);
+
+void __wrap_eos_multidim_(const int32_t *mode, const int32_t *range, void *cells)
+{
+    static const char name[] = "Eos_multiDim";
+    pr_region_begin(name, sizeof name - 1);
+    __real_eos_multidim_(mode, range, cells);
+    pr_region_end(name, sizeof name - 1);
 }

@@ -56,3 +56,16 @@ subroutine Timers_stopString(name)
 
     if (len_trim(name) > 0) stops = stops + 1_i4
 end subroutine Timers_stopString
+
+!> Doubles the values of a block.
+subroutine Eos_multiDim(mode, range, cells)
+    use pw_kinds, only: i4, r8
+    implicit none
+    integer(i4), intent(in) :: mode, range(2, 3)
+    real(r8), pointer, intent(in) :: cells(:, :, :, :)
+
+    associate (first => range(1, :), last => range(2, :))
+        cells(mode, first(1):last(1), first(2):last(2), first(3):last(3)) = &
+            2.0_r8*cells(mode, first(1):last(1), first(2):last(2), first(3):last(3))
+    end associate
+end subroutine Eos_multiDim

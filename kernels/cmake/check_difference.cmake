@@ -75,7 +75,7 @@ if(NOT PREFETCH STREQUAL "compiler")
         set(_main${_list} ${${_list}})
         list(FILTER _main${_list} EXCLUDE REGEX "^remainder")
         foreach(_part all main)
-            list(TRANSFORM _${_part}${_list} REPLACE "^[a-z]+ [0-9]+ [0-9]+ [0-9]+ ([^=]*) = ([^=]*)$" "\\1")
+            list(TRANSFORM _${_part}${_list} REPLACE "^[a-z]+ [0-9]+ [0-9]+ [0-9]+ " "")
             # Loops that only prefetch compute nothing.
             list(REMOVE_ITEM _${_part}${_list} "load 0 store 0")
             list(REMOVE_DUPLICATES _${_part}${_list})

@@ -1,7 +1,6 @@
 # Print what the innermost loops that compute in a disassembly do, one line per loop: `packed`, `scalar` or `remainder`;
 # prefetches; bytes of non-temporal stores; bytes of other stores; a signature: bytes loaded and stored, and arithmetic
-# instructions by register; " = " and the signature of one iteration of the loop before it was unrolled. Compilers unroll scalar
-# loops as they like: both signatures are those of one iteration.
+# instructions by register. Compilers unroll scalar loops as they like: their signature is that of one iteration before.
 #
 # Variables: processor. Reads what objdump of GNU or LLVM prints with --disassemble --no-show-raw-insn.
 BEGIN {
@@ -136,8 +135,7 @@ function describe(first, last,   i, key, n, names, divisor, j, swap) {
     kind[loops] = kind_of(n, names)
     vectors_of[loops] = packed
     named[loops] = prefetched + streamed
-    text[loops] = prefetched " " streamed " " stored " " signature(n, names, packed ? 1 : divisor) " = " \
-        signature(n, names, divisor)
+    text[loops] = prefetched " " streamed " " stored " " signature(n, names, packed ? 1 : divisor)
     shape[loops] = signature(n, names, unrolled[loops])
     sub(/^load [^ ]* /, "", shape[loops])
 }

@@ -290,9 +290,10 @@ function(_pagewise_kernel_objects kernel)
 endfunction()
 
 # The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
-# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN.
+# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; CONSTANTS: a C header whose constants
+# the driver uses, in the module <kernel>_constants.
 function(pagewise_micro_kernel)
-    cmake_parse_arguments(PARSE_ARGV 0 _arg WHOLE_NUMBERS "" "")
+    cmake_parse_arguments(PARSE_ARGV 0 _arg WHOLE_NUMBERS CONSTANTS "")
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     pagewise_effective(loop compiler explicit _loop)
     file(GLOB _plain loop.f90)
@@ -305,6 +306,10 @@ function(pagewise_micro_kernel)
         if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/driver.f90)
             pagewise_write_main_of(driver.f90)
             list(APPEND _arg_UNPARSED_ARGUMENTS driver.f90)
+        endif()
+        if(_arg_CONSTANTS)
+            pagewise_constants(${CMAKE_CURRENT_SOURCE_DIR}/${_arg_CONSTANTS} ${_kernel}_constants _constants)
+            list(APPEND _arg_UNPARSED_ARGUMENTS ${_constants})
         endif()
         _pagewise_kernel_objects(${_kernel} ${_arg_UNPARSED_ARGUMENTS})
     endif()

@@ -4,12 +4,11 @@
 module pw_peak
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use pw_kinds, only: i8, r8
+    use pw_peak_constants, only: pw_peak_steps
     use pw_registers, only: register_grain
     use pw_timer, only: wall_seconds
     implicit none
     private
-
-    integer(i8), parameter, public :: peak_steps = 256_i8     !< multiply-adds of each element in a pass; as in pw_peak_call.h
 
     !> struct pw_peak_call.
     type, bind(c), public :: peak_call_t
@@ -27,7 +26,7 @@ module pw_peak
         end function pw_peak_run
     end interface
 
-    public :: peak_flop_per_s, pw_peak_run
+    public :: peak_flop_per_s, pw_peak_run, pw_peak_steps
 
 contains
 
@@ -52,7 +51,7 @@ contains
             start = wall_seconds()
             status = pw_peak_run(request)
             seconds = wall_seconds() - start
-            if (status == 0) peak = max(peak, 2.0_r8*real(passes*peak_steps*request%elements, r8)/seconds)
+            if (status == 0) peak = max(peak, 2.0_r8*real(passes*pw_peak_steps*request%elements, r8)/seconds)
         end do
     end function peak_flop_per_s
 

@@ -7,11 +7,11 @@
 #endif
 
 typedef int64_t OWN(vector) __attribute__((vector_size(BITS / 8), aligned(1), may_alias));
-enum { OWN(vectors) = 8 * block / BITS };
+enum { OWN(vectors) = 8 * alignment_block / BITS };
 
 static TARGET void OWN(copy)(int64_t n, char *to, const char *from)
 {
-    for (int64_t i = 0; i < n; i += block) {
+    for (int64_t i = 0; i < n; i += alignment_block) {
         for (int k = 0; k < OWN(vectors); k++) ((OWN(vector) *)(to + i))[k] = ((const OWN(vector) *)(from + i))[k];
         __asm__ volatile("" ::: "memory");
     }
@@ -20,7 +20,7 @@ static TARGET void OWN(copy)(int64_t n, char *to, const char *from)
 static TARGET int64_t OWN(load)(int64_t n, const char *from)
 {
     OWN(vector) sum[OWN(vectors)] = {0};
-    for (int64_t i = 0; i < n; i += block)
+    for (int64_t i = 0; i < n; i += alignment_block)
         for (int k = 0; k < OWN(vectors); k++) sum[k] ^= ((const OWN(vector) *)(from + i))[k];
     int64_t total = 0;
     for (int k = 0; k < OWN(vectors); k++)
@@ -31,7 +31,7 @@ static TARGET int64_t OWN(load)(int64_t n, const char *from)
 static TARGET void OWN(store)(int64_t n, char *to, int64_t value)
 {
     const OWN(vector) every = value - (OWN(vector)){0};
-    for (int64_t i = 0; i < n; i += block) {
+    for (int64_t i = 0; i < n; i += alignment_block) {
         for (int k = 0; k < OWN(vectors); k++) ((OWN(vector) *)(to + i))[k] = every;
         __asm__ volatile("" ::: "memory");
     }

@@ -3,6 +3,7 @@
 !> Source: A64FX micro-architecture guide (Fujitsu, 2021), effect of alignment.
 module alignment
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t, c_int8_t
+    use alignment_constants, only: alignment_block, copy => alignment_copy, load => alignment_load, store => alignment_store
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
@@ -17,8 +18,7 @@ module alignment
     private
 
     integer(i8), parameter :: word_bytes = 8, line_words = line_bytes/word_bytes
-    integer(i8), parameter :: block_words = 16                        ! as in kernel.c
-    integer(i8), parameter :: copy = 1, load = 2, store = 3           ! as in alignment.h
+    integer(i8), parameter :: block_words = alignment_block/word_bytes
     integer(i8), parameter :: untouched = -1
     character(*), parameter :: offsets = '0,1,2,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,63'
 

@@ -3,9 +3,6 @@
 #include "alignment.h"
 #include "pw_widths.h"
 
-/* Bytes per iteration: at least two vectors of every width. */
-enum { block = 128 };
-
 #define JOINED(what, bits) JOINED_(what, bits)
 #define JOINED_(what, bits) what##_##bits
 #define BITS 128

@@ -3,6 +3,7 @@
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module arithmetic
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use arithmetic_constants, only: steps => arithmetic_steps
     use pw_cycles, only: clock_hertz
     use pw_elements, only: element_bytes, element_types, first_integer_type
     use pw_error, only: error_t, exit_usage
@@ -20,7 +21,6 @@ module arithmetic
         'min     ', 'max     ', 'abs     ', 'sign    ', 'to_fp32 ', 'to_int64', 'to_int32']
     integer, parameter :: add = 1, sub = 2, mul = 3, div = 4, root = 5, fma = 6, min_of = 7, max_of = 8, abs_of = 9, sign_of = 10, &
         to_fp32 = 11, to_int64 = 12, to_int32 = 13
-    integer(i8), parameter :: steps = 63                  ! as in arithmetic.h
     real(r8), parameter :: dividend = 720720.0_r8         ! a multiple of 1 to 16
     real(r8), parameter :: bound = 20.0_r8                ! of min and max: above the numbers 1 to 16
     real(r8), parameter :: addend = 3.7_r8                ! of sqrt(x) + addend, which converges

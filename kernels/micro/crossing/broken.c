@@ -11,7 +11,7 @@ int32_t pw_crossing(int32_t access, int32_t simd, int64_t rounds, int64_t places
     (void)value;
     for (int64_t place = 0; place < places - 1; place++) {
         int64_t word;
-        memcpy(&word, first + 4096 * place, sizeof word);
+        memcpy(&word, first + apart * place, sizeof word);
         *total += rounds * word;
     }
     return 0;

@@ -6,7 +6,10 @@
 
 enum { crossing_load = 1, crossing_store = 2, crossing_forward = 3 };
 
-/* Access `rounds` times each of `places` places, a multiple of 4, which are 4 KiB apart, the first at `first`, with the
+/* Bytes from place to place, and accesses per iteration: enough to make the loop's overhead small. */
+enum { apart = 4096, together = 4 };
+
+/* Access `rounds` times each of `places` places, a multiple of `together`, which are `apart` bytes apart, the first at `first`, with the
  * width `simd`: load and add the 8-byte words to `total`; store the word `value` everywhere; or, at the first place only,
  * load what the previous access stored, add 1 to each word and store it. Returns 0, or 1 if the build does not support the
  * width. */

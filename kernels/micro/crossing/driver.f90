@@ -3,6 +3,7 @@
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock, loads across 4 KiB.
 module crossing
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
+    use crossing_constants, only: apart, forward => crossing_forward, load => crossing_load, store => crossing_store, together
     use pw_cycles, only: clock_hertz
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
@@ -18,15 +19,14 @@ module crossing
     implicit none
     private
 
-    integer(i8), parameter :: apart = 4096, rounds = 64, together = 4     ! apart, together: as in kernel.c
+    integer(i8), parameter :: rounds = 64
     integer(i8), parameter :: word_bytes = 8
-    character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! as in crossing.h
-    integer, parameter :: load = 1, store = 2, forward = 3
+    character(7), parameter :: accesses(3) = ['load   ', 'store  ', 'forward']   ! in their order
 
     type, extends(shared_kernel_t), public :: crossing_t
         private
         integer(i8) :: start = 0, words = 0, places = 0
-        integer(c_int32_t) :: access = load, simd = 1
+        integer(c_int32_t) :: access = 1, simd = 1
         integer(i8), allocatable :: total(:)                                      ! of each thread, since initialise
         integer(i8), pointer, contiguous :: a(:, :) => null()                     ! word, thread
         integer(c_int8_t), pointer, contiguous :: bytes(:, :) => null()           ! the same memory

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* Bytes from place to place, and accesses per iteration: enough to make the loop's overhead small. */
-enum { apart = 4096, together = 4 };
-
 #define JOINED(what, bits) JOINED_(what, bits)
 #define JOINED_(what, bits) what##_##bits
 #define BITS 64

@@ -3,6 +3,7 @@
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), verification of out-of-order execution.
 module fma_chains
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use fma_chains_constants, only: chains_interleaved, chains_row, longest => chains_longest
     use pw_cycles, only: clock_hertz
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
@@ -17,10 +18,9 @@ module fma_chains
     implicit none
     private
 
-    integer, parameter :: width = 8                              ! as in chains.h
-    integer(i8), parameter :: longest = 9
+    integer, parameter :: width = int(chains_row)
     integer(i8), parameter :: fewest_rows = 63, page_rows = 64   ! 64 rows are 4 KiB
-    character(11), parameter :: orders(2) = ['source     ', 'interleaved']   ! as in chains.h
+    character(11), parameter :: orders(2) = ['source     ', 'interleaved']
     real(r8), parameter :: untouched = -1.0e9_r8
     !> Each row's numbers stay between 0 and 1, and each coefficient matters.
     real(r8), parameter :: c(0:longest) = &
@@ -86,7 +86,7 @@ contains
         if (self%fmas > longest) then
             call error%raise(exit_usage, 'a chain has at most '//to_text(longest)//' multiply-adds', 'fma_chains', &
                              'choose a smaller --fmas')
-        else if (self%order == 2 .and. self%distance > 0) then
+        else if (self%order == chains_interleaved .and. self%distance > 0) then
             call error%raise(exit_usage, 'rows that depend on each other cannot be interleaved', 'fma_chains', &
                              'use --distance 0, or --order source')
         end if

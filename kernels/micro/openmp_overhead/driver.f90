@@ -4,6 +4,7 @@
 !> N. McDonnell, A microbenchmark suite for OpenMP tasks (IWOMP 2012).
 module openmp_overhead
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_null_ptr, c_ptr
+    use openmp_overhead_constants, only: rounds => overhead_rounds
     use pw_error, only: error_t, exit_usage
     use pw_evidence, only: median
     use pw_harness, only: arrays_of, kernel_t, plan_t
@@ -21,7 +22,7 @@ module openmp_overhead
         'taskwait']
     !> Those that threads execute one after the other: a round takes as many times as there are threads.
     character(13), parameter :: in_turn(4) = [character(13) :: 'critical', 'lock', 'ordered', 'atomic']
-    integer(i8), parameter :: rounds = 64, line = 256     ! per pass; bytes per thread: as in overhead.h
+    integer(i8), parameter :: line = 256     ! bytes of struct overhead_thread
     integer, parameter :: windows = 15
     real(r8), parameter :: window_seconds = 2.0e-4_r8
 

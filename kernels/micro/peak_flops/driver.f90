@@ -6,7 +6,7 @@ module peak_flops
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_peak, only: peak_call_t, peak_steps, pw_peak_run
+    use pw_peak, only: peak_call_t, pw_peak_steps, pw_peak_run
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
     use pw_simd, only: place_of, simd_names, words_available
@@ -68,7 +68,7 @@ contains
 
         associate (unused => self)
         end associate
-        expected = x + real(peak_steps, r8)
+        expected = x + real(pw_peak_steps, r8)
     end function expected
 
     !> Every second pass undoes the previous one.

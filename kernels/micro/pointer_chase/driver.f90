@@ -3,17 +3,18 @@
 !> Source: McVoy and Staelin, lmbench: portable tools for performance analysis (1996).
 module pointer_chase
     use, intrinsic :: iso_c_binding, only: c_int64_t, c_ptr
+    use pointer_chase_constants, only: most_chains => pw_most_chains
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, option_count
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: to_text
     implicit none
     private
 
     integer(i8), parameter :: word_bytes = 8
-    integer(i8), parameter :: most_chains = 16    ! as in chase.h
 
     type, extends(kernel_t), public :: pointer_chase_t
         private
@@ -63,7 +64,7 @@ contains
                               lowest=line_bytes, ladder='4KiB,16KiB,64KiB,256KiB,1MiB,2MiB')
         call self%options%add('stride', option_bytes, '256', 'strided: distance of the lines', lowest=line_bytes, &
                               ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB')
-        call self%options%add('chains', option_count, '1', 'loads in flight: concurrent chains, at most 16', &
+        call self%options%add('chains', option_count, '1', 'loads in flight: concurrent chains, at most '//to_text(most_chains), &
                               lowest=1_i8, ladder='1,2,3,4,6,8,10,12,14,16')
         call self%options%add('hops', option_count, '262144', 'loads per pass, over all chains', lowest=16_i8)
         call self%options%add('seed', option_count, '1', 'seed of the random order of the lines')
@@ -91,7 +92,8 @@ contains
             call error%raise(exit_usage, 'pointer_chase follows its chains with one thread', 'pointer_chase', &
                              'use --threads 1 and --chains')
         else if (self%chains > most_chains) then
-            call error%raise(exit_usage, 'at most 16 chains are supported', 'pointer_chase', 'choose fewer --chains')
+            call error%raise(exit_usage, 'at most '//to_text(most_chains)//' chains are supported', 'pointer_chase', &
+                             'choose fewer --chains')
         end if
     end subroutine read_options
 

@@ -10,11 +10,11 @@ module random_access
     use pw_options, only: option_bytes, option_count
     use pw_record, only: metric_t, validation_t
     use pw_threads, only: thread_share
+    use random_access_constants, only: lanes, polynomial
     implicit none
     private
 
-    integer, parameter :: lanes = 128                ! as in random_access.h
-    integer(i8), parameter :: polynomial = 7, word_bytes = 8
+    integer(i8), parameter :: word_bytes = 8
     integer(i8), parameter :: updates_per_word = 4            ! of a full run, by the HPCC rules
     ! Share of wrong words that the HPCC rules allow for races of threads in a full run. Those of several full runs add up; a
     ! table that is wrong by half shows nothing.

@@ -90,27 +90,6 @@ int32_t pw_hdf5_fail_call(const struct file *file, const char *object)
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------------*/
 
-/* A file to write or to read; NULL, with a failure, without memory. */
-static struct file *begin(const char *path, bool writing)
-{
-    struct file *file = malloc(sizeof *file);
-    if (file == NULL) {
-        snprintf(pw_hdf5_message, sizeof pw_hdf5_message, "cannot open '%s': out of memory", path);
-        snprintf(pw_hdf5_remedy, sizeof pw_hdf5_remedy, "use less memory");
-        return NULL;
-    }
-    *file = (struct file){.id = H5I_INVALID_HID, .writing = writing};
-    /* The system refuses a path that does not fit, and `part` then. */
-    snprintf(file->path, sizeof file->path, "%s", path);
-    snprintf(file->part, sizeof file->part, "%s.part", path);
-    /* Some file systems refuse locks, and a complete file does not change. */
-    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-    /* At the end of the program HDF5 would write, once more, to discarded files. */
-    H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return file;
-}
-
 /* Close a file that was read, or discard one that is being written. HDF5 1.10 crashes after a file with refused writes is
    closed: a discarded file stays open until the program ends. */
 void pw_hdf5_release(struct file **file)
@@ -145,8 +124,21 @@ static int32_t create(struct file *file)
 /* Open the file `path` to read it, or begin to write it; then call release, or commit after writing. */
 int32_t pw_hdf5_open(const char *path, bool writing, struct file **result)
 {
-    struct file *file = *result = begin(path, writing);
-    if (file == NULL) return EXIT_SYSTEM;
+    struct file *file = *result = malloc(sizeof *file);
+    if (file == NULL) {
+        snprintf(pw_hdf5_message, sizeof pw_hdf5_message, "cannot open '%s': out of memory", path);
+        snprintf(pw_hdf5_remedy, sizeof pw_hdf5_remedy, "use less memory");
+        return EXIT_SYSTEM;
+    }
+    *file = (struct file){.id = H5I_INVALID_HID, .writing = writing};
+    /* The system refuses a path that does not fit, and `part` then. */
+    snprintf(file->path, sizeof file->path, "%s", path);
+    snprintf(file->part, sizeof file->part, "%s.part", path);
+    /* Some file systems refuse locks, and a complete file does not change. */
+    setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
+    /* At the end of the program HDF5 would write, once more, to discarded files. */
+    H5dont_atexit();
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     int32_t code = 0;
     struct stat status;
     bool exists = stat(path, &status) == 0;

@@ -18,7 +18,7 @@ void ember_parallel_end(void);
    the order of ranks. The buffers belong to the exchange until it is finished. */
 void *ember_parallel_exchange_begin(
     const double *send, const int64_t *send_count, double *receive, const int64_t *receive_count);
-void ember_parallel_exchange_finish(void *exchange);
+void ember_parallel_exchange_finish(void *pending);
 
 void ember_parallel_all_max(double *x);
 void ember_parallel_all_min(double *x);

@@ -33,9 +33,9 @@ void *ember_parallel_exchange_begin(
     return NULL;
 }
 
-void ember_parallel_exchange_finish(void *exchange)
+void ember_parallel_exchange_finish(void *pending)
 {
-    (void)exchange;
+    (void)pending;
 }
 
 void ember_parallel_all_max(double *x)

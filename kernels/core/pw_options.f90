@@ -5,13 +5,14 @@ module pw_options
     use pw_error, only: error_t, exit_usage
     use pw_json, only: json_t
     use pw_kinds, only: i8, r8
-    use pw_option, only: option_bytes, option_choice, option_count, option_flag, option_real, option_t, option_text, replaced
+    use pw_option, only: option_bytes, option_choice, option_count, option_flag, option_real, option_t, option_text, &
+        replaced, rules_t
     use pw_parameter_file, only: parameter_file_t
     use pw_text, only: edits, shown, text_to_real, to_text
     implicit none
     private
 
-    public :: option_bytes, option_choice, option_count, option_flag, option_real, option_text
+    public :: option_bytes, option_choice, option_count, option_flag, option_real, option_text, rules_t
 
     ! Source of a value; a higher one overrides.
     integer, parameter :: from_default = 0, from_earlier_run = 1, from_file = 2, from_command_line = 3
@@ -50,24 +51,21 @@ contains
         self%program = program
         self%summary = summary
         allocate (self%list(0))
-        call self%add('list-options', option_flag, '', 'print these options as JSON and exit', in_file=.false.)
-        call self%add('help', option_flag, '', 'print this help and exit', in_file=.false.)
-        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and exit', in_file=.false.)
+        call self%add('list-options', option_flag, '', 'print these options as JSON and exit', rules_t(in_file=.false.))
+        call self%add('help', option_flag, '', 'print this help and exit', rules_t(in_file=.false.))
+        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and exit', &
+                      rules_t(in_file=.false.))
     end subroutine start
 
-    !> Declare an option. `choices` (for option_choice): the words, separated by '|'; `lowest`: the least count or size;
-    !> `least`, `most`: bounds of a real, `above`: a bound that it must exceed; `ladder`: the values of a sweep, separated
-    !> by ',', those below `lowest` left out (for option_choice they are the choices); `in_file` false: not allowed in a
-    !> parameter file. A count, size or real whose default is empty has no value until it is given or `set_default` is
-    !> called.
-    subroutine add(self, name, kind, default, help, choices, lowest, ladder, least, above, most, in_file)
+    !> Declare an option. `values`: for option_choice the words, separated by '|'; otherwise the values of a sweep, separated
+    !> by ',', those below the lowest left out. A count, size or real whose default is empty has no value until it is given
+    !> or `set_default` is called.
+    subroutine add(self, name, kind, default, help, rules, values)
         class(options_t), intent(inout) :: self
         character(*), intent(in) :: name, default, help
         integer, intent(in) :: kind
-        character(*), intent(in), optional :: choices, ladder
-        integer(i8), intent(in), optional :: lowest
-        real(r8), intent(in), optional :: least, above, most
-        logical, intent(in), optional :: in_file
+        type(rules_t), intent(in), optional :: rules
+        character(*), intent(in), optional :: values
         type(option_t) :: new
 
         new%name = name
@@ -77,13 +75,9 @@ contains
         new%help = help
         new%choices = ''
         new%ladder = ''
-        if (present(choices)) new%choices = choices
-        if (present(lowest)) new%lowest = lowest
-        if (present(ladder)) call new%set_ladder(ladder)
-        if (present(least)) new%least = least
-        if (present(above)) new%above = above
-        if (present(most)) new%most = most
-        if (present(in_file)) new%in_file = in_file
+        if (present(rules)) new%rules_t = rules
+        if (present(values) .and. kind == option_choice) new%choices = values
+        if (present(values) .and. kind /= option_choice) call new%set_ladder(values)
         self%list = [self%list, new]
     end subroutine add
 

@@ -11,7 +11,7 @@ module pw_harness
     use pw_kernel, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
     use pw_openmp_runtime, only: verify_runtime
-    use pw_options, only: option_bytes, option_choice, option_count, option_text
+    use pw_options, only: option_bytes, option_choice, option_count, option_text, rules_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_observe, &
         pages_policy_from_name, pages_policy_names, pages_policy_t, pages_require, pages_static_bytes
     use pw_processor, only: processor_check
@@ -90,16 +90,15 @@ contains
         if (allocated(kernel%default_working_set)) working_set = kernel%default_working_set
         associate (options => kernel%options)
             call options%start(program, kernel%summary)
-            call options%add('working-set', option_bytes, working_set, 'total bytes of all arrays', &
-                             lowest=512_i8)
-            call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
-            call options%add('threads', option_count, '1', 'threads', lowest=1_i8, ladder=threads_ladder())
+            call options%add('working-set', option_bytes, working_set, 'total bytes of all arrays', rules_t(lowest=512_i8))
+            call options%add('repetitions', option_count, '5', 'timed repetitions', rules_t(lowest=1_i8))
+            call options%add('threads', option_count, '1', 'threads', rules_t(lowest=1_i8), threads_ladder())
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
-                             choices=pages_policy_names())
+                             values=pages_policy_names())
             call options%add('allocation', option_choice, 'dynamic', 'memory of the arrays: mapped, or part of a large array '// &
-                             'of the program', choices=trim(merge('dynamic|static', 'dynamic       ', pages_static_bytes() > 0)))
-            call options%add('first-touch', option_choice, 'parallel', 'first touch of the pages: each thread its share, '// &
-                             'or the first thread all of them', choices='parallel|serial')
+                             'of the program', values=trim(merge('dynamic|static', 'dynamic       ', pages_static_bytes() > 0)))
+            call options%add('first-touch', option_choice, 'parallel', 'first touch of the pages: each thread its share, or '// &
+                             'the first thread all of them', values='parallel|serial')
             call options%add('sweep', option_text, '', 'one record per value of an option: OPTION or OPTION=VALUE,VALUE; '// &
                              'working-set runs from 8 KiB to --working-set')
             call options%add('record', option_text, '', 'append the record of each measurement to this file as a JSON line')

@@ -3,7 +3,7 @@
 module pw_indices
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
-    use pw_options, only: option_choice, option_count, options_t
+    use pw_options, only: option_choice, option_count, options_t, rules_t
     use pw_text, only: to_text
     implicit none
     private
@@ -33,9 +33,9 @@ contains
         associate (unused => self)
         end associate
         call options%add('indices', option_choice, 'random', 'order of the indices; blocked is random inside each 4 KiB', &
-                         choices='sequential|strided|blocked|random')
+                         values='sequential|strided|blocked|random')
         call options%add('index-stride', option_count, '16', 'elements from one index of the strided order to the next', &
-                         lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256,512,1024')
+                         rules_t(lowest=1_i8), '1,2,4,8,16,32,64,128,256,512,1024')
     end subroutine declare
 
     subroutine read(self, options)

@@ -8,7 +8,7 @@ module pw_indirect
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_count
+    use pw_options, only: option_count, rules_t
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
     implicit none
@@ -52,11 +52,11 @@ contains
         call self%indices%declare(self%options)
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', &
-                                  lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256,512')
+            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', rules_t(lowest=1_i8), &
+                                  '1,2,4,8,16,32,64,128,256,512')
         case ('block')
             call self%options%add('block-indices', option_count, '64', 'indices per block whose elements are loaded before use', &
-                                  lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
+                                  rules_t(lowest=1_i8), '8,16,32,64,128,256,512,1024')
         end select
     end subroutine declare_options
 

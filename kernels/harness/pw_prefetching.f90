@@ -5,7 +5,7 @@ module pw_prefetching
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8
     use pw_line, only: line_bytes
-    use pw_options, only: option_bytes, option_choice, option_count, options_t
+    use pw_options, only: option_bytes, option_choice, option_count, options_t, rules_t
     use pw_record, only: configuration_t
     implicit none
     private
@@ -37,17 +37,17 @@ contains
         select case (configuration%prefetch)
         case ('software')
             call options%add('prefetch-distance', option_count, '32', 'prefetch distance in cache lines of each stream', &
-                             lowest=1_i8, ladder='1,2,4,8,16,32,64,128,256')
+                             rules_t(lowest=1_i8), '1,2,4,8,16,32,64,128,256')
         case ('block')
-            call options%add('block-size', option_bytes, '24KiB', 'bytes of all '//stream//'s that are loaded into a cache '// &
-                             'at once', lowest=least, ladder='6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
+            call options%add('block-size', option_bytes, '24KiB', 'bytes of all '//stream//'s that are loaded into a cache at '// &
+                             'once', rules_t(lowest=least), '6KiB,12KiB,24KiB,48KiB,96KiB,192KiB,384KiB,768KiB,1536KiB')
             call options%add('preload', option_choice, 'separate', 'load one '//stream//' after the other, or all in one loop', &
-                             choices='separate|fused')
+                             values='separate|fused')
             call options%add('preload-by', option_choice, 'loads', 'instruction per line: a load, or a prefetch', &
-                             choices='loads|prefetch')
+                             values='loads|prefetch')
         end select
-        if (configuration%stores == 'zfill') call options%add('zero-distance', option_count, '18', &
-            'distance in cache lines of the output that is zeroed in advance', ladder='0,1,2,4,8,12,16,18,20,24,32,64,100')
+        if (configuration%stores == 'zfill') call options%add('zero-distance', option_count, '18', 'distance in cache lines of '// &
+            'the output that is zeroed in advance', values='0,1,2,4,8,12,16,18,20,24,32,64,100')
     end subroutine declare_prefetching
 
     !> Read what `declare_prefetching` declared. Exit code 2 for a distance or block larger than any memory.

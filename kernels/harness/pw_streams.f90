@@ -66,9 +66,9 @@ contains
 
         associate (options => self%options)
             call options%add('type', option_choice, 'fp64', 'type of the elements, of those that this build supports', &
-                             choices=words_available(element_types, type_status))
-            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits, of fp64 and of sums of '// &
-                             'int64: the build''s, none, or this width', choices=words_available(simd_names, width_status))
+                             values=words_available(element_types, type_status))
+            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits, of fp64 and of sums of int64: the '// &
+                             'build''s, none, or this width', values=words_available(simd_names, width_status))
             call declare_prefetching(options, self%configuration, 'input', least=1536_i8)
         end associate
     end subroutine declare_options

@@ -43,7 +43,7 @@ contains
     subroutine declare_options(self)
         class(migrating_t), intent(inout) :: self
 
-        call self%options%add('path', option_choice, 'stay', 'CPUs of the repetitions', choices='stay|move|return')
+        call self%options%add('path', option_choice, 'stay', 'CPUs of the repetitions', values='stay|move|return')
     end subroutine declare_options
 
     subroutine read_options(self, error)

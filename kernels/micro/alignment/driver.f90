@@ -48,12 +48,10 @@ contains
     subroutine declare_options(self)
         class(alignment_t), intent(inout) :: self
 
-        call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load', &
-                              ladder=offsets)
-        call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store', &
-                              ladder=offsets)
-        call self%options%add('access', option_choice, 'copy', 'kind of access', choices='copy|load|store')
-        call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', choices='128|256|512')
+        call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load', values=offsets)
+        call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store', values=offsets)
+        call self%options%add('access', option_choice, 'copy', 'kind of access', values='copy|load|store')
+        call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', values='128|256|512')
     end subroutine declare_options
 
     !> The SIMD width of a build: 256 bits if supported.

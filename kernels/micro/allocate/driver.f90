@@ -7,7 +7,7 @@ module allocate_kernel
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_bytes, option_choice, option_count
+    use pw_options, only: option_bytes, option_choice, option_count, rules_t
     use pw_record, only: metric_t, validation_t
     use pw_system, only: base_page_size
     use pw_text, only: to_text
@@ -45,14 +45,14 @@ contains
     subroutine declare_options(self)
         class(allocate_t), intent(inout) :: self
 
-        call self%options%add('block', option_bytes, '1MiB', 'size of a block in bytes', lowest=8_i8, &
-                              ladder='4KiB,16KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
-        call self%options%add('live', option_count, '4', 'blocks that each thread allocates before it frees them', lowest=1_i8, &
-                              ladder='1,2,4,8,16,32,64')
+        call self%options%add('block', option_bytes, '1MiB', 'size of a block in bytes', rules_t(lowest=8_i8), &
+                              '4KiB,16KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
+        call self%options%add('live', option_count, '4', 'blocks that each thread allocates before it frees them', &
+                              rules_t(lowest=1_i8), '1,2,4,8,16,32,64')
         call self%options%add('touch', option_choice, 'pages', 'write to every page of a block, or to its first word', &
-                              choices='pages|word')
-        call self%options%add('reuse', option_choice, 'glibc', 'treatment of freed blocks: default of the C library, '// &
-                              'returned to the system at once, or kept', choices='glibc|return|keep')
+                              values='pages|word')
+        call self%options%add('reuse', option_choice, 'glibc', 'treatment of freed blocks: default of the C library, returned '// &
+                              'to the system at once, or kept', values='glibc|return|keep')
     end subroutine declare_options
 
     !> The reuse of freed blocks cannot be reset to the default of the C library, whose threshold is dynamic.

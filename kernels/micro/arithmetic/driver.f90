@@ -57,12 +57,12 @@ contains
 
         associate (options => self%options)
             call options%add('operation', option_choice, 'fma', 'operation; a conversion includes the way back', &
-                             choices=words_available(operations, any_operation))
-            call options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32|int64|int32')
-            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, '// &
-                             'none, or this width', choices=words_available(simd_names, width_status))
-            call options%add('measure', option_choice, 'throughput', 'independent operations, or each '// &
-                             'operation on the previous result', choices='throughput|latency')
+                             values=words_available(operations, any_operation))
+            call options%add('type', option_choice, 'fp64', 'type of the numbers', values='fp64|fp32|int64|int32')
+            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or this width', &
+                             values=words_available(simd_names, width_status))
+            call options%add('measure', option_choice, 'throughput', 'independent operations, or each operation on the '// &
+                             'previous result', values='throughput|latency')
         end associate
     end subroutine declare_options
 

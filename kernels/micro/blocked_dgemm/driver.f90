@@ -4,7 +4,7 @@ module blocked_dgemm
     use pw_error, only: error_t, exit_usage
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_simd, only: place_of
     use pw_threads, only: thread_number
     implicit none
@@ -49,14 +49,14 @@ contains
         class(blocked_dgemm_t), intent(inout) :: self
 
         call declare_gemm_options(self)
-        call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or '// &
-                              'blocks, in place or packed', choices='dot|axpy|blocked|packed')
+        call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or blocks, '// &
+                              'in place or packed', values='dot|axpy|blocked|packed')
         call self%options%add('block-rows', option_count, '192', 'rows of a block of a, for the second-level cache', &
-                              lowest=1_i8, ladder='24,48,96,192,384,768')
+                              rules_t(lowest=1_i8), '24,48,96,192,384,768')
         call self%options%add('block-depth', option_count, '256', 'columns of that block, rows of the panel of b', &
-                              lowest=1_i8, ladder='32,64,128,256,512,1024')
-        call self%options%add('block-width', option_count, '2048', 'columns of a panel of b', lowest=1_i8, &
-                              ladder='64,256,1024,2048,4096')
+                              rules_t(lowest=1_i8), '32,64,128,256,512,1024')
+        call self%options%add('block-width', option_count, '2048', 'columns of a panel of b', rules_t(lowest=1_i8), &
+                              '64,256,1024,2048,4096')
     end subroutine declare_options
 
     subroutine read_options(self, error)

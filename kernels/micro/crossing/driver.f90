@@ -53,12 +53,12 @@ contains
 
         widths = words_available(simd_names, width_status)
         associate (options => self%options)
-            call options%add('across', option_choice, 'page', 'boundary in the middle of each access: nothing, a boundary '// &
-                             'of cache lines, or one of 4 KiB', choices='nothing|line|page')
-            call options%add('access', option_choice, 'load', 'kind of access: loads, stores, or successive loads of '// &
-                             'the value just stored', choices='load|store|forward')
-            call options%add('simd', option_choice, widths(index(widths, '|', back=.true.) + 1:), &
-                             'width of an access: 8 bytes, or this number of bits', choices=widths)
+            call options%add('across', option_choice, 'page', 'boundary in the middle of each access: nothing, a boundary of '// &
+                             'cache lines, or one of 4 KiB', values='nothing|line|page')
+            call options%add('access', option_choice, 'load', 'kind of access: loads, stores, or successive loads of the value '// &
+                             'just stored', values='load|store|forward')
+            call options%add('simd', option_choice, widths(index(widths, '|', back=.true.) + 1:), 'width of an access: 8 '// &
+                             'bytes, or this number of bits', values=widths)
         end associate
     end subroutine declare_options
 

@@ -6,7 +6,7 @@ module fft
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of
@@ -51,10 +51,10 @@ contains
     subroutine declare_options(self)
         class(fft_t), intent(inout) :: self
 
-        call self%options%add('length', option_count, '1048576', 'length of a transform', lowest=2_i8, &
-                              ladder='1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576')
-        call self%options%add('planning', option_choice, 'measure', 'how the library plans: by rules, by measuring, or '// &
-                              'by measuring many', choices='estimate|measure|patient')
+        call self%options%add('length', option_count, '1048576', 'length of a transform', rules_t(lowest=2_i8), &
+                              '1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576')
+        call self%options%add('planning', option_choice, 'measure', 'how the library plans: by rules, by measuring, or by '// &
+                              'measuring many', values='estimate|measure|patient')
     end subroutine declare_options
 
     subroutine read_options(self, error)

@@ -9,7 +9,7 @@ module fma_chains
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_peak, only: peak_flop_per_s
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
@@ -53,14 +53,14 @@ contains
         class(fma_chains_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('fmas', option_count, '9', 'multiply-adds of a chain, 1 to 9', lowest=1_i8, ladder='1,2,3,4,5,6,7,8,9')
-            call options%add('distance', option_count, '0', 'rows from an input row to its result: 1 makes all '// &
-                             'rows one chain, 0 makes all independent', ladder='0,1,2,3,4,6,8,12,16,24,32')
-            call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the '// &
-                             'distance, or several rows at once, as if it knows them to be independent', &
-                             choices='source|interleaved')
-            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or '// &
-                             'this width', choices=words_available(simd_names, width_status))
+            call options%add('fmas', option_count, '9', 'multiply-adds of a chain, 1 to 9', rules_t(lowest=1_i8), &
+                             '1,2,3,4,5,6,7,8,9')
+            call options%add('distance', option_count, '0', 'rows from an input row to its result: 1 makes all rows one chain, '// &
+                             '0 makes all independent', values='0,1,2,3,4,6,8,12,16,24,32')
+            call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the distance, '// &
+                             'or several rows at once, as if it knows them to be independent', values='source|interleaved')
+            call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or this width', &
+                             values=words_available(simd_names, width_status))
         end associate
     end subroutine declare_options
 

@@ -3,7 +3,7 @@ module many_streams
     use pw_bundle, only: bundle_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_text, only: to_text
     use pw_traffic, only: per_element_t
     implicit none
@@ -28,10 +28,9 @@ contains
         do i = 2, int(most_streams)
             ladder = ladder//','//to_text(i)
         end do
-        call self%options%add('streams', option_count, '16', 'input streams, up to '//to_text(most_streams), lowest=1_i8, &
-                              ladder=ladder)
-        call self%options%add('result', option_choice, 'array', 'store a(i), or sum up all and store nothing', &
-                              choices='array|sum')
+        call self%options%add('streams', option_count, '16', 'input streams, up to '//to_text(most_streams), rules_t(lowest=1_i8), &
+                              ladder)
+        call self%options%add('result', option_choice, 'array', 'store a(i), or sum up all and store nothing', values='array|sum')
         call self%declare_bundle_options()
     end subroutine declare_options
 

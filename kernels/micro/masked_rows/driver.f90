@@ -9,7 +9,7 @@ module masked_rows
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of, simd_names, words_available
@@ -45,11 +45,11 @@ contains
         class(masked_rows_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('row-length', option_count, '6', 'numbers per row, 1 to 8', lowest=1_i8, ladder='1,2,3,4,5,6,7,8')
-            call options%add('rows', option_choice, 'dense', 'rows contiguous, or padded to start at '// &
-                             'every eighth number', choices='dense|padded')
-            call options%add('simd', option_choice, 'compiler', 'as compiled, number by number, or masked '// &
-                             'vectors of this number of bits', choices=words_available(simd_names, width_status))
+            call options%add('row-length', option_count, '6', 'numbers per row, 1 to 8', rules_t(lowest=1_i8), '1,2,3,4,5,6,7,8')
+            call options%add('rows', option_choice, 'dense', 'rows contiguous, or padded to start at every eighth number', &
+                             values='dense|padded')
+            call options%add('simd', option_choice, 'compiler', 'as compiled, number by number, or masked vectors of this '// &
+                             'number of bits', values=words_available(simd_names, width_status))
         end associate
     end subroutine declare_options
 

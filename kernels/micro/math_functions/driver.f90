@@ -9,7 +9,7 @@ module math_functions
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: place_of
@@ -70,13 +70,12 @@ contains
         class(math_functions_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('function', option_choice, 'exp', 'function', &
-                             choices='exp|log|sin|cos|tan|pow|sqrt|cbrt|erf')
-            call options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32')
-            call options%add('call', option_choice, 'fortran', 'a compiled loop in Fortran or C, or '// &
-                             'explicit calls of the library''s vector functions', choices='fortran|c|direct')
+            call options%add('function', option_choice, 'exp', 'function', values='exp|log|sin|cos|tan|pow|sqrt|cbrt|erf')
+            call options%add('type', option_choice, 'fp64', 'type of the numbers', values='fp64|fp32')
+            call options%add('call', option_choice, 'fortran', 'a compiled loop in Fortran or C, or explicit calls of the '// &
+                             'library''s vector functions', values='fortran|c|direct')
             call options%add('error-samples', option_count, '50000', 'arguments whose results are compared with quad precision', &
-                             lowest=grain)
+                             rules_t(lowest=grain))
         end associate
     end subroutine declare_options
 

@@ -9,7 +9,7 @@ module memcpy
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_bytes, option_choice
+    use pw_options, only: option_bytes, option_choice, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: to_text
     implicit none
@@ -52,12 +52,12 @@ contains
         choices = 'libc|loop|vector'
         if (pw_copy_has_string_move() /= 0) choices = choices//'|rep-movsb'
         call self%options%add('copy', option_choice, 'libc', 'memcpy, the plain loop, vectors, or the string instruction', &
-                              choices=choices)
-        call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, whole cache lines', lowest=line_bytes, &
-                              ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
+                              values=choices)
+        call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, whole cache lines', rules_t(lowest=line_bytes), &
+                              '64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
                               '2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
-        call self%options%add('cache', option_choice, 'warm', 'the same block repeatedly, or blocks across the working '// &
-                              'set, each reused after all others', choices='warm|cold')
+        call self%options%add('cache', option_choice, 'warm', 'the same block repeatedly, or blocks across the working set, '// &
+                              'each reused after all others', values='warm|cold')
     end subroutine declare_options
 
     subroutine read_options(self, error)

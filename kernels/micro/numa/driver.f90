@@ -8,7 +8,7 @@ module numa
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: from_c, to_text
     use pw_threads, only: thread_share
@@ -101,10 +101,10 @@ contains
 
         call pw_node_begin()
         call self%options%add('access', option_choice, 'latency', 'dependent loads, or the sum of all words', &
-                              choices='latency|bandwidth')
-        call self%options%add('memory-node', option_count, first_of(nodes(1)), 'NUMA node of the memory', ladder=nodes(1))
-        call self%options%add('cpu-node', option_count, first_of(nodes(0)), 'NUMA node of the threads', ladder=nodes(0))
-        call self%options%add('hops', option_count, '131072', 'latency: loads per pass', lowest=1_i8)
+                              values='latency|bandwidth')
+        call self%options%add('memory-node', option_count, first_of(nodes(1)), 'NUMA node of the memory', values=nodes(1))
+        call self%options%add('cpu-node', option_count, first_of(nodes(0)), 'NUMA node of the threads', values=nodes(0))
+        call self%options%add('hops', option_count, '131072', 'latency: loads per pass', rules_t(lowest=1_i8))
     end subroutine declare_options
 
     function first_of(list) result(node)

@@ -9,7 +9,7 @@ module openmp_overhead
     use pw_evidence, only: median
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_simd, only: place_of
     use pw_text, only: to_text
@@ -74,13 +74,13 @@ contains
             words = words//'|'//trim(constructs(i))
         end do
         associate (options => self%options)
-            call options%add('construct', option_choice, 'parallel', 'measured construct', choices=words)
+            call options%add('construct', option_choice, 'parallel', 'measured construct', values=words)
             call options%add('work', option_count, '64', 'steps per piece of work in a construct, of about five cycles each', &
-                             lowest=0_i8, ladder='0,16,64,256,1024')
-            call options%add('iterations', option_count, '16', 'loops: pieces of work per thread', lowest=1_i8, &
-                             ladder='1,4,16,64,256')
+                             rules_t(lowest=0_i8), '0,16,64,256,1024')
+            call options%add('iterations', option_count, '16', 'loops: pieces of work per thread', rules_t(lowest=1_i8), &
+                             '1,4,16,64,256')
             call options%add('chunk', option_count, '0', 'for_static, for_dynamic, for_guided: chunk of the schedule; 0: '// &
-                             'unspecified', lowest=0_i8, ladder='1,2,4,8,16')
+                             'unspecified', rules_t(lowest=0_i8), '1,2,4,8,16')
         end associate
     end subroutine declare_options
 

@@ -63,9 +63,8 @@ contains
     subroutine declare_options(self)
         class(page_faults_t), intent(inout) :: self
 
-        call self%options%add('populate', option_choice, 'touch', 'how pages are placed: by the first store, or, before '// &
-                              'that, on advice (MADV_POPULATE_WRITE) or on mapping (MAP_POPULATE)', &
-                              choices='touch|advise|map')
+        call self%options%add('populate', option_choice, 'touch', 'how pages are placed: by the first store, or, before that, '// &
+                              'on advice (MADV_POPULATE_WRITE) or on mapping (MAP_POPULATE)', values='touch|advise|map')
     end subroutine declare_options
 
     subroutine read_options(self, error)

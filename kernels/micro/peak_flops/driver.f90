@@ -25,9 +25,9 @@ contains
     subroutine declare_options(self)
         class(peak_flops_t), intent(inout) :: self
 
-        call self%options%add('type', option_choice, 'fp64', 'type of the numbers', choices='fp64|fp32')
-        call self%options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, '// &
-                              'none, this width, or the processor''s (vla)', choices=words_available(simd_names, width_status))
+        call self%options%add('type', option_choice, 'fp64', 'type of the numbers', values='fp64|fp32')
+        call self%options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, this width, or the '// &
+                              'processor''s (vla)', values=words_available(simd_names, width_status))
     end subroutine declare_options
 
     integer(c_int32_t) function width_status(place)

@@ -8,7 +8,7 @@ module pointer_chase
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_bytes, option_choice, option_count
+    use pw_options, only: option_bytes, option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: to_text
     implicit none
@@ -59,14 +59,14 @@ contains
         class(pointer_chase_t), intent(inout) :: self
 
         call self%options%add('order', option_choice, 'random', 'order of the lines along the cycle', &
-                              choices='random|page-local|sequential|strided')
+                              values='random|page-local|sequential|strided')
         call self%options%add('locality', option_bytes, '4KiB', 'page-local: block whose lines all precede the next block', &
-                              lowest=line_bytes, ladder='4KiB,16KiB,64KiB,256KiB,1MiB,2MiB')
-        call self%options%add('stride', option_bytes, '256', 'strided: distance of the lines', lowest=line_bytes, &
-                              ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB')
+                              rules_t(lowest=line_bytes), '4KiB,16KiB,64KiB,256KiB,1MiB,2MiB')
+        call self%options%add('stride', option_bytes, '256', 'strided: distance of the lines', rules_t(lowest=line_bytes), &
+                              '64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB')
         call self%options%add('chains', option_count, '1', 'loads in flight: concurrent chains, at most '//to_text(most_chains), &
-                              lowest=1_i8, ladder='1,2,3,4,6,8,10,12,14,16')
-        call self%options%add('hops', option_count, '262144', 'loads per pass, over all chains', lowest=16_i8)
+                              rules_t(lowest=1_i8), '1,2,3,4,6,8,10,12,14,16')
+        call self%options%add('hops', option_count, '262144', 'loads per pass, over all chains', rules_t(lowest=16_i8))
         call self%options%add('seed', option_count, '1', 'seed of the random order of the lines')
     end subroutine declare_options
 

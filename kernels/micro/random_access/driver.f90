@@ -7,7 +7,7 @@ module random_access
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_bytes, option_count
+    use pw_options, only: option_bytes, option_count, rules_t
     use pw_record, only: metric_t, validation_t
     use pw_threads, only: thread_share
     use random_access_constants, only: lanes, polynomial
@@ -46,14 +46,14 @@ contains
     subroutine declare_options(self)
         class(random_access_t), intent(inout) :: self
 
-        call self%options%add('updates', option_count, '1048576', 'updates per pass, over all threads', lowest=128_i8)
+        call self%options%add('updates', option_count, '1048576', 'updates per pass, over all threads', rules_t(lowest=128_i8))
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in lines (one per update), '// &
-                                  'at most 128', lowest=1_i8, ladder='1,2,4,8,16,32,64,128')
+            call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in lines (one per update), at '// &
+                                  'most 128', rules_t(lowest=1_i8), '1,2,4,8,16,32,64,128')
         case ('block')
-            call self%options%add('block-size', option_bytes, '4KiB', 'bytes of the lines (one per update) read in advance, '// &
-                                  'at most 8 KiB', lowest=line_bytes, ladder='64,128,256,512,1KiB,2KiB,4KiB,8KiB')
+            call self%options%add('block-size', option_bytes, '4KiB', 'bytes of the lines (one per update) read in advance, at '// &
+                                  'most 8 KiB', rules_t(lowest=line_bytes), '64,128,256,512,1KiB,2KiB,4KiB,8KiB')
         end select
     end subroutine declare_options
 

@@ -8,7 +8,7 @@ module spmv
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: bandwidth_metrics, plan_t
     use pw_kinds, only: i4, i8, r8
-    use pw_options, only: option_choice, option_count
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
     use spmv_matrix, only: longest_row, matrix_band, matrix_laplace, matrix_random, matrix_t, matrix_value
@@ -63,22 +63,22 @@ contains
 
         associate (options => self%options)
             call options%add('matrix', option_choice, 'laplace', '7-point Laplacian of a cube; random columns near the '// &
-                             'diagonal; random columns', choices='laplace|band|random')
-            call options%add('format', option_choice, 'crs', 'storage: by rows, or by chunks of rows', choices='crs|sell')
-            call options%add('chunk', option_choice, '8', 'rows per chunk of sell', choices='8|16|32|64|128')
+                             'diagonal; random columns', values='laplace|band|random')
+            call options%add('format', option_choice, 'crs', 'storage: by rows, or by chunks of rows', values='crs|sell')
+            call options%add('chunk', option_choice, '8', 'rows per chunk of sell', values='8|16|32|64|128')
             call options%add('sigma', option_count, '256', 'rows among which sell sorts by length; 1 does not sort', &
-                             lowest=1_i8, ladder='1,8,32,64,128,256,512,1024,4096')
+                             rules_t(lowest=1_i8), '1,8,32,64,128,256,512,1024,4096')
             call options%add('row-entries', option_count, '16', 'mean entries per row of band and random, at most 512', &
-                             lowest=1_i8, ladder='2,4,8,16,32,64,128,256')
-            call options%add('reach', option_count, '1024', 'farthest column from the diagonal of band', lowest=1_i8, &
-                             ladder='16,64,256,1024,4096,16384,65536,262144')
+                             rules_t(lowest=1_i8), '2,4,8,16,32,64,128,256')
+            call options%add('reach', option_count, '1024', 'farthest column from the diagonal of band', rules_t(lowest=1_i8), &
+                             '16,64,256,1024,4096,16384,65536,262144')
             select case (self%configuration%prefetch)
             case ('software')
                 call options%add('prefetch-distance', option_count, '64', 'prefetch distance in entries, at most 1024', &
-                                 lowest=1_i8, ladder='8,16,32,64,128,256,512,1024')
+                                 rules_t(lowest=1_i8), '8,16,32,64,128,256,512,1024')
             case ('block')
-                call options%add('block-entries', option_count, '64', 'entries per block whose x is preloaded', lowest=1_i8, &
-                                 ladder='16,32,64,128,256,512,1024')
+                call options%add('block-entries', option_count, '64', 'entries per block whose x is preloaded', &
+                                 rules_t(lowest=1_i8), '16,32,64,128,256,512,1024')
             end select
         end associate
     end subroutine declare_options

@@ -8,7 +8,7 @@ module stencil7
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_choice, option_count, option_text
+    use pw_options, only: option_choice, option_count, option_text, rules_t
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
     implicit none
@@ -46,11 +46,11 @@ contains
         call self%options%add('grid', option_text, '452x52x322', 'points in each direction, edges included; without '// &
                               'it, a cube of the size --working-set')
         call self%options%add('blocking', option_choice, 'none', 'whole planes, or blocks of their rows through all planes', &
-                              choices='none|rows')
-        call self%options%add('block-rows', option_count, '32', 'maximum rows per block, with --blocking rows', lowest=1_i8, &
-                              ladder='1,2,4,8,12,16,24,32,48,64,96,128,192,256')
+                              values='none|rows')
+        call self%options%add('block-rows', option_count, '32', 'maximum rows per block, with --blocking rows', &
+                              rules_t(lowest=1_i8), '1,2,4,8,12,16,24,32,48,64,96,128,192,256')
         if (self%configuration%prefetch == 'software') call self%options%add('prefetch-distance', option_count, '16', &
-            'prefetch distance in cache lines', lowest=1_i8, ladder='1,2,4,8,12,16,24,32,48,64,96,128')
+            'prefetch distance in cache lines', rules_t(lowest=1_i8), '1,2,4,8,12,16,24,32,48,64,96,128')
     end subroutine declare_options
 
     subroutine read_options(self, error)

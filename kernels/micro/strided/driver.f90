@@ -7,7 +7,7 @@ module strided
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_bytes, option_choice
+    use pw_options, only: option_bytes, option_choice, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
     use pw_text, only: to_text
@@ -53,11 +53,10 @@ contains
     subroutine declare_options(self)
         class(strided_t), intent(inout) :: self
 
-        call self%options%add('stride', option_bytes, to_text(page_and_line), &
-                              'bytes from one access to the next: a power of two within a cache line, or whole lines', &
-                              lowest=word_bytes, ladder='8,16,32,64,128,256,512,1024,2048,4096,'// &
-                              to_text(page_and_line)//',8192,16384,65536,262144')
-        call self%options%add('access', option_choice, 'load', 'kind of access', choices='load|store')
+        call self%options%add('stride', option_bytes, to_text(page_and_line), 'bytes from one access to the next: a power of '// &
+                              'two within a cache line, or whole lines', rules_t(lowest=word_bytes), &
+                              '8,16,32,64,128,256,512,1024,2048,4096,'// to_text(page_and_line)//',8192,16384,65536,262144')
+        call self%options%add('access', option_choice, 'load', 'kind of access', values='load|store')
     end subroutine declare_options
 
     subroutine read_options(self, error)

@@ -48,11 +48,11 @@ contains
     subroutine declare_options(self)
         class(transpose_t), intent(inout) :: self
 
-        call self%options%add('form', option_choice, 'copy', 'b = transpose(a), or b = b + transpose(a)', choices='copy|add')
+        call self%options%add('form', option_choice, 'copy', 'b = transpose(a), or b = b + transpose(a)', values='copy|add')
         call self%options%add('method', option_choice, 'tiled', 'plain loops, or tiles that fit caches and TLB', &
-                              choices='naive|tiled')
-        call self%options%add('leading-dimension', option_choice, 'padded', 'columns an odd number of cache lines apart, '// &
-                              'or a power of two elements', choices='padded|power')
+                              values='naive|tiled')
+        call self%options%add('leading-dimension', option_choice, 'padded', 'columns an odd number of cache lines apart, or a '// &
+                              'power of two elements', values='padded|power')
     end subroutine declare_options
 
     subroutine read_options(self, error)

@@ -50,7 +50,7 @@ contains
         class(zaxpy_t), intent(inout) :: self
 
         call self%options%add('layout', option_choice, 'aos', 'parts of a number adjacent (array of structures), or in '// &
-                              'separate arrays (structure of arrays)', choices='aos|soa')
+                              'separate arrays (structure of arrays)', values='aos|soa')
     end subroutine declare_options
 
     subroutine read_options(self, error)

@@ -5,7 +5,7 @@ module helmholtz_parameters
     use helmholtz_table_path, only: default_table
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8
-    use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t
+    use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_text, options_t, rules_t
     use pw_pages, only: pages_policy_from_name, pages_policy_names, pages_policy_t
     use pw_record, only: configuration_t
     use pw_text, only: to_text
@@ -35,24 +35,25 @@ contains
         type(configuration_t), intent(in) :: configuration
 
         call options%add('eos-table', option_text, default_table(), 'table of the equation of state, from pw-eos-table')
-        call options%add('zones', option_count, '', 'zones to evaluate; default: as many as fit into --working-set', lowest=1_i8)
-        call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', lowest=zone_bytes)
-        call options%add('row', option_count, '256', 'zones per call', lowest=1_i8, ladder='1,4,16,64,256,1024')
+        call options%add('zones', option_count, '', 'zones to evaluate; default: as many as fit into --working-set', &
+                         rules_t(lowest=1_i8))
+        call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', rules_t(lowest=zone_bytes))
+        call options%add('row', option_count, '256', 'zones per call', rules_t(lowest=1_i8), '1,4,16,64,256,1024')
         call options%add('mode', option_choice, 'rt', 'given: density and temperature, energy, pressure or entropy', &
-                         choices='rt|re|rp|rs')
-        call options%add('points', option_choice, 'plane', 'states: random over the table or over stars, or rows through '// &
-                         'a star, with similar neighbours', choices='plane|stellar|rows')
-        call options%add('guess', option_choice, 'near', 'modes other than rt: first guesses of the temperature to 1 %, '// &
-                         'or none', choices='near|none')
+                         values='rt|re|rp|rs')
+        call options%add('points', option_choice, 'plane', 'states: random over the table or over stars, or rows through a '// &
+                         'star, with similar neighbours', values='plane|stellar|rows')
+        call options%add('guess', option_choice, 'near', 'modes other than rt: first guesses of the temperature to 1 %, or none', &
+                         values='near|none')
         call options%add('few', option_flag, 'false', 'complete only the quantities that hydrodynamics needs')
         call options%add('no-coulomb', option_flag, 'false', 'omit the Coulomb corrections')
         if (configuration%prefetch == 'software') &
-            call options%add('prefetch-distance', option_count, '32', 'prefetch distance in zones', &
-                             lowest=1_i8, ladder='4,8,16,32,64')
-        call options%add('repetitions', option_count, '5', 'timed repetitions', lowest=1_i8)
-        call options%add('threads', option_count, '1', 'threads', lowest=1_i8)
+            call options%add('prefetch-distance', option_count, '32', 'prefetch distance in zones', rules_t(lowest=1_i8), &
+                             '4,8,16,32,64')
+        call options%add('repetitions', option_count, '5', 'timed repetitions', rules_t(lowest=1_i8))
+        call options%add('threads', option_count, '1', 'threads', rules_t(lowest=1_i8))
         call options%add('pages', option_choice, configuration%hugepages, 'page policy of table and zones', &
-                         choices=pages_policy_names())
+                         values=pages_policy_names())
         call options%add('record', option_text, '', 'append the record of the measurement to this file as a JSON line')
     end subroutine declare_parameters
 

@@ -7,7 +7,7 @@ program main
     use pw_error, only: error_t, stop_on
     use pw_hdf5, only: file_t
     use pw_kinds, only: i4, i8, r8
-    use pw_options, only: option_choice, option_count, option_text, options_t
+    use pw_options, only: option_choice, option_count, option_text, options_t, rules_t
     use pw_program, only: pagewise_built_configuration, read_command_line
     use pw_record, only: configuration_t
     use pw_system, only: utc_now
@@ -32,10 +32,10 @@ program main
     call options%start(program, 'computes the table of the free energy of electrons and positrons, for the equation of state')
     call options%add('output', option_text, '', 'file to write; default: helmholtz.h5, or helm_table.dat for --format helmholtz')
     call options%add('format', option_choice, format_pagewise, 'HDF5 for this project, or the text of the public Helmholtz '// &
-                     'routine of Timmes and Swesty', choices=format_pagewise//'|'//format_public)
-    call options%add('densities', option_count, '541', 'number of points from 1e-12 to 1e15 g/cm^3', lowest=2_i8)
-    call options%add('temperatures', option_count, '201', 'number of points from 1e3 to 1e13 K', lowest=2_i8)
-    call options%add('threads', option_count, to_text(threads), 'threads', lowest=1_i8)
+                     'routine of Timmes and Swesty', values=format_pagewise//'|'//format_public)
+    call options%add('densities', option_count, '541', 'number of points from 1e-12 to 1e15 g/cm^3', rules_t(lowest=2_i8))
+    call options%add('temperatures', option_count, '201', 'number of points from 1e3 to 1e13 K', rules_t(lowest=2_i8))
+    call options%add('threads', option_count, to_text(threads), 'threads', rules_t(lowest=1_i8))
     call read_command_line(options, program, configuration, answered, error)
     call stop_on(program, error)
     if (answered) stop

@@ -103,84 +103,118 @@ contains
         class(isotherm_t), intent(in) :: self
         real(r8), intent(in) :: n
         type(taylor_t), intent(out) :: u, w, positrons
-        type(taylor_t) :: density, d, y, correction, before, eta, z, excess, sines(2), cosines(2), next
+        type(taylor_t) :: density, d, y, correction, eta, z, ratio
+
+        density = one_plus_xi(n)
+        call solve(self, density, d, y, correction)
+        ! exp(eta_p)/d
+        ratio = 4.0_r8*self%pair/(d*d)
+        z = (0.5_r8*ratio)/(power(ratio + 1.0_r8, 0.5_r8) + 1.0_r8)
+        eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(z)
+        u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess_pressure(self, d, y, z)/(correction + 1.0_r8)) - cold_free_energy(n)
+        w = chemical_potential(self, d, eta)
+
+        z = 2.0_r8*self%pair/(y + d)
+        positrons = logarithm_1p(positron_correction(self, z))
+        if (d%c(0, 0) < 0.5_r8*y%c(0, 0)) then
+            ! If there are many, they hardly depend on the density: z does not, and in -eta the dependence cancels.
+            positrons = logarithm(self%one) + logarithm(z) + positrons
+        else
+            positrons = logarithm(self%one) - eta - 2.0_r8*self%inverse + positrons
+        end if
+    end subroutine series
+
+    !> d = exp(eta) - exp(eta_p) = n/A(1)/(1 + correction) and y = exp(eta) + exp(eta_p); the product of both terms is `pair`.
+    !> `density` is n.
+    pure subroutine solve(self, density, d, y, correction)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: density
+        type(taylor_t), intent(out) :: d, y, correction
+        type(taylor_t) :: before, ratio, sines(2)
         real(r8) :: sign
         integer :: i, l
 
-        density = one_plus_xi(n)
-        ! d = exp(eta) - exp(eta_p) = n/A(1)/(1 + correction), y = exp(eta) + exp(eta_p), the product of both is `pair`.
         do i = 1, 30
             d = density/(self%one*(correction + 1.0_r8))
             ! In both cases a small y is not the result of a cancellation.
-            next = 4.0_r8*self%pair/(d*d)
-            if (next%c(0, 0) < 1.0_r8) then
-                y = d + d*(next/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8))
+            ratio = 4.0_r8*self%pair/(d*d)
+            if (ratio%c(0, 0) < 1.0_r8) then
+                y = d + d*(ratio/(power(ratio + 1.0_r8, 0.5_r8) + 1.0_r8))
             else
                 y = power(d*d + 4.0_r8*self%pair, 0.5_r8)
             end if
             before = correction
             correction = taylor_t()
-            ! (exp(l eta) - exp(l eta_p))/d, by the recurrence of Chebyshev's polynomials.
-            sines(1)%c = 0.0_r8
-            sines(2)%c = 0.0_r8
-            sines(2)%c(0, 0) = 1.0_r8
+            sines = first_sines()
             sign = 1.0_r8
             do l = 2, n_terms
-                next = y*sines(2) - self%pair*sines(1)
-                sines(1) = sines(2)
-                sines(2) = next
+                call next_multiple(self, y, sines)
                 sign = -sign
-                correction = correction + sign*(self%ratio(l)*next)
-                if (next%c(0, 0) < 1.0e-24_r8) exit
+                correction = correction + sign*(self%ratio(l)*sines(2))
+                if (sines(2)%c(0, 0) < 1.0e-24_r8) exit
             end do
             if (all(abs(correction%c - before%c) <= 1.0e-15_r8*abs(correction%c))) exit
         end do
-        ! exp(eta_p)/d and y/d
-        next = 4.0_r8*self%pair/(d*d)
-        z = (0.5_r8*next)/(power(next + 1.0_r8, 0.5_r8) + 1.0_r8)
-        eta = logarithm(density) - logarithm(self%one) - logarithm_1p(correction) + logarithm_1p(z)
+    end subroutine solve
 
-        ! P = beta n (1 + excess): that of the ideal gas of net electrons, and the rest, which is computed relative to n:
-        ! terms that are proportional to n then have no second derivative in it, even with rounding.
+    !> The excess times 1 + correction in P = beta n (1 + excess): that of the ideal gas of net electrons, and the rest, which is
+    !> computed relative to n: terms that are proportional to n then have no second derivative in it, even with rounding. `z`:
+    !> exp(eta_p)/d.
+    pure type(taylor_t) function excess_pressure(self, d, y, z) result(excess)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: d, y, z
+        type(taylor_t) :: sines(2), cosines(2)
+        real(r8) :: sign
+        integer :: l
+
         excess = 2.0_r8*z
         cosines(1) = 2.0_r8*power(d, -1.0_r8)
         cosines(2) = 2.0_r8*z + 1.0_r8
-        sines(1)%c = 0.0_r8
-        sines(2)%c = 0.0_r8
-        sines(2)%c(0, 0) = 1.0_r8
+        sines = first_sines()
         sign = 1.0_r8
         do l = 2, n_terms
-            next = y*sines(2) - self%pair*sines(1)
-            sines(1) = sines(2)
-            sines(2) = next
-            next = y*cosines(2) - self%pair*cosines(1)
-            cosines(1) = cosines(2)
-            cosines(2) = next
+            call next_multiple(self, y, sines)
+            call next_multiple(self, y, cosines)
             sign = -sign
-            excess = excess + sign*(self%ratio(l)*((1.0_r8/l)*next - sines(2)))
-            if (next%c(0, 0) < 1.0e-24_r8*min(1.0_r8, excess%c(0, 0))) exit
+            excess = excess + sign*(self%ratio(l)*((1.0_r8/l)*cosines(2) - sines(2)))
+            if (cosines(2)%c(0, 0) < 1.0e-24_r8*min(1.0_r8, excess%c(0, 0))) exit
         end do
-        excess = excess/(correction + 1.0_r8)
-        u = one_plus_tau(self%beta)*(eta - 1.0_r8 - excess) - cold_free_energy(n)
-        w = chemical_potential(self, d, eta)
+    end function excess_pressure
 
-        z = 2.0_r8*self%pair/(y + d)
-        correction = taylor_t()
-        next = z
+    !> What the positrons' density has beyond the first term of its series, relative to it; `z`: exp(eta_p).
+    pure type(taylor_t) function positron_correction(self, z) result(correction)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: z
+        type(taylor_t) :: term
+        real(r8) :: sign
+        integer :: l
+
+        term = z
         sign = 1.0_r8
         do l = 2, n_terms
             sign = -sign
-            correction = correction + sign*(self%ratio(l)*next)
-            if (next%c(0, 0) < 1.0e-25_r8) exit
-            next = next*z
+            correction = correction + sign*(self%ratio(l)*term)
+            if (term%c(0, 0) < 1.0e-25_r8) exit
+            term = term*z
         end do
-        if (d%c(0, 0) < 0.5_r8*y%c(0, 0)) then
-            ! If there are many, they hardly depend on the density: z does not, and in -eta the dependence cancels.
-            positrons = logarithm(self%one) + logarithm(z) + logarithm_1p(correction)
-        else
-            positrons = logarithm(self%one) - eta - 2.0_r8*self%inverse + logarithm_1p(correction)
-        end if
-    end subroutine series
+    end function positron_correction
+
+    !> (exp(l eta) - exp(l eta_p))/d for l = 0 and 1.
+    pure function first_sines() result(sines)
+        type(taylor_t) :: sines(2)
+
+        sines(2)%c(0, 0) = 1.0_r8
+    end function first_sines
+
+    !> From (exp(l eta) -+ exp(l eta_p))/d for l - 2 and l - 1 to those for l - 1 and l, by the recurrence of Chebyshev's
+    !> polynomials.
+    pure subroutine next_multiple(self, y, multiples)
+        class(isotherm_t), intent(in) :: self
+        type(taylor_t), intent(in) :: y
+        type(taylor_t), intent(inout) :: multiples(2)
+
+        multiples = [multiples(2), y*multiples(2) - self%pair*multiples(1)]
+    end subroutine next_multiple
 
     !> The chemical potential [m c^2] without rest mass, from d = exp(eta) - exp(eta_p) and eta. Among many pairs it hardly
     !> depends on the density, which a sum of logarithms would lose: there it follows from d = 2 exp(-1/beta) sinh(eta + 1/beta).

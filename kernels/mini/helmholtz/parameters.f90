@@ -25,6 +25,10 @@ module helmholtz_parameters
 
     public :: declare_parameters, read_parameters
 
+    character(*), parameter :: mode_names(4) = ['rt', 're', 'rp', 'rs']
+    integer, parameter :: modes(4) = [given_temperature, given_energy, given_pressure, given_entropy]
+    character(*), parameter :: points_names(3) = ['plane  ', 'stellar', 'rows   ']
+    integer, parameter :: points(3) = [points_plane, points_stellar, points_rows]
     integer(i8), parameter :: zone_bytes = 8*n_columns
     integer(i8), parameter :: max_distance = 64   ! zones that rows.c processes together
 
@@ -86,25 +90,9 @@ contains
         call options%get('row', number)
         parameters%row = int(min(number, parameters%zones, 2_i8**20))
         call options%get('mode', parameters%mode_name)
-        select case (parameters%mode_name)
-        case ('rt')
-            parameters%mode = given_temperature
-        case ('re')
-            parameters%mode = given_energy
-        case ('rp')
-            parameters%mode = given_pressure
-        case default
-            parameters%mode = given_entropy
-        end select
+        parameters%mode = modes(findloc(mode_names == parameters%mode_name, .true., dim=1))
         call options%get('points', parameters%points_name)
-        select case (parameters%points_name)
-        case ('plane')
-            parameters%points = points_plane
-        case ('stellar')
-            parameters%points = points_stellar
-        case default
-            parameters%points = points_rows
-        end select
+        parameters%points = points(findloc(points_names == parameters%points_name, .true., dim=1))
         call options%get('guess', word)
         parameters%guess = word == 'near'
         call options%get('few', parameters%few)

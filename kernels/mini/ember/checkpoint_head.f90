@@ -246,29 +246,17 @@ contains
         head%upper = reals(4:)
     end subroutine share_head
 
-    !> Send rank 0's info to all ranks: the numbers, and all texts in one, each followed by a null character.
+    !> Send rank 0's info to all ranks: the numbers, and all texts in one.
     subroutine share_info(comm, info)
         type(comm_t), intent(in) :: comm
         type(output_info_t), intent(inout) :: info
         character(:), allocatable :: texts
-        integer :: counts(5), i, at
+        integer :: counts(5)
         integer(i8), allocatable :: long(:)
         real(r8), allocatable :: number(:)
 
         call info%complete()
-        texts = info%problem//achar(0)
-        do i = 1, size(info%species)
-            texts = texts//trim(info%species(i))//achar(0)
-        end do
-        do i = 1, size(info%parameters)
-            texts = texts//trim(info%parameters(i)%name)//achar(0)//info%parameters(i)%value//achar(0)
-        end do
-        do i = 1, size(info%integers)
-            texts = texts//trim(info%integers(i)%name)//achar(0)
-        end do
-        do i = 1, size(info%reals)
-            texts = texts//trim(info%reals(i)%name)//achar(0)
-        end do
+        texts = texts_of(info)
         counts = [info%step, size(info%species), size(info%parameters), size(info%integers), size(info%reals)]
         call comm%broadcast(counts)
         call comm%broadcast(texts)
@@ -283,25 +271,55 @@ contains
 
         info = output_info_t()
         allocate (info%species(counts(2)), info%parameters(counts(3)), info%integers(counts(4)), info%reals(counts(5)))
+        call take_texts(texts, info)
         info%step = counts(1)
         info%time = number(1)
         info%dt = number(2)
+        info%integers%value = long
+        info%reals%value = number(3:)
+    end subroutine share_info
+
+    !> All texts of `info` in one, each followed by a null character.
+    pure function texts_of(info) result(texts)
+        type(output_info_t), intent(in) :: info
+        character(:), allocatable :: texts
+        integer :: i
+
+        texts = info%problem//achar(0)
+        do i = 1, size(info%species)
+            texts = texts//trim(info%species(i))//achar(0)
+        end do
+        do i = 1, size(info%parameters)
+            texts = texts//trim(info%parameters(i)%name)//achar(0)//info%parameters(i)%value//achar(0)
+        end do
+        do i = 1, size(info%integers)
+            texts = texts//trim(info%integers(i)%name)//achar(0)
+        end do
+        do i = 1, size(info%reals)
+            texts = texts//trim(info%reals(i)%name)//achar(0)
+        end do
+    end function texts_of
+
+    !> The inverse of `texts_of`, into allocated lists.
+    subroutine take_texts(texts, info)
+        character(*), intent(in) :: texts
+        type(output_info_t), intent(inout) :: info
+        integer :: i, at
+
         at = 1
         info%problem = next()
-        do i = 1, counts(2)
+        do i = 1, size(info%species)
             info%species(i) = next()
         end do
-        do i = 1, counts(3)
+        do i = 1, size(info%parameters)
             info%parameters(i)%name = next()
             info%parameters(i)%value = next()
         end do
-        do i = 1, counts(4)
+        do i = 1, size(info%integers)
             info%integers(i)%name = next()
-            info%integers(i)%value = long(i)
         end do
-        do i = 1, counts(5)
+        do i = 1, size(info%reals)
             info%reals(i)%name = next()
-            info%reals(i)%value = number(i + 2)
         end do
 
     contains
@@ -316,6 +334,6 @@ contains
             at = at + length + 1
         end function next
 
-    end subroutine share_info
+    end subroutine take_texts
 
 end module ember_checkpoint_head

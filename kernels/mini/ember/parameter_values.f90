@@ -49,25 +49,22 @@ contains
         type(options_t), intent(inout) :: options
         character(:), allocatable, intent(inout) :: faults
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: problem, geometry, both, level
-        integer(i8) :: roots(3)
-        logical :: octant, uniform, star
+        character(:), allocatable :: problem, level
+        logical :: uniform, star
         integer :: i, dims
 
         call options%get('problem', problem)
         star = problem == 'snia2d'
-        call options%get('sedov-octant', octant)
-        call options%set_default('dims', by_problem('3', flame='2', snia2d='2'), error)
-        call options%set_default('geometry', by_problem('cartesian', snia2d='cylindrical'), error)
-        call options%get('geometry', geometry)
+        call options%set_default('dims', by_problem(problem, '3', flame='2', snia2d='2'), error)
+        call options%set_default('geometry', by_problem(problem, 'cartesian', snia2d='cylindrical'), error)
         dims = dims_of(options)
-        call options%set_default('end-time', by_problem('1', sedov='0.05', sod='0.2', flame='4'), error)
-        call options%set_default('first-dt-factor', by_problem('1', sedov='0.1'), error)
-        call options%set_default('flame-speed', by_problem('0', flame='0.1'), error)
-        call options%set_default('flame-release', by_problem('0', snia2d=to_text(carbon_to_nickel, 'es24.16e3')), error)
-        call options%set_default('refine-variables', by_problem('dens,pres', flame='none', snia2d='none'), error)
+        call options%set_default('end-time', by_problem(problem, '1', sedov='0.05', sod='0.2', flame='4'), error)
+        call options%set_default('first-dt-factor', by_problem(problem, '1', sedov='0.1'), error)
+        call options%set_default('flame-speed', by_problem(problem, '0', flame='0.1'), error)
+        call options%set_default('flame-release', by_problem(problem, '0', snia2d=to_text(carbon_to_nickel, 'es24.16e3')), error)
+        call options%set_default('refine-variables', by_problem(problem, 'dens,pres', flame='none', snia2d='none'), error)
 
-        call options%set_default('highest-level', by_problem('3', snia2d='5'), error)
+        call options%set_default('highest-level', by_problem(problem, '3', snia2d='5'), error)
         call options%get('uniform', uniform)
         call options%get('highest-level', level)
         if (uniform .and. options%given('lowest-level')) &
@@ -79,6 +76,23 @@ contains
             call options%set_default('roots-'//axis(i), merge('2', '1', star .and. i == 2), error)
         end do
         call fill_memory(options, dims, star, faults, error)
+        call domain_defaults(options, problem, dims, error)
+    end subroutine problem_defaults
+
+    !> The domain and its boundaries.
+    subroutine domain_defaults(options, problem, dims, error)
+        type(options_t), intent(inout) :: options
+        character(*), intent(in) :: problem
+        integer, intent(in) :: dims
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: geometry, both
+        integer(i8) :: roots(3)
+        logical :: octant, star
+        integer :: i
+
+        star = problem == 'snia2d'
+        call options%get('sedov-octant', octant)
+        call options%get('geometry', geometry)
         do i = 1, 3
             call options%get('roots-'//axis(i), roots(i))
         end do
@@ -90,7 +104,7 @@ contains
             both = to_text(real(roots(i), r8)/real(maxval(roots), r8), 'es24.16e3')
             if (star) both = to_text(star_domain, 'es24.16e3')
             call options%set_default('upper-'//axis(i), both, error)
-            both = by_problem('outflow', wave='periodic')
+            both = by_problem(problem, 'outflow', wave='periodic')
             if (problem == 'flame') both = trim(merge('reflecting', 'periodic  ', i == 1))
             call options%set_default('boundary-'//axis(i), both, error)
             call options%get('boundary-'//axis(i), both)
@@ -98,24 +112,21 @@ contains
             if (problem == 'sedov' .and. octant .or. geometry == 'cylindrical' .and. i == 1) both = 'reflecting'
             call options%set_default('boundary-'//axis(i)//'-lower', both, error)
         end do
+    end subroutine domain_defaults
 
-    contains
+    !> The value for `problem`, or the one for all others.
+    pure function by_problem(problem, others, sedov, sod, wave, flame, snia2d) result(value)
+        character(*), intent(in) :: problem, others
+        character(*), intent(in), optional :: sedov, sod, wave, flame, snia2d
+        character(:), allocatable :: value
 
-        !> The value for this problem, or the one for all others.
-        function by_problem(others, sedov, sod, wave, flame, snia2d) result(value)
-            character(*), intent(in) :: others
-            character(*), intent(in), optional :: sedov, sod, wave, flame, snia2d
-            character(:), allocatable :: value
-
-            value = others
-            if (problem == 'sedov' .and. present(sedov)) value = sedov
-            if (problem == 'sod' .and. present(sod)) value = sod
-            if (problem == 'wave' .and. present(wave)) value = wave
-            if (problem == 'flame' .and. present(flame)) value = flame
-            if (problem == 'snia2d' .and. present(snia2d)) value = snia2d
-        end function by_problem
-
-    end subroutine problem_defaults
+        value = others
+        if (problem == 'sedov' .and. present(sedov)) value = sedov
+        if (problem == 'sod' .and. present(sod)) value = sod
+        if (problem == 'wave' .and. present(wave)) value = wave
+        if (problem == 'flame' .and. present(flame)) value = flame
+        if (problem == 'snia2d' .and. present(snia2d)) value = snia2d
+    end function by_problem
 
     !> With --fill-memory: the roots that fit into the memory; for a star (`star`) twice as many along the axis.
     subroutine fill_memory(options, dims, star, faults, error)

@@ -1,7 +1,7 @@
 !> The result record as JSON, schema `pagewise.record/1`, which is part of the program that reads records
 !> (runners/pagewise/core/schema).
 module pw_record_json
-    use pw_error, only: error_t, exit_check, exit_pages
+    use pw_error, only: error_t, exit_check, exit_ok, exit_system
     use pw_json, only: json_t
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
@@ -21,17 +21,11 @@ contains
         type(options_t), intent(in) :: options
         character(:), allocatable :: line
         type(json_t) :: json
+        type(error_t) :: error
 
-        call json%open_object('')
-        if (record%validation%passed) then
-            call write_head(json, record%kernel, record%started, 'ok')
-        else
-            call write_head(json, record%kernel, record%started, 'check_failed')
-            call write_failure(json, exit_check, 'the result failed its check: '//record%validation%method, &
-                               'do not use this configuration; try another compiler version')
-        end if
-        call write_configuration(json, record%configuration)
-        call write_options(json, options)
+        if (.not. record%validation%passed) call error%raise(exit_check, 'the result failed its check: '// &
+            record%validation%method, 'record_to_json', 'do not use this configuration; try another compiler version')
+        call begin(json, record%kernel, record%started, record%configuration, options, error)
         call write_measured(json, record)
         call write_validation(json, record%validation)
         call write_pages(json, record%pages)
@@ -44,9 +38,7 @@ contains
         call write_counters(json, record%counters)
         if (allocated(record%regions)) call write_regions(json, record%regions, record%counters, record%region_cost)
         call write_placement(json, record%placement)
-        call write_host(json)
-        call json%close_object()
-        line = json%text()
+        line = finished(json)
     end function record_to_json
 
     !> Sizes, times, traffic, metrics.
@@ -105,18 +97,8 @@ contains
         character(:), allocatable :: line
         type(json_t) :: json
 
-        call json%open_object('')
-        if (error%code == exit_pages) then
-            call write_head(json, kernel, utc_now(), 'pages_unavailable')
-        else
-            call write_head(json, kernel, utc_now(), 'failed')
-        end if
-        call write_failure(json, error%code, error%message, error%remedy)
-        call write_configuration(json, configuration)
-        call write_options(json, options)
-        call write_host(json)
-        call json%close_object()
-        line = json%text()
+        call begin(json, kernel, utc_now(), configuration, options, error)
+        line = finished(json)
     end function failure_to_json
 
     subroutine write_placement(json, placement)
@@ -154,27 +136,49 @@ contains
         call json%close_array()
     end subroutine write_bound
 
-    subroutine write_head(json, kernel, started, status)
+    !> What every record begins with: the kernel, whether it failed and why, how it was built and called.
+    subroutine begin(json, kernel, started, configuration, options, error)
         type(json_t), intent(inout) :: json
-        character(*), intent(in) :: kernel, started, status
+        character(*), intent(in) :: kernel, started
+        type(configuration_t), intent(in) :: configuration
+        type(options_t), intent(in) :: options
+        type(error_t), intent(in) :: error
+        ! By exit code.
+        character(17), parameter :: states(exit_ok:exit_system) = &
+            [character(17) :: 'ok', 'check_failed', 'failed', 'pages_unavailable', 'failed']
 
+        call json%open_object('')
         call json%put('schema', 'pagewise.record/1')
         call json%put('kernel', kernel)
         call json%put('started', started)
-        call json%put('status', status)
-    end subroutine write_head
-
-    subroutine write_failure(json, code, message, remedy)
-        type(json_t), intent(inout) :: json
-        integer, intent(in) :: code
-        character(*), intent(in) :: message, remedy
-
-        call json%open_object('failure')
-        call json%put('exit_code', code)
-        call json%put('message', message)
-        call json%put('remedy', remedy)
+        call json%put('status', trim(states(error%code)))
+        if (error%failed()) then
+            call json%open_object('failure')
+            call json%put('exit_code', error%code)
+            call json%put('message', error%message)
+            call json%put('remedy', error%remedy)
+            call json%close_object()
+        end if
+        call write_configuration(json, configuration)
+        call json%open_object('options')
+        call options%write_values(json)
         call json%close_object()
-    end subroutine write_failure
+    end subroutine begin
+
+    !> The record, with the host at its end.
+    function finished(json) result(line)
+        type(json_t), intent(inout) :: json
+        character(:), allocatable :: line
+
+        call json%open_object('host')
+        call json%put('hostname', host_name())
+        call json%put('cpu', host_cpu())
+        call json%put('kernel', host_kernel())
+        call json%put('base_page_size_bytes', base_page_size())
+        call json%close_object()
+        call json%close_object()
+        line = json%text()
+    end function finished
 
     subroutine write_configuration(json, configuration)
         type(json_t), intent(inout) :: json
@@ -211,15 +215,6 @@ contains
         if (.not. allocated(text)) return
         if (len(text) > 0) call json%put(name, text)
     end subroutine put_known
-
-    subroutine write_options(json, options)
-        type(json_t), intent(inout) :: json
-        type(options_t), intent(in) :: options
-
-        call json%open_object('options')
-        call options%write_values(json)
-        call json%close_object()
-    end subroutine write_options
 
     subroutine write_checks(json, checks)
         type(json_t), intent(inout) :: json
@@ -316,16 +311,5 @@ contains
         call json%close_array()
         call json%put('region_cost_seconds', cost)
     end subroutine write_regions
-
-    subroutine write_host(json)
-        type(json_t), intent(inout) :: json
-
-        call json%open_object('host')
-        call json%put('hostname', host_name())
-        call json%put('cpu', host_cpu())
-        call json%put('kernel', host_kernel())
-        call json%put('base_page_size_bytes', base_page_size())
-        call json%close_object()
-    end subroutine write_host
 
 end module pw_record_json

@@ -2,9 +2,11 @@
 module pw_blas
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t, c_ptr
     use pw_computed_by, only: verify_library
+    use pw_elements, only: element_types
     use pw_error, only: error_t
     use pw_gemm, only: gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
+    use pw_simd, only: place_of
     implicit none
     private
 
@@ -31,7 +33,8 @@ contains
         class(blas_gemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        self%type = index('sdcz', self%name(1:1))   ! gemm_fp32 to gemm_complex_fp64
+        if (scan(self%name(1:1), 'sc') > 0) self%type = place_of('fp32', element_types)
+        if (scan(self%name(1:1), 'cz') > 0) self%parts = 2
         call read_gemm_options(self, error)
         if (error%failed()) return
         call verify_library(self%configuration, self%name//'_', error)

@@ -3,11 +3,12 @@
 !> alpha is alternately 1 and -1: every second pass undoes the previous one. All elements are small whole numbers, so
 !> that results are exact whatever the order in which the products are added.
 module pw_gemm
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_int32_t, c_ptr
     use pw_deviation, only: worse, worst_of
+    use pw_elements, only: element_at, element_bytes, pw_elements_get, pw_elements_put
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
-    use pw_kinds, only: i8, r4, r8
+    use pw_kinds, only: i8, r8
     use pw_options, only: option_count
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_shares, only: shared_kernel_t
@@ -17,14 +18,13 @@ module pw_gemm
 
     public :: declare_gemm_options, read_gemm_options
 
-    integer, parameter, public :: gemm_fp32 = 1, gemm_fp64 = 2, gemm_complex_fp32 = 3, gemm_complex_fp64 = 4
-    integer(i8), parameter :: type_bytes(4) = [4_i8, 8_i8, 8_i8, 16_i8]
     integer(i8), parameter :: matrix_alignment = 64, grain = 8      ! bytes; columns of c
     integer(i8), parameter :: most_rows = 2_i8**24
 
     !> A kernel of this kind: its type, and how a thread multiplies.
     type, extends(shared_kernel_t), abstract, public :: gemm_t
-        integer :: type = gemm_fp64
+        integer(c_int32_t) :: type = 1          !< an index into element_types
+        integer :: parts = 1                    !< numbers of that type per element: 2 if it is complex
         integer(i8) :: n = 0, stride = 0        !< rows and columns; elements from column to column
         integer(i8), private :: rows_requested = 0
     contains
@@ -34,7 +34,7 @@ module pw_gemm
         procedure :: buffers => no_buffers
         procedure(multiply), deferred :: multiply
         procedure :: column_at
-        procedure, private :: put_column, get_column
+        procedure, private :: element_size, put_column, get_column
     end type gemm_t
 
     abstract interface
@@ -89,7 +89,7 @@ contains
         integer(i8), allocatable :: more(:)
         integer(i8) :: of_line, bytes_each
 
-        bytes_each = type_bytes(self%type)
+        bytes_each = self%element_size()
         of_line = matrix_alignment/bytes_each
         self%n = self%rows_requested
         if (self%n == 0) self%n = int(sqrt(real(bytes/(3*bytes_each), r8)), i8)
@@ -148,52 +148,38 @@ contains
         if (of_complex) value = cmplx(real(value, r8), modulo(mix/9_i8, 9_i8) - 4_i8, r8)
     end function initial
 
+    !> Bytes of an element.
+    pure integer(i8) function element_size(self)
+        class(gemm_t), intent(in) :: self
+
+        element_size = self%parts*element_bytes(self%type)
+    end function element_size
+
     !> Address of column j of a matrix: 1 is a, 2 is b, 3 is c.
     type(c_ptr) function column_at(self, matrix, j) result(address)
         class(gemm_t), intent(in) :: self
         integer, intent(in) :: matrix
         integer(i8), intent(in) :: j
-        integer(i8), pointer, contiguous :: words(:)
-        integer(i8) :: start
 
-        ! Columns are whole lines.
-        call c_f_pointer(self%memory(matrix)%address, words, [self%stride*self%n*type_bytes(self%type)/8])
-        start = (j - 1)*self%stride*type_bytes(self%type)/8 + 1
-        address = c_loc(words(start))
+        address = element_at(self%memory(matrix)%address, self%type, (j - 1)*self%stride*self%parts + 1)
     end function column_at
 
     subroutine put_column(self, matrix, j)
         class(gemm_t), intent(in) :: self
         integer, intent(in) :: matrix
         integer(i8), intent(in) :: j
-        real(r4), pointer, contiguous :: fp32(:)
-        real(r8), pointer, contiguous :: fp64(:)
-        complex(r4), pointer, contiguous :: complex_fp32(:)
-        complex(r8), pointer, contiguous :: complex_fp64(:)
+        real(r8), allocatable :: numbers(:, :)
+        complex(r8) :: value
         integer(i8) :: i
+        integer(c_int32_t) :: status
 
-        select case (self%type)
-        case (gemm_fp32)
-            call c_f_pointer(self%column_at(matrix, j), fp32, [self%n])
-            do i = 1, self%n
-                fp32(i) = real(initial(matrix, i, j, .false.), r4)
-            end do
-        case (gemm_fp64)
-            call c_f_pointer(self%column_at(matrix, j), fp64, [self%n])
-            do i = 1, self%n
-                fp64(i) = real(initial(matrix, i, j, .false.), r8)
-            end do
-        case (gemm_complex_fp32)
-            call c_f_pointer(self%column_at(matrix, j), complex_fp32, [self%n])
-            do i = 1, self%n
-                complex_fp32(i) = cmplx(initial(matrix, i, j, .true.), kind=r4)
-            end do
-        case default
-            call c_f_pointer(self%column_at(matrix, j), complex_fp64, [self%n])
-            do i = 1, self%n
-                complex_fp64(i) = initial(matrix, i, j, .true.)
-            end do
-        end select
+        allocate (numbers(self%parts, self%n))
+        do i = 1, self%n
+            value = initial(matrix, i, j, self%parts == 2)
+            numbers(1, i) = value%re
+            if (self%parts == 2) numbers(2, i) = value%im
+        end do
+        status = pw_elements_put(self%type, self%column_at(matrix, j), 0_i8, size(numbers, kind=i8), numbers)
     end subroutine put_column
 
     !> Column j of c after the passes so far.
@@ -201,25 +187,13 @@ contains
         class(gemm_t), intent(in) :: self
         integer(i8), intent(in) :: j
         complex(r8), intent(out) :: values(:)
-        real(r4), pointer, contiguous :: fp32(:)
-        real(r8), pointer, contiguous :: fp64(:)
-        complex(r4), pointer, contiguous :: complex_fp32(:)
-        complex(r8), pointer, contiguous :: complex_fp64(:)
+        real(r8), allocatable :: numbers(:, :)
+        integer(c_int32_t) :: status
 
-        select case (self%type)
-        case (gemm_fp32)
-            call c_f_pointer(self%column_at(3, j), fp32, [self%n])
-            values = cmplx(fp32, kind=r8)
-        case (gemm_fp64)
-            call c_f_pointer(self%column_at(3, j), fp64, [self%n])
-            values = cmplx(fp64, kind=r8)
-        case (gemm_complex_fp32)
-            call c_f_pointer(self%column_at(3, j), complex_fp32, [self%n])
-            values = cmplx(complex_fp32, kind=r8)
-        case default
-            call c_f_pointer(self%column_at(3, j), complex_fp64, [self%n])
-            values = complex_fp64
-        end select
+        allocate (numbers(self%parts, self%n))
+        status = pw_elements_get(self%type, self%column_at(3, j), 0_i8, size(numbers, kind=i8), numbers)
+        values = cmplx(numbers(1, :), kind=r8)
+        if (self%parts == 2) values%im = numbers(2, :)
     end subroutine get_column
 
     !> Each thread passes over its own columns of c: only a is shared, which is only read.
@@ -242,7 +216,7 @@ contains
         integer(i8) :: i, j, p, place, sample(3)
 
         if (modulo(self%passes, 2_i8) == 0) call self%make_passes(1_i8)
-        of_complex = self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64
+        of_complex = self%parts == 2
         allocate (x(self%n), b_x(self%n), expected(self%n), computed(self%n), column(self%n))
         do j = 1, self%n
             x(j) = initial(4, j, 1_i8, .false.) + 5.0_r8
@@ -290,10 +264,10 @@ contains
         real(r8) :: order
 
         order = real(self%n, r8)
-        moved%bytes_stream = 4.0_r8*order**2*real(type_bytes(self%type)*passes, r8)
+        moved%bytes_stream = 4.0_r8*order**2*real(self%element_size()*passes, r8)
         moved%bytes_hardware = moved%bytes_stream
         moved%flops = 2.0_r8*order**3*real(passes, r8)
-        if (self%type == gemm_complex_fp32 .or. self%type == gemm_complex_fp64) moved%flops = 4.0_r8*moved%flops
+        if (self%parts == 2) moved%flops = 4.0_r8*moved%flops
     end function traffic
 
     function metrics(self, passes, seconds) result(figures)

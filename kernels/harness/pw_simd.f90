@@ -1,4 +1,4 @@
-!> The words of a list, types or SIMD widths, that a build supports: for options with these choices.
+!> The words of a list, such as types or SIMD widths: all, or those that a build supports, for options with these choices.
 module pw_simd
     use, intrinsic :: iso_c_binding, only: c_int32_t
     implicit none
@@ -28,16 +28,19 @@ contains
         end do
     end function place_of
 
-    !> The words that this build supports, separated by '|'.
+    !> The words that this build supports, or without `status_of` all, separated by '|'.
     function words_available(words, status_of) result(list)
         character(*), intent(in) :: words(:)
-        procedure(status) :: status_of
+        procedure(status), optional :: status_of
         character(:), allocatable :: list
         integer(c_int32_t) :: i
 
         list = ''
         do i = 1, int(size(words), c_int32_t)
-            if (status_of(i) == 0) list = list//'|'//trim(words(i))
+            if (present(status_of)) then
+                if (status_of(i) /= 0) cycle
+            end if
+            list = list//'|'//trim(words(i))
         end do
         list = list(2:)
     end function words_available

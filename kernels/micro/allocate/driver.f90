@@ -9,6 +9,7 @@ module allocate_kernel
     use pw_kinds, only: i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, rules_t
     use pw_record, only: metric_t, validation_t
+    use pw_simd, only: place_of, words_available
     use pw_system, only: base_page_size
     use pw_text, only: to_text
     implicit none
@@ -52,7 +53,7 @@ contains
         call self%options%add('touch', option_choice, 'pages', 'write to every page of a block, or to its first word', &
                               values='pages|word')
         call self%options%add('reuse', option_choice, 'glibc', 'treatment of freed blocks: default of the C library, returned '// &
-                              'to the system at once, or kept', values='glibc|return|keep')
+                              'to the system at once, or kept', values=words_available(ways))
     end subroutine declare_options
 
     !> The reuse of freed blocks cannot be reset to the default of the C library, whose threshold is dynamic.
@@ -67,7 +68,7 @@ contains
         call self%options%get('touch', word)
         self%touched_page = merge(base_page_size(), 0_i8, word == 'pages')
         call self%options%get('reuse', word)
-        way = findloc(ways == word, .true., dim=1)
+        way = place_of(word, ways)
         if (way == 1 .and. self%way /= 1) call error%raise(exit_usage, "--reuse glibc cannot follow '"// &
             trim(ways(self%way))//"' in one process", 'allocate', 'sweep glibc first')
         self%way = way

@@ -5,7 +5,7 @@ module blocked_dgemm
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_simd, only: place_of
+    use pw_simd, only: place_of, words_available
     use pw_threads, only: thread_number
     implicit none
     private
@@ -50,7 +50,7 @@ contains
 
         call declare_gemm_options(self)
         call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or blocks, '// &
-                              'in place or packed', values='dot|axpy|blocked|packed')
+                              'in place or packed', values=words_available(ways))
         call self%options%add('block-rows', option_count, '192', 'rows of a block of a, for the second-level cache', &
                               rules_t(lowest=1_i8), '24,48,96,192,384,768')
         call self%options%add('block-depth', option_count, '256', 'columns of that block, rows of the panel of b', &

@@ -56,7 +56,7 @@ contains
             call options%add('across', option_choice, 'page', 'boundary in the middle of each access: nothing, a boundary of '// &
                              'cache lines, or one of 4 KiB', values='nothing|line|page')
             call options%add('access', option_choice, 'load', 'kind of access: loads, stores, or successive loads of the value '// &
-                             'just stored', values='load|store|forward')
+                             'just stored', values=words_available(accesses))
             call options%add('simd', option_choice, widths(index(widths, '|', back=.true.) + 1:), 'width of an access: 8 '// &
                              'bytes, or this number of bits', values=widths)
         end associate

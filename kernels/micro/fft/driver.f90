@@ -9,7 +9,7 @@ module fft
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of
+    use pw_simd, only: place_of, words_available
     implicit none
     private
 
@@ -54,7 +54,7 @@ contains
         call self%options%add('length', option_count, '1048576', 'length of a transform', rules_t(lowest=2_i8), &
                               '1024,2048,4096,8192,16384,32768,65536,131072,262144,524288,1048576')
         call self%options%add('planning', option_choice, 'measure', 'how the library plans: by rules, by measuring, or by '// &
-                              'measuring many', values='estimate|measure|patient')
+                              'measuring many', values=words_available(efforts))
     end subroutine declare_options
 
     subroutine read_options(self, error)

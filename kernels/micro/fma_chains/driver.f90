@@ -58,7 +58,7 @@ contains
             call options%add('distance', option_count, '0', 'rows from an input row to its result: 1 makes all rows one chain, '// &
                              '0 makes all independent', values='0,1,2,3,4,6,8,12,16,24,32')
             call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the distance, '// &
-                             'or several rows at once, as if it knows them to be independent', values='source|interleaved')
+                             'or several rows at once, as if it knows them to be independent', values=words_available(orders))
             call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or this width', &
                              values=words_available(simd_names, width_status))
         end associate

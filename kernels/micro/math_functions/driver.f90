@@ -12,7 +12,7 @@ module math_functions
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of
+    use pw_simd, only: place_of, words_available
     use pw_text, only: to_text
     use pw_traffic, only: per_element_t
     implicit none
@@ -70,10 +70,10 @@ contains
         class(math_functions_t), intent(inout) :: self
 
         associate (options => self%options)
-            call options%add('function', option_choice, 'exp', 'function', values='exp|log|sin|cos|tan|pow|sqrt|cbrt|erf')
+            call options%add('function', option_choice, 'exp', 'function', values=words_available(functions))
             call options%add('type', option_choice, 'fp64', 'type of the numbers', values='fp64|fp32')
             call options%add('call', option_choice, 'fortran', 'a compiled loop in Fortran or C, or explicit calls of the '// &
-                             'library''s vector functions', values='fortran|c|direct')
+                             'library''s vector functions', values=words_available(calls))
             call options%add('error-samples', option_count, '50000', 'arguments whose results are compared with quad precision', &
                              rules_t(lowest=grain))
         end associate

@@ -11,6 +11,7 @@ module memcpy
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_simd, only: place_of, words_available
     use pw_text, only: to_text
     implicit none
     private
@@ -47,12 +48,9 @@ contains
 
     subroutine declare_options(self)
         class(memcpy_t), intent(inout) :: self
-        character(:), allocatable :: choices
 
-        choices = 'libc|loop|vector'
-        if (pw_copy_has_string_move() /= 0) choices = choices//'|rep-movsb'
         call self%options%add('copy', option_choice, 'libc', 'memcpy, the plain loop, vectors, or the string instruction', &
-                              values=choices)
+                              values=words_available(ways(:size(ways) - merge(0, 1, pw_copy_has_string_move() /= 0))))
         call self%options%add('block', option_bytes, '1MiB', 'bytes of a copy, whole cache lines', rules_t(lowest=line_bytes), &
                               '64,128,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,'// &
                               '2MiB,4MiB,8MiB,16MiB,32MiB,64MiB')
@@ -67,7 +65,7 @@ contains
         integer(i8) :: block
 
         call self%options%get('copy', word)
-        self%way = findloc(ways == word, .true., dim=1)
+        self%way = place_of(word, ways)
         call self%options%get('cache', word)
         self%cold = word == 'cold'
         call self%options%get('block', block)

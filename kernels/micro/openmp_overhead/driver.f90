@@ -11,7 +11,7 @@ module openmp_overhead
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_simd, only: place_of
+    use pw_simd, only: place_of, words_available
     use pw_text, only: to_text
     implicit none
     private
@@ -66,15 +66,9 @@ contains
 
     subroutine declare_options(self)
         class(openmp_overhead_t), intent(inout) :: self
-        character(:), allocatable :: words
-        integer :: i
 
-        words = trim(constructs(1))
-        do i = 2, size(constructs)
-            words = words//'|'//trim(constructs(i))
-        end do
         associate (options => self%options)
-            call options%add('construct', option_choice, 'parallel', 'measured construct', values=words)
+            call options%add('construct', option_choice, 'parallel', 'measured construct', values=words_available(constructs))
             call options%add('work', option_count, '64', 'steps per piece of work in a construct, of about five cycles each', &
                              rules_t(lowest=0_i8), '0,16,64,256,1024')
             call options%add('iterations', option_count, '16', 'loops: pieces of work per thread', rules_t(lowest=1_i8), &

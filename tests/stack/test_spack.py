@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from pagewise.core.result import read_result
+from pagewise.machine.host import read_host
+from pagewise.stack.catalog import Entry
+from pagewise.workloads.counters.counting import installed
+from pagewise.workloads.counters.machine import file_for, read_cpu
+from pagewise.workloads.counters.permission import hardware_counters, open_error
 
-from conftest import run
+from conftest import ROOT, STATE, run
+
+Unavailable = Callable[[str], NoReturn]
+# PERF_TYPE_SOFTWARE and PERF_COUNT_SW_PAGE_FAULTS of linux/perf_event.h.
+_PERF_SOFTWARE, _PAGE_FAULTS = 1, 2
 
 POISON = "packages: [this: is, not: Spack's\n"
 
@@ -33,6 +46,20 @@ def environment(checkout: Path, name: str, spec: str) -> Path:
         head = head.replace(gcc, gcc + gcc.replace("gcc", "llvm"))
     (folder / "spack.yaml").write_text(f"{head}  specs:\n  - {json.dumps(spec)}\n{develop}")
     return folder
+
+
+def detected(package: str) -> bool:
+    """Whether the set-up found a package on this machine."""
+    facts = json.loads((STATE / "setup.json").read_text())
+    return package in {external["name"] for external in facts["externals"]}
+
+
+def papi_variants(checkout: Path, name: str) -> set[bool]:
+    """The values of the variant papi among the packages of an environment's lock."""
+    lock = json.loads((checkout / "envs" / name / "spack.lock").read_text())
+    specs = [spec for spec in lock["concrete_specs"].values() if spec["namespace"] == "pagewise"]
+    assert {"libpagewise", "pagewise-micro"} <= {spec["name"] for spec in specs}
+    return {spec["parameters"]["papi"] for spec in specs if "papi" in spec["parameters"]}
 
 
 @pytest.fixture
@@ -106,7 +133,7 @@ def test_the_machines_packages_have_recipes_that_cost_nothing(built: Path) -> No
     for spec in lock["concrete_specs"].values():
         recipes.setdefault(spec["namespace"], set()).add(spec["name"])
     assert recipes == {
-        "externals": {"gcc", "cmake", "ninja", "glibc"},
+        "externals": {"gcc", "cmake", "ninja", "glibc", *({"papi"} if detected("papi") else ())},
         "pagewise": {"libpagewise", "pagewise-micro"},
         "builtin": {"compiler-wrapper", "gcc-runtime"},
     }
@@ -208,18 +235,61 @@ def test_nothing_is_fetched_after_the_set_up(built: Path) -> None:
     assert list((built / ".pagewise" / "modules" / "offline").rglob("hardware-nontemporal.lua"))
 
 
-def test_a_build_with_papi_counts_or_records_why_not(built: Path, tmp_path: Path) -> None:
-    environment(built, "counting", "pagewise-micro@develop +papi %pagewise-gcc")
-    done = run(built / "setup" / "stack", "counting")
+def test_environments_use_papi_where_it_is_detected(built: Path) -> None:
+    assert papi_variants(built, "quick") == {detected("papi")}
+
+
+def test_a_site_without_papi_builds_without_it(built: Path, tmp_path: Path) -> None:
+    """The specs stay the same: +papi is only preferred."""
+    site = tmp_path / "site"
+    shutil.copytree(built / ".pagewise" / "site", site)
+    content = json.loads((site / "packages.yaml").read_text())
+    content["packages"].pop("papi", None)
+    (site / "packages.yaml").write_text(json.dumps(content))
+    file = environment(built, "uncounted", "pagewise-micro@develop %pagewise-gcc") / "spack.yaml"
+    file.write_text(file.read_text().replace("/sites/quick", "/sites/uncounted"))
+    done = run(built / "setup" / "solve", "uncounted", PAGEWISE_SITE=str(site))
     assert done.returncode == 0, done.stdout
-    prefix = json.loads((built / "envs" / "counting" / "spack.lock").read_text())["roots"][0]["hash"]
+    assert papi_variants(built, "uncounted") == {False}
+
+
+def test_counts_come_through_papi(built: Path, tmp_path: Path, unavailable: Unavailable) -> None:
+    """Software events that the kernel permits, and with hardware counters the events of this CPU."""
+    if not detected("papi"):
+        unavailable("needs PAPI (Debian: libpapi-dev)")
+    if open_error(_PERF_SOFTWARE, _PAGE_FAULTS, True) != 0:
+        pytest.skip("this user may count no event")
+    prefix = json.loads((built / "envs" / "quick" / "spack.lock").read_text())["roots"][0]["hash"]
     program = next((built / ".pagewise" / "opt").glob(f"pagewise-micro/*{prefix}/bin/pw-pointer_chase"))
-    record = tmp_path / "record.jsonl"
-    done = run(program, "--working-set", "1MB", "--repetitions", "1", "--record", record)
+    record, events = tmp_path / "record.jsonl", "perf::PAGE-FAULTS:u=1"
+    settings = {"PAGEWISE_COUNTERS": "papi", "PAGEWISE_EVENTS": events}
+    done = run(program, "--working-set", "1MB", "--repetitions", "1", "--record", record, **settings)
     assert done.returncode == 0, done.stdout
-    counters = json.loads(record.read_text())["counters"]
-    assert "perf::PAGE-FAULTS" in counters or "PAPI" in counters["unavailable"]
-    assert counters.get("unavailable") != "built without PAPI"
+    content = json.loads(record.read_text())
+    assert content["counters_source"] == "papi" and content["counters"][events] >= 0
+
+
+def test_counting_chooses_the_events_of_this_cpu(
+    built: Path, tmp_path: Path, unavailable: Unavailable
+) -> None:
+    """With hardware counters through PAPI, those of the CPU's file instead of the kernel's generic ones."""
+    if not detected("papi"):
+        unavailable("needs PAPI (Debian: libpapi-dev)")
+    tree = built / ".pagewise" / "modules" / "quick"
+    arguments = ("--modules", tree, "--kernels", "pointer_chase", "--rounds", "1", "--output", tmp_path)
+    done = run(ROOT / "pagewise", "counters", *arguments, "--timeout", "120s")
+    assert done.returncode == 0, done.stdout
+    (folder,) = tmp_path.iterdir()
+    result = read_result(folder)
+    counted = result.manifest.counters
+    assert counted is not None
+    files = installed([Entry(c, {}, {}) for c in result.manifest.configurations])
+    ours = file_for(read_cpu(), files)
+    if hardware_counters(read_host()).state == "good":
+        assert counted.events["name"] == (ours.name if ours else "generic")
+        assert {record.counters_source for record in result.records} == {"papi"}
+    else:
+        assert counted.events["name"] == "software"
 
 
 def test_a_mini_app_is_installed_with_its_module_and_passes_its_test(built: Path) -> None:

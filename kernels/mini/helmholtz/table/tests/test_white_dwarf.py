@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SIMULATION = (
-    ROOT / "repos" / "spack_repo" / "pagewise" / "packages" / "flash_x" / "simulations" / "WhiteDwarf"
-)
-STAND_INS = Path(__file__).parent / "stand_ins" / "flash_x"
+TESTS = Path(__file__).parent
+SIMULATION = TESTS.parent / "WhiteDwarf"
+STAND_INS = TESTS / "flash_x"
 FLAGS = ("-fdefault-real-8", "-fdefault-double-8", "-Wall", "-Werror", "-Wno-unused-dummy-argument")
 # Those of the stand-ins: densities [g/cm^3], and P = K rho^2, whose length is sqrt(K/(2 pi G)) [cm].
 CENTER, AMBIENT, LENGTH = 2.0e9, 1.0e3, 6.0e7

@@ -42,7 +42,6 @@ module pw_bundle
         integer :: inputs = 0               !< streams that are read only; 0: as many as loads, or loads of no output
         integer, private :: outputs = 0     !< streams that are written
         type(call_t), private :: request
-        real(r8), allocatable, private :: sums(:)       ! of each thread's last pass
         real(r8), pointer, contiguous, private :: in(:, :) => null(), out(:, :) => null()
     contains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation
@@ -114,8 +113,6 @@ contains
         class(bundle_t), intent(inout) :: self
 
         if (self%outputs == 0) self%method = 'each thread''s sum against the exact one, largest absolute difference'
-        if (allocated(self%sums)) deallocate (self%sums)
-        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
         call c_f_pointer(self%memory(1)%address, self%in, [self%elements, int(self%inputs, i8)])
         nullify (self%out)
         if (self%outputs > 0) call c_f_pointer(self%memory(2)%address, self%out, [self%elements, int(self%outputs, i8)])

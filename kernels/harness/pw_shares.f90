@@ -15,6 +15,8 @@ module pw_shares
         integer(i8) :: grain = 1                 !< items; shares start at multiples
         logical :: undoes = .false.              !< every second pass undoes the previous one
         real(r8) :: tolerance = 0.0_r8           !< of a deviation
+        real(r8), allocatable :: sums(:)         !< of each thread (from 0), for `work` to return to `deviation`
+        integer(i8), allocatable :: totals(:)    !< the same in whole numbers
         character(:), allocatable :: method      !< of validation; set by `connect` if it is not that of `validate`
     contains
         procedure :: initialise, run, validate
@@ -66,6 +68,9 @@ contains
 
         self%items = self%elements
         if (allocated(self%method)) deallocate (self%method)
+        if (allocated(self%sums)) deallocate (self%sums, self%totals)
+        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
+        allocate (self%totals(0:self%threads - 1), source=0_i8)
         call self%connect()
         !$omp parallel private(first, last)
         call thread_share(self%items, self%grain, first, last)

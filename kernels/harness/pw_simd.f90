@@ -1,6 +1,7 @@
 !> The words of a list, such as types or SIMD widths: all, or those that a build supports, for options with these choices.
 module pw_simd
     use, intrinsic :: iso_c_binding, only: c_int32_t
+    use pw_options, only: options_t
     implicit none
     private
 
@@ -15,7 +16,7 @@ module pw_simd
         end function status
     end interface
 
-    public :: place_of, words_available
+    public :: chosen, place_of, words_available
 
 contains
 
@@ -27,6 +28,16 @@ contains
             if (words(place) == word) exit
         end do
     end function place_of
+
+    !> The position of the value of an option among its words.
+    integer(c_int32_t) function chosen(options, option, words) result(place)
+        type(options_t), intent(in) :: options
+        character(*), intent(in) :: option, words(:)
+        character(:), allocatable :: word
+
+        call options%get(option, word)
+        place = place_of(word, words)
+    end function chosen
 
     !> The words that this build supports, or without `status_of` all, separated by '|'.
     function words_available(words, status_of) result(list)

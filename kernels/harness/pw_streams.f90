@@ -11,7 +11,7 @@ module pw_streams
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of, simd_names, words_available
+    use pw_simd, only: chosen, simd_names, words_available
     use pw_threads, only: thread_number
     implicit none
     private
@@ -45,7 +45,6 @@ module pw_streams
         logical :: flips = .false.              !< the sign of the scalar changes after every pass
         logical, private :: reduces = .false.   !< it sums over all elements and stores nothing
         type(call_t), private :: request
-        real(r8), allocatable, private :: sums(:)   ! of each thread's last pass
     contains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation
         procedure(element), nopass, deferred :: element
@@ -76,7 +75,6 @@ contains
     subroutine read_options(self, error)
         class(streams_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: type_name, width
         type(prefetching_t) :: prefetching
 
         self%reduces = .not. self%per_element%stores > 0.0_r8
@@ -84,12 +82,10 @@ contains
         self%grain = grain
         self%request = call_t()
         self%request%scalar = scalar
-        call self%options%get('type', type_name)
-        self%request%type = place_of(type_name, element_types)
+        self%request%type = chosen(self%options, 'type', element_types)
         self%per_element%element_bytes = real(element_bytes(self%request%type), r8)
         if (self%request%type >= first_integer_type) self%per_element%flops = 0.0_r8
-        call self%options%get('simd', width)
-        self%request%simd = place_of(width, simd_names)
+        self%request%simd = chosen(self%options, 'simd', simd_names)
         call read_prefetching(self%options, self%configuration, prefetching, error)
         self%request%distance = prefetching%distance
         self%request%zero_distance = prefetching%zero
@@ -98,7 +94,8 @@ contains
         self%request%by_prefetch = prefetching%by_prefetch
 
         if (pw_stream_run(self%request) /= 0) &
-            call error%raise(exit_usage, 'no vectors of '//width//' bits for '//type_name, 'pw_streams', &
+            call error%raise(exit_usage, 'no vectors of '//trim(simd_names(self%request%simd))//' bits for '// &
+                             trim(element_types(self%request%type)), 'pw_streams', &
                              'choose --type fp64 (sums: also vectors of int64) for widths other than compiler')
     end subroutine read_options
 
@@ -135,8 +132,6 @@ contains
         class(streams_t), intent(inout) :: self
 
         if (self%reduces) self%method = 'each thread''s sum against the exact one, largest absolute difference'
-        if (allocated(self%sums)) deallocate (self%sums)
-        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
     end subroutine connect
 
     subroutine fill(self, first, last)

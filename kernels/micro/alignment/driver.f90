@@ -25,7 +25,6 @@ module alignment
     type, extends(shared_kernel_t), public :: alignment_t
         private
         integer(i8) :: access = copy, bits = 0, load_offset = 0, store_offset = 0
-        integer(i8), allocatable :: total(:)              ! of each thread's last pass
         integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with one extra line
         integer(c_int8_t), pointer, contiguous :: a_bytes(:) => null(), b_bytes(:) => null()
     contains
@@ -119,8 +118,6 @@ contains
 
         self%grain = block_words
         self%method = 'every word, combined from aligned ones: wrong words of a thread'
-        if (allocated(self%total)) deallocate (self%total)
-        allocate (self%total(0:self%threads - 1), source=0_i8)
         words = self%elements + line_words
         associate (last => self%memory(size(self%memory)))
             call c_f_pointer(self%memory(1)%address, self%a, [words])
@@ -142,7 +139,7 @@ contains
         end do
     end subroutine fill
 
-    !> A pass stores its number, copies, or leaves the exclusive or of its loads in `total`.
+    !> A pass stores its number, copies, or leaves the exclusive or of its loads in `totals`.
     subroutine work(self, passes, first, last)
         class(alignment_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
@@ -156,7 +153,7 @@ contains
                                     b(byte + self%load_offset), self%passes + pass, partial)
             end do
         end associate
-        self%total(thread_number()) = partial
+        self%totals(thread_number()) = partial
     end subroutine work
 
     !> Word by word, each combined from the two aligned words that contain it.
@@ -165,7 +162,7 @@ contains
         integer(i8), intent(in) :: first, last
         integer(i8) :: at, total
 
-        total = self%total(thread_number())
+        total = self%totals(thread_number())
         wrong = 0.0_r8
         do at = (first - 1)*word_bytes, (last - 1)*word_bytes, word_bytes
             select case (self%access)

@@ -11,7 +11,7 @@ module arithmetic
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_registers, only: registers_t
-    use pw_simd, only: place_of, simd_names, words_available
+    use pw_simd, only: chosen, place_of, simd_names, words_available
     use pw_traffic, only: per_element_t
     implicit none
     private
@@ -86,17 +86,14 @@ contains
     subroutine read_options(self, error)
         class(arithmetic_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: operation, type_name, width, word
+        character(:), allocatable :: word
         integer(i8), parameter :: width_bytes(2:6) = [0_i8, 16_i8, 32_i8, 64_i8, 0_i8]
 
         self%request = call_t()
-        call self%options%get('operation', operation)
-        self%request%operation = place_of(operation, operations)
-        call self%options%get('type', type_name)
-        self%type = place_of(type_name, element_types)
+        self%request%operation = chosen(self%options, 'operation', operations)
+        self%type = chosen(self%options, 'type', element_types)
         self%request%type = self%type
-        call self%options%get('simd', width)
-        self%request%simd = place_of(width, simd_names)
+        self%request%simd = chosen(self%options, 'simd', simd_names)
         call self%options%get('measure', word)
         self%request%one_chain = merge(1_c_int32_t, 0_c_int32_t, word == 'latency')
         select case (self%request%operation)
@@ -115,8 +112,10 @@ contains
             self%request%a = -1.0_r8
         end select
         if (pw_arithmetic_run(self%request) /= 0) then
-            call error%raise(exit_usage, 'no '//operation//' of '//type_name//' with --simd '//width, &
-                             'arithmetic', 'choose another width, or another type: integers have no sqrt, fma, '// &
+            call self%options%get('simd', word)
+            call error%raise(exit_usage, 'no '//trim(operations(self%request%operation))//' of '// &
+                             trim(element_types(self%type))//' with --simd '//word, 'arithmetic', &
+                             'choose another width, or another type: integers have no sqrt, fma, '// &
                              'sign or conversions')
             return
         end if

@@ -5,7 +5,7 @@ module blocked_dgemm
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_simd, only: place_of, words_available
+    use pw_simd, only: chosen, words_available
     use pw_threads, only: thread_number
     implicit none
     private
@@ -62,12 +62,10 @@ contains
     subroutine read_options(self, error)
         class(blocked_dgemm_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
 
         call read_gemm_options(self, error)
         if (error%failed()) return
-        call self%options%get('blocking', word)
-        self%way = place_of(word, ways)
+        self%way = chosen(self%options, 'blocking', ways)
         call self%options%get('block-rows', self%rows)
         call self%options%get('block-depth', self%depth)
         call self%options%get('block-width', self%width)

@@ -12,7 +12,7 @@ module crossing
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of, simd_names, words_available
+    use pw_simd, only: chosen, place_of, simd_names, words_available
     use pw_text, only: bytes_to_text
     use pw_traffic, only: per_element_t
     use pw_words, only: distinct_word, put_word, word_at
@@ -27,7 +27,6 @@ module crossing
         private
         integer(i8) :: start = 0, words = 0, places = 0
         integer(c_int32_t) :: access = 1, simd = 1
-        integer(i8), allocatable :: total(:)                                      ! of each thread, since initialise
         integer(i8), pointer, contiguous :: a(:, :) => null()                     ! word, thread
         integer(c_int8_t), pointer, contiguous :: bytes(:, :) => null()           ! the same memory
     contains
@@ -80,8 +79,7 @@ contains
 
         associate (unused => error)
         end associate
-        call self%options%get('access', word)
-        self%access = place_of(word, accesses)
+        self%access = chosen(self%options, 'access', accesses)
         call self%options%get('simd', word)
         self%simd = place_of(word, simd_names)
         bits = 8*word_bytes
@@ -116,8 +114,6 @@ contains
         words = self%elements/self%threads
         self%items = self%threads
         self%method = 'sums and every word, combined from aligned ones: wrong words of a thread'
-        if (allocated(self%total)) deallocate (self%total)
-        allocate (self%total(self%threads), source=0_i8)
         call c_f_pointer(self%memory(1)%address, self%a, [words, self%threads])
         call c_f_pointer(self%memory(1)%address, self%bytes, [words*word_bytes, self%threads])
     end subroutine connect
@@ -143,7 +139,7 @@ contains
             do thread = first, last
                 do pass = 1, passes
                     status = pw_crossing(self%access, self%simd, rounds, self%places, bytes(self%start + 1, thread), &
-                                         self%passes + pass, self%total(thread))
+                                         self%passes + pass, self%totals(thread - 1))
                 end do
             end do
         end associate
@@ -173,7 +169,7 @@ contains
         end do
         if (self%access /= load) sum = 0
         do thread = first, last
-            if (self%total(thread) /= self%passes*rounds*sum) wrong = wrong + 1
+            if (self%totals(thread - 1) /= self%passes*rounds*sum) wrong = wrong + 1
             wrong = wrong + count(self%a(:, thread) /= expected)
         end do
     end function deviation

@@ -9,7 +9,7 @@ module fft
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of, words_available
+    use pw_simd, only: chosen, words_available
     implicit none
     private
 
@@ -60,11 +60,9 @@ contains
     subroutine read_options(self, error)
         class(fft_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
 
         call self%options%get('length', self%n)
-        call self%options%get('planning', word)
-        self%effort = place_of(word, efforts)
+        self%effort = chosen(self%options, 'planning', efforts)
         if (self%n > longest) then
             call error%raise(exit_usage, 'a transform is longer than 2**30 numbers', 'fft', 'choose a smaller --length')
             return

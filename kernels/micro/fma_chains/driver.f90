@@ -13,7 +13,7 @@ module fma_chains
     use pw_peak, only: peak_flop_per_s
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of, simd_names, words_available
+    use pw_simd, only: chosen, simd_names, words_available
     use pw_text, only: to_text
     implicit none
     private
@@ -74,15 +74,12 @@ contains
     subroutine read_options(self, error)
         class(fma_chains_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
 
         call self%options%get('fmas', self%fmas)
         self%per_element%flops = real(2*self%fmas, r8)
         call self%options%get('distance', self%distance)
-        call self%options%get('order', word)
-        self%order = place_of(word, orders)
-        call self%options%get('simd', word)
-        self%simd = place_of(word, simd_names)
+        self%order = chosen(self%options, 'order', orders)
+        self%simd = chosen(self%options, 'simd', simd_names)
         if (self%fmas > longest) then
             call error%raise(exit_usage, 'a chain has at most '//to_text(longest)//' multiply-adds', 'fma_chains', &
                              'choose a smaller --fmas')

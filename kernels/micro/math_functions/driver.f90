@@ -12,7 +12,7 @@ module math_functions
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: place_of, words_available
+    use pw_simd, only: chosen, words_available
     use pw_text, only: to_text
     use pw_traffic, only: per_element_t
     implicit none
@@ -82,19 +82,16 @@ contains
     subroutine read_options(self, error)
         class(math_functions_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: name, type_name, call_name
 
         call self%options%get('error-samples', self%samples)
-        call self%options%get('function', name)
-        self%function = place_of(name, functions)
-        call self%options%get('type', type_name)
-        self%type = place_of(type_name, element_types)
-        self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, name == 'pow'), stores=1.0_r8, &
+        self%function = chosen(self%options, 'function', functions)
+        self%type = chosen(self%options, 'type', element_types)
+        self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, functions(self%function) == 'pow'), stores=1.0_r8, &
                                          element_bytes=real(element_bytes(self%type), r8))
-        call self%options%get('call', call_name)
-        self%call = place_of(call_name, calls)
+        self%call = chosen(self%options, 'call', calls)
         if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
-            call error%raise(exit_usage, 'this build has no '//name//' of '//type_name//' with --call '//call_name, &
+            call error%raise(exit_usage, 'this build has no '//trim(functions(self%function))//' of '// &
+                             trim(element_types(self%type))//' with --call '//trim(calls(self%call)), &
                              'math_functions', 'use --call fortran or c, or a build with mathlib=libmvec or sleef')
     end subroutine read_options
 

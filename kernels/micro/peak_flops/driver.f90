@@ -9,7 +9,7 @@ module peak_flops
     use pw_peak, only: peak_call_t, pw_peak_steps, pw_peak_run
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
-    use pw_simd, only: place_of, simd_names, words_available
+    use pw_simd, only: chosen, simd_names, words_available
     implicit none
     private
 
@@ -41,14 +41,11 @@ contains
     subroutine read_options(self, error)
         class(peak_flops_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: word
 
         associate (unused => error)
         end associate
-        call self%options%get('type', word)
-        self%type = place_of(word, element_types)
-        call self%options%get('simd', word)
-        self%simd = place_of(word, simd_names)
+        self%type = chosen(self%options, 'type', element_types)
+        self%simd = chosen(self%options, 'simd', simd_names)
         self%per_element%element_bytes = real(element_bytes(self%type), r8)
     end subroutine read_options
 

@@ -23,7 +23,6 @@ module strided
     type, extends(shared_kernel_t), public :: strided_t
         private
         integer(i8) :: stride = 0
-        integer(i8), allocatable :: total(:)             ! of each thread's last pass
         logical :: loads = .true.
         integer(i8), pointer, contiguous :: a(:) => null()
     contains
@@ -93,8 +92,6 @@ contains
 
         self%grain = line
         self%method = 'the same words in the order of their addresses, and those between them: wrong words of a thread'
-        if (allocated(self%total)) deallocate (self%total)
-        allocate (self%total(0:self%threads - 1), source=0_i8)
         call c_f_pointer(self%memory(1)%address, self%a, [self%elements])
     end subroutine connect
 
@@ -108,7 +105,7 @@ contains
         end do
     end subroutine fill
 
-    !> A pass stores its number, or leaves the exclusive or of its loads in `total`.
+    !> A pass stores its number, or leaves the exclusive or of its loads in `totals`.
     subroutine work(self, passes, first, last)
         class(strided_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
@@ -124,7 +121,7 @@ contains
                 end if
             end do
         end associate
-        self%total(thread_number()) = partial
+        self%totals(thread_number()) = partial
     end subroutine work
 
     !> The words of a line that a pass accesses are `step` apart.
@@ -140,7 +137,7 @@ contains
         integer(i8), intent(in) :: first, last
         integer(i8) :: i, total
 
-        total = self%total(thread_number())
+        total = self%totals(thread_number())
         wrong = 0.0_r8
         do i = first, last
             if (modulo(i - 1, step(self)) == 0) then

@@ -153,6 +153,12 @@ def compilers(setup_file: Path) -> tuple[dict[str, tuple[str, str, str]], dict[s
     return verified, rejected
 
 
+def has_papi(setup_file: Path) -> bool:
+    """Whether the set-up found PAPI: then everything is built with it, as Spack does."""
+    externals = json.loads(setup_file.read_text()).get("externals", ())
+    return any(package["name"] == "papi" for package in externals)
+
+
 def main(environment_file: Path, site: Path, setup_file: Path) -> int:
     """Print the plan. Exit code 4: the environment is not supported, or no compiler is available."""
     verified, rejected = compilers(setup_file)
@@ -172,9 +178,11 @@ def main(environment_file: Path, site: Path, setup_file: Path) -> int:
         built,
     )
     presets = setup_file.parent / "presets"
+    # Always named: CMake would keep the value of an earlier build.
+    papi = f"-DPAGEWISE_PAPI={'ON' if has_papi(setup_file) else 'OFF'}"
     for stage in filter(None, stages):
         for item in dict.fromkeys(stage):
-            words = (item.name, item.preset, *verified[item.compiler], *item.options(presets))
+            words = (item.name, item.preset, *verified[item.compiler], *item.options(presets), papi)
             print(shlex.join(words))
         print()
     return 0 if built else 4

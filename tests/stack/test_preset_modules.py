@@ -22,6 +22,7 @@ import pytest
 from conftest import KERNELS, ROOT, keep_kernels, load_preset_plan
 
 plan = load_preset_plan()
+PAPI = Path("/usr/include/papi.h").exists()
 BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")
 
 
@@ -69,7 +70,9 @@ def preset_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
         {"name": "llvm", "version": "22", "entered": False, "reason": "no flang"},
     ]
-    (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": compilers}))
+    externals = [{"name": "papi"}] if PAPI else []
+    facts = {"compilers": compilers, "externals": externals}
+    (root / ".pagewise" / "setup.json").write_text(json.dumps(facts))
     done = presets(root, "two")
     assert done.returncode == 0, done.stderr
     assert "llvm" in done.stderr and "no flang" in done.stderr
@@ -149,7 +152,7 @@ def test_a_module_sets_the_configuration(preset_checkout: Path, lmod: Lmod) -> N
         "PAGEWISE_STORES": "nontemporal",
         "PAGEWISE_LOOP": "explicit",
         "PAGEWISE_OPENMP": "on",
-        "PAGEWISE_PAPI": "off",
+        "PAGEWISE_PAPI": "on" if PAPI else "off",
         "PAGEWISE_BUILDER": "cmake",
         "PAGEWISE_PREFIX": str(prefix),
     }
@@ -189,9 +192,9 @@ def test_hashes_depend_on_the_configuration_only(preset_checkout: Path, tmp_path
     tree = preset_checkout / ".pagewise" / "modules" / "two"
     hashes = [re.search(r"Hash: (\w+)", (tree / f"{name}.lua").read_text())[1] for name in names(tree)]
     assert hashes[0] != hashes[1]
-    build = tmp_path / "build"
+    build, papi = tmp_path / "build", f"-DPAGEWISE_PAPI={'ON' if PAPI else 'OFF'}"
     subprocess.run(
-        ["cmake", "--preset", "gcc-micro", "-B", build, "--install-prefix", tmp_path / "elsewhere"],
+        ["cmake", "--preset", "gcc-micro", "-B", build, "--install-prefix", tmp_path / "elsewhere", papi],
         cwd=preset_checkout / "kernels",
         check=True,
         capture_output=True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -110,6 +112,20 @@ def test_a_preset_builds_the_programs_of_its_package(
     assert (values["PAGEWISE_MICRO"], values["PAGEWISE_MINI"]) == (micro, mini)
     assert (values["PAGEWISE_LIBRARY"], values["PAGEWISE_MODULE"]) == ("OFF", "ON")
     assert values["BUILD_TESTING"] == "OFF"
+
+
+@pytest.mark.parametrize(("detected", "value"), [(["papi", "hdf5"], "ON"), (["hdf5"], "OFF")])
+def test_presets_build_with_papi_where_it_is_detected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], detected: list[str], value: str
+) -> None:
+    gcc = {"name": "gcc", "version": "12", "c": "gcc", "fortran": "gfortran", "entered": True, "reason": None}
+    facts = {"compilers": [gcc], "externals": [{"name": name} for name in detected]}
+    (tmp_path / "setup.json").write_text(json.dumps(facts))
+    file, site = ROOT / "envs" / "quick" / "spack.yaml", ROOT / "envs" / "sites" / "debian"
+    assert plan.main(file, site, tmp_path / "setup.json") == 0
+    builds = [shlex.split(line) for line in capsys.readouterr().out.splitlines() if line]
+    assert {words[1] for words in builds} == {"gcc-library", "gcc-micro"}
+    assert all([word for word in words if "PAPI" in word] == [f"-DPAGEWISE_PAPI={value}"] for words in builds)
 
 
 def test_the_options_of_a_build_are_its_variants(tmp_path: Path) -> None:

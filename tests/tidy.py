@@ -1,4 +1,4 @@
-"""clang_tidy [FILE]...: check the C code of kernels/ with clang-tidy (rules: kernels/.clang-tidy).
+"""tidy [FILE]...: check the C code of kernels/ with clang-tidy (rules: kernels/.clang-tidy).
 
 Each file is read with the options by which the test preset of GCC compiles it. Kernels are built once per
 variant, but share their headers: without arguments, each kernel is checked as another variant. With FILE, all
@@ -19,10 +19,11 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from clang_tidy import get_executable
+
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".pagewise/clang-tidy"
 RULES = ROOT / "kernels/.clang-tidy"
-CLANG_TIDY = Path(sys.prefix) / "bin/clang-tidy"
 #: The options of a compiler that decide what a file contains; the others are GCC's own.
 KEPT = ("-I", "-D", "-U", "-std=", "-march=", "-mcpu=", "-fopenmp")
 #: An option and a folder, in two words.
@@ -79,7 +80,7 @@ def check(build: Build) -> bool:
     if passed.exists():
         return True
     compiler, file, options = build
-    words = [CLANG_TIDY, "--quiet", f"--config-file={RULES}", file, "--", *options]
+    words = [get_executable("clang-tidy"), "--quiet", f"--config-file={RULES}", file, "--", *options]
     words += ["-idirafter", openmp_folder(compiler)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode == 0:

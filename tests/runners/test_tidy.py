@@ -1,4 +1,4 @@
-"""tests/clang_tidy.py, by which tests/lint checks C code."""
+"""tests/tidy.py, by which tests/lint checks C code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "clang_tidy.py"
+SCRIPT = Path(__file__).parents[1] / "tidy.py"
 DEFECTS = {
     "uninitialised": "int next; return at + next;",
     "semicolon": "if (at > 0); return at;",

@@ -29,6 +29,9 @@ KEPT = ("-I", "-D", "-U", "-std=", "-march=", "-mcpu=", "-fopenmp")
 #: An option and a folder, in two words.
 FOLDER = "-isystem"
 
+#: States per function of the static analyser, by default 225,000: files with loops take a fifth of the time.
+ANALYSER = ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=30000")
+
 #: One build of a file: the compiler, the file, its options.
 Build = tuple[str, str, tuple[str, ...]]
 
@@ -71,7 +74,7 @@ def digest(build: Build) -> str:
     read = [RULES, *(Path(name) for name in shlex.split(included))]
     version = importlib.metadata.version("clang-tidy")
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in read]
-    return hashlib.sha256(repr((version, build, digests)).encode()).hexdigest()
+    return hashlib.sha256(repr((version, build, ANALYSER, digests)).encode()).hexdigest()
 
 
 def check(build: Build) -> bool:
@@ -81,7 +84,7 @@ def check(build: Build) -> bool:
         return True
     compiler, file, options = build
     words = [get_executable("clang-tidy"), "--quiet", f"--config-file={RULES}", file, "--", *options]
-    words += ["-idirafter", openmp_folder(compiler)]
+    words += [*ANALYSER, "-idirafter", openmp_folder(compiler)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         passed.touch()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from tracing import needs_tracer
 
 from builders import a_manifest, configuration, kernel, record_data
 from pagewise.cli import root
@@ -34,6 +35,7 @@ from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.run import Target
 from pagewise.workloads.simulation.tracer import Program, Tracer
+from simulator import compiled_build
 from stage import CHASE, EVENTS, ROOT, write_result
 from test_published import DATA, EOS_RATES, RATES, TABLES, rounded
 
@@ -302,8 +304,12 @@ def test_all_formats(studies: Path, layout: str) -> None:
 # The command
 
 
+def invoked_on(*arguments: object) -> Any:
+    return CliRunner().invoke(root, list(map(str, arguments)), standalone_mode=False)
+
+
 def invoked(*arguments: object) -> Any:
-    return CliRunner().invoke(root, ["report", *map(str, arguments)], standalone_mode=False)
+    return invoked_on("report", *arguments)
 
 
 def test_the_command_writes_the_tables_into_a_folder_of_the_result(studies: Path) -> None:
@@ -362,3 +368,20 @@ def test_a_simulated_kernel_repeats_the_test_of_its_description(
     assert target.published.get("published_test") == test
     part = events_of([test], event_files(ROOT))
     assert (part is None) == (test is None) and (part is None or part["name"] == "a64fx")
+
+
+@needs_tracer
+def test_a_simulated_program_repeats_the_test_that_is_named(tmp_path: Path) -> None:
+    """Any program, from its simulation to the tables."""
+    build = compiled_build(tmp_path)
+    named = ("--test", "3-d Hydro", "--region", "cyclic")
+    options = ("--build", build, "--policies", "fjmpg", "--output", tmp_path / "results", *named)
+    done = invoked_on("simulate", *options, "--", build / "walk", "cyclic", "800", "8000")
+    assert done.exception is None, done.output
+    (folder,) = (tmp_path / "results").iterdir()
+    rows = rows_of("pearc23", folder)
+    refills = row_values(rows, table="Table 6", quantity="L1D_TLB_REFILL", kind="simulated", form="values")
+    assert len(refills) == 2 and refills[0] < refills[1]
+    assert row_values(rows, table="Table 4", kind="simulated") == []
+    refused = invoked_on("simulate", "--test", "3-d", *options[:6], "--", build / "walk", "cyclic", "8", "8")
+    assert isinstance(refused.exception, SelectionError) and refused.exception.exit_code == 2

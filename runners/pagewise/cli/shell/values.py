@@ -129,6 +129,13 @@ def layouts(context: click.Context) -> dict[str, str | None]:
     return {publication.layout.name: publication.title for publication in read_published()}
 
 
+def published_tests(context: click.Context) -> dict[str, str | None]:
+    """The tests of the publications."""
+    from pagewise.workloads.counters.published import read_published
+
+    return dict.fromkeys(test for publication in read_published() for test in publication.tests)
+
+
 def listed(context: click.Context) -> dict[str, str | None]:
     """What `pagewise list KIND` takes."""
     find = {"configurations": configurations, "kernels": kernels, "policies": policies}

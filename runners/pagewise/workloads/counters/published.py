@@ -136,6 +136,15 @@ def read_published() -> list[Published]:
     return [Published.from_dict(parse_yaml(read_file(file)), file) for file in sorted(_FOLDER.glob("*.yaml"))]
 
 
+def check_test(test: str) -> None:
+    """Raises SelectionError for a test that no publication has."""
+    known = {name for publication in read_published() for name in publication.tests}
+    if test not in known:
+        raise SelectionError(
+            f"no publication has a test {test!r}", where="--test", remedy=choose_of(test, sorted(known))
+        )
+
+
 def events_of(tests: Collection[str | None], files: Mapping[str, EventFile]) -> Mapping[str, Any] | None:
     """The event file whose names the publications of one of the tests use, if it is among the files."""
     for publication in read_published():

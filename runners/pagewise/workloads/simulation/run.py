@@ -39,7 +39,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.counters.published import events_of
+from pagewise.workloads.counters.published import check_test, events_of
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions, event_files
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
@@ -63,13 +63,26 @@ _DEFAULT = ("none", "thp")
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(SessionOptions):
-    """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows."""
+    """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows.
+
+    test: the published test that a program repeats, in `region`; by default those of a kernel's description.
+    """
 
     geometry: str
     policies: tuple[str, ...]
     compiler: str
     build: Path | None
     functions: int
+    test: str | None = None
+    region: str | None = None
+
+    @property
+    def published(self) -> dict[str, str]:
+        """The published test and its region, as in a kernel.yaml. Raises SelectionError."""
+        if self.test is not None:
+            check_test(self.test)
+        named = {"published_test": self.test, "published_region": self.region}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -230,7 +243,8 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     """
     target = _target(options, command, console)
     policies = _policies(options.policies, target.ours)
-    subject = _subject(target, policies, options.compiler)
+    published = target.published | options.published
+    subject = _subject(target, policies, options.compiler, published)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options, name=f"simulate-{target.name}", baseline=policies[0])
@@ -250,7 +264,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
             target.geometry.data,
             target.tracer.name,
             options.functions,
-            events_of([target.published.get("published_test")], event_files(project_root())),
+            events_of([published.get("published_test")], event_files(project_root())),
         ),
     )
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
@@ -315,7 +329,7 @@ def _built(build: Build, folder: str) -> Program:
     return find_program(str(built))
 
 
-def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
+def _subject(target: Target, policies: Sequence[str], compiler: str, published: Mapping[str, str]) -> Subject:
     program = target.program
     first = Configuration.of_program(
         program.file,
@@ -342,7 +356,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
         "sensitive_to": ["hugepages"],
         "metrics": [misses],
         "compare": {"arguments": list(target.arguments)},
-        **target.published,
+        **published,
     }
     return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
 

@@ -74,7 +74,7 @@ contains
             burnt = min(max(0.5_r8 - place, 0.0_r8), 1.0_r8)
             do k = 1, zones(3)
                 do j = 1, zones(2)
-                    call put(mesh, leaf, i, j, k, state, [1.0_r8 - burnt, burnt])
+                    call put(mesh, leaf, [i, j, k], state, [1.0_r8 - burnt, burnt])
                 end do
             end do
         end do

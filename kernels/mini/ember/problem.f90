@@ -79,22 +79,25 @@ contains
                     state(v_dens) = dens
                     state(v_momx:v_momz) = dens*velocity
                     state(v_ener) = pres/(self%gamma - 1.0_r8) + 0.5_r8*dens*sum(velocity**2)
-                    call put(mesh, leaf, i, j, k, state)
+                    call put(mesh, leaf, [i, j, k], state)
                 end do
             end do
         end do
     end subroutine fill
 
-    !> Set a zone; species have the mass fractions `fraction`, or by default equal ones. `temp`: a first guess of the
-    !> temperature.
-    subroutine put(mesh, leaf, i, j, k, state, fraction, temp)
+    !> Set the zone at `place` of a leaf; species have the mass fractions `fraction`, or by default equal ones. `temp`: a
+    !> first guess of the temperature.
+    subroutine put(mesh, leaf, place, state, fraction, temp)
         type(mesh_t), intent(inout) :: mesh
-        integer, intent(in) :: leaf, i, j, k
+        integer, intent(in) :: leaf, place(3)
         real(r8), intent(in) :: state(n_conserved)
         real(r8), intent(in), optional :: fraction(:), temp
         real(r8) :: species(mesh%n_species)
-        integer :: slot, last
+        integer :: i, j, k, slot, last
 
+        i = place(1)
+        j = place(2)
+        k = place(3)
         slot = mesh%slot(leaf)
         last = mesh%n_variables
         if (mesh%n_species > 0) species = state(v_dens)/mesh%n_species

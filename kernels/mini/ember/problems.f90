@@ -231,7 +231,7 @@ contains
                     state = 0.0_r8
                     state(v_dens) = self%blast%density
                     state(v_ener) = heat
-                    call put(mesh, leaf, i, j, k, state)
+                    call put(mesh, leaf, [i, j, k], state)
                 end do
             end do
         end do

@@ -147,7 +147,7 @@ contains
                     state(v_dens) = 1.0_r8/volume
                     state(v_ener) = state(v_dens)*(eint(i) + burnt*self%flame%release - pres(i)*(volume - 1.0_r8/dens(i)))
                 end if
-                call put(mesh, leaf, i, j, 1, state, [1.0_r8 - burnt, burnt], &
+                call put(mesh, leaf, [i, j, 1], state, [1.0_r8 - burnt, burnt], &
                          (1.0_r8 - burnt)*temp(i) + burnt*looked_up(self, dens(i), self%ash_temp))
             end do
         end do

@@ -60,14 +60,17 @@ contains
         class(riemann_t), intent(in) :: self
         real(r8), intent(in) :: speed
         real(r8), intent(out) :: dens, velocity, pres
+        type(gas_t) :: state
 
         if (speed <= self%velocity) then
-            call sample_side(self%gamma, self%left, self%velocity, self%pres, speed, dens, velocity, pres)
+            state = state_left(self%gamma, self%left, self%velocity, self%pres, speed)
         else
             ! The right side is the mirror image of the left one.
-            call sample_side(self%gamma, mirrored(self%right), -self%velocity, self%pres, -speed, dens, velocity, pres)
-            velocity = -velocity
+            state = mirrored(state_left(self%gamma, mirrored(self%right), -self%velocity, self%pres, -speed))
         end if
+        dens = state%dens
+        velocity = state%velocity
+        pres = state%pres
     end subroutine sample
 
     !> Averages over x/t from `lower` to `upper` of density, momentum and pressure: exact to rounding outside of
@@ -131,36 +134,33 @@ contains
     end subroutine wave_edges
 
     !> The state at `speed`, left of the contact, whose velocity and pressure are given.
-    pure subroutine sample_side(gamma, left, star_velocity, star_pres, speed, dens, velocity, pres)
+    pure type(gas_t) function state_left(gamma, left, star_velocity, star_pres, speed) result(state)
         real(r8), intent(in) :: gamma, star_velocity, star_pres, speed
         type(gas_t), intent(in) :: left
-        real(r8), intent(out) :: dens, velocity, pres
         real(r8) :: head, tail, ratio, g, c, fan
 
         call wave_edges(gamma, left, star_velocity, star_pres, head, tail)
         ratio = star_pres/left%pres
         g = (gamma - 1.0_r8)/(gamma + 1.0_r8)
         if (speed <= head) then
-            dens = left%dens
-            velocity = left%velocity
-            pres = left%pres
+            state = left
         else if (speed >= tail) then
-            velocity = star_velocity
-            pres = star_pres
+            state%velocity = star_velocity
+            state%pres = star_pres
             if (ratio > 1.0_r8) then
-                dens = left%dens*(ratio + g)/(g*ratio + 1.0_r8)   ! (4.50)
+                state%dens = left%dens*(ratio + g)/(g*ratio + 1.0_r8)   ! (4.50)
             else
-                dens = left%dens*ratio**(1.0_r8/gamma)            ! (4.53)
+                state%dens = left%dens*ratio**(1.0_r8/gamma)            ! (4.53)
             end if
         else
             ! Inside the rarefaction, (4.56).
             c = sound(gamma, left)
             fan = 2.0_r8/(gamma + 1.0_r8) + g/c*(left%velocity - speed)
-            dens = left%dens*fan**(2.0_r8/(gamma - 1.0_r8))
-            velocity = 2.0_r8/(gamma + 1.0_r8)*(c + 0.5_r8*(gamma - 1.0_r8)*left%velocity + speed)
-            pres = left%pres*fan**(2.0_r8*gamma/(gamma - 1.0_r8))
+            state%dens = left%dens*fan**(2.0_r8/(gamma - 1.0_r8))
+            state%velocity = 2.0_r8/(gamma + 1.0_r8)*(c + 0.5_r8*(gamma - 1.0_r8)*left%velocity + speed)
+            state%pres = left%pres*fan**(2.0_r8*gamma/(gamma - 1.0_r8))
         end if
-    end subroutine sample_side
+    end function state_left
 
     !> The root p: Newton's steps, from the pressure of two rarefactions. f grows and is concave, so that steps from below
     !> converge; bounds limit the others.

@@ -21,6 +21,13 @@ module ember_parcels
         logical :: done = .false.
     end type parcel_t
 
+    !> Slots of all ranks' containers during the rounds.
+    type :: slots_t
+        integer, allocatable :: used(:)             ! (rank, from 0)
+        integer, allocatable :: pending(:)          ! (old leaf): parcels and children on the same rank that need it
+        logical, allocatable :: has_slot(:)         ! (new leaf)
+    end type slots_t
+
     !> The buffers of a round of exchange are at most this part of the smallest rank's container, each.
     integer, parameter :: buffer_part = 32
 
@@ -78,76 +85,69 @@ contains
         integer, intent(in) :: kind(:), origin(:), capacity(0:)
         type(parcel_t), intent(inout) :: parcels(:)
         type(comm_t), intent(inout) :: comm
-        integer, allocatable :: chosen(:), pending(:)
-        logical, allocatable :: has_slot(:)
-        integer :: used(0:comm%n_ranks - 1)
+        type(slots_t) :: slots
+        integer, allocatable :: chosen(:)
         integer(i8) :: limit
 
-        call count_slots(mesh%tree, after%tree, kind, origin, parcels, used, pending, has_slot)
+        call count_slots(mesh%tree, after%tree, kind, origin, parcels, comm%n_ranks, slots)
         limit = minval(capacity)*(block_bytes(mesh)/(storage_size(1.0_r8)/8))/buffer_part
         if (size(parcels) > 0) limit = max(limit, maxval(parcels%values))
         do while (.not. all(parcels%done))
-            call choose_parcels(parcels, capacity, limit, used, pending, has_slot, chosen)
-            call run_round(mesh, after, parcels, chosen, pending, comm)
+            call choose_parcels(parcels, capacity, limit, slots, chosen)
+            call run_round(mesh, after, parcels, chosen, slots%pending, comm)
         end do
     end subroutine send_parcels
 
-    !> Before the rounds: used(rank) slots, from rank 0; pending(old leaf): what still needs it, parcels and children on
-    !> its own rank; has_slot(new leaf).
-    subroutine count_slots(old, new, kind, origin, parcels, used, pending, has_slot)
+    !> The slots before the rounds.
+    subroutine count_slots(old, new, kind, origin, parcels, n_ranks, slots)
         type(tree_t), intent(in) :: old, new
-        integer, intent(in) :: kind(:), origin(:)
+        integer, intent(in) :: kind(:), origin(:), n_ranks
         type(parcel_t), intent(in) :: parcels(:)
-        integer, intent(out) :: used(0:)
-        integer, allocatable, intent(out) :: pending(:)
-        logical, allocatable, intent(out) :: has_slot(:)
+        type(slots_t), intent(out) :: slots
         integer :: leaf, p, here
 
-        allocate (pending(old%n_leaves), source=0)
-        allocate (has_slot(new%n_leaves), source=.false.)
-        used = count_by(old%owner, size(used))
+        allocate (slots%pending(old%n_leaves), source=0)
+        allocate (slots%has_slot(new%n_leaves), source=.false.)
+        allocate (slots%used(0:n_ranks - 1))
+        slots%used(:) = count_by(old%owner, n_ranks)
         do leaf = 1, new%n_leaves
             associate (rank => new%owner(leaf), first => origin(leaf))
                 select case (kind(leaf))
                 case (kept)
-                    has_slot(leaf) = rank == old%owner(first)
+                    slots%has_slot(leaf) = rank == old%owner(first)
                 case (parent)
                     here = count(old%owner(first:first + 2**old%dims - 1) == rank)
-                    has_slot(leaf) = here > 0
-                    used(rank) = used(rank) - max(0, here - 1)
+                    slots%has_slot(leaf) = here > 0
+                    slots%used(rank) = slots%used(rank) - max(0, here - 1)
                 case (child)
-                    if (rank == old%owner(first)) pending(first) = 1
+                    if (rank == old%owner(first)) slots%pending(first) = 1
                 end select
             end associate
         end do
         do p = 1, size(parcels)
-            pending(parcels(p)%old) = pending(parcels(p)%old) + 1
+            slots%pending(parcels(p)%old) = slots%pending(parcels(p)%old) + 1
         end do
     end subroutine count_slots
 
     !> The parcels of the next round: as many as possible without a rank that sends or receives more than `limit` values or
     !> overflows. If slots are so scarce that this order is impossible, `limit` grows until they fit together: their final
-    !> state fits. `used`, `pending` and `has_slot` (count_slots) are updated to the state after the round.
-    subroutine choose_parcels(parcels, capacity, limit, used, pending, has_slot, chosen)
+    !> state fits. `slots` are updated to the state after the round.
+    subroutine choose_parcels(parcels, capacity, limit, slots, chosen)
         type(parcel_t), intent(inout) :: parcels(:)
         integer, intent(in) :: capacity(0:)
         integer(i8), intent(inout) :: limit
-        integer, intent(inout) :: used(0:), pending(:)
-        logical, intent(inout) :: has_slot(:)
+        type(slots_t), intent(inout) :: slots
         integer, allocatable, intent(out) :: chosen(:)
-        integer(i8) :: sent(0:size(used) - 1), received(0:size(used) - 1)
-        integer, allocatable :: pending_then(:)
-        logical, allocatable :: has_slot_then(:)
-        integer :: used_then(0:size(used) - 1), p, n
+        integer(i8) :: sent(0:size(capacity) - 1), received(0:size(capacity) - 1)
+        type(slots_t) :: later
+        integer :: p, n
         logical :: whole
 
         allocate (chosen(size(parcels)))
         do
             sent = 0
             received = 0
-            used_then = used
-            pending_then = pending
-            has_slot_then = has_slot
+            later = slots
             whole = .true.
             n = 0
             do p = 1, size(parcels)
@@ -161,20 +161,18 @@ contains
                     received(it%to) = received(it%to) + it%values
                     n = n + 1
                     chosen(n) = p
-                    pending_then(it%old) = pending_then(it%old) - 1
-                    if (pending_then(it%old) == 0) used_then(it%from) = used_then(it%from) - 1
-                    if (.not. has_slot_then(it%new)) used_then(it%to) = used_then(it%to) + 1
-                    has_slot_then(it%new) = .true.
+                    later%pending(it%old) = later%pending(it%old) - 1
+                    if (later%pending(it%old) == 0) later%used(it%from) = later%used(it%from) - 1
+                    if (.not. later%has_slot(it%new)) later%used(it%to) = later%used(it%to) + 1
+                    later%has_slot(it%new) = .true.
                 end associate
             end do
-            if (whole .or. all(used_then <= capacity)) exit
+            if (whole .or. all(later%used <= capacity)) exit
             limit = 2*limit
         end do
         chosen = chosen(:n)
         parcels(chosen)%done = .true.
-        used = used_then
-        pending = pending_then
-        has_slot = has_slot_then
+        slots = later
     end subroutine choose_parcels
 
     !> One round: pack outgoing data, free their slots, exchange, take slots for incoming data and apply them.

@@ -96,25 +96,25 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, from_box(2, 3), to, to_box(2, 3)
         real(r8), pointer, contiguous :: source(:, :, :, :), destination(:, :, :, :)
-        integer :: k
+        integer :: k(2)
 
-        k = mesh%first_k()
+        k = [mesh%first_k(), mesh%last_k()]
         if (mesh%variable_last) then
             source => mesh%soa(:, :, :, :, from)
             destination => mesh%soa(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, 1, mesh%n_variables, k, mesh%last_k())
+            call copy_rows(source, from_box, destination, to_box, 1, mesh%n_variables, k)
         else
             source => mesh%aos(:, :, :, :, from)
             destination => mesh%aos(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, mesh%n_variables, 1, k, mesh%last_k())
+            call copy_rows(source, from_box, destination, to_box, mesh%n_variables, 1, k)
         end if
     end subroutine copy_box
 
-    !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones.
-    pure subroutine copy_rows(from, from_box, to, to_box, width, n_planes, k_first, k_last)
-        integer, intent(in) :: from_box(2, 3), to_box(2, 3), width, n_planes, k_first, k_last
-        real(r8), intent(in) :: from(width*extent, first_guard:last_guard, k_first:k_last, n_planes)
-        real(r8), intent(inout) :: to(width*extent, first_guard:last_guard, k_first:k_last, n_planes)
+    !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones; `bounds`: of the third index.
+    pure subroutine copy_rows(from, from_box, to, to_box, width, n_planes, bounds)
+        integer, intent(in) :: from_box(2, 3), to_box(2, 3), width, n_planes, bounds(2)
+        real(r8), intent(in) :: from(width*extent, first_guard:last_guard, bounds(1):bounds(2), n_planes)
+        real(r8), intent(inout) :: to(width*extent, first_guard:last_guard, bounds(1):bounds(2), n_planes)
         integer :: a, b, n, j, k, v, dj, dk
 
         a = width*(from_box(1, 1) - first_guard)

@@ -30,10 +30,7 @@ contains
         if (mesh%variable_last) then
             do j = first_guard, last_guard
                 if (k < mesh%last_k()) call prefetch_soa(mesh, slot, j, k + 1)
-                call primitive_row(mesh%soa(:, j, k, v_dens, slot), mesh%soa(:, j, k, v_momx, slot), &
-                                   mesh%soa(:, j, k, v_momy, slot), mesh%soa(:, j, k, v_momz, slot), &
-                                   mesh%soa(:, j, k, v_ener, slot), mesh%soa(:, j, k, v_pres, slot), &
-                                   mesh%soa(:, j, k, v_gamc, slot), plane(:, :, j))
+                call primitive_row(mesh%soa(:, :, :, :, slot), mesh%first_k(), j, k, plane(:, :, j))
             end do
         else
             do j = first_guard, last_guard
@@ -43,24 +40,26 @@ contains
         end if
     end subroutine load_plane
 
-    !> A row with the variable last, from its conserved variables, pressure and adiabatic index.
-    pure subroutine primitive_row(dens, momx, momy, momz, ener, pres, gamc, row)
-        real(r8), intent(in), dimension(first_guard:last_guard) :: dens, momx, momy, momz, ener, pres, gamc
+    !> Row j of plane k of a block with the variable last.
+    pure subroutine primitive_row(block, first_k, j, k, row)
+        integer, intent(in) :: first_k, j, k
+        real(r8), contiguous, intent(in) :: block(first_guard:, first_guard:, first_k:, :)
         real(r8), intent(inout) :: row(row_first:row_last, n_primitive)
         real(r8) :: inverse
         integer :: i
 
         !$omp simd private(inverse)
         do i = first_guard, last_guard
-            inverse = 1.0_r8/dens(i)
-            row(i, p_dens) = dens(i)
-            row(i, p_velx) = momx(i)*inverse
-            row(i, p_vely) = momy(i)*inverse
-            row(i, p_velz) = momz(i)*inverse
-            row(i, p_pres) = pres(i)
-            row(i, p_gamc) = gamc(i)
-            row(i, p_ratio) = (ener(i) - 0.5_r8*dens(i)*(row(i, p_velx)*row(i, p_velx) + row(i, p_vely)*row(i, p_vely) &
-                                                         + row(i, p_velz)*row(i, p_velz)))/pres(i)
+            inverse = 1.0_r8/block(i, j, k, v_dens)
+            row(i, p_dens) = block(i, j, k, v_dens)
+            row(i, p_velx) = block(i, j, k, v_momx)*inverse
+            row(i, p_vely) = block(i, j, k, v_momy)*inverse
+            row(i, p_velz) = block(i, j, k, v_momz)*inverse
+            row(i, p_pres) = block(i, j, k, v_pres)
+            row(i, p_gamc) = block(i, j, k, v_gamc)
+            row(i, p_ratio) = (block(i, j, k, v_ener) - 0.5_r8*row(i, p_dens)*(row(i, p_velx)*row(i, p_velx) &
+                                                                               + row(i, p_vely)*row(i, p_vely) &
+                                                                               + row(i, p_velz)*row(i, p_velz)))/row(i, p_pres)
         end do
     end subroutine primitive_row
 

@@ -18,14 +18,15 @@ contains
         integer, intent(in) :: from, box(2, 3)
         real(r8), intent(in) :: volume(first_guard:last_guard)
         real(r8), contiguous, intent(inout) :: buffer(:)
-        integer :: n(3), stride(4)
+        integer :: n(3), stride(0:4)
 
         n = box(2, :) - box(1, :) + 1
         stride(1) = 1
         stride(2) = mesh%n_variables
         stride(3) = stride(2)*n(1)
         stride(4) = stride(3)*n(2)
-        call restrict_any(mesh, from, volume, box, buffer, -sum(stride(2:)*box(1, :)), stride)
+        stride(0) = -sum(stride(2:)*box(1, :))
+        call restrict_any(mesh, from, volume, box, buffer, stride)
     end subroutine restrict_box
 
     !> The same means into `to_box` of slot `to`.
@@ -34,60 +35,60 @@ contains
         integer, intent(in) :: from, box(2, 3), to, to_box(2, 3)
         real(r8), intent(in) :: volume(first_guard:last_guard)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: stride(4), first(3)
+        integer :: stride(0:4), first(3)
 
         first = [first_guard, first_guard, mesh%first_k()]
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, to)
-            stride = [extent**2*(mesh%last_k() - mesh%first_k() + 1), 1, extent, extent**2]
+            stride(1:) = [extent**2*(mesh%last_k() - mesh%first_k() + 1), 1, extent, extent**2]
         else
             block => mesh%aos(:, :, :, :, to)
-            stride = [1, mesh%n_variables, mesh%n_variables*extent, mesh%n_variables*extent**2]
+            stride(1:) = [1, mesh%n_variables, mesh%n_variables*extent, mesh%n_variables*extent**2]
         end if
-        call restrict_any(mesh, from, volume, box, block, &
-                          1 - stride(1) + sum(stride(2:)*(to_box(1, :) - first - box(1, :))), stride)
+        stride(0) = 1 - stride(1) + sum(stride(2:)*(to_box(1, :) - first - box(1, :)))
+        call restrict_any(mesh, from, volume, box, block, stride)
     end subroutine restrict_to
 
-    !> Means of slot `from` to means(origin + dot_product(stride, [v, i, j, k])), of mean (i, j, k) in the count of `box`. With
+    !> Means of slot `from` to means(dot_product(stride, [1, v, i, j, k])), of mean (i, j, k) in the count of `box`. With
     !> the variable first its stride is 1.
-    subroutine restrict_any(mesh, from, volume, box, means, origin, stride)
+    subroutine restrict_any(mesh, from, volume, box, means, stride)
         type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: from, box(2, 3), origin, stride(4)
+        integer, intent(in) :: from, box(2, 3), stride(0:4)
         real(r8), intent(in) :: volume(first_guard:last_guard)
         real(r8), intent(inout) :: means(*)
         real(r8) :: tilt(block_zones/2)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: i, k
+        integer :: i, k(2)
 
         do i = 1, block_zones/2
             tilt(i) = (volume(2*i) - volume(2*i - 1))/(volume(2*i) + volume(2*i - 1))
         end do
-        k = mesh%first_k()
+        k = [mesh%first_k(), mesh%last_k()]
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, from)
-            call restrict_planes(block, tilt, box, mesh%n_variables, k, mesh%last_k(), means, origin, stride)
+            call restrict_planes(block, tilt, box, mesh%n_variables, k, means, stride)
         else
             block => mesh%aos(:, :, :, :, from)
-            call restrict_rows(block, tilt, box, mesh%n_variables, k, mesh%last_k(), means, origin, stride)
+            call restrict_rows(block, tilt, box, mesh%n_variables, k, means, stride)
         end if
     end subroutine restrict_any
 
-    pure subroutine restrict_rows(zones, tilt, box, n_variables, k_first, k_last, means, origin, stride)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, origin, stride(4)
-        real(r8), intent(in) :: zones(n_variables, first_guard:last_guard, first_guard:last_guard, k_first:k_last)
+    pure subroutine restrict_rows(zones, tilt, box, n_variables, bounds, means, stride)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2), stride(0:4)
+        real(r8), intent(in) :: zones(n_variables, first_guard:last_guard, first_guard:last_guard, bounds(1):bounds(2))
         real(r8), intent(in) :: tilt(block_zones/2)
         real(r8), intent(inout) :: means(*)
         real(r8) :: t
         integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = pair_of(k, k_first == k_last)
+            h = pair_of(k, bounds(1) == bounds(2))
             do j = box(1, 2), box(2, 2)
                 g = 2*j - 1
                 do i = box(1, 1), box(2, 1)
                     f = 2*i - 1
                     t = tilt(i)
-                    p = origin + stride(2)*i + stride(3)*j + stride(4)*k
+                    p = stride(0) + stride(2)*i + stride(3)*j + stride(4)*k
                     do v = 1, n_variables
                         means(p + v) = 0.125_r8*((pair(zones(v, f, g, h(1)), zones(v, f + 1, g, h(1)), t) &
                                                   + pair(zones(v, f, g + 1, h(1)), zones(v, f + 1, g + 1, h(1)), t)) &
@@ -99,22 +100,22 @@ contains
         end do
     end subroutine restrict_rows
 
-    pure subroutine restrict_planes(zones, tilt, box, n_variables, k_first, k_last, means, origin, stride)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last, origin, stride(4)
-        real(r8), intent(in) :: zones(first_guard:last_guard, first_guard:last_guard, k_first:k_last, n_variables)
+    pure subroutine restrict_planes(zones, tilt, box, n_variables, bounds, means, stride)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2), stride(0:4)
+        real(r8), intent(in) :: zones(first_guard:last_guard, first_guard:last_guard, bounds(1):bounds(2), n_variables)
         real(r8), intent(in) :: tilt(block_zones/2)
         real(r8), intent(inout) :: means(*)
         real(r8) :: t
         integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = pair_of(k, k_first == k_last)
+            h = pair_of(k, bounds(1) == bounds(2))
             do v = 1, n_variables
                 if (box(2, 1) - box(1, 1) < short) then
                     do i = box(1, 1), box(2, 1)
                         f = 2*i - 1
                         t = tilt(i)
-                        p = origin + stride(1)*v + stride(2)*i + stride(4)*k
+                        p = stride(0) + stride(1)*v + stride(2)*i + stride(4)*k
                         do j = box(1, 2), box(2, 2)
                             g = 2*j - 1
                             means(p + stride(3)*j) = &
@@ -127,7 +128,7 @@ contains
                 else
                     do j = box(1, 2), box(2, 2)
                         g = 2*j - 1
-                        p = origin + stride(1)*v + stride(3)*j + stride(4)*k
+                        p = stride(0) + stride(1)*v + stride(3)*j + stride(4)*k
                         do i = box(1, 1), box(2, 1)
                             f = 2*i - 1
                             means(p + stride(2)*i) = &

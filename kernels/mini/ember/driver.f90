@@ -12,7 +12,7 @@ module ember_driver
     use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
     use ember_physics, only: set_up_physics
-    use ember_proofs, only: prove_memory
+    use ember_proofs, only: join_costs, prove_memory
     use ember_reference, only: norms_row, state_key
     use ember_simulation, only: in_output, simulation_t
     use ember_validation, only: validate_state
@@ -322,20 +322,7 @@ contains
             record%elements = int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             record%element_bytes = 8_i8*mesh%n_variables
             record%arrays = mesh%n_ranks
-            record%working_set = total(mesh%memory%bytes)
-            record%populate_seconds = self%populated%seconds
-            call simulation%comm%all_max(record%populate_seconds)
-            record%populate_minor = total(self%populated%minor)
-            record%populate_major = total(self%populated%major)
-            record%compute_minor = total(self%minor)
-            record%compute_major = total(self%major)
-            associate (mine => self%placement, all => record%placement)
-                call simulation%comm%all_gather(mine%cpus, all%cpus)
-                call simulation%comm%all_gather(mine%numa_nodes, all%numa_nodes)
-                call simulation%comm%all_gather(mine%cpus_at_end, all%cpus_at_end)
-                call simulation%comm%all_gather(mine%numa_nodes_at_end, all%numa_nodes_at_end)
-                call simulation%comm%all_gather(mine%migrated, all%migrated)
-            end associate
+            call join_costs(simulation, self%populated, [self%minor, self%major], self%placement, record)
             ! Of this rank.
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)
@@ -360,18 +347,6 @@ contains
         if (.not. record%validation%passed .and. .not. error%failed()) &
             call error%raise(exit_check, 'the result failed its check: '//record%validation%method, 'ember_driver', &
                              'do not use this configuration; try another compiler version')
-
-    contains
-
-        !> The sum over ranks.
-        integer(i8) function total(mine)
-            integer(i8), intent(in) :: mine
-            integer(i8), allocatable :: all(:)
-
-            call self%simulation%comm%all_gather([mine], all)
-            total = sum(all)
-        end function total
-
     end subroutine finish
 
     !> Check the final state, and append its norms to a file if one is named.

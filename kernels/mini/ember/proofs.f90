@@ -1,17 +1,18 @@
-!> The observed pages of the blocks, and of the equation of state's table, on all ranks.
+!> What all ranks observed: pages of the blocks and of the equation of state's table, first touch, page faults, placement.
 module ember_proofs
     use ember_helmholtz_eos, only: helmholtz_eos_t
     use ember_parallel, only: comm_t
     use ember_simulation, only: simulation_t
     use pw_error, only: error_t
+    use pw_evidence, only: populated_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_observe
-    use pw_record, only: array_record_t, pages_record_t
+    use pw_record, only: array_record_t, pages_record_t, placement_t, record_t
     use pw_text, only: to_text
     implicit none
     private
 
-    public :: prove_memory
+    public :: join_costs, prove_memory
 
 contains
 
@@ -31,6 +32,33 @@ contains
         end associate
         if (.not. error%failed()) call join_proofs(simulation%comm, pages)
     end subroutine prove_memory
+
+    !> Record the memory of all ranks, the cost of its first touch, the page faults of the time loop (`faults`: minor, major),
+    !> and the ranks' placement.
+    subroutine join_costs(simulation, populated, faults, placement, record)
+        type(simulation_t), intent(in) :: simulation
+        type(populated_t), intent(in) :: populated
+        integer(i8), intent(in) :: faults(2)
+        type(placement_t), intent(in) :: placement
+        type(record_t), intent(inout) :: record
+        integer(i8), allocatable :: all(:)
+
+        associate (comm => simulation%comm, joined => record%placement)
+            call comm%all_gather([simulation%mesh%memory%bytes, populated%minor, populated%major, faults], all)
+            record%working_set = sum(all(1::5))
+            record%populate_minor = sum(all(2::5))
+            record%populate_major = sum(all(3::5))
+            record%compute_minor = sum(all(4::5))
+            record%compute_major = sum(all(5::5))
+            record%populate_seconds = populated%seconds
+            call comm%all_max(record%populate_seconds)
+            call comm%all_gather(placement%cpus, joined%cpus)
+            call comm%all_gather(placement%numa_nodes, joined%numa_nodes)
+            call comm%all_gather(placement%cpus_at_end, joined%cpus_at_end)
+            call comm%all_gather(placement%numa_nodes_at_end, joined%numa_nodes_at_end)
+            call comm%all_gather(placement%migrated, joined%migrated)
+        end associate
+    end subroutine join_costs
 
     !> Combine the observed pages of all ranks: the arrays of each rank.
     subroutine join_proofs(comm, pages)

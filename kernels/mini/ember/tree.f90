@@ -109,8 +109,9 @@ contains
         integer, intent(in) :: dims, roots(3), level(:), place(:, :)
         logical, intent(in) :: periodic(3)
         type(error_t), intent(inout) :: error
-        integer :: extent(3), at_level(0:key_bits), leaf, l, status
+        integer :: at_level(0:key_bits), leaf, l, status
         integer(i8) :: last
+        character(:), allocatable :: fault
 
         call describe(self, dims, roots, periodic, error)
         if (error%failed()) return
@@ -128,21 +129,12 @@ contains
         at_level = 0
         last = -1
         do leaf = 1, self%n_leaves
-            if (level(leaf) < 0) then
-                call refuse('a negative level')
+            call place_leaf(self, leaf, last, fault)
+            if (len(fault) > 0) then
+                call error%raise(exit_usage, 'leaf '//to_text(leaf)//' of a tree has '//fault, 'tree%restore', &
+                                 'use another checkpoint')
                 return
             end if
-            extent = blocks(self, level(leaf))
-            if (any(place(:, leaf) < 0) .or. any(place(:, leaf) >= extent)) then
-                call refuse('a place outside of the domain')
-                return
-            end if
-            self%key(leaf) = key_of(self, level(leaf), place(:, leaf))
-            if (self%key(leaf) <= last) then
-                call refuse('a key out of order')
-                return
-            end if
-            last = ior(self%key(leaf), covered_keys(self, level(leaf)))
             at_level(level(leaf)) = at_level(level(leaf)) + 1
         end do
         ! The covered part, in blocks of ever lower levels; it cannot exceed the domain.
@@ -156,16 +148,29 @@ contains
             call error%raise(exit_usage, 'leaves of a tree that touch differ by more than one level', 'tree%restore', &
                              'use another checkpoint')
         end if
-
-    contains
-
-        subroutine refuse(what)
-            character(*), intent(in) :: what
-
-            call error%raise(exit_usage, 'leaf '//to_text(leaf)//' of a tree has '//what, 'tree%restore', 'use another checkpoint')
-        end subroutine refuse
-
     end subroutine restore
+
+    !> Set the key of a leaf from its level and place. `last`: the last key covered before, then by this leaf. `fault`: why the
+    !> leaf is impossible.
+    pure subroutine place_leaf(self, leaf, last, fault)
+        class(tree_t), intent(inout) :: self
+        integer, intent(in) :: leaf
+        integer(i8), intent(inout) :: last
+        character(:), allocatable, intent(out) :: fault
+
+        fault = ''
+        associate (level => self%level(leaf), place => self%place(:, leaf))
+            if (level < 0) then
+                fault = 'a negative level'
+            else if (any(place < 0) .or. any(place >= blocks(self, level))) then
+                fault = 'a place outside of the domain'
+            else
+                self%key(leaf) = key_of(self, level, place)
+                if (self%key(leaf) <= last) fault = 'a key out of order'
+                last = ior(self%key(leaf), covered_keys(self, level))
+            end if
+        end associate
+    end subroutine place_leaf
 
     !> Set the description of a tree's domain.
     subroutine describe(self, dims, roots, periodic, error)

@@ -36,6 +36,11 @@ module helmholtz
         integer(c_int32_t) :: coulomb = 1, distance = 0
     end type table_t
 
+    ! A table as its file has it, docs/helmholtz-table.md.
+    type :: stored_t
+        real(r8), allocatable :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
+    end type stored_t
+
     ! Faults of a zone, as in rows.h.
     integer(c_int32_t), parameter :: bad_composition = 1, bad_density = 2, density_off = 3, temperature_off = 4, too_low = 5, &
         too_high = 6, not_found = 7, bad_given = 8
@@ -78,7 +83,7 @@ contains
         type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
         type(file_t) :: file
-        real(r8), allocatable :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
+        type(stored_t) :: data
         real(r8), pointer, contiguous :: all(:), to(:, :, :), to_cold(:, :), to_positrons(:, :, :)
         integer :: nx, nt, i, bad
         integer(i8) :: thermal_size, cold_size
@@ -87,12 +92,12 @@ contains
         call self%free(error)
         call file%open(path, error)
         if (error%failed()) return
-        call read_table(file, path, dye, temperature, cold, thermal, positrons, error)
+        call read_table(file, path, data, error)
         call file%close()
         if (error%failed()) return
-        nx = size(dye)
-        nt = size(temperature)
-        call set_grid(self, dye, temperature, error)
+        nx = size(data%dye)
+        nt = size(data%temperature)
+        call set_grid(self, data%dye, data%temperature, error)
         if (error%failed()) return
 
         thermal_size = int(node_values, i8)*nt*nx
@@ -111,8 +116,7 @@ contains
         associate (table => self%table)
             !$omp parallel do schedule(static) reduction(+: bad)
             do i = 1, nx
-                call to_steps(dye(i), temperature, table%step_u, table%step_v, cold(i, :), thermal(:, :, i), positrons(:, :, i), &
-                              to_cold(:, i), to(:, :, i), to_positrons(:, :, i), bad)
+                call to_steps(data, i, [table%step_u, table%step_v], to_cold(:, i), to(:, :, i), to_positrons(:, :, i), bad)
             end do
             !$omp end parallel do
             table%thermal = c_loc(all(1))
@@ -122,11 +126,11 @@ contains
         if (bad > 0) call refuse(path, 'a free energy is not finite, or its thermal part is not below zero', error)
     end subroutine load
 
-    !> Arrays from the file.
-    subroutine read_table(file, path, dye, temperature, cold, thermal, positrons, error)
+    !> The arrays of the file.
+    subroutine read_table(file, path, data, error)
         type(file_t), intent(inout) :: file
         character(*), intent(in) :: path
-        real(r8), allocatable, intent(out) :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
+        type(stored_t), intent(out) :: data
         type(error_t), intent(inout) :: error
         character(:), allocatable :: found
         integer(i8), allocatable :: shape(:)
@@ -157,13 +161,13 @@ contains
             call refuse(path, 'it has no cells', error)
             return
         end if
-        allocate (dye(nx), temperature(nt), cold(nx, cold_values), thermal(node_values, nt, nx))
-        allocate (positrons(positron_values, nt, nx))
-        call file%read_reals('dye', 1, nx, 1, dye, error)
-        call file%read_reals('temperature', 1, nt, 1, temperature, error)
-        call file%read_reals('cold', 1, cold_values, nx, cold, error)
-        call file%read_reals('thermal', 1, nx, node_values*nt, thermal, error)
-        call file%read_reals('positrons', 1, nx, positron_values*nt, positrons, error)
+        allocate (data%dye(nx), data%temperature(nt), data%cold(nx, cold_values), data%thermal(node_values, nt, nx), &
+                  data%positrons(positron_values, nt, nx))
+        call file%read_reals('dye', 1, nx, 1, data%dye, error)
+        call file%read_reals('temperature', 1, nt, 1, data%temperature, error)
+        call file%read_reals('cold', 1, cold_values, nx, data%cold, error)
+        call file%read_reals('thermal', 1, nx, node_values*nt, data%thermal, error)
+        call file%read_reals('positrons', 1, nx, positron_values*nt, data%positrons, error)
 
     contains
 
@@ -239,30 +243,35 @@ contains
 
     end subroutine set_grid
 
-    !> Convert a column of the file, of one density x [g/cm^3] and all `temperature`s, to what rows.c interpolates: G =
+    !> Convert column i of the file, of one density x [g/cm^3] and all temperatures, to what rows.c interpolates: G =
     !> ln(-f/(R T)) of the thermal part, f of the cold part and ln(n_pos), with their derivatives with respect to u = ln(x)
     !> and v = ln(T) times the steps. `bad` counts values that are not finite, and thermal parts that are not below zero.
-    pure subroutine to_steps(x, temperature, step_u, step_v, cold, thermal, positrons, to_cold, to, to_positrons, bad)
-        real(r8), intent(in) :: x, temperature(:), step_u, step_v, cold(:), thermal(:, :), positrons(:, :)
+    pure subroutine to_steps(data, i, step, to_cold, to, to_positrons, bad)
+        type(stored_t), intent(in) :: data
+        integer, intent(in) :: i
+        real(r8), intent(in) :: step(2)
         real(r8), intent(out) :: to_cold(:), to(:, :), to_positrons(:, :)
         integer, intent(inout) :: bad
-        real(r8) :: t, f, u, v, uu, vv, uv, uuv, uvv, uuvv
+        real(r8) :: x, step_u, step_v, t, f, u, v, uu, vv, uv, uuv, uvv, uuvv
         integer :: j
 
-        to_cold = [cold(1), step_u*x*cold(2), step_u**2*x*(x*cold(3) + cold(2))]
+        x = data%dye(i)
+        step_u = step(1)
+        step_v = step(2)
+        to_cold = [data%cold(i, 1), step_u*x*data%cold(i, 2), step_u**2*x*(x*data%cold(i, 3) + data%cold(i, 2))]
         if (.not. all(ieee_is_finite(to_cold))) bad = bad + 1
-        do j = 1, size(temperature)
-            t = temperature(j)
+        do j = 1, size(data%temperature)
+            t = data%temperature(j)
             ! f and its derivatives with respect to u and v, divided by f.
-            f = thermal(1, j)
-            u = x*thermal(2, j)/f
-            v = t*thermal(3, j)/f
-            uv = x*t*thermal(6, j)/f
-            uu = x*x*thermal(4, j)/f + u
-            vv = t*t*thermal(5, j)/f + v
-            uuv = x*x*t*thermal(7, j)/f + uv
-            uvv = x*t*t*thermal(8, j)/f + uv
-            uuvv = x*x*t*t*thermal(9, j)/f + (uuv - uv) + uvv
+            f = data%thermal(1, j, i)
+            u = x*data%thermal(2, j, i)/f
+            v = t*data%thermal(3, j, i)/f
+            uv = x*t*data%thermal(6, j, i)/f
+            uu = x*x*data%thermal(4, j, i)/f + u
+            vv = t*t*data%thermal(5, j, i)/f + v
+            uuv = x*x*t*data%thermal(7, j, i)/f + uv
+            uvv = x*t*t*data%thermal(8, j, i)/f + uv
+            uuvv = x*x*t*t*data%thermal(9, j, i)/f + (uuv - uv) + uvv
             if (.not. (f < 0.0_r8 .and. ieee_is_finite(f))) then
                 bad = bad + 1
                 cycle
@@ -277,8 +286,8 @@ contains
             to(8, j) = step_u*step_v**2*(uvv - vv*u - 2.0_r8*v*(uv - u*v))
             to(9, j) = (step_u*step_v)**2*(uuvv - 2.0_r8*(uuv*v + uvv*u) - uu*vv - 2.0_r8*uv*uv + 2.0_r8*(uu*v*v + vv*u*u) + &
                                            8.0_r8*u*v*uv - 6.0_r8*(u*v)**2)
-            to_positrons(:, j) = [positrons(1, j), step_u*x*positrons(2, j), step_v*t*positrons(3, j), &
-                                  step_u*step_v*x*t*positrons(4, j)]
+            to_positrons(:, j) = [data%positrons(1, j, i), step_u*x*data%positrons(2, j, i), step_v*t*data%positrons(3, j, i), &
+                                  step_u*step_v*x*t*data%positrons(4, j, i)]
             if (.not. (all(ieee_is_finite(to(:, j))) .and. all(ieee_is_finite(to_positrons(:, j))))) bad = bad + 1
         end do
     end subroutine to_steps

@@ -29,13 +29,7 @@ program main
     threads = 1
     !$ threads = omp_get_max_threads()
     configuration = pagewise_built_configuration()
-    call options%start(program, 'computes the table of the free energy of electrons and positrons, for the equation of state')
-    call options%add('output', option_text, '', 'file to write; default: helmholtz.h5, or helm_table.dat for --format helmholtz')
-    call options%add('format', option_choice, format_pagewise, 'HDF5 for this project, or the text of the public Helmholtz '// &
-                     'routine of Timmes and Swesty', values=format_pagewise//'|'//format_public)
-    call options%add('densities', option_count, '541', 'number of points from 1e-12 to 1e15 g/cm^3', rules_t(lowest=2_i8))
-    call options%add('temperatures', option_count, '201', 'number of points from 1e3 to 1e13 K', rules_t(lowest=2_i8))
-    call options%add('threads', option_count, to_text(threads), 'threads', rules_t(lowest=1_i8))
+    call declare_options()
     call read_command_line(options, program, configuration, answered, error)
     call stop_on(program, error)
     if (answered) stop
@@ -66,6 +60,17 @@ program main
         to_text(wall_seconds() - begin, 'f0.1')//' s by '//to_text(threads)//' thread(s)'
 
 contains
+
+    subroutine declare_options()
+        call options%start(program, 'computes the table of the free energy of electrons and positrons, for the equation of state')
+        call options%add('output', option_text, '', 'file to write; default: helmholtz.h5, or helm_table.dat for '// &
+                         '--format helmholtz')
+        call options%add('format', option_choice, format_pagewise, 'HDF5 for this project, or the text of the public Helmholtz '// &
+                         'routine of Timmes and Swesty', values=format_pagewise//'|'//format_public)
+        call options%add('densities', option_count, '541', 'number of points from 1e-12 to 1e15 g/cm^3', rules_t(lowest=2_i8))
+        call options%add('temperatures', option_count, '201', 'number of points from 1e3 to 1e13 K', rules_t(lowest=2_i8))
+        call options%add('threads', option_count, to_text(threads), 'threads', rules_t(lowest=1_i8))
+    end subroutine declare_options
 
     !> Write the table, or remove its file after an error or an interrupt.
     subroutine end_file()

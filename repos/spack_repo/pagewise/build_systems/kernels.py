@@ -24,7 +24,7 @@ from spack_repo.pagewise.build_systems.targets import built_for, environment_has
 
 #: The sha256 of each release's archive, which `make dist` creates from the release's tag.
 RELEASES = {
-    "0.1.0": "489253e547c48211afe86bd1b6304c5adf45179eabc8975a87acacb0ccdc7fbd",
+    "0.1.0": "f2ddba3cc23c880b94adecf04a51c75d51bd626fc4e526fa9e5fbf6094a9051d",
 }
 
 #: Exit code of a kernel whose page policy is unavailable.

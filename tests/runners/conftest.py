@@ -13,7 +13,8 @@ import pytest
 
 from collecting import DATES, NODES
 from many_results import multiply
-from own_program import POOL, Own, build
+from own_program import POOL, Own, compile_program
+from simulator import compiled_build
 from stage import CHASE, TRIAD, Stage
 
 CHANGES_MACHINE, ALONE = "changes_machine", "alone"
@@ -77,9 +78,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the program: dynamic, static, with much machine code; compiled libraries stay in it."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / ".pagewise").mkdir()
-    build(folder, "memory")
-    build(folder, "memory-static", "-static")
-    build(folder, "memory-code", "-DLARGE_TEXT")
+    compile_program(folder, "memory")
+    compile_program(folder, "memory-static", "-static")
+    compile_program(folder, "memory-code", "-DLARGE_TEXT")
     return folder
 
 
@@ -100,3 +101,9 @@ def many(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many")
     multiply(template, folder, NODES, DATES)
     return folder
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a build with the plug-in that traces, and a program."""
+    return compiled_build(tmp_path_factory.mktemp("build"))

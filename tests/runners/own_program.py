@@ -26,7 +26,7 @@ needs_madvise = pytest.mark.skipif(
 )
 
 
-def build(folder: Path, name: str, *options: str) -> Path:
+def compile_program(folder: Path, name: str, *options: str) -> Path:
     made = folder / name
     subprocess.run(
         ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *options, str(SOURCE), "-o", str(made)],

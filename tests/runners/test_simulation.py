@@ -1,4 +1,4 @@
-"""The tracer, and `pagewise simulate`."""
+"""`pagewise simulate`: its figures and its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from tracing import needs_tracer
 
 from pagewise.cli import root
-from pagewise.core.errors import Interrupted, RefusedError, SelectionError, SetupError
+from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
@@ -26,155 +26,9 @@ from pagewise.report.views import report_of
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome
 from pagewise.store.sources import find_places, read_source
-from pagewise.workloads.doctor import simulation_findings
-from pagewise.workloads.simulation import figures, tracer
-from pagewise.workloads.simulation.geometry import find_geometry
+from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.run import Simulation, SimulationOptions, TraceLauncher, prepare
-from simulator import ROOT, compiled_build
-
-
-@pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled_build(tmp_path_factory.mktemp("build"))
-
-
-# The tracer
-
-
-def traced(build: Path, geometry: str, folder: Path, *arguments: str, **options: Any) -> dict[str, Any]:
-    program = tracer.find_program(str(build / "walk"))
-    return tracer.trace(
-        tracer.find_tracer("x86_64"),
-        build / "model" / "libpagewise-model.so",
-        find_geometry(geometry),
-        program,
-        arguments,
-        scratch=folder,
-        records=False,
-        **options,
-    ).modelled
-
-
-@needs_tracer
-@pytest.mark.parametrize(("geometry", "pages", "entries"), [("zen4", 360, 72), ("a64fx", 2048, 16)])
-def test_random_pages_miss_as_arithmetic_has_it(
-    build: Path, tmp_path: Path, geometry: str, pages: int, entries: int
-) -> None:
-    """Independent, uniform accesses to N pages hit each of the E entries' pages equally: 1 - E/N miss."""
-    accesses = 200_000
-    modelled = traced(build, geometry, tmp_path, "random", str(pages), str(accesses), without_thp=True)
-    distinct = pages * 4096 // find_geometry(geometry).data["pages"]["base"]
-    expected = 1 - entries / distinct
-    spread = (expected * (1 - expected) / accesses) ** 0.5
-    assert modelled["counts"]["L1D_TLB_REFILL"] / accesses == pytest.approx(expected, abs=6 * spread)
-    # The second level holds them all: each walks once, but for a few of the stack and of the marks.
-    assert distinct <= modelled["counts"]["L2D_TLB_REFILL"] <= distinct + 8
-    assert accesses <= modelled["counts"]["LOADS"] <= accesses + 20
-    assert [one["name"] for one in modelled["regions"]] == ["random"]
-
-
-@needs_tracer
-def test_pages_in_turn_all_miss_or_all_hit(build: Path, tmp_path: Path) -> None:
-    """More pages than entries in turn always miss; fewer miss once."""
-    for pages, misses in ((80, 8000), (60, 60)):
-        modelled = traced(build, "zen4", tmp_path, "cyclic", str(pages), "8000", without_thp=True)
-        assert misses <= modelled["counts"]["L1D_TLB_REFILL"] <= misses + 8
-
-
-@needs_tracer
-def test_huge_pages_are_observed(build: Path, tmp_path: Path) -> None:
-    """512 pages of 4 KiB are one of 2 MiB, if the kernel gives it."""
-    switch = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not switch.exists() or "[never]" in switch.read_text():
-        pytest.skip("no transparent huge pages here")
-    modelled = traced(build, "zen4", tmp_path, "random", "512", "5000", "huge")
-    assert modelled["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000
-    assert modelled["counts"]["L1D_TLB_REFILL"] <= 8
-    refused = traced(build, "zen4", tmp_path, "random", "512", "5000", "huge", without_thp=True)
-    assert refused["counts"]["HUGE_PAGE_LOOKUPS"] == 0
-    assert refused["counts"]["L1D_TLB_REFILL"] > 4000
-
-
-@needs_tracer
-@pytest.mark.parametrize(("rule", "huge"), [("base", False), ("huge", True), ("fjmpg", True)])
-def test_pages_can_be_assumed(build: Path, tmp_path: Path, rule: str, huge: bool) -> None:
-    """512 pages in an array of the program: base pages that miss, or one huge page."""
-    modelled = traced(build, "zen4", tmp_path, "random", "512", "5000", pages=rule, without_thp=True)
-    assert (modelled["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000) == huge
-    assert (modelled["counts"]["L1D_TLB_REFILL"] > 4000) == (not huge)
-
-
-@needs_tracer
-def test_a_program_that_enters_no_region_is_refused(build: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="entered no region"):
-        traced(build, "zen4", tmp_path, "none", "10", "10")
-
-
-@needs_tracer
-def test_an_unknown_instruction_is_reported(build: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="AVX-512"):
-        traced(build, "zen4", tmp_path, "avx512", "10", "10")
-
-
-@needs_tracer
-def test_a_run_that_takes_too_long_is_ended(build: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"ended after 0\.2 s"):
-        traced(build, "zen4", tmp_path, "random", "10", "100000000", limit=0.2)
-
-
-def fake_qemu(folder: Path, version: str, help_text: str) -> None:
-    file = folder / "qemu-x86_64"
-    file.write_text(
-        f'#!/bin/sh\ncase $1 in --version) echo "qemu-x86_64 {version}";; *) echo "{help_text}";; esac\n'
-    )
-    file.chmod(0o755)
-
-
-def test_a_missing_or_unsuitable_tracer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError) as raised:
-        tracer.find_tracer("x86_64")
-    assert raised.value.where is None and "qemu-user" in raised.value.remedy
-    fake_qemu(tmp_path, "version 10.0.2", "-plugin")
-    with pytest.raises(SetupError) as raised:
-        tracer.find_tracer("x86_64")
-    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64") and "10.0" in raised.value.what
-    fake_qemu(tmp_path, "version 7.2.1", "-strace")
-    with pytest.raises(SetupError) as raised:
-        tracer.find_tracer("x86_64")
-    assert "plug-ins" in raised.value.what
-    fake_qemu(tmp_path, "version 7.2.1", "-plugin")
-    assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
-
-
-def test_doctor_reports_whether_programs_can_be_traced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
-    fake_qemu(tmp_path, "version 7.2.1", "-plugin")
-    reported = {one.name: one for one in simulation_findings()}
-    assert reported["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
-    assert reported["aarch64 programs"].state == reported["plug-in"].state == "note"
-    assert "apt-get install qemu-user" in reported["aarch64 programs"].remedy
-    assert "--build DIR" in reported["plug-in"].remedy
-    monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
-    assert {one.name: one.state for one in simulation_findings()}["plug-in"] == "good"
-
-
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text("#!/bin/sh\n" + " " * 30)
-    script.chmod(0o755)
-    with pytest.raises(SelectionError) as raised:
-        tracer.find_program(str(script))
-    assert str(raised.value.where) == str(script)
-    with pytest.raises(SelectionError) as raised:
-        tracer.find_program(str(tmp_path / "nothing"))
-    assert raised.value.where == "PROGRAM"
-
-
-# Figures
+from simulator import ROOT
 
 
 def record(misses: int, passes: int, **more: Any) -> Record:
@@ -221,9 +75,6 @@ def test_ratios_are_of_counts_a_pass() -> None:
     assert rows["L1D_TLB_REFILL"].ratios == (0.1,)
     assert rows["L1-DTLB miss rate"].values == (0.03, 0.003)
     assert figures.Row("nothing", (0.0, 3.0)).ratios == (None,)
-
-
-# The command
 
 
 def invoked(folder: Path, *arguments: str) -> Any:

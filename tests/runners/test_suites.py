@@ -145,6 +145,17 @@ def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
     assert ("rate", "Mop/s", "higher") in metrics(read_result(suites.result()))
 
 
+def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Stage):
+    program = suites.folder / "flashx"
+    output = OUTPUTS / "flash-x.txt"
+    program.write_text(f"#!/bin/sh\ngrep -q sim_nsubzones flash.par && cat {output} >sedov.log\n")
+    program.chmod(0o755)
+    words = ("--policies", "none", "--rounds", "1", "--suite", "flash-x")
+    done = suites.run("compare", "--output", str(suites.results), *words, "--", str(program))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("hydro", "s", "lower") in metrics(read_result(suites.result()))
+
+
 def test_a_code_that_no_environment_builds_is_missing(suites: Stage):
     done = suites.run("compare", "--suite", "flash-x")
     assert done.returncode == 3 and "flashx" in done.stderr

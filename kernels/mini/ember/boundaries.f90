@@ -1,7 +1,7 @@
 !> The boundaries of the domain: which faces of leaves are on them, and the guard cells beyond them.
 module ember_boundaries
     use ember_container, only: copy_box
-    use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t, reflecting, v_momx
+    use ember_mesh, only: mesh_t, reflecting, v_momx
     implicit none
     private
 
@@ -46,14 +46,13 @@ contains
         do d = 1, mesh%dims
             do side = 1, 2
                 if (.not. on_boundary(mesh, leaf, d, side)) cycle
-                from(:, :2) = spread([first_guard, last_guard], 2, 2)
-                from(:, 3) = [mesh%first_k(), mesh%last_k()]
+                from = mesh%bounds()
                 to = from
-                do g = 1, guard_zones
-                    to(:, d) = merge(1 - g, block_zones + g, side == 1)
+                do g = 1, mesh%guards
+                    to(:, d) = merge(1 - g, mesh%block + g, side == 1)
                     ! Outflow has no gradient.
-                    from(:, d) = merge(1, block_zones, side == 1)
-                    if (mesh%boundary(side, d) == reflecting) from(:, d) = merge(g, block_zones + 1 - g, side == 1)
+                    from(:, d) = merge(1, mesh%block, side == 1)
+                    if (mesh%boundary(side, d) == reflecting) from(:, d) = merge(g, mesh%block + 1 - g, side == 1)
                     call copy_box(mesh, slot, from, slot, to)
                     if (mesh%boundary(side, d) /= reflecting) cycle
                     v = v_momx + d - 1

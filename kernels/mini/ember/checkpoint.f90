@@ -6,7 +6,7 @@
 module ember_checkpoint
     use ember_checkpoint_format, only: boundary_name, bunch_bytes, format_name, format_version, geometry_name, marker
     use ember_container, only: load_interior
-    use ember_mesh, only: block_zones, mesh_t
+    use ember_mesh, only: mesh_t
     use ember_output_info, only: longest, name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t
     use pw_error, only: error_t
@@ -68,7 +68,8 @@ contains
         call file%put(whole_file, 'dt', info%dt, error)
         call file%put(whole_file, 'step', info%step, error)
         call file%put(whole_file, 'dims', mesh%dims, error)
-        call file%put(whole_file, 'block zones', block_zones, error)
+        call file%put(whole_file, 'block zones', mesh%block, error)
+        call file%put(whole_file, 'guard cells', mesh%guards, error)
         call file%put(whole_file, 'roots', mesh%tree%roots, error)
         call file%put(whole_file, 'geometry', geometry_name(mesh%geometry), error)
         call file%put(whole_file, 'lower', mesh%lower, error)
@@ -108,6 +109,7 @@ contains
         do i = 1, size(texts)
             texts(i) = info%parameters(i)%value
         end do
+        call file%put(whole_file, 'named values', [size(texts), size(info%integers), size(info%reals)], error)
         if (size(texts) > 0) then
             call file%put(whole_file, 'parameters', info%parameters%name, error)
             call file%put(whole_file, 'parameter values', texts, error)

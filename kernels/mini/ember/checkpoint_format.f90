@@ -16,7 +16,8 @@ module ember_checkpoint_format
 
     !> The description of the mesh in a checkpoint.
     type :: head_t
-        integer :: dims = 0, roots(3) = 0, geometry = 0, boundary(2, 3) = 0, levels(2) = 0, n_variables = 0, n_leaves = 0
+        integer :: dims = 0, roots(3) = 0, geometry = 0, boundary(2, 3) = 0, levels(2) = 0, block = 0, guards = 0, &
+                   n_variables = 0, n_leaves = 0
         real(r8) :: lower(3) = 0.0_r8, upper(3) = 0.0_r8
     end type head_t
 

@@ -3,7 +3,7 @@ module ember_checkpoint_head
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use ember_checkpoint_format, only: boundary_name, format_name, format_version, geometry_name, head_t, marker, max_names, &
         max_text, max_variables, refuse
-    use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, outflow, periodic
+    use ember_mesh, only: block_sizes, cartesian, cylindrical, first_species, guard_widths, outflow, periodic
     use ember_output_info, only: name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t
     use pw_error, only: error_t
@@ -26,7 +26,7 @@ contains
         type(output_info_t), intent(out) :: info
         type(error_t), intent(inout) :: error
         character(:), allocatable :: text
-        integer :: version, zones, complete
+        integer :: version, complete
 
         call file%open(path, error)
         if (error%failed()) return
@@ -51,8 +51,8 @@ contains
         if (file%has_attribute(whole_file, 'complete')) call file%get(whole_file, 'complete', complete, error)
         if (complete /= marker) call refuse(path, 'it is incomplete', error)
 
-        zones = 0
-        call file%get(whole_file, 'block zones', zones, error)
+        call file%get(whole_file, 'block zones', head%block, error)
+        call file%get(whole_file, 'guard cells', head%guards, error)
         call file%get(whole_file, 'time', info%time, error)
         call file%get(whole_file, 'dt', info%dt, error)
         call file%get(whole_file, 'step', info%step, error)
@@ -65,11 +65,11 @@ contains
         call file%get(whole_file, 'leaves', head%n_leaves, error)
         call read_words(file, head, error)
         call read_species(path, file, head, info, error)
-        call read_names(file, info, error)
+        call read_names(path, file, info, error)
         if (error%failed()) return
-        if (zones /= block_zones) then
-            call refuse(path, 'its blocks have '//to_text(zones)//' zones per direction, but those of this program '// &
-                        to_text(block_zones), error)
+        if (all(head%block /= block_sizes) .or. all(head%guards /= guard_widths)) then
+            call refuse(path, 'its blocks have '//to_text(head%block)//' zones and '//to_text(head%guards)// &
+                        ' guard cells per direction, which this program does not support', error)
         else if (head%dims < 2 .or. head%dims > 3 .or. head%n_leaves < 1 .or. any(head%roots < 1) .or. &
                  head%n_variables < first_species - 1 .or. any(head%boundary == 0) .or. head%geometry == 0 .or. &
                  .not. all(ieee_is_finite(head%lower)) .or. .not. all(ieee_is_finite(head%upper))) then
@@ -130,23 +130,27 @@ contains
     end subroutine read_species
 
     !> The named values.
-    subroutine read_names(file, info, error)
+    subroutine read_names(path, file, info, error)
+        character(*), intent(in) :: path
         type(file_t), intent(in) :: file
         type(output_info_t), intent(inout) :: info
         type(error_t), intent(inout) :: error
-        integer :: n, length
+        integer :: counts(3), n, length
 
         call info%complete()
-        call measure('parameters', 'parameter values')
+        ! Damage may hide attributes.
+        call file%get(whole_file, 'named values', counts, error)
+        if (error%failed()) return
+        call measure('parameter values', counts(1))
         if (n > 0) call read_texts(file, n, length, info, error)
-        call measure('integers', 'integer values')
+        call measure('integer values', counts(2))
         if (n > 0) then
             deallocate (info%integers)
             allocate (info%integers(n))
             call file%get(whole_file, 'integers', info%integers%name, error)
             call file%get(whole_file, 'integer values', info%integers%value, error)
         end if
-        call measure('reals', 'real values')
+        call measure('real values', counts(3))
         if (n > 0) then
             deallocate (info%reals)
             allocate (info%reals(n))
@@ -156,16 +160,22 @@ contains
 
     contains
 
-        !> Number of values, at most max_names, and length of texts.
-        subroutine measure(names, values)
-            character(*), intent(in) :: names, values
+        !> Number of values, at most max_names, and length of texts; an error unless there are `expected`.
+        subroutine measure(values, expected)
+            character(*), intent(in) :: values
+            integer, intent(in) :: expected
             integer(i8) :: stored
 
             n = 0
             length = 1
-            if (.not. file%has_attribute(whole_file, names)) return
+            if (expected == 0) return
             call file%attribute_size(whole_file, values, stored, length, error)
-            n = int(min(stored, int(max_names, i8)))
+            if (error%failed()) return
+            if (stored /= expected .or. stored > max_names) then
+                call refuse(path, "'"//values//"' has a size that differs from its head", error)
+                return
+            end if
+            n = expected
             length = min(max(1, length), max_text)
         end subroutine measure
 
@@ -200,7 +210,7 @@ contains
         type(error_t), intent(inout) :: error
         integer :: zones(3)
 
-        zones = block_zones
+        zones = head%block
         if (head%dims == 2) zones(3) = 1
         call expect('level', [head%n_leaves])
         call expect('place', [3, head%n_leaves])
@@ -227,11 +237,11 @@ contains
     subroutine share_head(comm, head)
         type(comm_t), intent(in) :: comm
         type(head_t), intent(inout) :: head
-        integer :: integers(15)
+        integer :: integers(17)
         real(r8) :: reals(6)
 
         integers = [head%dims, head%roots, head%geometry, reshape(head%boundary, [6]), head%levels, head%n_variables, &
-                    head%n_leaves]
+                    head%n_leaves, head%block, head%guards]
         reals = [head%lower, head%upper]
         call comm%broadcast(integers)
         call comm%broadcast(reals)
@@ -242,6 +252,8 @@ contains
         head%levels = integers(12:13)
         head%n_variables = integers(14)
         head%n_leaves = integers(15)
+        head%block = integers(16)
+        head%guards = integers(17)
         head%lower = reals(:3)
         head%upper = reals(4:)
     end subroutine share_head

@@ -19,8 +19,8 @@ module ember_checkpoint_reader
 contains
 
     !> Read everything from the checkpoint `path` except its zones, called by all ranks: `info`, and the parts of the mesh
-    !> needed before its container is created: dims, geometry, domain, boundaries, levels, variables, and in its tree the
-    !> root blocks.
+    !> needed before its container is created: shape of blocks, dims, geometry, domain, boundaries, levels, variables, and in its
+    !> tree the root blocks.
     subroutine read_checkpoint_head(path, mesh, comm, info, error)
         character(*), intent(in) :: path
         type(mesh_t), intent(inout) :: mesh
@@ -36,6 +36,7 @@ contains
         if (error%failed()) return
         call share_head(comm, head)
         call share_info(comm, info)
+        call mesh%set_shape(head%block, head%guards)
         mesh%dims = head%dims
         mesh%geometry = head%geometry
         mesh%lower = head%lower
@@ -97,6 +98,10 @@ contains
             call differ(to_text(head%dims)//' dimensions', to_text(mesh%dims))
         else if (head%geometry /= mesh%geometry) then
             call differ(geometry_name(head%geometry)//' geometry', geometry_name(mesh%geometry))
+        else if (head%block /= mesh%block) then
+            call differ('blocks of '//to_text(head%block)//' zones', to_text(mesh%block))
+        else if (head%guards /= mesh%guards) then
+            call differ(to_text(head%guards)//' guard cells', to_text(mesh%guards))
         else if (head%n_variables /= mesh%n_variables) then
             call differ(to_text(head%n_variables)//' variables', to_text(mesh%n_variables))
         else if (any(head%roots /= mesh%tree%roots)) then

@@ -7,7 +7,7 @@
 !> with it. In a buffer its rows of i follow one another by j and k: those of the box have one zone more on each end.
 module ember_container
     use, intrinsic :: iso_c_binding, only: c_f_pointer
-    use ember_mesh, only: block_zones, first_guard, guard_zones, last_guard, mesh_t
+    use ember_mesh, only: mesh_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_allocate, pages_free, pages_policy_t
@@ -15,7 +15,6 @@ module ember_container
     implicit none
     private
 
-    integer, parameter, public :: extent = block_zones + 2*guard_zones
     integer, parameter, public :: short = 3   !< rows of up to this many zones are too short for a separate loop
 
     public :: container_create, container_touch, container_free, block_bytes, copy_box, pack_box, unpack_box, load_interior, &
@@ -27,7 +26,9 @@ contains
     pure integer(i8) function block_bytes(mesh)
         type(mesh_t), intent(in) :: mesh
 
-        block_bytes = int(mesh%n_variables, i8)*extent**2*(mesh%last_k() - mesh%first_k() + 1)*(storage_size(1.0_r8)/8)
+        associate (box => mesh%bounds())
+            block_bytes = int(mesh%n_variables, i8)*product(box(2, :) - box(1, :) + 1)*(storage_size(1.0_r8)/8)
+        end associate
     end function block_bytes
 
     !> Map a container of at most `bytes` [B] by `policy`, untouched: sets capacity, memory, aos or soa, and all slots free.
@@ -39,7 +40,7 @@ contains
         type(error_t), intent(inout) :: error
         real(r8), pointer, contiguous :: values(:)
         integer(i8) :: n_slots, n_values
-        integer :: i
+        integer :: i, b(2, 3)
 
         n_slots = min(bytes/block_bytes(mesh), int(huge(1), i8))
         if (n_slots < 1) then
@@ -52,12 +53,11 @@ contains
         n_values = mesh%memory%bytes/(storage_size(1.0_r8)/8)
         call c_f_pointer(mesh%memory%address, values, [n_values])
         nullify (mesh%aos, mesh%soa)
+        b = mesh%bounds()
         if (mesh%variable_last) then
-            mesh%soa(first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k(), 1:mesh%n_variables, 1:n_slots) &
-                => values
+            mesh%soa(b(1, 1):b(2, 1), b(1, 2):b(2, 2), b(1, 3):b(2, 3), 1:mesh%n_variables, 1:n_slots) => values
         else
-            mesh%aos(1:mesh%n_variables, first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k(), 1:n_slots) &
-                => values
+            mesh%aos(1:mesh%n_variables, b(1, 1):b(2, 1), b(1, 2):b(2, 2), b(1, 3):b(2, 3), 1:n_slots) => values
         end if
         mesh%capacity = int(n_slots)
         mesh%n_free = mesh%capacity
@@ -96,38 +96,42 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, from_box(2, 3), to, to_box(2, 3)
         real(r8), pointer, contiguous :: source(:, :, :, :), destination(:, :, :, :)
-        integer :: k(2)
 
-        k = [mesh%first_k(), mesh%last_k()]
         if (mesh%variable_last) then
             source => mesh%soa(:, :, :, :, from)
             destination => mesh%soa(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, 1, mesh%n_variables, k)
+            call copy_rows(source, from_box, destination, to_box, 1, mesh%n_variables, mesh%bounds())
         else
             source => mesh%aos(:, :, :, :, from)
             destination => mesh%aos(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, mesh%n_variables, 1, k)
+            call copy_rows(source, from_box, destination, to_box, mesh%n_variables, 1, mesh%bounds())
         end if
     end subroutine copy_box
 
-    !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones; `bounds`: of the third index.
+    !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones; `bounds`: of a block.
     pure subroutine copy_rows(from, from_box, to, to_box, width, n_planes, bounds)
-        integer, intent(in) :: from_box(2, 3), to_box(2, 3), width, n_planes, bounds(2)
-        real(r8), intent(in) :: from(width*extent, first_guard:last_guard, bounds(1):bounds(2), n_planes)
-        real(r8), intent(inout) :: to(width*extent, first_guard:last_guard, bounds(1):bounds(2), n_planes)
+        integer, intent(in) :: from_box(2, 3), to_box(2, 3), width, n_planes, bounds(2, 3)
+        real(r8), dimension(width*(bounds(2, 1) - bounds(1, 1) + 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3), &
+                            n_planes), intent(in) :: from
+        real(r8), dimension(width*(bounds(2, 1) - bounds(1, 1) + 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3), &
+                            n_planes), intent(inout) :: to
         integer :: a, b, n, j, k, v, dj, dk
 
-        a = width*(from_box(1, 1) - first_guard)
-        b = width*(to_box(1, 1) - first_guard)
+        a = width*(from_box(1, 1) - bounds(1, 1))
+        b = width*(to_box(1, 1) - bounds(1, 1))
         n = width*(to_box(2, 1) - to_box(1, 1) + 1)
         dj = from_box(1, 2) - to_box(1, 2)
         dk = from_box(1, 3) - to_box(1, 3)
         do v = 1, n_planes
             do k = to_box(1, 3), to_box(2, 3)
-                if (n == guard_zones) then
-                    ! The row is too short for a separate loop.
+                if (n == 2) then
+                    ! Rows of guard cells are too short for a separate loop.
                     do j = to_box(1, 2), to_box(2, 2)
-                        to(b + 1:b + guard_zones, j, k, v) = from(a + 1:a + guard_zones, j + dj, k + dk, v)
+                        to(b + 1:b + 2, j, k, v) = from(a + 1:a + 2, j + dj, k + dk, v)
+                    end do
+                else if (n == 4) then
+                    do j = to_box(1, 2), to_box(2, 2)
+                        to(b + 1:b + 4, j, k, v) = from(a + 1:a + 4, j + dj, k + dk, v)
                     end do
                 else
                     do j = to_box(1, 2), to_box(2, 2)
@@ -144,25 +148,24 @@ contains
         integer, intent(in) :: from, box(2, 3)
         real(r8), contiguous, intent(inout) :: buffer(:)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: k
 
-        k = mesh%first_k()
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, from)
-            call pack_planes(block, box, mesh%n_variables, k, mesh%last_k(), buffer)
+            call pack_planes(block, box, mesh%n_variables, mesh%bounds(), buffer)
         else
             block => mesh%aos(:, :, :, :, from)
-            call pack_rows(block, box, mesh%n_variables, k, mesh%last_k(), buffer)
+            call pack_rows(block, box, mesh%n_variables, mesh%bounds(), buffer)
         end if
     end subroutine pack_box
 
-    pure subroutine pack_rows(zones, box, n_variables, k_first, k_last, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last
-        real(r8), intent(in) :: zones(n_variables*extent, first_guard:last_guard, k_first:k_last)
+    pure subroutine pack_rows(zones, box, n_variables, bounds, buffer)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3)
+        real(r8), intent(in) :: zones(n_variables*(bounds(2, 1) - bounds(1, 1) + 1), bounds(1, 2):bounds(2, 2), &
+                                      bounds(1, 3):bounds(2, 3))
         real(r8), intent(inout) :: buffer(*)
         integer :: a, n, p, j, k
 
-        a = n_variables*(box(1, 1) - first_guard)
+        a = n_variables*(box(1, 1) - bounds(1, 1))
         n = n_variables*(box(2, 1) - box(1, 1) + 1)
         p = 0
         do k = box(1, 3), box(2, 3)
@@ -173,9 +176,9 @@ contains
         end do
     end subroutine pack_rows
 
-    pure subroutine pack_planes(zones, box, n_variables, k_first, k_last, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last
-        real(r8), intent(in) :: zones(first_guard:last_guard, first_guard:last_guard, k_first:k_last, n_variables)
+    pure subroutine pack_planes(zones, box, n_variables, bounds, buffer)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3)
+        real(r8), intent(in) :: zones(bounds(1, 1):bounds(2, 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3), n_variables)
         real(r8), intent(inout) :: buffer(n_variables, box(1, 1):box(2, 1), box(1, 2):box(2, 2), box(1, 3):box(2, 3))
         integer :: i, j, k, v
 
@@ -206,25 +209,24 @@ contains
         integer, intent(in) :: to, box(2, 3)
         real(r8), contiguous, intent(in) :: buffer(:)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: k
 
-        k = mesh%first_k()
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, to)
-            call unpack_planes(block, box, mesh%n_variables, k, mesh%last_k(), buffer)
+            call unpack_planes(block, box, mesh%n_variables, mesh%bounds(), buffer)
         else
             block => mesh%aos(:, :, :, :, to)
-            call unpack_rows(block, box, mesh%n_variables, k, mesh%last_k(), buffer)
+            call unpack_rows(block, box, mesh%n_variables, mesh%bounds(), buffer)
         end if
     end subroutine unpack_box
 
-    pure subroutine unpack_rows(zones, box, n_variables, k_first, k_last, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last
-        real(r8), intent(inout) :: zones(n_variables*extent, first_guard:last_guard, k_first:k_last)
+    pure subroutine unpack_rows(zones, box, n_variables, bounds, buffer)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3)
+        real(r8), intent(inout) :: zones(n_variables*(bounds(2, 1) - bounds(1, 1) + 1), bounds(1, 2):bounds(2, 2), &
+                                         bounds(1, 3):bounds(2, 3))
         real(r8), intent(in) :: buffer(*)
         integer :: a, n, p, j, k
 
-        a = n_variables*(box(1, 1) - first_guard)
+        a = n_variables*(box(1, 1) - bounds(1, 1))
         n = n_variables*(box(2, 1) - box(1, 1) + 1)
         p = 0
         do k = box(1, 3), box(2, 3)
@@ -235,9 +237,10 @@ contains
         end do
     end subroutine unpack_rows
 
-    pure subroutine unpack_planes(zones, box, n_variables, k_first, k_last, buffer)
-        integer, intent(in) :: box(2, 3), n_variables, k_first, k_last
-        real(r8), intent(inout) :: zones(first_guard:last_guard, first_guard:last_guard, k_first:k_last, n_variables)
+    pure subroutine unpack_planes(zones, box, n_variables, bounds, buffer)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3)
+        real(r8), intent(inout) :: zones(bounds(1, 1):bounds(2, 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3), &
+                                         n_variables)
         real(r8), intent(in) :: buffer(n_variables, box(1, 1):box(2, 1), box(1, 2):box(2, 2), box(1, 3):box(2, 3))
         integer :: i, j, k, v
 
@@ -262,7 +265,7 @@ contains
         end do
     end subroutine unpack_planes
 
-    !> Copy the zones of `slot` without guard cells: variables (n_variables, 16, 16, 16 or 1).
+    !> Copy the zones of `slot` without guard cells: variables (n_variables, then mesh%zones()).
     subroutine load_interior(mesh, slot, variables)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot
@@ -270,19 +273,19 @@ contains
         integer :: j, k, v
 
         do k = 1, size(variables, 4)
-            do j = 1, block_zones
+            do j = 1, mesh%block
                 if (mesh%variable_last) then
                     do v = 1, mesh%n_variables
-                        variables(v, :, j, k) = mesh%soa(1:block_zones, j, k, v, slot)
+                        variables(v, :, j, k) = mesh%soa(1:mesh%block, j, k, v, slot)
                     end do
                 else
-                    variables(:, :, j, k) = mesh%aos(:, 1:block_zones, j, k, slot)
+                    variables(:, :, j, k) = mesh%aos(:, 1:mesh%block, j, k, slot)
                 end if
             end do
         end do
     end subroutine load_interior
 
-    !> Set the zones of `slot` without guard cells: variables (n_variables, 16, 16, 16 or 1).
+    !> Set the zones of `slot` without guard cells: variables (n_variables, then mesh%zones()).
     subroutine store_interior(mesh, slot, variables)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot
@@ -290,13 +293,13 @@ contains
         integer :: j, k, v
 
         do k = 1, size(variables, 4)
-            do j = 1, block_zones
+            do j = 1, mesh%block
                 if (mesh%variable_last) then
                     do v = 1, mesh%n_variables
-                        mesh%soa(1:block_zones, j, k, v, slot) = variables(v, :, j, k)
+                        mesh%soa(1:mesh%block, j, k, v, slot) = variables(v, :, j, k)
                     end do
                 else
-                    mesh%aos(:, 1:block_zones, j, k, slot) = variables(:, :, j, k)
+                    mesh%aos(:, 1:mesh%block, j, k, slot) = variables(:, :, j, k)
                 end if
             end do
         end do

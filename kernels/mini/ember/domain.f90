@@ -1,7 +1,7 @@
 !> Sums and extremes over the domain, the same for any number of ranks and threads.
 module ember_domain
     use ember_container, only: load_interior
-    use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, n_conserved, v_dens
+    use ember_mesh, only: first_species, mesh_t, n_conserved, v_dens
     use ember_parallel, only: comm_t
     use pw_kinds, only: r8
     implicit none
@@ -18,7 +18,7 @@ contains
         type(comm_t), intent(in) :: comm
         real(r8), allocatable :: total(:)
         real(r8), allocatable :: variables(:, :, :, :), mine(:), all(:)
-        real(r8) :: volume(first_guard:last_guard)
+        real(r8) :: volume(mesh%first:mesh%last)
         integer :: which(n_conserved + mesh%n_species), i, j, k, n, v, zones(3), n_sums
 
         zones = mesh%zones()

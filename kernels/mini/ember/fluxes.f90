@@ -5,14 +5,12 @@
 !> changed by its own amounts; `correct` replaces these by the sum of the finer ones, so that nothing is lost or created
 !> (M. J. Berger, P. Colella, J. Comput. Phys. 82 (1989) 64).
 module ember_fluxes
-    use ember_mesh, only: block_zones, first_guard, first_species, last_guard, mesh_t, n_conserved
+    use ember_mesh, only: first_species, mesh_t, n_conserved
     use ember_parallel, only: comm_t
     use ember_tree, only: coarser, finer
     use pw_kinds, only: i8, r8
     implicit none
     private
-
-    integer, parameter :: half = block_zones/2
 
     !> A face of a coarser leaf of this rank, beyond which are finer leaves: the register and, by finer leaf, its rank and
     !> either its register or where its sums start in the messages, from 0.
@@ -68,7 +66,7 @@ contains
         allocate (self%send_count(0:mesh%n_ranks - 1), self%receive_count(0:mesh%n_ranks - 1), source=0_i8)
         self%n = n_conserved + mesh%n_species
         self%n_together = merge(2, 1, mesh%dims == 3)
-        n_values = int(self%n, i8)*half*merge(half, 1, mesh%dims == 3)
+        n_values = int(self%n, i8)*(mesh%block/2)*merge(mesh%block/2, 1, mesh%dims == 3)
         call number_registers(self, mesh, beyond)
         call self%clear()
         call list_meetings(self, mesh, n_values)
@@ -109,7 +107,7 @@ contains
             end do
             if (meets) n_first = n_first + 1
         end do
-        allocate (self%amount(self%n, block_zones, merge(block_zones, 1, mesh%dims == 3), n_registers))
+        allocate (self%amount(self%n, mesh%block, merge(mesh%block, 1, mesh%dims == 3), n_registers))
         allocate (self%meeting(n_meetings), self%message(n_messages), self%first(n_first + 1))
     end subroutine number_registers
 
@@ -226,7 +224,7 @@ contains
         touched = .false.
         !$omp parallel do schedule(static)
         do m = 1, size(self%message)
-            call sum_fine(self%n, size(self%amount, 3), self%n_together, self%amount(:, :, :, self%message(m)%register), &
+            call sum_fine(self%n_together, self%amount(:, :, :, self%message(m)%register), &
                           self%send(self%message(m)%start + 1:))
         end do
         if (mesh%n_ranks > 1) then
@@ -247,20 +245,21 @@ contains
         type(registers_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
         type(meeting_t), intent(in) :: meeting
-        real(r8) :: volume(first_guard:last_guard), part(self%n, half, size(self%amount, 3)/self%n_together)
+        real(r8) :: volume(mesh%first:mesh%last), part(self%n, mesh%block/2, size(self%amount, 3)/self%n_together)
         real(r8) :: change(self%n)
-        integer :: variable(self%n), c, a, b, a0, b0, zone(3), along(2), slot, v
+        integer :: variable(self%n), c, a, b, a0, b0, zone(3), along(2), half, slot, v
 
+        half = mesh%block/2
         volume = mesh%zone_volumes(meeting%leaf)
         slot = mesh%slot(meeting%leaf)
         variable = [(v, v=1, n_conserved), (first_species + v, v=0, mesh%n_species - 1)]
         along = pack([1, 2, 3], [1, 2, 3] /= meeting%direction)
-        zone(meeting%direction) = merge(1, block_zones, meeting%side == 1)
+        zone(meeting%direction) = merge(1, mesh%block, meeting%side == 1)
         do c = 1, meeting%n
             a0 = half*modulo(c - 1, 2)
             b0 = half*((c - 1)/2)
             if (meeting%fine(c) > 0) then
-                call sum_fine(self%n, size(self%amount, 3), self%n_together, self%amount(:, :, :, meeting%fine(c)), part)
+                call sum_fine(self%n_together, self%amount(:, :, :, meeting%fine(c)), part)
             else
                 part = reshape(self%receive(meeting%start(c) + 1:meeting%start(c) + size(part)), shape(part))
             end if
@@ -286,16 +285,16 @@ contains
         end do
     end subroutine correct_face
 
-    !> Sums of a finer leaf's amounts over one zone of the coarser leaf, by pairs: `n_b` zones of the register in the
-    !> second direction, `n_together` of which are one.
-    pure subroutine sum_fine(n, n_b, n_together, amount, total)
-        integer, intent(in) :: n, n_b, n_together
-        real(r8), intent(in) :: amount(n, block_zones, n_b)
-        real(r8), intent(inout) :: total(n, half, n_b/n_together)
+    !> Sums of a finer leaf's amounts over one zone of the coarser leaf, by pairs: in its second direction `n_together`
+    !> zones of the register are one.
+    pure subroutine sum_fine(n_together, amount, total)
+        integer, intent(in) :: n_together
+        real(r8), contiguous, intent(in) :: amount(:, :, :)
+        real(r8), intent(inout) :: total(size(amount, 1), size(amount, 2)/2, size(amount, 3)/n_together)
         integer :: a, b
 
-        do b = 1, n_b/n_together
-            do a = 1, half
+        do b = 1, size(total, 3)
+            do a = 1, size(total, 2)
                 if (n_together == 2) then
                     total(:, a, b) = (amount(:, 2*a - 1, 2*b - 1) + amount(:, 2*a, 2*b - 1)) &
                                      + (amount(:, 2*a - 1, 2*b) + amount(:, 2*a, 2*b))

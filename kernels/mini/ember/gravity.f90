@@ -13,7 +13,7 @@
 !> rest around a star thus stays at rest, without a jump of weight at the star's surface.
 module ember_gravity
     use ember_container, only: load_interior
-    use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, v_dens, v_momx, v_momy
+    use ember_mesh, only: mesh_t, v_dens, v_momx, v_momy
     use ember_parallel, only: comm_t
     use pw_kinds, only: i8, r8
     implicit none
@@ -80,7 +80,7 @@ contains
         scale(of_width) = scale(of_volume)/maxval(mesh%upper(:2) - mesh%lower(:2))**2
         allocate (total(n_sums, n), source=0_i8)
         !$omp parallel private(variables, sums, mine, i, k, first, last)
-        allocate (variables(mesh%n_variables, block_zones, block_zones, 1), sums(n_sums, n), mine(n_sums, n))
+        allocate (variables(mesh%n_variables, mesh%block, mesh%block, 1), sums(n_sums, n), mine(n_sums, n))
         mine = 0
         !$omp do schedule(static)
         do i = 1, size(mesh%local)
@@ -159,23 +159,23 @@ contains
         integer, intent(in) :: leaf
         real(r8), contiguous, intent(inout) :: variables(:, :, :, :), sums(:, :)
         integer, intent(out) :: first, last
-        real(r8) :: volume(first_guard:last_guard), width(3), x(block_zones), y(block_zones)
+        real(r8) :: volume(mesh%first:mesh%last), width(3), x(mesh%block), y(mesh%block)
         real(r8) :: radius, reach, low, high, share, amount(n_sums)
         integer :: i, j, k, k_low, k_high
 
         call load_interior(mesh, mesh%slot(leaf), variables)
         volume = mesh%zone_volumes(leaf)
         width = mesh%zone_size(mesh%tree%level(leaf))
-        x = places(mesh, leaf, 1, 1, block_zones)
-        y = places(mesh, leaf, 2, 1, block_zones)
+        x = places(mesh, leaf, 1, 1, mesh%block)
+        y = places(mesh, leaf, 2, 1, mesh%block)
         ! No zone of the block is nearer to the origin than the nearest of its edges, or farther than the farthest.
         radius = hypot(max(0.0_r8, x(1) - width(1)), max(0.0_r8, minval(abs(y)) - width(2)))
         first = max(1, min(size(sums, 2), int(radius/self%width) - 1))
-        radius = hypot(x(block_zones) + width(1), maxval(abs(y)) + width(2))
+        radius = hypot(x(mesh%block) + width(1), maxval(abs(y)) + width(2))
         last = min(size(sums, 2), int(radius/self%width) + 2)
         sums(:, first:last) = 0.0_r8
-        do j = 1, block_zones
-            do i = 1, block_zones
+        do j = 1, mesh%block
+            do i = 1, mesh%block
                 radius = sqrt(x(i)**2 + y(j)**2)
                 ! The mean square of the distance from its middle is that of the zone.
                 reach = 0.5_r8*sqrt((x(i)*width(1))**2 + (y(j)*width(2))**2)/radius
@@ -204,7 +204,7 @@ contains
 
         width = mesh%zone_size(mesh%tree%level(leaf))
         do i = first, last
-            x(i) = mesh%lower(direction) + (real(block_zones*mesh%tree%place(direction, leaf) + i, r8) - 0.5_r8)*width(direction)
+            x(i) = mesh%lower(direction) + (real(mesh%block*mesh%tree%place(direction, leaf) + i, r8) - 0.5_r8)*width(direction)
         end do
     end function places
 
@@ -214,15 +214,15 @@ contains
         class(gravity_t), intent(in) :: self
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf, offset
-        real(r8), contiguous, intent(inout) :: pull(offset:, :, first_guard:)
-        real(r8) :: x(first_guard:last_guard), y(first_guard:last_guard), cube, mass, attraction, radius
+        real(r8), contiguous, intent(inout) :: pull(offset:, :, mesh%first:)
+        real(r8) :: x(mesh%first:mesh%last), y(mesh%first:mesh%last), cube, mass, attraction, radius
         integer :: i, j, k, n
 
         n = size(self%mean)
-        x = places(mesh, leaf, 1, first_guard, last_guard)
-        y = places(mesh, leaf, 2, first_guard, last_guard)
-        do j = first_guard, last_guard
-            do i = first_guard, last_guard
+        x = places(mesh, leaf, 1, mesh%first, mesh%last)
+        y = places(mesh, leaf, 2, mesh%first, mesh%last)
+        do j = mesh%first, mesh%last
+            do i = mesh%first, mesh%last
                 radius = sqrt(x(i)**2 + y(j)**2)
                 cube = radius**3
                 k = min(int(radius/self%width), n - 1)

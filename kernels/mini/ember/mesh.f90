@@ -1,6 +1,6 @@
 !> The mesh shared by all modules of ember: blocks of equal shape, the variables of their zones in one container.
 !>
-!> A block has `block_zones` zones in each of `dims` directions, with `guard_zones` guard cells on each side. Block b of the
+!> A block has `block` zones in each of `dims` directions, with `guards` guard cells on each side. Block b of the
 !> container is the leaf of the tree whose slot is b; only leaves have data. The third direction of a 2-d mesh has one zone
 !> and no guard cells. In cylindrical geometry the directions are r and z.
 module ember_mesh
@@ -10,8 +10,12 @@ module ember_mesh
     implicit none
     private
 
+    !> The blocks of the scheme `planes`, whose loops know their length.
     integer, parameter, public :: block_zones = 16, guard_zones = 2
     integer, parameter, public :: first_guard = 1 - guard_zones, last_guard = block_zones + guard_zones
+
+    !> Those of all schemes.
+    integer, parameter, public :: block_sizes(3) = [8, 16, 32], guard_widths(2) = [2, 4]
 
     integer, parameter, public :: cartesian = 1, cylindrical = 2
     integer, parameter, public :: periodic = 1, reflecting = 2, outflow = 3   !< boundaries
@@ -26,6 +30,8 @@ module ember_mesh
         integer :: dims = 3, geometry = cartesian
         logical :: variable_last = .false.                    !< layout soa; otherwise the studies' layout
         integer :: n_variables = 8, n_species = 0
+        integer :: block = block_zones, guards = guard_zones  !< zones and guard cells of a block in each direction
+        integer :: first = first_guard, last = last_guard     !< indices of a block, guard cells included
         integer :: lowest_level = 0, highest_level = 0        !< of leaves; roots are level 0
         integer :: boundary(2, 3) = periodic                  !< at the lower and upper end of each direction
         real(r8) :: lower(3) = 0.0_r8, upper(3) = 1.0_r8      !< of the domain
@@ -40,8 +46,10 @@ module ember_mesh
         real(r8), pointer, contiguous :: aos(:, :, :, :, :) => null(), soa(:, :, :, :, :) => null()
         type(paged_array_t) :: memory
     contains
+        procedure :: set_shape
         procedure :: first_k
         procedure :: last_k
+        procedure :: bounds
         procedure :: zones
         procedure :: zone_size
         procedure :: block_corner
@@ -53,26 +61,47 @@ module ember_mesh
 
 contains
 
+    !> Blocks of `block` zones and `guards` guard cells in each direction, both even: before the container is created.
+    pure subroutine set_shape(self, block, guards)
+        class(mesh_t), intent(inout) :: self
+        integer, intent(in) :: block, guards
+
+        self%block = block
+        self%guards = guards
+        self%first = 1 - guards
+        self%last = block + guards
+    end subroutine set_shape
+
     !> Lower bound of the third index of a block, guard cells included.
     pure integer function first_k(self)
         class(mesh_t), intent(in) :: self
 
-        first_k = merge(first_guard, 1, self%dims == 3)
+        first_k = merge(self%first, 1, self%dims == 3)
     end function first_k
 
     !> Upper bound of the third index of a block, guard cells included.
     pure integer function last_k(self)
         class(mesh_t), intent(in) :: self
 
-        last_k = merge(last_guard, 1, self%dims == 3)
+        last_k = merge(self%last, 1, self%dims == 3)
     end function last_k
+
+    !> All zones of a block, guard cells included, as a box (ember_container).
+    pure function bounds(self) result(box)
+        class(mesh_t), intent(in) :: self
+        integer :: box(2, 3)
+
+        box(:, 1) = [self%first, self%last]
+        box(:, 2) = box(:, 1)
+        box(:, 3) = [self%first_k(), self%last_k()]
+    end function bounds
 
     !> Zones of a block in each direction, without guard cells.
     pure function zones(self)
         class(mesh_t), intent(in) :: self
         integer :: zones(3)
 
-        zones = block_zones
+        zones = self%block
         if (self%dims == 2) zones(3) = 1
     end function zones
 
@@ -101,14 +130,14 @@ contains
     pure function zone_volumes(self, leaf) result(volume)
         class(mesh_t), intent(in) :: self
         integer, intent(in) :: leaf
-        real(r8) :: volume(first_guard:last_guard), width(3), corner(3)
+        real(r8) :: volume(self%first:self%last), width(3), corner(3)
         integer :: i
 
         width = self%zone_size(self%tree%level(leaf))
         volume = product(width)
         if (self%geometry /= cylindrical) return
         corner = self%block_corner(leaf)
-        do i = first_guard, last_guard
+        do i = self%first, self%last
             volume(i) = volume(i)*(corner(1) + (i - 0.5_r8)*width(1))
         end do
     end function zone_volumes

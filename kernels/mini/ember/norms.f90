@@ -4,7 +4,7 @@
 !> Morton order, so that the result does not depend on ranks or threads.
 module ember_norms
     use ember_container, only: load_interior
-    use ember_mesh, only: first_guard, first_species, last_guard, mesh_t, v_dens, v_momx, v_momz, v_pres
+    use ember_mesh, only: first_species, mesh_t, v_dens, v_momx, v_momz, v_pres
     use ember_simulation, only: simulation_t
     use pw_deviation, only: worse
     use pw_kinds, only: r8
@@ -51,7 +51,7 @@ contains
         integer, intent(in) :: leaf
         real(r8), intent(in) :: variables(:, :, :, :)
         real(r8), intent(out) :: total(:, :), whole
-        real(r8) :: volume(first_guard:last_guard), value(size(total, 2))
+        real(r8) :: volume(mesh%first:mesh%last), value(size(total, 2))
         integer :: i, j, k
 
         volume = mesh%zone_volumes(leaf)

@@ -4,7 +4,7 @@
 !> `read_parameters`. The command line overrides the file; parameters in neither have the default of the problem, or the one
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
-    use ember_mesh, only: cartesian, mesh_t, outflow
+    use ember_mesh, only: block_zones, cartesian, guard_zones, mesh_t, outflow
     use ember_parameter_options, only: variable_name
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_policy_t
@@ -14,6 +14,7 @@ module ember_parameters
     type, public :: parameters_t
         character(:), allocatable :: problem
         integer :: dims = 3, geometry = cartesian
+        integer :: block_size = block_zones, guards = guard_zones   !< zones and guard cells of a block in each direction
         logical :: variable_last = .false.                !< layout soa
         integer :: n_species = 0
         character(4), allocatable :: species(:)           !< their names
@@ -69,6 +70,7 @@ contains
         class(parameters_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
 
+        call mesh%set_shape(self%block_size, self%guards)
         mesh%dims = self%dims
         mesh%geometry = self%geometry
         mesh%variable_last = self%variable_last

@@ -5,7 +5,7 @@
 !> conserved variables.
 module ember_plotfile
     use ember_container, only: load_interior
-    use ember_mesh, only: block_zones, cylindrical, first_species, mesh_t, v_dens, v_ener, v_gamc, v_momx, v_momy, v_momz, v_pres, &
+    use ember_mesh, only: cylindrical, first_species, mesh_t, v_dens, v_ener, v_gamc, v_momx, v_momy, v_momz, v_pres, &
         v_temp
     use ember_output_info, only: name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t
@@ -17,7 +17,6 @@ module ember_plotfile
     implicit none
     private
 
-    integer, parameter :: half = block_zones/2
     integer, parameter :: reflecting_side = -31, outflow_side = -32
     integer, parameter :: window_bytes = 4*1024**2
 
@@ -193,16 +192,17 @@ contains
         integer, intent(in) :: level, place(3)
         real(r8), contiguous, intent(in) :: fine(:, :, :, :)
         real(r8), contiguous, intent(inout) :: coarse(:, :, :, :)
-        real(r8) :: a(half), b(half), width(3), left
-        integer :: i, j, k, f, g, h, offset(3)
+        real(r8) :: a(mesh%block/2), b(mesh%block/2), width(3), left
+        integer :: i, j, k, f, g, h, half, offset(3)
 
+        half = mesh%block/2
         a = 0.5_r8
         b = 0.5_r8
         if (mesh%geometry == cylindrical) then
             ! A zone's volume is proportional to the radius of its centre.
             width = mesh%zone_size(level)
             do i = 1, half
-                left = mesh%lower(1) + width(1)*(place(1)*block_zones + 2*i - 1.5_r8)
+                left = mesh%lower(1) + width(1)*(place(1)*mesh%block + 2*i - 1.5_r8)
                 a(i) = left/(2.0_r8*left + width(1))
                 b(i) = (left + width(1))/(2.0_r8*left + width(1))
             end do

@@ -17,7 +17,7 @@ module ember_problems
     use ember_eos, only: eos_t
     use ember_flame_front, only: flame_problem_t
     use ember_helmholtz_eos, only: helmholtz_eos_t
-    use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, n_conserved, v_dens, v_ener
+    use ember_mesh, only: mesh_t, n_conserved, v_dens, v_ener
     use ember_parameters, only: parameters_t
     use ember_problem, only: problem_t, put
     use ember_snia2d, only: snia2d_problem_t
@@ -134,14 +134,14 @@ contains
         if (error%failed()) return
         self%pressure = given%sedov_pressure
         self%highest_level = given%highest_level
-        width = self%length/(given%roots*block_zones*2.0_r8**given%highest_level)
+        width = self%length/(given%roots*given%block_size*2.0_r8**given%highest_level)
         radius = given%sedov_radius*maxval(width(:given%dims))
         do i = 1, given%dims
             ! In cells of this direction; the widths of cubes differ by rounding.
             self%stretch(i) = (width(i)/width(1))**2
             if (abs(self%stretch(i) - 1.0_r8) < 1.0e-12_r8) self%stretch(i) = 1.0_r8
             half_cells = 2.0_r8*cells_per_zone*radius/width(i)
-            n_cells = given%roots(i)*block_zones*2_i8**given%highest_level*cells_per_zone
+            n_cells = given%roots(i)*given%block_size*2_i8**given%highest_level*cells_per_zone
             self%middle(i) = n_cells
             if (self%cylindrical .and. i == 1) then
                 self%middle(i) = 0
@@ -209,7 +209,7 @@ contains
         class(sedov_problem_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
-        real(r8) :: state(n_conserved), heat, volume(first_guard:last_guard)
+        real(r8) :: state(n_conserved), heat, volume(mesh%first:mesh%last)
         integer(i8) :: cells, place(3), first(3), last(3)
         integer :: i, j, k, zones(3)
 

@@ -1,7 +1,7 @@
 !> Prolongation: fine zones from a star, the box of coarse zones that covers them with those across its faces.
 module ember_prolongation
     use ember_container, only: pack_box, unpack_box
-    use ember_mesh, only: block_zones, cylindrical, first_guard, first_species, last_guard, mesh_t, v_dens, v_ener, v_momx, v_momz
+    use ember_mesh, only: cylindrical, first_species, mesh_t, v_dens, v_ener, v_momx, v_momz
     use pw_kinds, only: r8
     implicit none
     private
@@ -64,7 +64,7 @@ contains
     end subroutine pack_star
 
     !> Prolong: fill `to_box` of slot `to` from the star of the coarse zones that cover it (`to_box` starts at an odd index
-    !> and ends at an even one in each direction). `volume` (first_guard:last_guard) is that of the fine leaf's zones
+    !> and ends at an even one in each direction). `volume` (mesh%first:mesh%last) is that of the fine leaf's zones
     !> (mesh%zone_volumes).
     !>
     !> In each coarse zone a value is a linear function of the position about the zone's centroid; its slopes are the
@@ -76,24 +76,24 @@ contains
     subroutine prolong_star(mesh, star, volume, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         real(r8), contiguous, intent(in) :: star(:)
-        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), intent(in) :: volume(mesh%first:mesh%last)
         integer, intent(in) :: to, to_box(2, 3)
-        real(r8) :: coefficient(5, block_zones/2)
+        real(r8) :: coefficient(5, mesh%block/2)
         integer :: n(3)
 
         n = (to_box(2, :) - to_box(1, :) + 1)/2
         if (mesh%dims == 2) n(3) = 1
-        call prolong_coefficients(mesh%geometry == cylindrical, volume, to_box(1, 1), n(1), coefficient)
+        call prolong_coefficients(mesh%geometry == cylindrical, volume(to_box(1, 1):to_box(2, 1)), n(1), coefficient)
         call prolong_rows(mesh, star, coefficient, n, to, to_box)
     end subroutine prolong_star
 
-    !> For each of the `n` coarse zones of a row, of which the first covers the fine zones `first` and first + 1: the
+    !> For each of the `n` coarse zones of a row, which cover fine zones of the volumes `volume`: the
     !> coefficients that convert the differences to the zone below, to that above, and between the two to slopes; and the
     !> positions of the centroids of the two children. In units of the coarse zone's width, from its centroid.
-    pure subroutine prolong_coefficients(round, volume, first, n, coefficient)
+    pure subroutine prolong_coefficients(round, volume, n, coefficient)
         logical, intent(in) :: round
-        real(r8), intent(in) :: volume(first_guard:last_guard)
-        integer, intent(in) :: first, n
+        integer, intent(in) :: n
+        real(r8), intent(in) :: volume(2*n)
         real(r8), intent(out) :: coefficient(5, n)
         real(r8) :: r, below, centroid, above, child
         integer :: i
@@ -101,7 +101,7 @@ contains
         do i = 1, n
             coefficient(:, i) = [1.0_r8, 1.0_r8, 0.5_r8, -0.25_r8, 0.25_r8]
             if (.not. round) cycle
-            associate (v => volume(first + 2*i - 2:first + 2*i - 1))
+            associate (v => volume(2*i - 1:2*i))
                 ! Volumes go with the radii, whose step is half a coarse zone. The centroid of a ring of width w about the
                 ! radius r is at r + w**2/(12 r).
                 r = 0.25_r8*(v(1) + v(2))/(v(2) - v(1))

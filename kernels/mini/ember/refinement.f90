@@ -1,6 +1,6 @@
 !> The criteria of refinement: which leaves to refine, and which to coarsen.
 module ember_refinement
-    use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t, v_dens, v_pres
+    use ember_mesh, only: mesh_t, v_dens, v_pres
     use ember_parallel, only: comm_t
     use pw_kinds, only: r8
     implicit none
@@ -83,7 +83,7 @@ contains
         type(regrid_settings_t), intent(in) :: settings
         integer, intent(in) :: slot
         real(r8), parameter :: little = 0.01_r8
-        real(r8), dimension(first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k()) :: dens, share
+        real(r8), dimension(mesh%first:mesh%last, mesh%first:mesh%last, mesh%first_k():mesh%last_k()) :: dens, share
 
         level = 0
         if (settings%dense_level == 0 .and. settings%front == 0) return
@@ -112,8 +112,8 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot, variable
         real(r8), intent(in) :: filter
-        real(r8) :: u(first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k())
-        real(r8) :: above(block_zones), below(block_zones)
+        real(r8) :: u(mesh%first:mesh%last, mesh%first:mesh%last, mesh%first_k():mesh%last_k())
+        real(r8) :: above(mesh%block), below(mesh%block)
         integer :: i, j, k, n(3)
 
         if (mesh%variable_last) then

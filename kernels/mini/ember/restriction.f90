@@ -1,7 +1,7 @@
 !> Restriction: coarse zones from the means of the fine ones that they cover, between boxes of the container's blocks.
 module ember_restriction
-    use ember_container, only: extent, short
-    use ember_mesh, only: block_zones, first_guard, last_guard, mesh_t
+    use ember_container, only: short
+    use ember_mesh, only: mesh_t
     use pw_kinds, only: r8
     implicit none
     private
@@ -11,12 +11,12 @@ module ember_restriction
 contains
 
     !> The means over pairs of zones in each direction of slot `from`, weighted by volume: `box` counts the means, from 1 to
-    !> half a block's zones in each direction; `volume` (first_guard:last_guard) is that of the leaf's zones
+    !> half a block's zones in each direction; `volume` (mesh%first:mesh%last) is that of the leaf's zones
     !> (mesh%zone_volumes). The sums go by pairs, so that a mirrored block has mirrored means to the last bit.
     subroutine restrict_box(mesh, from, volume, box, buffer)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: from, box(2, 3)
-        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), intent(in) :: volume(mesh%first:mesh%last)
         real(r8), contiguous, intent(inout) :: buffer(:)
         integer :: n(3), stride(0:4)
 
@@ -33,19 +33,20 @@ contains
     subroutine restrict_to(mesh, from, volume, box, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, box(2, 3), to, to_box(2, 3)
-        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), intent(in) :: volume(mesh%first:mesh%last)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: stride(0:4), first(3)
+        integer :: stride(0:4), bounds(2, 3), n(3)
 
-        first = [first_guard, first_guard, mesh%first_k()]
+        bounds = mesh%bounds()
+        n = bounds(2, :) - bounds(1, :) + 1
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, to)
-            stride(1:) = [extent**2*(mesh%last_k() - mesh%first_k() + 1), 1, extent, extent**2]
+            stride(1:) = [product(n), 1, n(1), n(1)*n(2)]
         else
             block => mesh%aos(:, :, :, :, to)
-            stride(1:) = [1, mesh%n_variables, mesh%n_variables*extent, mesh%n_variables*extent**2]
+            stride(1:) = [1, mesh%n_variables, mesh%n_variables*n(1), mesh%n_variables*n(1)*n(2)]
         end if
-        stride(0) = 1 - stride(1) + sum(stride(2:)*(to_box(1, :) - first - box(1, :)))
+        stride(0) = 1 - stride(1) + sum(stride(2:)*(to_box(1, :) - bounds(1, :) - box(1, :)))
         call restrict_any(mesh, from, volume, box, block, stride)
     end subroutine restrict_to
 
@@ -54,35 +55,34 @@ contains
     subroutine restrict_any(mesh, from, volume, box, means, stride)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: from, box(2, 3), stride(0:4)
-        real(r8), intent(in) :: volume(first_guard:last_guard)
+        real(r8), intent(in) :: volume(mesh%first:mesh%last)
         real(r8), intent(inout) :: means(*)
-        real(r8) :: tilt(block_zones/2)
+        real(r8) :: tilt(mesh%block/2)
         real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: i, k(2)
+        integer :: i
 
-        do i = 1, block_zones/2
+        do i = 1, mesh%block/2
             tilt(i) = (volume(2*i) - volume(2*i - 1))/(volume(2*i) + volume(2*i - 1))
         end do
-        k = [mesh%first_k(), mesh%last_k()]
         if (mesh%variable_last) then
             block => mesh%soa(:, :, :, :, from)
-            call restrict_planes(block, tilt, box, mesh%n_variables, k, means, stride)
+            call restrict_planes(block, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
         else
             block => mesh%aos(:, :, :, :, from)
-            call restrict_rows(block, tilt, box, mesh%n_variables, k, means, stride)
+            call restrict_rows(block, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
         end if
     end subroutine restrict_any
 
     pure subroutine restrict_rows(zones, tilt, box, n_variables, bounds, means, stride)
-        integer, intent(in) :: box(2, 3), n_variables, bounds(2), stride(0:4)
-        real(r8), intent(in) :: zones(n_variables, first_guard:last_guard, first_guard:last_guard, bounds(1):bounds(2))
-        real(r8), intent(in) :: tilt(block_zones/2)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3), stride(0:4)
+        real(r8), intent(in) :: zones(n_variables, bounds(1, 1):bounds(2, 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3))
+        real(r8), intent(in) :: tilt(*)
         real(r8), intent(inout) :: means(*)
         real(r8) :: t
         integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = pair_of(k, bounds(1) == bounds(2))
+            h = pair_of(k, bounds(1, 3) == bounds(2, 3))
             do j = box(1, 2), box(2, 2)
                 g = 2*j - 1
                 do i = box(1, 1), box(2, 1)
@@ -101,15 +101,15 @@ contains
     end subroutine restrict_rows
 
     pure subroutine restrict_planes(zones, tilt, box, n_variables, bounds, means, stride)
-        integer, intent(in) :: box(2, 3), n_variables, bounds(2), stride(0:4)
-        real(r8), intent(in) :: zones(first_guard:last_guard, first_guard:last_guard, bounds(1):bounds(2), n_variables)
-        real(r8), intent(in) :: tilt(block_zones/2)
+        integer, intent(in) :: box(2, 3), n_variables, bounds(2, 3), stride(0:4)
+        real(r8), intent(in) :: zones(bounds(1, 1):bounds(2, 1), bounds(1, 2):bounds(2, 2), bounds(1, 3):bounds(2, 3), n_variables)
+        real(r8), intent(in) :: tilt(*)
         real(r8), intent(inout) :: means(*)
         real(r8) :: t
         integer :: i, j, k, v, f, g, h(2), p
 
         do k = box(1, 3), box(2, 3)
-            h = pair_of(k, bounds(1) == bounds(2))
+            h = pair_of(k, bounds(1, 3) == bounds(2, 3))
             do v = 1, n_variables
                 if (box(2, 1) - box(1, 1) < short) then
                     do i = box(1, 1), box(2, 1)

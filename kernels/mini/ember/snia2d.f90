@@ -7,7 +7,7 @@ module ember_snia2d
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
     use ember_helmholtz_eos, only: helmholtz_eos_t
-    use ember_mesh, only: block_zones, mesh_t, n_conserved, v_dens, v_ener
+    use ember_mesh, only: mesh_t, n_conserved, v_dens, v_ener
     use ember_parameters, only: parameters_t
     use ember_problem, only: problem_t, put
     use ember_white_dwarf, only: white_dwarf_t
@@ -119,8 +119,8 @@ contains
         class(snia2d_problem_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
-        real(r8), dimension(block_zones) :: dens, temp, eint, pres, gamc
-        real(r8) :: state(n_conserved), width(3), corner(3), fraction(block_zones, 2), burnt, volume
+        real(r8), dimension(mesh%block) :: dens, temp, eint, pres, gamc
+        real(r8) :: state(n_conserved), width(3), corner(3), fraction(mesh%block, 2), burnt, volume
         type(error_t) :: error
         integer :: i, j
 
@@ -129,12 +129,12 @@ contains
         fraction(:, 1) = 1.0_r8
         fraction(:, 2) = 0.0_r8
         temp = self%star%temperature
-        do j = 1, block_zones
-            do i = 1, block_zones
+        do j = 1, mesh%block
+            do i = 1, mesh%block
                 dens(i) = self%star%density(hypot(corner(1) + (i - 0.5_r8)*width(1), corner(2) + (j - 0.5_r8)*width(2)))
             end do
-            call self%eos%at_temperature(block_zones, dens, fraction, temp, eint, pres, gamc, error)
-            do i = 1, block_zones
+            call self%eos%at_temperature(mesh%block, dens, fraction, temp, eint, pres, gamc, error)
+            do i = 1, mesh%block
                 burnt = ball_share(self, corner + width*[i - 1, j - 1, 0], width)
                 state = 0.0_r8
                 state(v_dens) = dens(i)

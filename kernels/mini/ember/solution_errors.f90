@@ -1,7 +1,7 @@
 !> The deviation of a simulation from the problem's exact solution, and the radius of its shock.
 module ember_solution_errors
     use ember_container, only: load_interior
-    use ember_mesh, only: first_guard, last_guard, v_dens, v_momx, v_pres
+    use ember_mesh, only: v_dens, v_momx, v_pres
     use ember_problems, only: sedov_problem_t
     use ember_simulation, only: simulation_t
     use pw_kinds, only: r8
@@ -18,7 +18,7 @@ contains
         type(simulation_t), intent(in) :: simulation
         real(r8) :: norm
         real(r8), allocatable :: variables(:, :, :, :), mine(:, :), all(:)
-        real(r8) :: volume(first_guard:last_guard), corner(3), width(3), dens, velocity(3), pres
+        real(r8) :: volume(simulation%mesh%first:simulation%mesh%last), corner(3), width(3), dens, velocity(3), pres
         integer :: i, j, k, n, leaf, zones(3)
 
         associate (mesh => simulation%mesh)
@@ -55,7 +55,7 @@ contains
         type(sedov_problem_t), intent(in) :: problem
         real(r8) :: radius
         real(r8), allocatable :: variables(:, :, :, :), shell(:, :), all(:)
-        real(r8) :: volume(first_guard:last_guard), corner(3), width(3), finest(3), place(3), half
+        real(r8) :: volume(simulation%mesh%first:simulation%mesh%last), corner(3), width(3), finest(3), place(3), half
         integer :: i, j, k, n, leaf, zones(3), bin, n_bins, dims, densest
 
         associate (mesh => simulation%mesh)

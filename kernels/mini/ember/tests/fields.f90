@@ -1,6 +1,6 @@
 !> Shared by the tests of ember that regrid: a distributed mesh and the fields on it.
 module ember_test_fields
-    use ember_mesh, only: cylindrical, first_guard, last_guard, mesh_t, v_dens, v_ener
+    use ember_mesh, only: cylindrical, mesh_t, v_dens, v_ener
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: get_value, give_container, put_value, share_out, take_slots
     use ember_testing, only: expect_success
@@ -63,8 +63,8 @@ contains
         width = mesh%zone_size(level)
         first = place*mesh%zones()
         do k = mesh%first_k(), mesh%last_k()
-            do j = first_guard, last_guard
-                do i = first_guard, last_guard
+            do j = mesh%first, mesh%last
+                do i = mesh%first, mesh%last
                     do v = 1, n_variables
                         if (what == noise) then
                             call put_value(mesh, slot, v, i, j, k, noise_of(v, level, first + [i, j, k]))
@@ -147,7 +147,7 @@ contains
         type(comm_t), intent(in) :: comm
         real(r8), intent(out) :: total(n_variables), size_of(n_variables)
         real(r8), allocatable :: mine(:, :), all(:)
-        real(r8) :: volume(first_guard:last_guard), u
+        real(r8) :: volume(mesh%first:mesh%last), u
         integer :: l, i, j, k, v, n(3)
 
         allocate (mine(2*n_variables, size(mesh%local)), source=0.0_r8)

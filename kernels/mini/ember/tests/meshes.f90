@@ -1,7 +1,7 @@
 !> Shared by the tests of ember: meshes distributed over ranks, their values in both layouts, zones counted over the domain.
 module ember_test_meshes
     use ember_container, only: block_bytes, container_create, container_free, container_touch
-    use ember_mesh, only: block_zones, mesh_t
+    use ember_mesh, only: mesh_t
     use ember_testing, only: expect, expect_success
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
@@ -110,7 +110,7 @@ contains
         integer, intent(in) :: zone(3)
         type(mesh_t), intent(in) :: mesh
 
-        beyond = count(zone(:mesh%dims) < 1 .or. zone(:mesh%dims) > block_zones)
+        beyond = count(zone(:mesh%dims) < 1 .or. zone(:mesh%dims) > mesh%block)
     end function beyond
 
     !> Zones of `level` in each direction of the domain.

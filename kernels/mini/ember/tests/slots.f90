@@ -2,7 +2,7 @@
 !> written the simplest way.
 module ember_test_slots
     use ember_container, only: block_bytes, container_create, container_touch
-    use ember_mesh, only: first_guard, last_guard, mesh_t, v_ener
+    use ember_mesh, only: mesh_t, v_ener
     use ember_testing, only: expect_success, next_random
     use pw_error, only: error_t
     use pw_kinds, only: r8
@@ -43,7 +43,7 @@ contains
         type(mesh_t), intent(in) :: mesh
         real(r8), allocatable, intent(out) :: values(:, :, :, :)
 
-        allocate (values(mesh%n_variables, first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k()))
+        allocate (values(mesh%n_variables, mesh%first:mesh%last, mesh%first:mesh%last, mesh%first_k():mesh%last_k()))
     end subroutine new_zones
 
     !> Set all zones of a slot to random numbers in 1..2, energies to larger ones.
@@ -55,8 +55,8 @@ contains
 
         call new_zones(mesh, values)
         do k = mesh%first_k(), mesh%last_k()
-            do j = first_guard, last_guard
-                do i = first_guard, last_guard
+            do j = mesh%first, mesh%last
+                do i = mesh%first, mesh%last
                     do v = 1, mesh%n_variables
                         values(v, i, j, k) = 1.0_r8 + next_random()
                     end do

@@ -1,7 +1,7 @@
 !> The container: slots and their memory, copies between boxes in both layouts, the interior of a block.
 program test_container
     use ember_container, only: block_bytes, container_create, copy_box, load_interior, pack_box, store_interior, unpack_box
-    use ember_mesh, only: cartesian, first_guard, last_guard, mesh_t
+    use ember_mesh, only: cartesian, mesh_t
     use ember_test_meshes, only: discard
     use ember_test_slots, only: get_slot, make_leaf, n_slots, same_zones, set_random
     use ember_testing, only: expect, failures, next_random, random_below, start_pages
@@ -86,8 +86,8 @@ contains
         to = 1
         do d = 1, mesh%dims
             length = 1 + int(next_random()*merge(3, 20, next_random() < 0.5_r8))
-            from(1, d) = first_guard + random_below(21 - length)
-            to(1, d) = first_guard + random_below(21 - length)
+            from(1, d) = mesh%first + random_below(21 - length)
+            to(1, d) = mesh%first + random_below(21 - length)
             from(2, d) = from(1, d) + length - 1
             to(2, d) = to(1, d) + length - 1
         end do
@@ -122,10 +122,9 @@ contains
         real(r8), allocatable :: got(:, :, :, :)
         integer :: from(2, 3), to(2, 3)
 
+        to = mesh%bounds()
+        from = to
         from(:, 1) = [15, 16]
-        from(:, 2) = [first_guard, last_guard]
-        from(:, 3) = [mesh%first_k(), mesh%last_k()]
-        to = from
         to(:, 1) = [-1, 0]
         call copy_box(mesh, 1, from, 1, to)
         a(:, -1:0, :, :) = a(:, 15:16, :, :)

@@ -4,7 +4,7 @@
 program test_fluxes
     !$ use omp_lib, only: omp_set_num_threads
     use ember_fluxes, only: registers_t
-    use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, first_species, last_guard, mesh_t, n_conserved
+    use ember_mesh, only: cartesian, cylindrical, first_species, mesh_t, n_conserved
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, take_slots, &
         zones_of
@@ -115,7 +115,7 @@ contains
         integer, intent(in) :: threads
         type(registers_t) :: registers
         logical, allocatable :: touched(:)
-        real(r8) :: volume(first_guard:last_guard), u, amount(2, 3)
+        real(r8) :: volume(mesh%first:mesh%last), u, amount(2, 3)
         integer :: l, leaf, i, j, k, v, d, side, zone(3), edge(3)
 
         associate (unused => threads)
@@ -132,7 +132,7 @@ contains
             do k = 1, edge(3)
                 do j = 1, edge(2)
                     do i = 1, edge(1)
-                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        zone = mesh%block*tree%place(:, leaf) + [i, j, k] - 1
                         do v = 1, n_amounts
                             u = 10.0_r8 + hash(v, 4, tree%level(leaf), zone)
                             do d = 1, mesh%dims
@@ -174,8 +174,8 @@ contains
                     p => registers%face(mesh%local(l), d, side)
                     call expect(associated(p) .eqv. meets(mesh, mesh%local(l), d, side) /= 0, 'registers stand where levels meet')
                     if (.not. associated(p)) cycle
-                    call expect(size(p, 1) == n_amounts .and. size(p, 2) == block_zones &
-                                .and. size(p, 3) == merge(block_zones, 1, mesh%dims == 3), 'shape of a register')
+                    call expect(size(p, 1) == n_amounts .and. size(p, 2) == mesh%block &
+                                .and. size(p, 3) == merge(mesh%block, 1, mesh%dims == 3), 'shape of a register')
                     call expect(all(abs(p) <= 0.0_r8), 'a new register')
                     p = 1.0_r8
                 end do
@@ -204,9 +204,9 @@ contains
 
         level = tree%level(leaf) + 1
         n = zones_of(mesh, level)
-        zone = block_zones*tree%place(:, leaf)
+        zone = mesh%block*tree%place(:, leaf)
         zone(:mesh%dims) = 2*zone(:mesh%dims)
-        zone(d) = zone(d) + merge(-1, 2*block_zones, side == 1)
+        zone(d) = zone(d) + merge(-1, 2*mesh%block, side == 1)
         if (tree%periodic(d)) zone(d) = modulo(zone(d), n(d))
         meets = 0
         if (zone(d) < 0 .or. zone(d) >= n(d)) return
@@ -230,7 +230,7 @@ contains
     subroutine compare_by_position(mesh)
         type(mesh_t), intent(in) :: mesh
         integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), at(3)
-        real(r8) :: volume(first_guard:last_guard), u, amount
+        real(r8) :: volume(mesh%first:mesh%last), u, amount
 
         edge = mesh%zones()
         do leaf = 1, tree%n_leaves
@@ -239,13 +239,13 @@ contains
                 do j = 1, edge(2)
                     do i = 1, edge(1)
                         at = [i, j, k]
-                        zone = block_zones*tree%place(:, leaf) + at - 1
+                        zone = mesh%block*tree%place(:, leaf) + at - 1
                         do v = 1, n_amounts
                             u = 10.0_r8 + hash(v, 4, tree%level(leaf), zone)
                             do d = 1, mesh%dims
                                 do side = 1, 2
                                     amount = amount_of(mesh, v, tree%level(leaf), zone, d, side)
-                                    if (at(d) == merge(1, block_zones, side == 1)) then
+                                    if (at(d) == merge(1, mesh%block, side == 1)) then
                                         if (meets(mesh, leaf, d, side) > 0) &
                                             amount = fine_amount(mesh, v, tree%level(leaf), zone, d, side)
                                     end if
@@ -279,7 +279,7 @@ contains
     subroutine compare_sums(mesh)
         type(mesh_t), intent(in) :: mesh
         integer :: leaf, i, j, k, v, d, side, zone(3), edge(3), n(3)
-        real(r8) :: volume(first_guard:last_guard), before, after, passed
+        real(r8) :: volume(mesh%first:mesh%last), before, after, passed
 
         edge = mesh%zones()
         do v = 1, n_amounts
@@ -292,7 +292,7 @@ contains
                 do k = 1, edge(3)
                     do j = 1, edge(2)
                         do i = 1, edge(1)
-                            zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                            zone = mesh%block*tree%place(:, leaf) + [i, j, k] - 1
                             before = before + volume(i)*(10.0_r8 + hash(v, 4, tree%level(leaf), zone))
                             after = after + volume(i)*mesh%aos(variable_of(v), i, j, k, mesh%slot(leaf))
                             do d = 1, mesh%dims

@@ -1,9 +1,10 @@
 !> The fill of guard cells on random nested meshes: random data against a look-up by position, linear functions, mirrored and
-!> outgoing boundaries, and the same numbers for both layouts, any number of threads and any number of ranks.
+!> outgoing boundaries, and the same numbers for both layouts, any number of threads and any number of ranks; with blocks of
+!> both schemes.
 program test_guards
     !$ use omp_lib, only: omp_set_num_threads
     use ember_guards, only: guards_t
-    use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, outflow, periodic, reflecting, &
+    use ember_mesh, only: block_zones, cartesian, guard_zones, cylindrical, mesh_t, outflow, periodic, reflecting, &
         v_ener, v_momx
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: beyond, child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, &
@@ -14,6 +15,7 @@ program test_guards
     use pw_kinds, only: i8, r8
     implicit none
     integer, parameter :: random = 1, linear = 2
+    integer :: block = block_zones, guards = guard_zones
     type(comm_t) :: comm
     type(error_t) :: error
     type(tree_t) :: tree
@@ -41,6 +43,18 @@ program test_guards
     call random_tree(tree, 3, [1, 1, 1], [.false., .false., .false.], 1, 3, 0.1_r8)
     call check(cartesian, [reflecting, reflecting])
 
+    guards = 4
+    block = 32
+    call random_tree(tree, 2, [1, 2, 1], [.false., .true., .false.], 0, 3, 0.3_r8)
+    call check(cylindrical, [reflecting, outflow])
+    block = 8
+    call random_tree(tree, 2, [1, 2, 1], [.false., .false., .false.], 1, 4, 0.3_r8)
+    call check(cartesian, [outflow, reflecting])
+    call random_tree(tree, 3, [1, 2, 1], [.false., .true., .false.], 0, 3, 0.15_r8)
+    call check(cartesian, [reflecting, outflow])
+    call random_tree(tree, 3, [1, 1, 1], [.false., .false., .false.], 1, 2, 0.3_r8)
+    call check(cartesian, [reflecting, outflow])
+
     call finish(comm)
 
 contains
@@ -50,11 +64,9 @@ contains
         integer, intent(in) :: geometry, boundary(2)
         type(mesh_t) :: reference, mesh
         type(comm_t) :: alone
-        integer :: last, threads, data, box(2, 3)
+        integer :: last, threads, data
 
         call make(reference, geometry, boundary, .false., 0, 1)
-        box(:, :2) = spread([first_guard, last_guard], 2, 2)
-        box(:, 3) = [reference%first_k(), reference%last_k()]
         do data = random, linear
             if (data == linear .and. any(tree%periodic)) cycle
             call set_all(reference, data)
@@ -67,7 +79,7 @@ contains
                     call make(mesh, geometry, boundary, last == 1, comm%rank, comm%n_ranks)
                     call set_all(mesh, data)
                     call fill(mesh, comm, threads)
-                    call expect_same_zones(mesh, reference, box)
+                    call expect_same_zones(mesh, reference, mesh%bounds())
                     call discard(mesh)
                 end do
             end do
@@ -81,6 +93,7 @@ contains
         logical, intent(in) :: last
         integer :: d
 
+        call mesh%set_shape(block, guards)
         mesh%dims = tree%dims
         mesh%geometry = geometry
         mesh%variable_last = last
@@ -102,16 +115,16 @@ contains
         type(mesh_t), intent(inout) :: mesh
         type(comm_t), intent(inout) :: ranks
         integer, intent(in) :: threads
-        type(guards_t) :: guards
+        type(guards_t) :: cells
 
         associate (unused => threads)
         end associate
         !$ call omp_set_num_threads(threads)
-        call guards%build(mesh)
-        call guards%fill(mesh, ranks)
+        call cells%build(mesh)
+        call cells%fill(mesh, ranks)
         ! Again: filled guard cells stay unchanged, and lists can be rebuilt.
-        call guards%build(mesh)
-        call guards%fill(mesh, ranks)
+        call cells%build(mesh)
+        call cells%fill(mesh, ranks)
     end subroutine fill
 
     !> The value of variable v in a zone of `level`, `zone` counted from 0 over the domain.
@@ -144,12 +157,12 @@ contains
         do l = 1, size(mesh%local)
             leaf = mesh%local(l)
             do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
+                do j = mesh%first, mesh%last
+                    do i = mesh%first, mesh%last
                         do v = 1, mesh%n_variables
                             value = -1.0e6_r8
                             if (beyond([i, j, k], mesh) == 0) &
-                                value = value_of(mesh, data, tree%level(leaf), block_zones*tree%place(:, leaf) + [i, j, k] - 1, v)
+                                value = value_of(mesh, data, tree%level(leaf), mesh%block*tree%place(:, leaf) + [i, j, k] - 1, v)
                             call put_value(mesh, mesh%slot(leaf), v, i, j, k, value)
                         end do
                     end do
@@ -170,10 +183,10 @@ contains
             level = tree%level(leaf)
             n = zones_of(mesh, level)
             do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
+                do j = mesh%first, mesh%last
+                    do i = mesh%first, mesh%last
                         if (beyond([i, j, k], mesh) == 0 .or. beyond([i, j, k], mesh) == 3) cycle
-                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        zone = mesh%block*tree%place(:, leaf) + [i, j, k] - 1
                         where (tree%periodic) zone = modulo(zone, n)
                         if (any(zone < 0 .or. zone >= n)) cycle
                         covering = tree%find(level, zone/mesh%zones())
@@ -246,10 +259,10 @@ contains
             level = tree%level(leaf)
             n = zones_of(mesh, level)
             do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
+                do j = mesh%first, mesh%last
+                    do i = mesh%first, mesh%last
                         if (beyond([i, j, k], mesh) == 3) cycle
-                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        zone = mesh%block*tree%place(:, leaf) + [i, j, k] - 1
                         if (any(zone < 0 .or. zone >= n)) cycle
                         covering = tree%find(level, zone/mesh%zones())
                         ! A coarser zone on the boundary takes its slope across it.
@@ -275,10 +288,10 @@ contains
         do leaf = 1, tree%n_leaves
             n = zones_of(mesh, tree%level(leaf))
             do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
+                do j = mesh%first, mesh%last
+                    do i = mesh%first, mesh%last
                         if (beyond([i, j, k], mesh) == 3) cycle
-                        zone = block_zones*tree%place(:, leaf) + [i, j, k] - 1
+                        zone = mesh%block*tree%place(:, leaf) + [i, j, k] - 1
                         at = [i, j, k]
                         factor = 1.0_r8
                         do d = 1, mesh%dims
@@ -286,9 +299,9 @@ contains
                             if (zone(d) >= 0 .and. zone(d) < n(d)) cycle
                             side = merge(1, 2, zone(d) < 0)
                             if (mesh%boundary(side, d) == outflow) then
-                                at(d) = merge(1, block_zones, side == 1)
+                                at(d) = merge(1, mesh%block, side == 1)
                             else
-                                at(d) = merge(1, 2*block_zones + 1, side == 1) - at(d)
+                                at(d) = merge(1, 2*mesh%block + 1, side == 1) - at(d)
                                 factor(v_momx + d - 1) = -1.0_r8
                             end if
                         end do

@@ -1,6 +1,6 @@
 !> The marks for regridding: those of the formula written out, on any number of ranks, and estimates computed by hand.
 program test_marks
-    use ember_mesh, only: cartesian, first_guard, last_guard, mesh_t, v_dens, v_pres
+    use ember_mesh, only: cartesian, mesh_t, v_dens, v_pres
     use ember_parallel, only: comm_t
     use ember_refinement, only: estimate, mark_leaves, regrid_settings_t
     use ember_regrid, only: regrid
@@ -93,12 +93,12 @@ contains
 
         n = mesh%zones()
         largest = 0.0_r8
-        allocate (u(first_guard:last_guard, first_guard:last_guard, mesh%first_k():mesh%last_k()))
+        allocate (u(mesh%first:mesh%last, mesh%first:mesh%last, mesh%first_k():mesh%last_k()))
         call fill_block(mesh, scratch(1), mesh%tree%level(leaf), mesh%tree%place(:, leaf), front)
         do m = 1, size(settings%variables)
             do k = mesh%first_k(), mesh%last_k()
-                do j = first_guard, last_guard
-                    do i = first_guard, last_guard
+                do j = mesh%first, mesh%last
+                    do i = mesh%first, mesh%last
                         u(i, j, k) = get_value(mesh, scratch(1), settings%variables(m), i, j, k)
                     end do
                 end do
@@ -162,8 +162,8 @@ contains
                 call make_mesh(mesh, comm, dims, cartesian, v == 1, [1, 1, 1], 0, 1)
                 call expect(abs(estimate(mesh, scratch(1), v_dens, 0.01_r8)) <= 0.0_r8, 'the estimate of nothing', [dims])
                 do k = mesh%first_k(), mesh%last_k()
-                    do j = first_guard, last_guard
-                        do i = first_guard, last_guard
+                    do j = mesh%first, mesh%last
+                        do i = mesh%first, mesh%last
                             call put_value(mesh, scratch(1), v_dens, i, j, k, merge(1.0_r8, 0.0_r8, j > 7))
                             call put_value(mesh, scratch(2), v_dens, i, j, k, merge(2.0_r8, 1.0_r8, j > 7))
                         end do

@@ -4,7 +4,7 @@
 !> test_output plotfiles: writes plotfiles of a known state instead, for test_plotfile.py.
 program test_output
     use ember_container, only: load_interior, store_interior
-    use ember_mesh, only: cartesian, cylindrical, first_guard, last_guard, mesh_t, reflecting, v_dens
+    use ember_mesh, only: cartesian, cylindrical, mesh_t, reflecting, v_dens
     use ember_output, only: checkpoint_name, output_info_t, plotfile_name, read_checkpoint, read_checkpoint_head, &
         write_checkpoint, write_plotfile
     use ember_parallel, only: comm_t
@@ -259,7 +259,7 @@ contains
     real(r8) function mass(mesh)
         type(mesh_t), intent(in) :: mesh
         real(r8), allocatable :: u(:, :, :, :)
-        real(r8) :: volume(first_guard:last_guard)
+        real(r8) :: volume(mesh%first:mesh%last)
         integer :: l, i, zones(3)
 
         zones = mesh%zones()

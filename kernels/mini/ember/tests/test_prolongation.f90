@@ -1,7 +1,7 @@
 !> The transfer of zones between levels. Restriction: means over pairs of zones. Prolongation: conservation, linear functions,
 !> bounds, positive energies. Both: symmetry under mirroring, the same numbers in both layouts.
 program test_prolongation
-    use ember_mesh, only: block_zones, cartesian, cylindrical, first_guard, last_guard, mesh_t, v_dens, v_ener, v_momx, v_momz
+    use ember_mesh, only: cartesian, cylindrical, mesh_t, v_dens, v_ener, v_momx, v_momz
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_restriction, only: restrict_box
     use ember_test_meshes, only: discard
@@ -9,7 +9,6 @@ program test_prolongation
     use ember_testing, only: expect, failures, near, next_random, start_pages
     use pw_kinds, only: r8
     implicit none
-    integer, parameter :: half = block_zones/2
     integer :: dims, geometry, corner
 
     call start_pages()
@@ -34,8 +33,8 @@ contains
     subroutine means(dims, geometry)
         integer, intent(in) :: dims, geometry
         type(mesh_t) :: mesh
-        real(r8), allocatable :: a(:, :, :, :), buffer(:), other(:)
-        real(r8) :: volume(first_guard:last_guard), mean, weight
+        real(r8), allocatable :: a(:, :, :, :), buffer(:), other(:), volume(:)
+        real(r8) :: mean, weight
         integer :: last, box(2, 3), i, j, k, v, p, x, y, z
 
         box(:, 1) = [2, 7]
@@ -45,7 +44,7 @@ contains
             call make_leaf(mesh, dims, geometry, last == 1, 0)
             if (last == 0) call set_random(mesh, 1, a)
             call set_slot(mesh, 1, a)
-            volume = mesh%zone_volumes(1)
+            allocate (volume(mesh%first:mesh%last), source=mesh%zone_volumes(1))
             allocate (buffer(mesh%n_variables*product(box(2, :) - box(1, :) + 1)))
             call restrict_box(mesh, 1, volume, box, buffer)
             p = 0
@@ -74,7 +73,7 @@ contains
             else
                 call expect(all(abs(buffer - other) <= 0.0_r8), 'restrict_box in both layouts')
             end if
-            deallocate (buffer)
+            deallocate (buffer, volume)
             call discard(mesh)
         end do
     end subroutine means
@@ -99,8 +98,8 @@ contains
                 call set_random(mesh, 1, a)
                 if (linear) then
                     do k = lbound(a, 4), ubound(a, 4)
-                        do j = first_guard, last_guard
-                            do i = first_guard, last_guard
+                        do j = mesh%first, mesh%last
+                            do i = mesh%first, mesh%last
                                 ! The coarse zone at index 9 covers the fine ones 1 and 2.
                                 a(:, i, j, k) = line(mesh, corner, 2*(i - 9) + 1.5_r8, 2*(j - 2) + 1.5_r8, 2*(k - 4) - 0.5_r8, 2)
                             end do
@@ -127,7 +126,7 @@ contains
         type(mesh_t), intent(in) :: mesh
         real(r8), allocatable, intent(in) :: a(:, :, :, :), fine(:, :, :, :)
         integer, intent(in) :: coarse(2, 3), to(2, 3)
-        real(r8) :: volume(first_guard:last_guard), mean, weight, low, high
+        real(r8) :: volume(mesh%first:mesh%last), mean, weight, low, high
         integer :: i, j, k, v, x, y, z, h
 
         volume = mesh%zone_volumes(1)
@@ -248,7 +247,7 @@ contains
         integer :: box(2, 3)
 
         box = 1
-        box(2, :mesh%dims) = half
+        box(2, :mesh%dims) = mesh%block/2
         allocate (buffer(mesh%n_variables*product(box(2, :))))
         call restrict_box(mesh, 1, mesh%zone_volumes(1), box, buffer)
         allocate (means(mesh%n_variables, box(2, 1), box(2, 2), box(2, 3)))
@@ -280,8 +279,8 @@ contains
         call make_leaf(mesh, dims, cartesian, .false., 0)
         call set_random(mesh, 1, a)
         do k = lbound(a, 4), ubound(a, 4)
-            do j = first_guard, last_guard
-                do i = first_guard, last_guard
+            do j = mesh%first, mesh%last
+                do i = mesh%first, mesh%last
                     a(v_dens, i, j, k) = 10.0_r8**(4.0_r8*next_random() - 2.0_r8)
                     a(v_momx:v_momz, i, j, k) = a(v_dens, i, j, k)*(20.0_r8*[next_random(), next_random(), next_random()] - 10.0_r8)
                     a(v_ener, i, j, k) = 10.0_r8**(4.0_r8*next_random() - 3.0_r8) &

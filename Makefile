@@ -13,6 +13,7 @@ PLACEMENT =
 SMT =
 CPUS =
 MEMORY =
+OPTION =
 ARGS =
 PEERS ?=
 QUICK ?=
@@ -73,7 +74,8 @@ measured = --env '$(ENV)' $(call option,KERNELS,kernels) $(call option,ROUNDS,ro
 compare: stack
 	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
-	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) $(ARGS)
+	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
+	    $(foreach varied,$(OPTION),--option '$(varied)') $(ARGS)
 
 peers: stack
 	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)

@@ -2,7 +2,7 @@
 
 The module's variables set its configuration (PAGEWISE_*) and its behaviour:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
-PW_FAKE_FACTOR (slowness), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
+PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be
 counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (see
 apply_node_settings), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI, it counts
@@ -182,10 +182,15 @@ def slower_by_memory() -> float:
     return float(os.environ["PW_FAKE_INTERLEAVED"]) if interleaved else 1.0
 
 
+def slower_by_option() -> float:
+    argument, _, factor = os.environ.get("PW_FAKE_SLOW", "").partition(":")
+    return float(factor) if argument in sys.argv else 1.0
+
+
 def main() -> int:
     unavailable = option("--pages", "as built") == os.environ.get("PW_FAKE_WITHOUT", "")
     mode = "pages" if unavailable else os.environ.get("PW_FAKE_MODE", "ok")
-    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * slower_by_memory()
+    factor = float(os.environ.get("PW_FAKE_FACTOR", "1")) * slower_by_memory() * slower_by_option()
     size = bytes_of(option("--working-set", "64MiB"))
     time.sleep(float(os.environ.get("PW_FAKE_SLEEP", "0.002")))
     crash_on = os.environ.get("PW_FAKE_CRASH_ON")

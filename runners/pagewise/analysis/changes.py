@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.verdict import Outcome, Reason
-from pagewise.core.dimensions import BY_NAME, differing
+from pagewise.core.configuration import OPTIONS
+from pagewise.core.dimensions import BY_NAME, PAGES, differing
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 
@@ -34,9 +35,10 @@ def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> 
     """The dimension and the cell by which a cell that differs from the baseline in several things is judged.
 
     A variant of prefetch, stores or loop is compared with the baseline's value, all else being equal:
-    `prefetch=compiler loop=compiler` with `prefetch=hardware loop=compiler`. None if no such cell is there.
+    `prefetch=compiler loop=compiler` with `prefetch=hardware loop=compiler`. With options of runs, so are pages,
+    `thp layout=soa` with `none layout=soa`, and then options. None if no such cell is there.
     """
-    for name in _ACCESS:
+    for name in (*_ACCESS, *((PAGES.name, *OPTIONS) if cell.options else ())):
         value_of = BY_NAME[name].of
         for other in cells:
             is_plain = value_of(other.measured) == value_of(base.measured)

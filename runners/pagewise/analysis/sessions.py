@@ -77,7 +77,10 @@ class SessionCell:
         """
         configurations = (self.cell.measured, *self.cell.stands_for)
         if exact:
-            return [(self.kernel, f"{c.module}@{c.placement}", c.hugepages) for c in configurations]
+            return [
+                (self.kernel, "+".join((f"{c.module}@{c.placement}", *c.options)), c.hugepages)
+                for c in configurations
+            ]
         families = ((c, c.compiler.partition("-")[0]) for c in configurations)
         return [(self.kernel, c.package, family, c.label) for c, family in families]
 

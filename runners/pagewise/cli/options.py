@@ -190,6 +190,14 @@ CONFIGURATIONS = option(
     metavar="GLOBS",
     list_of=values.configurations,
 )
+OPTION = option(
+    "--option varied",
+    "Option of kernels to compare, NAME or NAME=VALUE,..., as layout or layout=studies,soa; repeat the option "
+    "for all combinations (pagewise list kernels; default: the kernels' own values).",
+    multiple=True,
+    metavar="NAME[=VALUES]",
+    one_of=values.kernel_options,
+)
 SUITE = option(
     "--suite",
     "Known code to run as the program, with its input, metrics and checks (envs/suites).",

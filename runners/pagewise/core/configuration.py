@@ -15,6 +15,10 @@ LOOP = ("explicit", "compiler")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES, "loop": LOOP}
 BASELINE = "none/hardware-regular"
+#: Options of programs that a comparison can vary (kernel.yaml: `options`).
+OPTIONS = ("scheme", "layout", "table")
+#: Fields that no module sets, because runs of one module may differ in them.
+OF_RUNS = ("placement", *OPTIONS)
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 
@@ -29,7 +33,8 @@ class Configuration:
     SIMD width, empty for that of the toolchain's flags. flags: the set of flags by its name, such as a
     study's, empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
-    compared, else empty.
+    compared, else empty. scheme, layout, table: options of its runs (core.dimensions.OPTIONS), empty for the
+    program's default.
     """
 
     module: str
@@ -53,12 +58,17 @@ class Configuration:
     flags: str = ""
     ancestors: str = ""
     placement: str = ""
+    scheme: str = ""
+    layout: str = ""
+    table: str = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
         """Reads PAGEWISE_* of a loaded module. Raises KeyError with the name of a missing variable."""
-        values = {"module": module, "digest": digest, "placement": ""}
+        values = {"module": module, "digest": digest}
         for item in fields(cls):
+            if item.name in OF_RUNS:
+                continue
             variable = "PAGEWISE_" + ("TARGET_" if item.name == "ancestors" else "") + item.name.upper()
             if item.name not in values and (item.default is MISSING or variable in environment):
                 values[item.name] = environment[variable]
@@ -84,15 +94,20 @@ class Configuration:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
         Loop, SIMD width, flags and target are last: `none/hardware-regular-loop-compiler`,
-        `none/hardware-regular-simd-512-x86_64_v4`, and then the placement if there are several:
-        `thp/hardware-regular@scatter`.
+        `none/hardware-regular-simd-512-x86_64_v4`, and then what differs between runs of one module, options
+        and the placement: `thp/hardware-regular+layout=soa@scatter`.
         """
         loop = "" if self.loop == LOOP[0] else f"loop-{self.loop}"
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
         parts = (self.plain, loop, self.library, self.runtime, simd, self.flags, target)
-        label = "-".join(filter(None, parts))
+        label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.options)
         return f"{label}@{self.placement}" if self.placement else label
+
+    @property
+    def options(self) -> list[str]:
+        """The options of its runs, as `layout=soa`."""
+        return [f"{name}={value}" for name in OPTIONS if (value := getattr(self, name))]
 
     @property
     def names_target(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pagewise.core.configuration import Configuration
+from pagewise.core.configuration import OPTIONS, Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import PagePolicy
 
@@ -21,7 +21,8 @@ class Dimension:
     shows without a value. yes: which outcome means yes: to `use` another value than the baseline's, or to
     `keep` that. neither: the outcomes that mean neither yes nor no. by_compiler: whether each compiler has
     its own answer. texts: values in words; other: the words for the rest. always: whether tables have its
-    column even if nothing differs in it. same: the sentence if all verdicts are inconclusive.
+    column even if nothing differs in it. prefixed: whether labels show its name with its value. same: the
+    sentence if all verdicts are inconclusive.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Dimension:
     texts: Mapping[str, str] = field(default_factory=dict)
     other: str = "{}"
     always: bool = False
+    prefixed: bool = False
     same: str = "{noun} makes no significant difference on this node."
     words: Callable[[str], str] | None = None
 
@@ -48,11 +50,9 @@ class Dimension:
         value = self.of(configuration)
         if self.name == "target":
             return value if configuration.names_target else ""
-        if self.name == "simd" and value:
-            return f"simd={value}"
-        if self.name == "loop" and value != self.rule:
-            return f"loop={value}"
-        return "" if value == self.rule else value
+        if value == self.rule:
+            return ""
+        return f"{self.name}={value}" if self.prefixed else value
 
     def cell(self, configuration: Configuration) -> str:
         """Its value in a table's column."""
@@ -87,12 +87,29 @@ LOOP = Dimension(
     "the way the loop is written",
     "Does the compiler's loop reach the explicit one?",
     rule="explicit",
+    prefixed=True,
     yes="use",
     neither=("choose", "same"),
     by_compiler=True,
     texts={"explicit": "the explicit loop", "compiler": "the compiler's loop"},
 )
 COMPILER = Dimension("compiler", "Compiler", "the compiler", "Which compiler?")
+
+
+def _option(name: str) -> Dimension:
+    """The dimension of a program's option; its values are its own words."""
+    return Dimension(
+        name,
+        name.capitalize(),
+        f"the {name}",
+        f"Which {name}?",
+        empty="default",
+        prefixed=True,
+        texts={"": f"the default {name}"},
+        other=f"the {name} {{}}",
+    )
+
+
 DIMENSIONS = (
     PAGES,
     Dimension(
@@ -143,6 +160,7 @@ DIMENSIONS = (
         "SIMD",
         "the SIMD width",
         "Which SIMD width?",
+        prefixed=True,
         empty="flags'",
         texts={
             "": "the SIMD width of the flags",
@@ -169,6 +187,7 @@ DIMENSIONS = (
         texts={"native": "the build for this processor"},
         other="the build for {}",
     ),
+    *map(_option, OPTIONS),
     Dimension(
         "placement",
         "Placement",

@@ -90,7 +90,8 @@ class Kernel:
     """A kernel: what it is, what it is sensitive to, how it is measured.
 
     sensitive_to: with the compiler also `simd`, `flags` and `target`, which decide its code. default:
-    whether it is compared when no kernel is named. data: the file's content.
+    whether it is compared when no kernel is named. options: the options of its program that a comparison can
+    vary, with their values, the default first. data: the file's content.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Kernel:
     arguments: tuple[str, ...]
     default: bool
     sweeps: tuple[Sweep, ...]
+    options: Mapping[str, tuple[str, ...]]
     data: dict[str, Any]
 
     @classmethod
@@ -133,6 +135,7 @@ class Kernel:
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
             sweeps=tuple(Sweep.from_dict(sweep, metrics) for sweep in data.get("sweeps", ())),
+            options={name: tuple(values) for name, values in data.get("options", {}).items()},
             data=data,
         )
 
@@ -177,7 +180,7 @@ class Kernel:
 
     def is_sensitive_to(self, dimension: str) -> bool:
         """Whether its configurations may differ in this dimension; every run has a placement."""
-        return dimension == "placement" or dimension in self.sensitive_to
+        return dimension == "placement" or dimension in self.sensitive_to or dimension in self.options
 
     @property
     def path(self) -> str:

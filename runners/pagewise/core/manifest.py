@@ -190,6 +190,7 @@ class PlannedCell:
     is_baseline: bool
     pages: str | None = None
     placement: str | None = None
+    options: str | None = None
 
 
 @dataclass(frozen=True)

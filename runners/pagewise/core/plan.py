@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import product
 from typing import Any, Literal, TypeAlias
 
 from pagewise.core.configuration import Configuration
@@ -18,7 +19,7 @@ Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "
 
 
 # See Cell.key.
-CellKey: TypeAlias = tuple[str, str | None, str | None]
+CellKey: TypeAlias = tuple[str, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Cell:
 
     `pages` is the page policy that its runs request, None for the one that they were built for; the
     configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
-    several; the configurations have it, too.
+    several; the configurations have it, too. `options` are those that its runs get beside the kernel's own,
+    as `scheme=flash,layout=soa`, None without any; the configurations have them, too.
     """
 
     measured: Configuration
@@ -35,11 +37,18 @@ class Cell:
     is_baseline: bool
     pages: str | None = None
     placement: str | None = None
+    options: str | None = None
 
     @property
     def key(self) -> CellKey:
-        """What identifies it among the cells of its kernel: module, requested policy, placement."""
-        return self.measured.module, self.pages, self.placement
+        """What identifies it among the cells of its kernel: module, requested policy, placement, options."""
+        return self.measured.module, self.pages, self.placement, self.options
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments that its runs get beside the kernel's own: the page policy and options requested."""
+        pages = () if self.pages is None else ("--pages", self.pages)
+        return (*pages, *(part for name, value in _pairs(self.options) for part in (f"--{name}", value)))
 
     @property
     def compiler(self) -> str:
@@ -73,6 +82,7 @@ class Subject:
                 cell.is_baseline,
                 cell.pages,
                 cell.placement,
+                cell.options,
             )
             for cell in self.cells
         )
@@ -87,6 +97,8 @@ class Subject:
             cell = Cell(configurations[entry.measured], equal, entry.is_baseline)
             if entry.pages is not None:
                 cell = _with_pages(cell, entry.pages)
+            if entry.options is not None:
+                cell = _with_options(cell, entry.options, entry.is_baseline)
             if entry.placement is not None:
                 cell = _placed(cell, entry.placement, entry.is_baseline)
             cells.append(cell)
@@ -117,9 +129,9 @@ class Step:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The kernel's arguments for this series, and the page policy if its runs request one."""
+        """The kernel's arguments for this series, and those of the cell."""
         arguments = self.kernel.arguments if self.sweep is None else self.sweep.arguments
-        return arguments if self.cell.pages is None else (*arguments, "--pages", self.cell.pages)
+        return (*arguments, *self.cell.arguments)
 
 
 # A run of a subject: its cell and series, and its group of events.
@@ -173,9 +185,32 @@ def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
     ]
 
 
+def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) -> list[Subject]:
+    """The subjects with each cell once per combination of the values of options, by the options' names.
+
+    A kernel gets the options and values that its kernel.yaml lists. Baselines have the first value of each.
+    """
+    return [replace(subject, cells=tuple(_varied(subject, options))) for subject in subjects]
+
+
+def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
+    known = subject.kernel.options
+    own = {
+        name: [value for value in options[name] if value in known[name]] for name in known if name in options
+    }
+    own = {name: values for name, values in own.items() if values}
+    if not own:
+        yield from subject.cells
+        return
+    for number, values in enumerate(product(*own.values())):
+        text = ",".join(f"{name}={value}" for name, value in zip(own, values, strict=True))
+        for cell in subject.cells:
+            yield _with_options(cell, text, cell.is_baseline and number == 0)
+
+
 def key_of(run: RunOf) -> CellKey:
     """The key of the cell that a record's run is of."""
-    return run.module, run.pages, run.placement
+    return run.module, run.pages, run.placement, run.options
 
 
 def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:
@@ -269,7 +304,22 @@ def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
     """The cell in a named placement."""
     equal = tuple(replace(configuration, placement=name) for configuration in cell.stands_for)
     measured = replace(cell.measured, placement=name)
-    return Cell(measured, equal, is_baseline, cell.pages, name)
+    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, placement=name)
+
+
+def _with_options(cell: Cell, options: str, is_baseline: bool) -> Cell:
+    """The cell with these options of its runs."""
+    values = dict(_pairs(options))
+    equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
+    measured = replace(cell.measured, **values)
+    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, options=options)
+
+
+def _pairs(options: str | None) -> Iterator[tuple[str, str]]:
+    """Names and values of a cell's options."""
+    for option in options.split(",") if options else ():
+        name, _, value = option.partition("=")
+        yield name, value
 
 
 def _sensitive_values(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:

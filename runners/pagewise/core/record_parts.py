@@ -327,6 +327,7 @@ class RunOf:
     command: tuple[str, ...]
     pages: str | None = None
     placement: str | None = None
+    options: str | None = None
     bound: Binding | None = None
     sweep: str | None = None
     started: str | None = None

@@ -193,6 +193,7 @@ def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[
         command=tuple(command),
         pages=step.cell.pages,
         placement=step.cell.placement,
+        options=step.cell.options,
     )
 
 

@@ -57,6 +57,7 @@ CREATE TABLE IF NOT EXISTS cells (
     module VARCHAR NOT NULL,
     run_pages VARCHAR,
     run_placement VARCHAR,
+    run_options VARCHAR,
     package VARCHAR,
     compiler VARCHAR NOT NULL,
     hugepages VARCHAR NOT NULL,
@@ -147,6 +148,7 @@ CREATE TABLE IF NOT EXISTS records (
     module VARCHAR,
     run_pages VARCHAR,             -- the policy of the run, where it is not the built one
     run_placement VARCHAR,         -- the placement of its cell, where several were compared
+    run_options VARCHAR,           -- the options of its cell beside the kernel's own: scheme=flash,layout=soa
     hash VARCHAR,
     builder VARCHAR,
     series VARCHAR,                 -- compare, aa, sweep, trial, counters
@@ -177,21 +179,22 @@ CREATE TABLE IF NOT EXISTS peer_samples (
 -- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE OR REPLACE VIEW runs AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.is_baseline, m.round, m.series,
-       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.run_pages, c.run_placement, m.round
+       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.run_options, c.is_baseline, m.round, m.series,
+       row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.run_pages, c.run_placement, c.run_options, m.round
                           ORDER BY m.series = 'aa', m.position) AS repeat,
        m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
 FROM records AS m
 JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.module
                AND c.run_pages IS NOT DISTINCT FROM m.run_pages
                AND c.run_placement IS NOT DISTINCT FROM m.run_placement
+               AND c.run_options IS NOT DISTINCT FROM m.run_options
 JOIN results AS r ON r.result = m.result
 WHERE m.excluded IS NULL AND m.series IN ('compare', 'aa') AND m.seconds IS NOT NULL;
 
 -- The configurations that are compared with their baselines, with the verdicts of the reports.
 CREATE OR REPLACE VIEW ratios AS
 SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.name, c.kernel, c.compiler,
-       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.time_ratio, c.low, c.high,
-       c.pairs, c.noise_floor, c.p_corrected, c.verdict, c.reason, c.seconds, c.baseline_seconds
+       c.hugepages, c.prefetch, c.stores, c.loop, c.module, c.run_pages, c.run_placement, c.run_options, c.time_ratio,
+       c.low, c.high, c.pairs, c.noise_floor, c.p_corrected, c.verdict, c.reason, c.seconds, c.baseline_seconds
 FROM cells AS c JOIN results AS r USING (result)
 WHERE c.time_ratio IS NOT NULL;

@@ -10,11 +10,9 @@ from pagewise.analysis.validity import invalid_reason
 from pagewise.core.errors import FormatError, PagewiseError
 from pagewise.core.record import read_records
 from pagewise.store.columns import TableRow
-from pagewise.store.sources import FILES, Source, find_places, read_source
+from pagewise.store.sources import CELL, FILES, Source, find_places, read_source
 
 _ABOUT = ("name", "kind", "state", "created", "finished", "hostname", "rounds")
-# The columns that identify a configuration of a result.
-_CELL = ("module", "run_pages", "run_placement")
 _REPORTS = (".csv", ".html", ".md", ".tex")
 
 
@@ -59,7 +57,7 @@ def _summary(source: Source) -> TableRow:
         "result": source.result,
         **{name: source.about.get(name) for name in _ABOUT},
         "kernels": sorted({cell["kernel"] for cell in source.cells}),
-        "configurations": len({tuple(cell[name] for name in _CELL) for cell in source.cells}),
+        "configurations": len({tuple(cell[name] for name in CELL) for cell in source.cells}),
         "records": _lines(source.file) if source.file is not None else len(source.samples),
         "faults": source.faults,
         "altered": source.altered,

@@ -13,7 +13,7 @@ from pagewise.analysis.validity import Code, exclusion
 from pagewise.core.plan import CellKey, key_of
 from pagewise.core.record import Record, read_records
 from pagewise.store.columns import TableRow, columns, row_of
-from pagewise.store.sources import Source
+from pagewise.store.sources import CELL, Source
 
 _MOST_FAULTS = 20
 # The columns of `records` that are fields of a record.
@@ -33,8 +33,8 @@ _RECORD = columns(
         "counters": "counters_unavailable=unavailable",
         "placement": "threads placement_cpus=cpus numa_nodes migrated",
         "host": "hostname cpu kernel_release=kernel",
-        "run": "module run_pages=pages run_placement=placement hash builder series swept=sweep round "
-        "position event_group=group exit_code log wall_seconds",
+        "run": "module run_pages=pages run_placement=placement run_options=options hash builder series "
+        "swept=sweep round position event_group=group exit_code log wall_seconds",
         "run.bound": "placement_name=name",
         "run.bound.had": "memory_policy=memory",
     }
@@ -58,8 +58,7 @@ def analysed(source: Source) -> Source:
         faults.append(f"and {len(skipped) - _MOST_FAULTS} more lines")
     judged = _judged(source, records)
     cells = [
-        cell | judged.get((cell["kernel"], (cell["module"], cell["run_pages"], cell["run_placement"])), {})
-        for cell in source.cells
+        cell | judged.get((cell["kernel"], tuple(cell[name] for name in CELL)), {}) for cell in source.cells
     ]
     codes = {key: row["excluded"] for key, row in judged.items()}
     excluded = nothing_excluded if source.read is None else excluding(source.read)

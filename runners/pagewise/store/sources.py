@@ -30,10 +30,12 @@ _MANIFEST = columns(
         "provenance": "project_commit project_dirty lockfile_sha256",
     }
 )
+#: The columns that identify a configuration of a result.
+CELL = ("module", "run_pages", "run_placement", "run_options")
 # The columns of `cells` that are fields of a subject's cell.
 _CELL = columns(
     {
-        "": "run_pages=pages run_placement=placement is_baseline",
+        "": "run_pages=pages run_placement=placement run_options=options is_baseline",
         "measured": "module package compiler hugepages prefetch stores loop library runtime simd flags "
         "target hash",
     }

@@ -21,7 +21,7 @@ _ROUNDS, _WIDTH = 7, 0.03
 class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "sweep", "prefetchers")
+    of_kernels = ("kernels", "configurations", "varied", "sweep", "prefetchers")
     of_program = (*OF_PROGRAM, "metrics")
 
 
@@ -42,6 +42,7 @@ class _Comparing(Measuring, KernelsOrProgram):
             "are always measured.",
         ),
         POLICIES,
+        opt.OPTION,
         opt.option(
             "--baseline",
             f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",

@@ -18,7 +18,7 @@ from pagewise.core.configuration import BASELINE
 class _Counting(Measuring, KernelsOrProgram):
     """Counts events of kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "region", "prefetchers")
+    of_kernels = ("kernels", "configurations", "varied", "region", "prefetchers")
 
 
 @opt.command(
@@ -37,6 +37,7 @@ class _Counting(Measuring, KernelsOrProgram):
             "from the baseline in compiler or hugepages).",
         ),
         POLICIES,
+        opt.OPTION,
         opt.SUITE,
     ),
     events=(

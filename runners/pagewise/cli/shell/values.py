@@ -61,12 +61,25 @@ def kernels(context: click.Context) -> dict[str, str | None]:
     titles: dict[str, str | None] = {}
     groups: dict[str, str | None] = {}
     for prefix in _prefixes(context):
-        for file in sorted((prefix / "share" / "pagewise" / "kernels").glob("*.yaml")):
+        for file in sorted(_kernel_files(prefix)):
             if file.stem not in titles:
                 facts = dict(re.findall(r"^(title|group): *(.+)$", file.read_text(encoding="utf-8"), re.M))
                 titles[file.stem] = facts.get("title")
                 groups[f"{facts.get('group')}/*"] = "a group of kernels"
     return titles | groups
+
+
+def kernel_options(context: click.Context) -> dict[str, str | None]:
+    """The options of the environment's kernels that a comparison can vary, with all their values."""
+    from pagewise.core.kernel import Kernel
+
+    files = [file for prefix in _prefixes(context) for file in sorted(_kernel_files(prefix))]
+    known = (Kernel.from_file(file).options.items() for file in files)
+    return {f"{name}={','.join(options)}": None for every in known for name, options in every}
+
+
+def _kernel_files(prefix: Path) -> Iterator[Path]:
+    return (prefix / "share" / "pagewise" / "kernels").glob("*.yaml")
 
 
 def configurations(context: click.Context) -> dict[str, str | None]:

@@ -38,9 +38,15 @@ def kernel_table(kernels: Sequence[Kernel]) -> Table:
         Column("name"),
         Column("description", get="title", wrap=True),
         Column("sensitive_to", get=lambda kernel: ", ".join(kernel.data["sensitive_to"]), wrap=True),
+        Column("options", get=_options, wrap=True),
         Column("compared by default", get=lambda kernel: "yes" if kernel.default else ""),
     )
     return Table.of("Kernels", columns, sorted(kernels, key=lambda kernel: kernel.group))
+
+
+def _options(kernel: Kernel) -> str:
+    """The options that a comparison can vary: `layout=studies,soa`."""
+    return " ".join(f"{name}={','.join(values)}" for name, values in kernel.options.items())
 
 
 def _column(dimension: Dimension) -> Column:

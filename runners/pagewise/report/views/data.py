@@ -132,6 +132,7 @@ _SUMMARY: Mapping[str, Getter] = {
     "differs_in": lambda item: " ".join(item["row"].differs),
     "change": "row.change.dimension",
     "change_from": "row.change.reference.measured.module",
+    "change_from_options": "row.change.reference.options",
     **ratio_fields("row.change.time_ratio", "change_"),
     "change_verdict": "row.change.verdict",
     "change_reason": "row.change.reason",

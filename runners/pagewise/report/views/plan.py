@@ -37,12 +37,14 @@ _CONFIGURATIONS = (
     Column("module", get=lambda row: row["cell"].measured.module + " (baseline)" * row["cell"].is_baseline),
     Column("policy", get="cell.pages"),
     Column("placement", get="cell.placement"),
+    Column("options", get="cell.options"),
     Column("also stands for", kind="integer", get=lambda row: len(row["cell"].stands_for) - 1 or None),
 )
 _CELL: Mapping[str, Getter] = {
     "module": "measured.module",
     "pages": "pages",
     "placement": "placement",
+    "options": "options",
     "is_baseline": "is_baseline",
     "alike": lambda cell: len(cell.stands_for) - 1,
 }

@@ -11,8 +11,9 @@ from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Subject, baselines, fitting
+from pagewise.core.plan import Subject, baselines, fitting, varied
 from pagewise.core.plan import subject as planned
+from pagewise.core.suggestions import choose_of
 from pagewise.machine import memory
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
@@ -29,6 +30,7 @@ class KernelOptions(SessionOptions):
     sweep: bool
     pages: tuple[str, ...] = ()
     prefetchers: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
 
 
 def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
@@ -71,7 +73,34 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 where="--policies",
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
-    return subjects
+    return varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
+
+
+def _option_values(texts: Sequence[str], kernels: Sequence[Kernel]) -> dict[str, list[str]]:
+    """The values of each option to vary; a name alone stands for all of them. Raises SelectionError."""
+    chosen: dict[str, list[str]] = {}
+    for text in texts:
+        name, is_given, values = text.partition("=")
+        known = list(dict.fromkeys(value for kernel in kernels for value in kernel.options.get(name, ())))
+        if not known:
+            names = sorted({name for kernel in kernels for name in kernel.options})
+            raise SelectionError(
+                f"no chosen kernel has an option {name!r} to vary",
+                where=f"--option {text}",
+                remedy=f"choose one of {', '.join(names)}"
+                if names
+                else "choose kernels with options: --kernels",
+            )
+        named = [value.strip() for value in values.split(",")] if is_given else known
+        for value in named:
+            if value not in known:
+                raise SelectionError(
+                    f"{value!r} is not a value of {name}",
+                    where=f"--option {text}",
+                    remedy=choose_of(value, known),
+                )
+        chosen.setdefault(name, []).extend(value for value in named if value not in chosen.get(name, ()))
+    return chosen
 
 
 def _without_prefetch(chosen: Iterable[Entry], catalog: Catalog) -> set[str]:

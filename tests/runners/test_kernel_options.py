@@ -1,0 +1,94 @@
+"""Options of kernels as dimensions of a comparison."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builders import configuration, kernel
+from pagewise.analysis.changes import neighbour
+from pagewise.core.plan import Subject, subject, varied
+from pagewise.core.result import read_result
+from stage import CHASE, TRIAD, Stage
+
+OPTIONS = {"layout": ["aos", "soa"], "scheme": ["planes", "flash"]}
+PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
+
+
+def planned() -> Subject:
+    """A kernel with base pages and thp, in two layouts and two schemes."""
+    one = kernel(options=OPTIONS)
+    built = [configuration(label=label) for label in PAGES]
+    return varied([subject(one, built, "none/hardware-regular")], OPTIONS)[0]
+
+
+def test_cells_have_all_combinations_and_one_baseline():
+    cells = planned().cells
+    assert len({cell.key for cell in cells}) == len(cells) == 8
+    (base,) = (cell for cell in cells if cell.is_baseline)
+    assert base.options == "layout=aos,scheme=planes" and base.arguments == (
+        "--layout",
+        "aos",
+        "--scheme",
+        "planes",
+    )
+    assert len({cell.measured.label for cell in cells}) == 8
+    both = planned()
+    assert (
+        Subject.of(
+            both.planned(),
+            {
+                cell.measured.module: configuration(label=label)
+                for label in PAGES
+                for cell in cells
+                if cell.measured.hugepages == label[0]
+            },
+        )
+        == both
+    )
+
+
+def test_one_thing_differs_from_what_a_cell_is_compared_with():
+    one = planned()
+    (base,) = (cell for cell in one.cells if cell.is_baseline)
+    found = {}
+    for cell in one.cells:
+        changed = neighbour(one.kernel, cell, base, one.cells)
+        found[cell.measured.hugepages, cell.options] = changed and (changed[0], changed[1].options)
+    assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
+    assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
+    assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
+
+
+def test_options_are_compared_as_configurations_are(stage: Stage):
+    for label in PAGES:
+        factor = "0.5" if label[0] == "thp" else "1"
+        stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS}, CHASE], factor=factor, slow="soa:2")
+    done = stage.compare(
+        "--rounds", "3", "--no-sweep", "--option", "layout", "--option", "scheme=planes", "--json"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    of_kernel = {one["name"]: one["configurations"] for one in json.loads(done.stdout)["kernels"]}
+    assert {(one["layout"], one["scheme"]) for one in of_kernel["chase"]} == {(None, None)}
+    rows = {(one["hugepages"], one["layout"]): one for one in of_kernel["triad"]}
+    assert len(rows) == 4 and {one["scheme"] for one in rows.values()} == {"planes"}
+    assert rows["none", "aos"]["is_baseline"] and not rows["none", "soa"]["is_baseline"]
+    assert rows["none", "soa"]["differs_in"] == "layout" and rows["none", "soa"]["time_ratio"] > 1.5
+    both = rows["thp", "soa"]
+    assert both["change"] == "hugepages" and both["change_from_options"] == "layout=soa,scheme=planes"
+    assert both["change_ratio"] == pytest.approx(0.5, rel=0.1)
+    for run in (record.run for record in read_result(stage.result()).records):
+        given = dict(option.split("=") for option in (run.options or "").split(",") if option)
+        assert given.keys() == ({"layout", "scheme"} if run.kernel == "triad" else set())
+        for name, value in given.items():
+            assert run.command[run.command.index(f"--{name}") + 1] == value
+
+
+@pytest.mark.parametrize(
+    "options", [("--option", "layout=rows"), ("--option", "threads=1"), ("-k", "chase", "--option", "layout")]
+)
+def test_an_option_or_value_that_no_kernel_has(stage: Stage, options: tuple[str, ...]):
+    stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, "options": OPTIONS}, CHASE])
+    assert stage.compare("--plan", *options).returncode == 2
+    assert not stage.results.exists()

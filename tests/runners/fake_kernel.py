@@ -2,7 +2,8 @@
 
 The module's variables set its configuration (PAGEWISE_*) and its behaviour:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
-PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa), PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
+PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa),
+PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be
 counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (see
 apply_node_settings), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI, it counts

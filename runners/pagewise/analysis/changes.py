@@ -35,8 +35,8 @@ def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> 
     """The dimension and the cell by which a cell that differs from the baseline in several things is judged.
 
     A variant of prefetch, stores or loop is compared with the baseline's value, all else being equal:
-    `prefetch=compiler loop=compiler` with `prefetch=hardware loop=compiler`. With options of runs, so are pages,
-    `thp layout=soa` with `none layout=soa`, and then options. None if no such cell is there.
+    `prefetch=compiler loop=compiler` with `prefetch=hardware loop=compiler`. With options of runs, so are
+    pages (`thp layout=soa` with `none layout=soa`), and then options. None if no such cell is there.
     """
     for name in (*_ACCESS, *((PAGES.name, *OPTIONS) if cell.options else ())):
         value_of = BY_NAME[name].of

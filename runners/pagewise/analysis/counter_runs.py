@@ -13,7 +13,7 @@ from pagewise.core.structure import unstructured
 from pagewise.stack.events import EventFile
 
 #: Kernel, and the key of the cell.
-Key = tuple[str, str, str | None, str | None]
+Key = tuple[str, str, str | None, str | None, str | None]
 TIME, FAULTS = "time", "page_faults"
 POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
 

@@ -192,8 +192,8 @@ CONFIGURATIONS = option(
 )
 OPTION = option(
     "--option varied",
-    "Option of kernels to compare, NAME or NAME=VALUE,..., as layout or layout=studies,soa; repeat the option "
-    "for all combinations (pagewise list kernels; default: the kernels' own values).",
+    "Option of kernels to compare, as layout or layout=studies,soa; repeat --option for all combinations "
+    "(pagewise list kernels; default: the kernels' own values).",
     multiple=True,
     metavar="NAME[=VALUES]",
     one_of=values.kernel_options,

@@ -9,8 +9,9 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -19,6 +20,8 @@ from conftest import EMULATED, ROOT, STATE, run, spack
 
 # With the flags of a study, in addition to the site's toolchains.
 STUDY = ("pagewise-fujitsu-a64fx-pearc23", "pagewise-arm-a64fx-pearc23")
+COMPILERS = {"gcc", "acfl", "fj", "cce", "llvm"}
+POLICIES = {"none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp"}
 STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 
@@ -48,32 +51,47 @@ def test_cache_lines_follow_the_target_of_fcc(flags: str, bytes_of_a_line: int, 
     assert f"PAGEWISE_LINE_BYTES:STRING={bytes_of_a_line}\n" in (build / "CMakeCache.txt").read_text()
 
 
-@pytest.fixture(scope="module")
-def ookami(small: Path) -> Path:
-    """The site ookami with stand-ins for compilers and libmpg; envs/a64fx concretized and partly built."""
-    root = small
+def stand_in_site(root: Path, name: str, site: Path) -> dict[str, Any]:
+    """Copy a site, with stand-ins for its compilers, this machine's tools and the C library for aarch64.
+
+    Returns its packages.
+    """
     folder = root / "stand-ins"
-    folder.mkdir()
-    site = shutil.copytree(root / "envs" / "sites" / "ookami", root / "site-ookami")
+    folder.mkdir(exist_ok=True)
+    shutil.copytree(root / "envs" / "sites" / name, site)
     detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
     drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
     (folder / "delegates.json").write_text(json.dumps(drivers))
     packages = yaml.safe_load((site / "packages.yaml").read_text())["packages"]
-    for name in ("cmake", "ninja", "gmake", "glibc"):
-        packages[name] = detected[name]
-    del packages["papi"]
-    for name in ("gcc", "acfl", "fj", "cce", "llvm"):
-        external = packages[name]["externals"][0]
+    for tool in ("cmake", "ninja", "gmake", "glibc"):
+        packages[tool] = detected[tool]
+    for compiler in COMPILERS & packages.keys():
+        external = packages[compiler]["externals"][0]
         external["prefix"] = str(folder)
         compilers = external["extra_attributes"]["compilers"]
-        compilers.pop("cxx")
+        compilers.pop("cxx", None)
         for language, driver in compilers.items():
-            compilers[language] = str(folder / Path(driver).name)
-            (folder / Path(driver).name).symlink_to(STAND_IN)
+            stand_in = folder / Path(driver).name
+            compilers[language] = str(stand_in)
+            if not stand_in.exists():
+                stand_in.symlink_to(STAND_IN)
+    (site / "packages.yaml").write_text(yaml.safe_dump({"packages": packages}))
+    return dict(packages)
+
+
+@pytest.fixture(scope="module")
+def ookami(small: Path) -> Path:
+    """The site ookami with stand-ins for compilers and libmpg; envs/a64fx concretized and partly built."""
+    root = small
+    site = root / "site-ookami"
+    packages = stand_in_site(root, "ookami", site)
+    # Programs cannot be linked with it: it is not on this machine.
+    del packages["papi"]
     library = root / "mmm"
     (library / "lib64").mkdir(parents=True)
     (library / "util").mkdir()
-    made = run(drivers["c"], "-shared", "-x", "c", "/dev/null", "-o", library / "lib64" / "libmpg.so")
+    driver = json.loads((root / "stand-ins" / "delegates.json").read_text())["c"]
+    made = run(driver, "-shared", "-x", "c", "/dev/null", "-o", library / "lib64" / "libmpg.so")
     assert made.returncode == 0, made.stdout
     script = run("aarch64-linux-gnu-ld", "-pie", "--verbose").stdout.split("=" * 50)[1]
     (library / "util" / "bss-2mb.lds").write_text(script)
@@ -121,13 +139,65 @@ def test_every_compiler_of_the_site_concretizes_for_a64fx(ookami: Path) -> None:
     specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
     assert len(specs) == 10 + 5 + len(STUDY), "explicit loops with two page policies, plain ones, the studies"
     assert {spec["arch"]["target"]["name"] for spec in specs} == {"a64fx"}
-    compilers = {
+    assert {fortran_compiler(lock, spec) for spec in specs} == COMPILERS
+
+
+def fortran_compiler(lock: dict[str, Any], spec: dict[str, Any]) -> str:
+    """The package of a concrete spec's Fortran compiler."""
+    (name,) = (
         lock["concrete_specs"][dependency["hash"]]["name"]
-        for spec in specs
         for dependency in spec["dependencies"]
         if "fortran" in dependency["parameters"]["virtuals"]
+    )
+    return str(name)
+
+
+@pytest.mark.parametrize(
+    ("site", "compilers", "mpi"),
+    [("ookami", COMPILERS, "mvapich2"), ("fugaku", {"fj", "gcc", "llvm"}, "fujitsu-mpi")],
+)
+def test_both_tests_of_the_studies_concretize(
+    small: Path, tmp_path: Path, site: str, compilers: set[str], mpi: str
+) -> None:
+    """Each compiler and each policy once, because the solver needs a second per configuration."""
+    packages = stand_in_site(small, site, tmp_path / site)
+    (toolchains,) = yaml.safe_load((tmp_path / site / "definitions.yaml").read_text())["definitions"]
+    content = yaml.safe_load((small / "envs" / "studies-a64fx" / "spack.yaml").read_text())
+    tests, policies = (next(iter(entry.values())) for entry in content["spack"]["definitions"])
+    assert {policy.removeprefix("hugepages=") for policy in policies} == POLICIES
+    (common,) = content["spack"]["specs"][0]["matrix"][1]
+    content["spack"]["include"][0] = str(tmp_path / site)
+    content["spack"]["specs"] = [
+        " ".join((test, common, policy, toolchain))
+        for test, policy, toolchain in zip(
+            cycle(tests), policies, cycle(toolchains["toolchains"]), strict=False
+        )
+    ]
+    folder = small / "envs" / f"studies-{site}"
+    folder.mkdir()
+    (folder / "spack.yaml").write_text(yaml.safe_dump(content))
+    done = spack(small, "-D", folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    assert {spec["parameters"]["hugepages"] for spec in specs} == POLICIES
+    assert {fortran_compiler(lock, spec) for spec in specs} == compilers
+    assert {spec["parameters"]["papi"] for spec in specs} == {True}
+    used = {
+        spec["name"]: spec["external"]["path"]
+        for spec in lock["concrete_specs"].values()
+        if "external" in spec
     }
-    assert compilers == {"gcc", "acfl", "fj", "cce", "llvm"}
+    for name in ("hdf5", "papi", mpi, "fujitsu-libmpg"):
+        assert used[name] == packages[name]["externals"][0]["prefix"]
+    script = "import spack.environment as e; " + (
+        "print(*e.active_environment().concrete_roots()[0].package.cmake_args())"
+    )
+    options = spack(small, "-D", folder, "python", "-c", script)
+    assert options.returncode == 0, options.stdout
+    # CMake finds Fujitsu's compiler of MPI by itself only for Fujitsu's compilers.
+    assert ("/bin/mpifcc" in options.stdout) == (site == "fugaku")
+    assert used[mpi] in options.stdout
 
 
 def test_the_studys_environment_has_both_sets_of_flags(ookami: Path) -> None:

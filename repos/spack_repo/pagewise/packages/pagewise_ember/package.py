@@ -25,4 +25,7 @@ class PagewiseEmber(EosUserPackage):
         arguments = [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi")]
         if self.spec.satisfies("+mpi"):
             arguments.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
+        if self.spec.satisfies("^fujitsu-mpi"):
+            # CMake looks for this name only with Fujitsu's compilers.
+            arguments.append(self.define("MPI_C_COMPILER", self.spec["mpi"].prefix.bin.mpifcc))
         return arguments

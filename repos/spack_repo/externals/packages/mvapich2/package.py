@@ -1,0 +1,10 @@
+from spack.package import *
+from spack_repo.builtin.build_systems.generic import Package
+
+
+class Mvapich2(Package):
+    """The C interface of the site's MVAPICH; see gcc."""
+
+    has_code = False
+
+    provides("mpi")

@@ -77,10 +77,13 @@ def test_environments_have_the_toolchains_of_the_site() -> None:
     assert theirs == [item for item in ours if item.compiler == "gcc"]
 
 
-def test_the_quick_environment_is_part_of_the_default_one() -> None:
-    quick = configurations_of("envs/quick")
-    assert quick
-    assert set(quick) <= set(configurations_of(""))
+@pytest.mark.parametrize(
+    ("part", "whole", "count"), [("envs/quick", "", 2), ("envs/studies", "envs/mini-apps", 2 * 2 * 3)]
+)
+def test_an_environment_is_part_of_another(part: str, whole: str, count: int) -> None:
+    configurations = set(configurations_of(part))
+    assert len(configurations) == count
+    assert configurations <= set(configurations_of(whole))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ function(pagewise_mini_app)
     endif()
 
     pagewise_mini_program(pw-${_app} ${_app} main.f90)
+    pagewise_static_arrays(pw-${_app} ${CMAKE_CURRENT_SOURCE_DIR})
     install(TARGETS pw-${_app} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     # kernel.yaml describes the mini-app, each further <test>.yaml another test case of the same program.
     file(GLOB _descriptions CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.yaml)

@@ -198,6 +198,14 @@ function(pagewise_build_facts variant needs result)
     set(${result} ${_target} PARENT_SCOPE)
 endfunction()
 
+# Static memory in the program `target` if the kernel.yaml in `folder` demands it.
+function(pagewise_static_arrays target folder)
+    file(STRINGS ${folder}/kernel.yaml _static REGEX "^static_arrays: *true")
+    if(_static)
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:pagewise::static-memory>)
+    endif()
+endfunction()
+
 # The program `target` from the driver of `kernel` and the object library `timed`; it reports the given variant, whether it
 # is sensitive to it or not.
 function(pagewise_program target kernel timed variant)
@@ -207,10 +215,7 @@ function(pagewise_program target kernel timed variant)
     foreach(_objects pagewise::pw-${kernel}-driver ${timed} ${_facts})
         target_sources(${target} PRIVATE $<TARGET_OBJECTS:${_objects}>)
     endforeach()
-    file(STRINGS ${PROJECT_SOURCE_DIR}/micro/${kernel}/kernel.yaml _static REGEX "^static_arrays: *true")
-    if(_static)
-        target_sources(${target} PRIVATE $<TARGET_OBJECTS:pagewise::static-memory>)
-    endif()
+    pagewise_static_arrays(${target} ${PROJECT_SOURCE_DIR}/micro/${kernel})
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE Fortran)
     target_link_libraries(${target} PRIVATE pagewise::pagewise)
     if(_needs)

@@ -3,5 +3,5 @@
  * x86-64 allow 2 GiB in total. */
 #include "pages.h"
 
-char pw_static_memory[1 << 30];
+char pw_static_memory[(int64_t)PW_STATIC_MIB << 20];
 const int64_t pw_static_memory_bytes = sizeof pw_static_memory;

@@ -35,7 +35,7 @@ contains
         if (comm%rank == 0) then
             call file%create(path, error)
             call write_head(file, mesh, whole, error)
-            call file%define('blocks', kind_double, [mesh%n_variables, mesh%zones(), mesh%tree%n_leaves], error)
+            call file%define('blocks', kind_double, [mesh%n_used(), mesh%zones(), mesh%tree%n_leaves], error)
             call file%reserve(error)
         end if
         call comm%agree(error)
@@ -56,10 +56,10 @@ contains
         type(mesh_t), intent(in) :: mesh
         type(output_info_t), intent(in) :: info
         type(error_t), intent(inout) :: error
-        character(name_length) :: names(mesh%n_variables)
+        character(name_length) :: names(mesh%n_used())
         integer :: n
 
-        call variable_names(mesh%n_variables, info, names)
+        call variable_names(mesh%n_used(), info, names)
         n = mesh%tree%n_leaves
         call file%put(whole_file, 'format', format_name, error)
         call file%put(whole_file, 'format version', format_version, error)
@@ -136,8 +136,8 @@ contains
         integer :: leaf, n, values, owner, zones(3)
 
         zones = mesh%zones()
-        values = mesh%n_variables*product(zones)
-        allocate (bunch(mesh%n_variables, zones(1), zones(2), zones(3), max(1, bunch_bytes/(8*values))))
+        values = mesh%n_used()*product(zones)
+        allocate (bunch(mesh%n_used(), zones(1), zones(2), zones(3), max(1, bunch_bytes/(8*values))))
         n = 0
         do leaf = 1, mesh%tree%n_leaves
             owner = mesh%tree%owner(leaf)

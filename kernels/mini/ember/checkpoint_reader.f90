@@ -102,8 +102,8 @@ contains
             call differ('blocks of '//to_text(head%block)//' zones', to_text(mesh%block))
         else if (head%guards /= mesh%guards) then
             call differ(to_text(head%guards)//' guard cells', to_text(mesh%guards))
-        else if (head%n_variables /= mesh%n_variables) then
-            call differ(to_text(head%n_variables)//' variables', to_text(mesh%n_variables))
+        else if (head%n_variables /= mesh%n_used()) then
+            call differ(to_text(head%n_variables)//' variables', to_text(mesh%n_used()))
         else if (any(head%roots /= mesh%tree%roots)) then
             call differ(triple(head%roots)//' root blocks', triple(mesh%tree%roots))
         else if (any(abs(head%lower - mesh%lower) > 0.0_r8) .or. any(abs(head%upper - mesh%upper) > 0.0_r8)) then
@@ -222,9 +222,9 @@ contains
         integer :: leaf, first, n, at, values, owner, zones(3)
 
         zones = mesh%zones()
-        values = mesh%n_variables*product(zones)
+        values = mesh%n_used()*product(zones)
         n = max(1, bunch_bytes/(8*values))
-        allocate (bunch(mesh%n_variables, zones(1), zones(2), zones(3), n), source=0.0_r8)
+        allocate (bunch(mesh%n_used(), zones(1), zones(2), zones(3), n), source=0.0_r8)
         first = 1
         do leaf = 1, mesh%tree%n_leaves
             owner = mesh%tree%owner(leaf)

@@ -31,13 +31,14 @@ contains
         end associate
     end function block_bytes
 
-    !> Map a container of at most `bytes` [B] by `policy`, untouched: sets capacity, memory, aos or soa, and all slots free.
-    !> Exit codes: 2 if not even one block fits; those of pages_allocate.
-    subroutine container_create(mesh, bytes, policy, error)
+    !> Map a container of at most `bytes` [B] by `policy`, untouched, with `static` as pages_allocate does: sets capacity,
+    !> memory, aos or soa, and all slots free. Exit codes: 2 if not even one block fits; those of pages_allocate.
+    subroutine container_create(mesh, bytes, policy, error, static)
         type(mesh_t), intent(inout) :: mesh
         integer(i8), intent(in) :: bytes
         type(pages_policy_t), intent(in) :: policy
         type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: static
         real(r8), pointer, contiguous :: values(:)
         integer(i8) :: n_slots, n_values
         integer :: i, b(2, 3)
@@ -45,10 +46,10 @@ contains
         n_slots = min(bytes/block_bytes(mesh), int(huge(1), i8))
         if (n_slots < 1) then
             call error%raise(exit_usage, bytes_to_text(bytes)//' are too little for a block, which needs '// &
-                             bytes_to_text(block_bytes(mesh)), 'container_create', 'use more --memory')
+                             bytes_to_text(block_bytes(mesh)), 'container_create', 'use more --memory or --max-blocks')
             return
         end if
-        call pages_allocate(mesh%memory, policy, 'blocks', n_slots*block_bytes(mesh), 0_i8, error)
+        call pages_allocate(mesh%memory, policy, 'blocks', n_slots*block_bytes(mesh), 0_i8, error, static)
         if (error%failed()) return
         n_values = mesh%memory%bytes/(storage_size(1.0_r8)/8)
         call c_f_pointer(mesh%memory%address, values, [n_values])
@@ -265,7 +266,7 @@ contains
         end do
     end subroutine unpack_planes
 
-    !> Copy the zones of `slot` without guard cells: variables (n_variables, then mesh%zones()).
+    !> Copy the zones of `slot` without guard cells: variables (mesh%n_used(), then mesh%zones()).
     subroutine load_interior(mesh, slot, variables)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot
@@ -275,17 +276,17 @@ contains
         do k = 1, size(variables, 4)
             do j = 1, mesh%block
                 if (mesh%variable_last) then
-                    do v = 1, mesh%n_variables
+                    do v = 1, size(variables, 1)
                         variables(v, :, j, k) = mesh%soa(1:mesh%block, j, k, v, slot)
                     end do
                 else
-                    variables(:, :, j, k) = mesh%aos(:, 1:mesh%block, j, k, slot)
+                    variables(:, :, j, k) = mesh%aos(:size(variables, 1), 1:mesh%block, j, k, slot)
                 end if
             end do
         end do
     end subroutine load_interior
 
-    !> Set the zones of `slot` without guard cells: variables (n_variables, then mesh%zones()).
+    !> Set the zones of `slot` without guard cells: variables (mesh%n_used(), then mesh%zones()).
     subroutine store_interior(mesh, slot, variables)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot
@@ -295,11 +296,11 @@ contains
         do k = 1, size(variables, 4)
             do j = 1, mesh%block
                 if (mesh%variable_last) then
-                    do v = 1, mesh%n_variables
+                    do v = 1, size(variables, 1)
                         mesh%soa(1:mesh%block, j, k, v, slot) = variables(v, :, j, k)
                     end do
                 else
-                    mesh%aos(:, 1:mesh%block, j, k, slot) = variables(:, :, j, k)
+                    mesh%aos(:size(variables, 1), 1:mesh%block, j, k, slot) = variables(:, :, j, k)
                 end if
             end do
         end do

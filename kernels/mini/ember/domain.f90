@@ -24,7 +24,7 @@ contains
         zones = mesh%zones()
         which = [(v, v=1, n_conserved), (first_species + v, v=0, mesh%n_species - 1)]
         n_sums = size(which)
-        allocate (variables(mesh%n_variables, zones(1), zones(2), zones(3)))
+        allocate (variables(mesh%n_used(), zones(1), zones(2), zones(3)))
         allocate (mine(n_sums*size(mesh%local)), source=0.0_r8)
         do n = 1, size(mesh%local)
             call load_interior(mesh, mesh%slot(mesh%local(n)), variables)
@@ -56,7 +56,7 @@ contains
         integer :: n, zones(3)
 
         zones = mesh%zones()
-        allocate (variables(mesh%n_variables, zones(1), zones(2), zones(3)))
+        allocate (variables(mesh%n_used(), zones(1), zones(2), zones(3)))
         largest = 0.0_r8
         do n = 1, size(mesh%local)
             call load_interior(mesh, mesh%slot(mesh%local(n)), variables)

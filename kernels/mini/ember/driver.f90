@@ -70,6 +70,9 @@ contains
         call read_checkpoint_head(path, mesh, comm, info, error)
         if (error%failed()) return
         do i = 1, size(info%parameters)
+            ! Both set the size of the container.
+            if (info%parameters(i)%name == 'memory' .and. options%given('max-blocks')) cycle
+            if (info%parameters(i)%name == 'max-blocks' .and. options%given('memory')) cycle
             call options%inherit(trim(info%parameters(i)%name), info%parameters(i)%value, error)
             if (error%failed()) return
         end do
@@ -116,7 +119,7 @@ contains
             mesh%n_ranks = simulation%comm%n_ranks
             policy = given%policy
             call pages_begin(policy, error)
-            if (.not. error%failed()) call container_create(mesh, given%memory/mesh%n_ranks, policy, error)
+            if (.not. error%failed()) call container_create(mesh, given%container_bytes(mesh), policy, error, given%static)
             call simulation%comm%agree(error)
             if (error%failed()) return
             call populate([mesh%memory], .true., self%populated)
@@ -328,7 +331,7 @@ contains
             call simulation%comm%agree(error)
             if (error%failed()) return
             ! The scheme reads and writes each zone once per step.
-            record%traffic%bytes_stream = 2*real(record%element_bytes, r8)*simulation%zone_updates/max(1, size(self%seconds))
+            record%traffic%bytes_stream = 16.0_r8*mesh%n_used()*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
             call prove_memory(simulation, record%pages, error)
             call simulation%comm%agree(error)

@@ -80,7 +80,7 @@ contains
         scale(of_width) = scale(of_volume)/maxval(mesh%upper(:2) - mesh%lower(:2))**2
         allocate (total(n_sums, n), source=0_i8)
         !$omp parallel private(variables, sums, mine, i, k, first, last)
-        allocate (variables(mesh%n_variables, mesh%block, mesh%block, 1), sums(n_sums, n), mine(n_sums, n))
+        allocate (variables(mesh%n_used(), mesh%block, mesh%block, 1), sums(n_sums, n), mine(n_sums, n))
         mine = 0
         !$omp do schedule(static)
         do i = 1, size(mesh%local)

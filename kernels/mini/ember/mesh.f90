@@ -20,8 +20,8 @@ module ember_mesh
     integer, parameter, public :: cartesian = 1, cylindrical = 2
     integer, parameter, public :: periodic = 1, reflecting = 2, outflow = 3   !< boundaries
 
-    !> Variables of a zone: per volume those that are conserved, then derived ones; species follow [g/cm^3 or any other
-    !> consistent units].
+    !> Variables of a zone: per volume those that are conserved, then derived ones; species follow, then padding that nothing
+    !> reads [g/cm^3 or any other consistent units].
     integer, parameter, public :: v_dens = 1, v_momx = 2, v_momy = 3, v_momz = 4, v_ener = 5
     integer, parameter, public :: v_pres = 6, v_temp = 7, v_gamc = 8
     integer, parameter, public :: n_conserved = 5, first_species = 9
@@ -29,7 +29,7 @@ module ember_mesh
     type, public :: mesh_t
         integer :: dims = 3, geometry = cartesian
         logical :: variable_last = .false.                    !< layout soa; otherwise the studies' layout
-        integer :: n_variables = 8, n_species = 0
+        integer :: n_variables = 8, n_species = 0             !< of a zone, padding included; of these species
         integer :: block = block_zones, guards = guard_zones  !< zones and guard cells of a block in each direction
         integer :: first = first_guard, last = last_guard     !< indices of a block, guard cells included
         integer :: lowest_level = 0, highest_level = 0        !< of leaves; roots are level 0
@@ -50,6 +50,7 @@ module ember_mesh
         procedure :: first_k
         procedure :: last_k
         procedure :: bounds
+        procedure :: n_used
         procedure :: zones
         procedure :: zone_size
         procedure :: block_corner
@@ -85,6 +86,13 @@ contains
 
         last_k = merge(self%last, 1, self%dims == 3)
     end function last_k
+
+    !> Variables of a zone without padding.
+    pure integer function n_used(self)
+        class(mesh_t), intent(in) :: self
+
+        n_used = first_species - 1 + self%n_species
+    end function n_used
 
     !> All zones of a block, guard cells included, as a box (ember_container).
     pure function bounds(self) result(box)

@@ -30,7 +30,7 @@ contains
             zones = mesh%zones()
             allocate (mine(n_norms, nq, size(mesh%local)), mine_volume(size(mesh%local)))
             !$omp parallel private(variables)
-            allocate (variables(mesh%n_variables, zones(1), zones(2), zones(3)))
+            allocate (variables(mesh%n_used(), zones(1), zones(2), zones(3)))
             !$omp do schedule(static)
             do n = 1, size(mesh%local)
                 call load_interior(mesh, mesh%slot(mesh%local(n)), variables)

@@ -3,7 +3,7 @@ module ember_parameter_options
     use helmholtz_table_path, only: default_table
     use pw_kinds, only: i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_real, option_text, options_t, rules_t
-    use pw_pages, only: pages_policy_names
+    use pw_pages, only: pages_policy_names, pages_static_bytes
     implicit none
     private
 
@@ -28,6 +28,10 @@ contains
         call options%add('threads', option_count, '1', 'threads per rank', rules_t(lowest=1_i8))
         call options%add('pages', option_choice, pages, 'page policy of the blocks', values=pages_policy_names())
         call options%add('memory', option_bytes, '256MiB', 'bytes of the blocks on all ranks together', rules_t(lowest=4096_i8))
+        call options%add('max-blocks', option_count, '0', 'blocks of the container of each rank; 0: as many as --memory '// &
+                         'holds')
+        call options%add('allocation', option_choice, 'dynamic', 'memory of the blocks: mapped, or part of a large array of '// &
+                         'the program', values=trim(merge('dynamic|static', 'dynamic       ', pages_static_bytes() > 0)))
         call options%add('record', option_text, '', 'append the record of the run to this file as a JSON line')
         call declare_problem(options)
         call declare_mesh(options)
@@ -85,6 +89,8 @@ contains
                          'cylindrical for snia2d, otherwise cartesian)', values='cartesian|cylindrical')
         call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone contiguous; soa: all zones of a '// &
                          'block contiguous, variable by variable', values='studies|soa')
+        call options%add('padding-variables', option_count, '0', 'variables of a zone that nothing reads; guard-cell fills '// &
+                         'copy them')
         do i = 1, 3
             call options%add('roots-'//axis(i), option_count, '', 'blocks of level 0 along '//axis(i)//' (default: 1)', &
                              rules_t(lowest=1_i8))

@@ -36,7 +36,7 @@ contains
         faults = ''
         call problem_defaults(options, faults, error)
         if (error%failed()) return
-        call keep_run(options, parameters, error)
+        call keep_run(options, parameters, faults, error)
         if (error%failed()) return
         call keep_mesh(options, parameters, faults)
         call keep_problem(options, parameters, faults)
@@ -145,6 +145,7 @@ contains
         call options%get('memory', memory)
         call options%get('lowest-level', level)
         mesh%dims = dims
+        mesh%n_variables = mesh%n_variables + count_of(options, 'padding-variables')
         if (star) mesh%n_variables = mesh%n_variables + size(fuel_and_ash)
         blocks = memory/8*7/block_bytes(mesh)/2**min(dims*level, 62_i8)
         if (star) blocks = blocks/2
@@ -160,9 +161,10 @@ contains
     end subroutine fill_memory
 
     !> Independent parameters.
-    subroutine keep_run(options, parameters, error)
+    subroutine keep_run(options, parameters, faults, error)
         type(options_t), intent(in) :: options
         type(parameters_t), intent(inout) :: parameters
+        character(:), allocatable, intent(inout) :: faults
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
 
@@ -171,6 +173,15 @@ contains
         if (parameters%problem == 'flame' .or. parameters%problem == 'snia2d') parameters%species = fuel_and_ash
         parameters%n_species = size(parameters%species)
         call options%get('memory', parameters%memory)
+        parameters%max_blocks = count_of(options, 'max-blocks')
+        if (parameters%max_blocks > 0) then
+            if (options%given('memory')) call note(faults, 'max-blocks and memory both set the size of the container: set '// &
+                                                   'only one of them')
+            if (options%given('fill-memory')) call note(faults, 'fill-memory chooses the roots by memory: remove max-blocks')
+        end if
+        call options%get('allocation', word)
+        parameters%static = word == 'static'
+        parameters%padding = count_of(options, 'padding-variables')
         parameters%threads = count_of(options, 'threads')
         call options%get('pages', word)
         call pages_policy_from_name(word, parameters%policy, error)

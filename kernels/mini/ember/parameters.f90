@@ -4,6 +4,7 @@
 !> `read_parameters`. The command line overrides the file; parameters in neither have the default of the problem, or the one
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
+    use ember_container, only: block_bytes
     use ember_mesh, only: block_zones, cartesian, guard_zones, mesh_t, outflow
     use ember_parameter_options, only: variable_name
     use pw_kinds, only: i8, r8
@@ -18,7 +19,10 @@ module ember_parameters
         logical :: variable_last = .false.                !< layout soa
         integer :: n_species = 0
         character(4), allocatable :: species(:)           !< their names
+        integer :: padding = 0                            !< variables of a zone that nothing reads
         integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
+        integer :: max_blocks = 0                         !< of the container of each rank; 0: by memory
+        logical :: static = .false.                       !< the container is part of a large array of the program
         integer :: threads = 1                            !< of a rank
         type(pages_policy_t) :: policy
         integer :: roots(3) = 1, lowest_level = 0, highest_level = 0
@@ -61,6 +65,7 @@ module ember_parameters
         real(r8) :: wave_speed = 1.0_r8                   !< of the gas in each direction [domain lengths a time]
     contains
         procedure :: set_up_mesh
+        procedure :: container_bytes
     end type parameters_t
 
 contains
@@ -75,7 +80,7 @@ contains
         mesh%geometry = self%geometry
         mesh%variable_last = self%variable_last
         mesh%n_species = self%n_species
-        mesh%n_variables = size(variable_name) + self%n_species
+        mesh%n_variables = size(variable_name) + self%n_species + self%padding
         mesh%lowest_level = self%lowest_level
         mesh%highest_level = self%highest_level
         mesh%boundary = self%boundary
@@ -83,5 +88,14 @@ contains
         mesh%upper = self%upper
         mesh%tree%roots = self%roots
     end subroutine set_up_mesh
+
+    !> Bytes of the container of a rank, whose mesh is set up.
+    pure integer(i8) function container_bytes(self, mesh)
+        class(parameters_t), intent(in) :: self
+        type(mesh_t), intent(in) :: mesh
+
+        container_bytes = self%memory/mesh%n_ranks
+        if (self%max_blocks > 0) container_bytes = self%max_blocks*block_bytes(mesh)
+    end function container_bytes
 
 end module ember_parameters

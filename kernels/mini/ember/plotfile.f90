@@ -79,9 +79,9 @@ contains
         type(mesh_t), intent(in) :: mesh
         type(output_info_t), intent(in) :: info
         type(window_t), intent(out) :: window
-        character(name_length) :: all_names(mesh%n_variables)
+        character(name_length) :: all_names(mesh%n_used())
 
-        call variable_names(mesh%n_variables, info, all_names)
+        call variable_names(mesh%n_used(), info, all_names)
         window%name = [character(name_length) :: 'dens', 'velx', 'vely', 'velz', 'pres', 'ener', 'eint', 'temp', 'gamc', &
                        all_names(first_species:)]
         window%zones = product(mesh%zones())
@@ -121,7 +121,7 @@ contains
         integer :: l, zones(3)
 
         zones = mesh%zones()
-        allocate (block(mesh%n_variables, zones(1), zones(2), zones(3)))
+        allocate (block(mesh%n_used(), zones(1), zones(2), zones(3)))
         flat(1:size(block)) => block
         do l = 1, size(mesh%local)
             call load_interior(mesh, mesh%slot(mesh%local(l)), block)
@@ -144,8 +144,8 @@ contains
         integer :: leaf, zones(3)
 
         zones = mesh%zones()
-        allocate (block(mesh%n_variables, zones(1), zones(2), zones(3)))
-        allocate (parents(mesh%n_variables, zones(1), zones(2), zones(3), 0:max(0, maxval(nodes%level) - 1)))
+        allocate (block(mesh%n_used(), zones(1), zones(2), zones(3)))
+        allocate (parents(mesh%n_used(), zones(1), zones(2), zones(3), 0:max(0, maxval(nodes%level) - 1)))
         flat(1:size(block)) => block
         do leaf = 1, mesh%tree%n_leaves
             if (mesh%tree%owner(leaf) == 0) then

@@ -99,7 +99,7 @@ contains
         j = place(2)
         k = place(3)
         slot = mesh%slot(leaf)
-        last = mesh%n_variables
+        last = mesh%n_used()
         if (mesh%n_species > 0) species = state(v_dens)/mesh%n_species
         if (present(fraction)) species = state(v_dens)*fraction
         if (mesh%variable_last) then

@@ -19,7 +19,8 @@ module ember_reference
     !> The options that do not change the state; `uniform` and `fill-memory` do through levels and roots. The number of
     !> steps that were made stands for `steps`.
     character(*), parameter :: neutral(*) = [character(19) :: &
-        'parameters', 'restart', 'record', 'norms', 'threads', 'pages', 'memory', 'layout', 'fill-memory', 'uniform', 'errors', &
+        'parameters', 'restart', 'record', 'norms', 'threads', 'pages', 'memory', 'max-blocks', &
+        'allocation', 'padding-variables', 'layout', 'fill-memory', 'uniform', 'errors', &
         'output', 'plot-interval', 'plot-time', 'plot-precision', 'checkpoint-interval', 'checkpoint-time', 'checkpoint-keep', &
         'log', 'log-interval', 'steps']
     character(*), parameter :: separator = ' | '

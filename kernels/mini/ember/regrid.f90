@@ -106,7 +106,8 @@ contains
             whose = ''
             if (size(capacity) > 1) whose = ' of rank '//to_text(r)
             call error%raise(exit_usage, 'the mesh needs '//to_text(needed(r))//' blocks, but the memory'//whose//' has '// &
-                             'room for '//to_text(capacity(r)), 'regrid', 'use more --memory, or lower the highest level')
+                             'room for '//to_text(capacity(r)), 'regrid', &
+                             'use more --memory or --max-blocks, or lower the highest level')
             return
         end do
     end subroutine check_room

@@ -143,7 +143,7 @@ contains
             call mesh%note_owners()
             if (size(mesh%local) > mesh%capacity) call error%raise(exit_usage, 'the mesh has '// &
                 to_text(mesh%tree%n_leaves)//' blocks, but a rank has space for only '//to_text(mesh%capacity)//' of its '// &
-                to_text(size(mesh%local)), 'place_initial_state', 'use more --memory, or a lower --lowest-level')
+                to_text(size(mesh%local)), 'place_initial_state', 'use more --memory or --max-blocks, or a lower --lowest-level')
             call self%comm%agree(error)
             if (error%failed()) return
             if (allocated(mesh%slot)) deallocate (mesh%slot)

@@ -26,7 +26,7 @@ contains
             allocate (mine(2, size(mesh%local)), source=0.0_r8)
             !$omp parallel do schedule(static) private(variables, leaf, volume, corner, width, i, j, k, dens, velocity, pres)
             do n = 1, size(mesh%local)
-                if (.not. allocated(variables)) allocate (variables(mesh%n_variables, zones(1), zones(2), zones(3)))
+                if (.not. allocated(variables)) allocate (variables(mesh%n_used(), zones(1), zones(2), zones(3)))
                 leaf = mesh%local(n)
                 call load_interior(mesh, mesh%slot(leaf), variables)
                 volume = mesh%zone_volumes(leaf)
@@ -64,7 +64,7 @@ contains
             finest = mesh%zone_size(maxval(mesh%tree%level(:mesh%tree%n_leaves)))
             n_bins = int(norm2((mesh%upper(:dims) - mesh%lower(:dims))/finest(1))) + 2
             allocate (shell(2, n_bins), source=0.0_r8)
-            allocate (variables(mesh%n_variables, zones(1), zones(2), zones(3)))
+            allocate (variables(mesh%n_used(), zones(1), zones(2), zones(3)))
             do n = 1, size(mesh%local)
                 leaf = mesh%local(n)
                 call load_interior(mesh, mesh%slot(leaf), variables)

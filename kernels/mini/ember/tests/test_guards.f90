@@ -98,7 +98,8 @@ contains
         mesh%geometry = geometry
         mesh%variable_last = last
         mesh%n_species = 1
-        mesh%n_variables = 9
+        ! The last one is padding.
+        mesh%n_variables = 10
         mesh%tree = tree
         mesh%lower = [merge(0.0_r8, -1.0_r8, geometry == cylindrical), 2.0_r8, 0.5_r8]
         mesh%upper = mesh%lower + [1.5_r8, 1.0_r8, 2.0_r8]
@@ -230,7 +231,7 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: data, leaf, guard(3), zone(3)
         integer :: parent(3), first(3), m, v, at(3)
-        real(r8) :: weight, total, mean(9)
+        real(r8) :: weight, total, mean(mesh%n_variables)
 
         parent = zone
         parent(:mesh%dims) = zone(:mesh%dims)/2
@@ -245,7 +246,7 @@ contains
             total = total + weight
             mean = mean + weight*mesh%aos(:, at(1), at(2), at(3), mesh%slot(leaf))
         end do
-        do v = 1, 9
+        do v = 1, mesh%n_variables
             call expect(near(mean(v)/total, value_of(mesh, data, tree%level(leaf) - 1, parent, v)), 'the mean of guard cells')
         end do
     end subroutine compare_parent

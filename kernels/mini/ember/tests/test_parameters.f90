@@ -1,5 +1,6 @@
 !> Parameters: defaults of each problem, files, and that all contradictions are reported at once.
 program test_parameters
+    use ember_container, only: block_bytes
     use ember_mesh, only: cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
     use ember_parameter_options, only: declare_parameters
     use ember_parameter_values, only: read_parameters
@@ -41,6 +42,8 @@ contains
     end subroutine defaults
 
     subroutine by_problem()
+        type(mesh_t) :: mesh
+
         call read('problem=wave roots-x=4 roots-y=2')
         call expect('the wave goes round', all(given%boundary == periodic))
         call expect('zones are cubes', agrees(given%upper, [1.0_r8, 0.5_r8, 0.25_r8]))
@@ -66,6 +69,11 @@ contains
         call expect('nothing by its ripples', size(given%refine_variables) == 0)
         call read('problem=snia2d fill-memory=true memory=1GiB lowest-level=0 highest-level=1')
         call expect('twice as high as wide', given%roots(2) == 2*given%roots(1) .and. given%roots(1) == 121)
+        call read('problem=flame max-blocks=3 padding-variables=2')
+        call given%set_up_mesh(mesh)
+        mesh%n_ranks = 2
+        call expect('blocks of a rank', mesh%n_used() == 10 .and. mesh%n_variables == 12 .and. &
+                    given%container_bytes(mesh) == 3*block_bytes(mesh))
         call read('problem=flame refine-variables=ash,dens')
         call expect('the front', .not. error%failed() .and. given%dims == 2 .and. given%boundary(2, 1) == reflecting .and. &
                     given%boundary(2, 2) == periodic .and. agrees([given%flame_speed, given%flame_release], [0.1_r8, 0.0_r8]))
@@ -130,6 +138,9 @@ contains
         call expect_fault('star-level 6 is above highest-level 5')
         call read('uniform=true lowest-level=1')
         call expect_fault('lowest-level')
+        call read('max-blocks=3 memory=1GiB fill-memory=true')
+        call expect_fault('max-blocks and memory')
+        call expect_fault('fill-memory')
         call read('end-time=0')
         call expect_fault('--end-time takes a number above 0')
     end subroutine contradictions

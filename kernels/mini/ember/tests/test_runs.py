@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
 
-USAGE, SYSTEM = 2, 4
+USAGE, UNAVAILABLE, SYSTEM = 2, 3, 4
 BLAST = ("--problem", "sedov", "--memory", "64MiB", "--lowest-level", "1", "--highest-level", "2")
 
 
@@ -164,9 +164,14 @@ def reference(ember: Ember) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "other", [("--layout", "soa"), ("--threads", "2"), ("--pages", "none", "--memory", "96MiB")]
+    "other",
+    [
+        ("--layout", "soa", "--padding-variables", "3"),
+        ("--threads", "2", "--padding-variables", "2", "--allocation", "static"),
+        ("--pages", "none", "--memory", "96MiB"),
+    ],
 )
-def test_neither_layout_nor_threads_nor_memory_change_a_bit(
+def test_neither_layout_nor_threads_nor_memory_nor_padding_change_a_bit(
     ember: Ember, reference: bytes, other: tuple[str, ...]
 ) -> None:
     assert ember.last_blocks(*BLAST, "--steps", "20", *other) == reference
@@ -190,7 +195,7 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes)
     (begun,) = ember.folder.glob("*_checkpoint_*")
     kept = ember.folder / "begun"
     begun.rename(kept)
-    assert ember.last_blocks("--steps", "11", "--restart", str(kept)) == reference
+    assert ember.last_blocks("--steps", "11", "--restart", str(kept), "--max-blocks", "64") == reference
 
 
 def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Ember) -> None:
@@ -266,6 +271,20 @@ def test_too_little_memory_is_reported(ember: Ember) -> None:
     done = ember.attempt("--problem", "sedov", "--memory", "4MiB", "--uniform", "--highest-level", "2")
     assert done.returncode == USAGE
     assert "--memory" in done.stderr
+
+
+def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
+    refined = ("--problem", "sedov", "--lowest-level", "1", "--highest-level", "1", "--steps", "1")
+    record = ember.run(*refined, "--max-blocks", "8", "--padding-variables", "4", "--allocation", "static")
+    assert record["sizes"]["working_set_bytes"] == 8 * 12 * 20**3 * 8
+    for arguments, status in (
+        (("--max-blocks", "7"), USAGE),
+        (("--max-blocks", "1000000", "--allocation", "static"), USAGE),
+        (("--max-blocks", "8", "--allocation", "static", "--pages", "hugetlbfs"), UNAVAILABLE),
+    ):
+        done = ember.attempt(*refined, *arguments)
+        assert done.returncode == status, done.stdout + done.stderr
+        assert "remedy" in done.stderr
 
 
 def test_the_log_has_a_row_a_step(ember: Ember) -> None:

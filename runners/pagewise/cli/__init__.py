@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import pkgutil
@@ -22,26 +23,29 @@ from pagewise.core.errors import Interrupted
 
 BEGAN = time.monotonic()
 COMPLETE = "_PAGEWISE_COMPLETE"
+# Without color: text of others, as in a default, may hold control characters.
+_HELP = {
+    "theme": "default-slim",
+    "text_markup": None,
+    "color_system": None,
+    "max_width": 110,
+    "padding_helptext_first_line": (0, 0, 1, 0),
+    "options_table_help_sections": ["help", "required", "envvar", "default"],
+    "command_groups": {
+        "pagewise": [
+            {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers", "cluster"]},
+            {"name": "Results", "commands": ["report", "results", "export"]},
+            {"name": "This machine", "commands": ["doctor", "list", "run", "site", "completion"]},
+        ]
+    },
+}
+# rich-click before 1.9 (Spack's newest) has fewer settings of the look of --help.
+_KNOWN = {field.name for field in dataclasses.fields(click.RichHelpConfiguration)}
 _SETTINGS = {
     "help_option_names": ["-h", "--help"],
     "max_content_width": 110,
     "show_default": True,
-    # Without color: text of others, as in a default, may hold control characters.
-    "rich_help_config": {
-        "theme": "default-slim",
-        "text_markup": None,
-        "color_system": None,
-        "max_width": 110,
-        "padding_helptext_first_line": (0, 0, 1, 0),
-        "options_table_help_sections": ["help", "required", "envvar", "default"],
-        "command_groups": {
-            "pagewise": [
-                {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers", "cluster"]},
-                {"name": "Results", "commands": ["report", "results", "export"]},
-                {"name": "This machine", "commands": ["doctor", "list", "run", "site", "completion"]},
-            ]
-        },
-    },
+    "rich_help_config": {name: value for name, value in _HELP.items() if name in _KNOWN},
 }
 
 

@@ -13,11 +13,11 @@ import rich_click as click
 from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Folder, Number, Percent
 from pagewise.core.suggestions import choose_of
+from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 #: An option to which a command gives a panel of --help, and changes, as another default.
 Option = Callable[..., Callable[[Any], Any]]
 
-DEFAULT_ENVIRONMENT = "default"
 #: The panels of --help by the names that `command` takes; None is the panel of --help itself.
 _PANELS = {
     "subject": "What to run",
@@ -34,6 +34,18 @@ _PANELS = {
     "options": None,
 }
 _NODES_FOLLOW = re.compile(r",\s*(?=[a-z])")
+
+
+class _Panelled(click.Option):
+    """An option for rich-click before 1.9, Spack's newest, which shows a single panel in --help."""
+
+    def __init__(self, *arguments: Any, panel: str | None = None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.panel = panel
+
+
+#: rich-click's own class from 1.9 on.
+_CLASS: dict[str, Any] = {} if hasattr(click, "RichOption") else {"cls": _Panelled}
 
 
 class Group(click.RichGroup):
@@ -96,7 +108,7 @@ def option(
         attributes["shell_complete"] = values.list_of(list_of)
     if one_of is not None:
         attributes["shell_complete"] = values.one_of(one_of)
-    return partial(click.option, *names.split(), help=text, **attributes)
+    return partial(click.option, *names.split(), help=text, **_CLASS, **attributes)
 
 
 def flag(names: str, text: str, **attributes: Any) -> Option:
@@ -162,7 +174,7 @@ def find_catalog(environment: str, modules: Path | None) -> Any:
 # What is run.
 ENVIRONMENT = option(
     "-e --env environment",
-    "Environment whose modules are used: .pagewise/modules/NAME.",
+    "Environment whose modules are used: .pagewise/modules/NAME; without a checkout: those of your Spack.",
     default=DEFAULT_ENVIRONMENT,
     envvar="PAGEWISE_ENV",
     show_envvar=True,

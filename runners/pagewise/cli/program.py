@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import rich_click as click
 from click.core import ParameterSource
 
-from pagewise.cli.options import DEFAULT_ENVIRONMENT, option
+from pagewise.cli.options import option
 from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Percent
+from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 POLICIES = option(
     "--policies",

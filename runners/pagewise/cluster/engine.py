@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,11 +22,11 @@ from pagewise.core.errors import Interrupted, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.result import create_folder, utc_text
 from pagewise.core.signals import interruptible
-from pagewise.stack.paths import project_root
+from pagewise.stack.paths import checkout, module_tree
 
 TESTS = SETTINGS.parent
 _REPORT = "run-report.json"
-_START = "from reframe.frontend.cli import main; main()"
+_REFRAME = "from reframe.frontend.cli import main; main()"
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,41 @@ def begin(request: Request) -> tuple[Path, Campaign]:
         system=request.partition.system,
         partition=request.partition.name,
         scheduler=request.partition.scheduler,
-        reframe=version("reframe-hpc"),
+        reframe=reframe_version(),
         nodes=tuple(RequestedNode(node.name, node.state, node.reason, node.usable) for node in nodes),
         jobs=(),
     )
     campaign.write(folder, started)
     return folder, started
+
+
+def reframe_version() -> str:
+    """ReFrame's version. Its own variable, because Spack installs it without the metadata of pip."""
+    import reframe
+
+    return str(reframe.VERSION)
+
+
+def python_command(statement: str) -> list[str]:
+    """A statement in this process's Python, isolated: no variable and no file of the caller adds code.
+
+    An exception is PYTHONPATH without a checkout, by which Spack names the packages that it has installed.
+    """
+    if checkout() is None and (
+        folders := [name for name in os.environ.get("PYTHONPATH", "").split(":") if name]
+    ):
+        statement = f"import sys; sys.path[1:1] = {folders!r}; {statement}"
+    return [sys.executable, "-I", "-c", statement]
+
+
+def _places(request: Request) -> dict[str, str]:
+    """Where jobs find the modules: the checkout, or one module tree, because jobs need not run Spack."""
+    root = checkout()
+    if root is not None:
+        return {"PAGEWISE_ROOT": str(root)}
+    if "--modules" in request.options:
+        return {"PAGEWISE_ROOT": ""}
+    return {"PAGEWISE_ROOT": "", "PAGEWISE_MODULES": str(module_tree(request.environment, None))}
 
 
 def command(request: Request, folder: Path) -> list[str]:
@@ -87,7 +115,7 @@ def command(request: Request, folder: Path) -> list[str]:
         "time_limit": f"{math.ceil(request.time_limit)}s",
     }
     return [
-        *(sys.executable, "-I", "-c", _START),
+        *python_command(_REFRAME),
         *(word for file in request.configuration for word in ("-C", str(file))),
         *("--system", request.partition.fullname, "-c", str(TESTS), "--prefix", str(folder / campaign.WORK)),
         *("-n", f"comparison%env={request.environment}"),
@@ -111,7 +139,7 @@ def run(request: Request, folder: Path, started: Campaign, quiet: bool = False) 
     environment = {
         **os.environ,
         "PAGEWISE_CLUSTER_WORK": str(work),
-        "PAGEWISE_ROOT": str(project_root()),
+        **_places(request),
         "COLUMNS": "120",
     }
     state: Literal["complete", "interrupted"] = "complete"

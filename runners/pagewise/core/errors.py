@@ -48,7 +48,8 @@ def missing_package(fault: BaseException) -> SetupError | None:
     return SetupError(
         f"the Python package {fault.name} is missing, or you may not read it",
         where=sys.executable,
-        remedy="make setup; in a checkout of another user, ask its owner to let others read it",
+        remedy="make setup; of a pagewise that Spack installed: spack install pagewise +store +cluster; "
+        "in a checkout of another user, ask its owner to let others read it",
     )
 
 

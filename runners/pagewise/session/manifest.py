@@ -16,7 +16,7 @@ from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
 from pagewise.stack.catalog import Entry
-from pagewise.stack.paths import project_root
+from pagewise.stack.paths import checkout
 from pagewise.stack.provenance import programs, provenance
 from pagewise.stack.setup import SetupFacts
 
@@ -65,7 +65,7 @@ def new_manifest(
         pool=None,
         prefetchers=None,
         software=dict(software),
-        provenance=provenance(project_root(), environment, facts),
+        provenance=provenance(checkout(), environment, facts),
         modules=Modules(environment, str(tree)),
         configurations=tuple(entry.configuration for entry in entries),
         programs=tuple(programs(entries, subjects)),

@@ -32,10 +32,13 @@ class Loaded:
 
 
 def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """Lmod's init file for bash: the setup's, by LMOD_PKG, or in a usual place. Raises SetupError."""
+    """Lmod's init file for bash: the setup's, by LMOD_PKG, the one that Spack installed, or in a usual place.
+
+    Raises SetupError.
+    """
     candidates = [Path((facts or SetupFacts()).lmod.init or "/nonexistent")]
-    if package := environ.get("LMOD_PKG"):
-        candidates.append(Path(package) / "init" / "bash")
+    packages = (environ.get("LMOD_PKG"), environ.get("PAGEWISE_LMOD"))
+    candidates += [Path(package) / "init" / "bash" for package in packages if package]
     candidates += [Path(place) / "init" / "bash" for place in _USUAL_PLACES]
     for file in candidates:
         if file.is_file():
@@ -43,7 +46,7 @@ def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ)
     raise SetupError(
         "Lmod is missing; configurations are read by `module load`",
         where=", ".join(str(file.parent.parent) for file in candidates[1:]),
-        remedy="apt-get install lmod (or: make setup), or set LMOD_PKG to its folder",
+        remedy="apt-get install lmod (or: make setup; or: spack install lmod), or set LMOD_PKG to its folder",
     )
 
 

@@ -1,4 +1,4 @@
-"""The places of the checkout, its state folder, and the module tree of an environment."""
+"""The checkout if there is one, and the module tree: of an environment, or of the user's own Spack."""
 
 from __future__ import annotations
 
@@ -10,22 +10,44 @@ from pathlib import Path
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.private import is_private
 from pagewise.core.suggestions import choose_of
+from pagewise.stack.user_spack import spack_tree, tree_on_path
+
+DEFAULT_ENVIRONMENT = "default"
+
+
+def checkout(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest parent folder with `.pagewise`.
+
+    None without one, such as for a pagewise that Spack or pip installed, or with an empty PAGEWISE_ROOT. A
+    folder that is not named counts only if no other user can write to it: its programs and modules are run.
+    """
+    if (named := environ.get("PAGEWISE_ROOT")) is not None:
+        return Path(named) if named else None
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if is_private(folder / ".pagewise")), None)
 
 
 def project_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """The checkout: PAGEWISE_ROOT (the wrapper sets it), else the nearest parent folder with `.pagewise`.
+    """The checkout, else the working folder: where files of a checkout are looked for."""
+    return checkout(environ) or Path.cwd()
 
-    A folder that is not named counts only if no other user can write to it: its programs and modules are run.
-    """
-    if named := environ.get("PAGEWISE_ROOT"):
-        return Path(named)
-    here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if is_private(folder / ".pagewise")), here)
+
+def needed_checkout(what: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """The checkout. Raises SetupError: `what` needs one."""
+    root = checkout(environ)
+    if root is None:
+        raise SetupError(
+            f"{what} needs a checkout of pagewise",
+            where=Path.cwd(),
+            remedy="git clone <address of pagewise>; make setup; and run it there",
+        )
+    return root
 
 
 def module_tree(environment: str, named: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The module tree: the named one, PAGEWISE_MODULES, or that of an environment of this checkout.
+    """The module tree: the named one, PAGEWISE_MODULES, or that of an environment of the checkout.
 
+    Without a checkout: the first one on MODULEPATH with configurations, else the modules of the user's Spack.
     Raises SetupError when it is missing, SelectionError for an invalid name of an environment.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", environment):
@@ -38,8 +60,10 @@ def module_tree(environment: str, named: Path | None, environ: Mapping[str, str]
         tree, remedy = named, "name a folder that contains pagewise-micro/... with --modules"
     elif from_environment := environ.get("PAGEWISE_MODULES"):
         tree, remedy = Path(from_environment), "correct or unset PAGEWISE_MODULES"
+    elif (root := checkout(environ)) is None:
+        return _tree_without_checkout(environment, environ)
     else:
-        tree = project_root(environ) / ".pagewise" / "modules" / environment
+        tree = root / ".pagewise" / "modules" / environment
         built = built_environments(environ)
         remedy = f"build the environment first: make stack ENV={environment}"
         if built:
@@ -47,6 +71,12 @@ def module_tree(environment: str, named: Path | None, environ: Mapping[str, str]
     if not tree.is_dir():
         raise SetupError("this module tree is missing", where=tree, remedy=remedy)
     return tree
+
+
+def _tree_without_checkout(environment: str, environ: Mapping[str, str]) -> Path:
+    if environment != DEFAULT_ENVIRONMENT:
+        needed_checkout(f"the environment {environment}", environ)
+    return tree_on_path(environ) or spack_tree(environ)
 
 
 def built_environments(environ: Mapping[str, str] = os.environ) -> list[str]:

@@ -16,10 +16,16 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.commands import output_of
 from pagewise.stack.files import sha256
 from pagewise.stack.setup import SetupFacts
+from pagewise.stack.user_spack import spack_version
 
 
-def provenance(root: Path, environment: str | None, facts: SetupFacts | None) -> Provenance:
-    """Spack and its recipes as the setup verified them, the project's commit, the environment's lockfile."""
+def provenance(root: Path | None, environment: str | None, facts: SetupFacts | None) -> Provenance:
+    """Spack and its recipes as the setup verified them, the project's commit, the environment's lockfile.
+
+    Without a checkout: the version of the user's Spack.
+    """
+    if root is None:
+        return Provenance(spack_version(), None, None, None, None, None, None)
     spack = (facts or SetupFacts()).spack
     lockfile = _lockfile(root, environment)
     status = _git(root, "status", "--porcelain")

@@ -17,7 +17,7 @@ from pagewise.session.origin import is_own
 from pagewise.session.resume import machine_differences, program_differences
 from pagewise.session.session import Session
 from pagewise.stack.catalog import module_files
-from pagewise.stack.paths import module_tree, project_root
+from pagewise.stack.paths import checkout, module_tree
 
 REMEDY = "restore it, or name its module tree with --modules, or measure what is there now: --anyway"
 #: The kinds whose configurations are modules; those of others are policies or candidates.
@@ -71,7 +71,8 @@ def begun(folder: Path) -> Begun:
 
 def _keep_places() -> None:
     """Makes the installation independent of the working folder."""
-    os.environ["PAGEWISE_ROOT"] = str(project_root().absolute())
+    root = checkout()
+    os.environ["PAGEWISE_ROOT"] = str(root.absolute()) if root else ""
     if named := os.environ.get("PAGEWISE_MODULES"):
         os.environ["PAGEWISE_MODULES"] = str(Path(named).absolute())
 

@@ -25,8 +25,9 @@ from pagewise.machine.settings.session import traces
 from pagewise.machine.topology import read_topology
 from pagewise.session.launch import find_hyperfine
 from pagewise.stack import lmod
-from pagewise.stack.paths import module_tree, project_root
+from pagewise.stack.paths import checkout, module_tree, project_root
 from pagewise.stack.setup import SetupFacts, setup_facts
+from pagewise.stack.user_spack import find_spack
 
 State = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
@@ -152,7 +153,9 @@ def noise_finding(times: list[float]) -> Finding:
 
 
 def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> Iterator[Finding]:
-    if facts is None:
+    if checkout() is None:
+        yield _TOOLS.attempted("Spack", lambda: str(find_spack()), is_needed=False)
+    elif facts is None:
         yield _TOOLS.note("set-up", "has not run here", "make setup")
     else:
         spack = facts.spack

@@ -30,9 +30,10 @@ def command() -> None:
 def configure(site: str) -> None:
     """Create envs/sites/SITE/reframe.yaml from its site.yaml, or from what is detected here."""
     from pagewise.cluster.sites import site_folder, system_of, write_site
-    from pagewise.stack.paths import project_root
+    from pagewise.stack.paths import needed_checkout, project_root
 
-    folder = site_folder(project_root(), site)
+    root = project_root() if "/" in site else needed_checkout("a site by its name")
+    folder = site_folder(root, site)
     assert folder is not None
     file = write_site(folder, system_of(folder), folder.name)
     click.echo(f"Created {file}. Check it, then run: pagewise cluster nodes")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,16 +31,16 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
-    from pagewise.stack.paths import project_root
+    from pagewise.stack.paths import checkout
     from pagewise.stack.setup import setup_facts
 
-    catalog = opt.find_catalog(environment, modules)
+    catalog, root = opt.find_catalog(environment, modules), checkout()
     selection = Chosen(
         catalog.select_kernels(chosen["kernels"]),
         catalog.select_entries(chosen["configurations"]),
         catalog.tree,
         lmod.find_init(setup_facts()),
-        project_root() / "pagewise",
+        root / "pagewise" if root else Path(shutil.which("pagewise") or sys.argv[0]).absolute(),
         chosen["threads"],
         chosen["rounds"],
     )

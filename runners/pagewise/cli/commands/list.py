@@ -12,6 +12,7 @@ from pagewise.cli import options as opt
 from pagewise.cli.output import make_console, make_messages, print_json
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
+from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 if TYPE_CHECKING:
     from pagewise.stack.catalog import Catalog
@@ -45,7 +46,7 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     if kind == "environments":
         _list_environments(as_json)
     else:
-        catalog = opt.find_catalog(chosen["environment"] or opt.DEFAULT_ENVIRONMENT, chosen["modules"])
+        catalog = opt.find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
         _list_catalog(catalog, kind, opt.split_commas(names or ["*"]), as_json)
 
 

@@ -23,9 +23,10 @@ def command() -> None:
 @opt.command("pagewise site list", parent=command, name="list")
 def list_sites() -> None:
     """List the sites of this checkout."""
+    from pagewise.stack.paths import needed_checkout
     from pagewise.stack.site.folder import read_site, site_names
 
-    for name in site_names():
+    for name in site_names(needed_checkout("the list of sites")):
         site = read_site(name)
         target = site.data["target"] or "this machine's processor"
         click.echo(f"{name:<10} {site.data['summary']} ({target})")

@@ -25,11 +25,13 @@ from reframe.core.builtins import (
 RUNNERS = Path(__file__).resolve().parents[3]
 if str(RUNNERS) not in sys.path:
     sys.path.append(str(RUNNERS))
-os.environ.setdefault("PAGEWISE_ROOT", str(RUNNERS.parent))
+if (START := RUNNERS / "start.py").is_file():
+    os.environ.setdefault("PAGEWISE_ROOT", str(RUNNERS.parent))
 
 from pagewise.cluster.campaign import newest, seconds_by_configuration  # noqa: E402  (the path comes first)
+from pagewise.cluster.engine import python_command  # noqa: E402
 from pagewise.cluster.schedulers import pin  # noqa: E402
-from pagewise.stack.paths import built_environments  # noqa: E402
+from pagewise.stack.paths import built_environments, checkout  # noqa: E402
 
 _INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
 
@@ -38,7 +40,9 @@ _INHERITED = ("PAGEWISE_ROOT", "PAGEWISE_MODULES")
 class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
     """`pagewise compare` of an environment's configurations on one node; the class's name is the test's."""
 
-    env = parameter(["default"] if os.environ.get("PAGEWISE_MODULES") else built_environments())
+    env = parameter(
+        ["default"] if os.environ.get("PAGEWISE_MODULES") or checkout() is None else built_environments()
+    )
     node = variable(str, value="", loggable=True)
     options = variable(str, value="")
     results = variable(str, value="")
@@ -67,11 +71,11 @@ class comparison(rfm.RunOnlyRegressionTest):  # noqa: N801
         self.folder = root / (self.node or "any")
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         self.env_vars |= inherited | {"COLUMNS": "120"}
-        self.executable = sys.executable
+        start = python_command("from pagewise.cli import main; main()")
+        self.executable, *words = [sys.executable, "-I", str(START)] if START.is_file() else start
         chosen = [] if "--modules" in self.options else ["--env", self.env]
         self.executable_opts = [
-            "-I",
-            shlex.quote(str(RUNNERS / "start.py")),
+            *map(shlex.quote, words),
             "compare",
             *chosen,
             "--output",

@@ -19,7 +19,7 @@ from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.schemas import validator
 from pagewise.stack.commands import output_of
-from pagewise.stack.paths import project_root
+from pagewise.stack.paths import needed_checkout, project_root
 from pagewise.stack.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
 
 #: Commands that succeed if the scheduler runs; an installed command alone does not mean that.
@@ -99,7 +99,7 @@ def detect(root: Path | None = None) -> Detected:
 
 def new_folder(name: str, root: Path | None = None) -> Path:
     """The folder of a new site. Raises RefusedError if it exists."""
-    folder = sites_folder(root) / name
+    folder = sites_folder(root or needed_checkout("a new site")) / name
     if folder.exists():
         raise RefusedError("this site exists", where=folder, remedy="remove it, or choose another name")
     return folder

@@ -46,15 +46,19 @@ class Build:
         files = (self.folder / folder / kernel / f"pw-{kernel}" for folder in _FOLDERS)
         return next((file for file in files if file.is_file()), None)
 
-    def make(self, targets: list[str], facts: SetupFacts | None) -> None:
-        """Builds targets; configures the folder first if needed. Raises SetupError, RefusedError."""
-        sources = self.root / "kernels"
+    def check_sources(self) -> None:
+        """Raises SetupError without a checkout."""
         if not self.has_sources:
             raise SetupError(
                 "there is no checkout here to build the traceable programs from",
                 where=self.root,
                 remedy="run pagewise from a checkout, or name a folder with such a build: --build DIR",
             )
+
+    def make(self, targets: list[str], facts: SetupFacts | None) -> None:
+        """Builds targets; configures the folder first if needed. Raises SetupError, RefusedError."""
+        self.check_sources()
+        sources = self.root / "kernels"
         if not (self.folder / "build.ninja").is_file():
             _run(
                 ["cmake", "--preset", f"{self.compiler}-model", *_compilers(facts, self.compiler)],

@@ -276,6 +276,8 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     build = Build.of_checkout(root, options.compiler)
     if options.build is not None:
         build = replace(build, folder=options.build)
+    else:
+        build.check_sources()
     name, *arguments = command
     kernel = None if "/" in name else name.removeprefix("pw-")
     file = None if kernel is None else _description(root, build, kernel)

@@ -1,0 +1,173 @@
+"""pagewise without a checkout: the modules of the user's own Spack, of MODULEPATH; what needs a checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pagewise.cli.options import _Panelled
+from pagewise.cluster import engine
+from pagewise.core.errors import SetupError
+from pagewise.stack.paths import checkout, module_tree
+from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
+from stage import RUNNERS, Stage
+
+SPACK = """#!/bin/sh
+# Copies the stage's modules to the folder that `-c modules:default:roots:lmod:FOLDER` names.
+[ -z "${PYTHONPATH:-}" ] || exit 7
+[ "$1" != --version ] || { echo "1.1.0 (0123456789)"; exit 0; }
+[ -z "${FAKE_FAILS:-}" ] || { echo "==> Error: name clashes"; exit 1; }
+for word; do
+    case ${word} in modules:default:roots:lmod:*) folder=${word#modules:default:roots:lmod:} ;; esac
+done
+cp -R "${FAKE_MODULES}" "${folder}/Core"
+[ -z "${FAKE_SKIPS:-}" ] || echo "${folder}/Core/pagewise-micro/x.lua: unknown namespace"
+"""
+
+
+@pytest.fixture
+def installed(small: Stage) -> Stage:
+    """A stage without a checkout, whose user has a Spack with the stage's configurations."""
+    spack = small.folder / "spack" / "bin" / "spack"
+    spack.parent.mkdir(parents=True)
+    spack.write_text(SPACK)
+    spack.chmod(0o755)
+    small.environment = {
+        "PAGEWISE_ROOT": "",
+        "PAGEWISE_MODULES": "",
+        "MODULEPATH": "",
+        "SPACK_ROOT": str(small.folder / "spack"),
+        "FAKE_MODULES": str(small.modules),
+        "XDG_CACHE_HOME": str(small.folder / "cache"),
+    }
+    return small
+
+
+def listed(stage: Stage) -> tuple[Path, list[str]]:
+    """The module tree and the modules that `pagewise list` shows."""
+    done = stage.run("list", "configurations", "--json")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    return Path(data["tree"]), sorted(row["module"] for row in data["configurations"])
+
+
+def test_configurations_are_those_of_the_users_spack(installed: Stage):
+    tree, names = listed(installed)
+    assert tree.is_relative_to(installed.folder / "cache") and len(names) == 3
+    assert listed(installed) == (tree, names)
+    # Another installation is another tree; results still find the modules that they measured.
+    installed.add("gcc-13.1.0", ("none", "hardware", "regular"), [])
+    other, more = listed(installed)
+    assert other != tree and len(more) == 4 and tree.is_dir()
+    assert sorted(other.parent.iterdir()) == sorted([tree, other])
+
+
+def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
+    other = installed.folder / "others"
+    other.mkdir()
+    (other / "app.lua").write_text('setenv("APP", "1")\n')
+    installed.environment |= {"SPACK_ROOT": "", "MODULEPATH": f"/nonexistent:{other}:{installed.modules}"}
+    assert listed(installed)[0] == installed.modules
+
+
+def test_a_comparison_is_measured_reported_and_repeated(installed: Stage):
+    done = installed.run("compare", "--rounds", "1", "--no-sweep", "--kernels", "triad")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((installed.result() / "manifest.json").read_text())
+    facts = manifest["provenance"]
+    # The commit of the user's own folder would be wrong.
+    assert facts["spack_version"] == "1.1.0" and facts["project_commit"] is None
+    assert Path(manifest["modules"]["tree"]).is_relative_to(installed.folder / "cache")
+    assert installed.run("report", str(installed.result())).returncode == 0
+    assert installed.run("results", "rerun", str(installed.result()), "--plan").returncode == 0
+
+
+def test_doctor_finds_the_users_spack(installed: Stage):
+    done = installed.run("doctor", "--no-noise", "--json")
+    found = {row["name"]: row for row in json.loads(done.stdout)["findings"]}
+    assert found["Spack"]["state"] == found["modules"]["state"] == "good"
+    assert "set-up" not in found and "any" not in found
+
+
+@pytest.mark.parametrize("fault", ["FAKE_FAILS", "FAKE_SKIPS", "empty", "no Spack"])
+def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
+    if fault == "empty":
+        shutil.rmtree(installed.modules)
+        installed.modules.mkdir()
+    elif fault == "no Spack":
+        installed.environment |= {"SPACK_ROOT": "", "PATH": "/usr/bin:/bin"}
+    else:
+        installed.environment[fault] = "1"
+    with pytest.raises(SetupError):
+        spack_tree({**os.environ, **installed.environment, "PYTHONPATH": "/x"})
+    folder = installed.folder / "cache" / "pagewise" / "modules"
+    assert not folder.is_dir() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "--env", "quick"),
+        ("site", "list"),
+        ("site", "new", "mine", "--summary", "x", "--yes"),
+        ("cluster", "configure", "mine"),
+        ("simulate", "ember"),
+    ],
+)
+def test_what_needs_a_checkout_ends_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):
+    done = installed.run(*arguments)
+    assert done.returncode == 3, done.stderr
+
+
+def test_places_of_spack(tmp_path: Path):
+    def program(name: str) -> Path:
+        file = tmp_path / name / "bin" / "spack"
+        file.parent.mkdir(parents=True)
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+        return file
+
+    root, on_path, by_package = map(program, ("root", "path", "package"))
+    environ = {"PAGEWISE_SPACK": str(by_package)}
+    assert find_spack(environ) == by_package
+    environ["PATH"] = str(on_path.parent)
+    assert find_spack(environ) == on_path
+    environ["SPACK_ROOT"] = str(root.parents[1])
+    assert find_spack(environ) == root
+    assert spack_version({}) is None
+
+
+def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / ".pagewise").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert checkout({}) == tmp_path
+    assert checkout({"PAGEWISE_ROOT": ""}) is None
+    with pytest.raises(SetupError):
+        module_tree("quick", None, {"PAGEWISE_ROOT": "", "MODULEPATH": str(tmp_path)})
+
+
+def test_jobs_have_the_packages_that_spack_names(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYTHONPATH", "/opt/click:")
+    monkeypatch.setenv("PAGEWISE_ROOT", "")
+    assert "'/opt/click'" in engine.python_command("pass")[-1]
+    monkeypatch.setenv("PAGEWISE_ROOT", "/checkout")
+    assert engine.python_command("pass")[-1] == "pass"
+
+
+def test_an_option_keeps_its_panel_with_an_older_rich_click():
+    assert _Panelled(["--rounds"], panel="Rounds and runs").panel == "Rounds and runs"
+
+
+def test_every_data_file_is_installed():
+    """The patterns in pyproject.toml name every file of the package that is not Python."""
+    text = (RUNNERS / "pyproject.toml").read_text()
+    (patterns,) = re.findall(r"^pagewise = (\[.*\])$", text, re.MULTILINE)
+    package = RUNNERS / "pagewise"
+    named = {file for pattern in json.loads(patterns) for file in package.glob(pattern)}
+    files = {file for file in package.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
+    assert files and not files - named

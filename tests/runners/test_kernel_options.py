@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
-from builders import configuration, kernel
+from builders import compared, configuration, kernel, record
+from builders import varied as recorded_with
+from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
 from pagewise.core.plan import Subject, subject, varied
 from pagewise.core.result import read_result
+from pagewise.core.schemas import faults
+from pagewise.report.model import Table
+from pagewise.report.views import structures
 from stage import CHASE, TRIAD, Stage
 
 OPTIONS = {"layout": ["aos", "soa"], "scheme": ["planes", "flash"]}
@@ -69,6 +75,7 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
         "--rounds", "3", "--no-sweep", "--option", "layout", "--option", "scheme=planes", "--json"
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    assert faults("verdicts", json.loads(done.stdout)) == []
     of_kernel = {one["name"]: one["configurations"] for one in json.loads(done.stdout)["kernels"]}
     assert {(one["layout"], one["scheme"]) for one in of_kernel["chase"]} == {(None, None)}
     rows = {(one["hugepages"], one["layout"]): one for one in of_kernel["triad"]}
@@ -78,7 +85,12 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
     both = rows["thp", "soa"]
     assert both["change"] == "hugepages" and both["change_from_options"] == "layout=soa,scheme=planes"
     assert both["change_ratio"] == pytest.approx(0.5, rel=0.1)
-    for run in (record.run for record in read_result(stage.result()).records):
+    (effect,) = next(
+        one["structures"] for one in json.loads(done.stdout)["kernels"] if one["name"] == "triad"
+    )
+    assert (effect["dimension"], effect["layout"], effect["reference"]) == ("layout", "soa", "aos")
+    assert effect["pages_ratio"] == pytest.approx(both["change_ratio"]) and effect["pairs"] == 3
+    for run in (one.run for one in read_result(stage.result()).records):
         given = dict(option.split("=") for option in (run.options or "").split(",") if option)
         assert given.keys() == ({"layout", "scheme"} if run.kernel == "triad" else set())
         for name, value in given.items():
@@ -92,3 +104,54 @@ def test_an_option_or_value_that_no_kernel_has(stage: Stage, options: tuple[str,
     stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, "options": OPTIONS}, CHASE])
     assert stage.compare("--plan", *options).returncode == 2
     assert not stage.results.exists()
+
+
+def with_structures(slower: float) -> KernelResult:
+    """Seven rounds: huge pages save 40 % with the layout soa, and with aos `slower` times as much is left."""
+    one = planned()
+    records = []
+    for place, cell in enumerate(one.cells):
+        facts = cell.measured
+        seconds = (1.0 if facts.layout == "aos" else 3.0) * (2.0 if facts.scheme == "flash" else 1.0)
+        seconds *= (0.6 * (slower if facts.layout == "aos" else 1.0)) if facts.hugepages == "thp" else 1.0
+        for number in range(1, 8):
+            for series in ("compare", *(("aa",) if cell.is_baseline else ())):
+                noise = 1.0 + 0.002 * ((3 * number + 2 * place + len(series)) % 7 - 3)
+                made = record(facts, seconds * noise, number=number, series=series)
+                records.append(recorded_with(made, "run", options=cell.options))
+    return analyse([one], records, seed=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("slower", "share"), [(1.0, None), (0.8 / 0.6, math.log(0.75) / math.log(0.6)), (1 / 0.6, 1.0)]
+)
+def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, share: float | None):
+    result = with_structures(slower)
+    effects = {
+        (one.dimension, one.cell.measured.layout, one.cell.measured.scheme): one for one in result.structures
+    }
+    assert effects.keys() == {
+        ("layout", "soa", "planes"),
+        ("layout", "soa", "flash"),
+        ("scheme", "aos", "flash"),
+        ("scheme", "soa", "flash"),
+    }
+    for (dimension, _, _), effect in effects.items():
+        if dimension == "scheme":
+            assert effect.verdict == "inconclusive" and effect.share is None
+            continue
+        assert effect.pages.median == pytest.approx(0.6, rel=0.02)
+        assert effect.reference_pages.median == pytest.approx(0.6 * slower, rel=0.02)
+        assert effect.time_ratio.median == pytest.approx(1 / slower, rel=0.02)
+        assert effect.share == (None if share is None else pytest.approx(share, rel=0.05))
+        assert effect.verdict == ("inconclusive" if share is None else "faster")
+    # All formats show them, and there is an answer.
+    (table,) = (
+        block for each in structures.sections([result]) for block in each.blocks if isinstance(block, Table)
+    )
+    assert len(table.rows) == 4 and len(list(structures.answer([result]))) == 1
+
+
+def test_without_options_there_are_no_data_structures():
+    result = compared({configuration(label=label): 1.0 for label in PAGES})
+    assert result.structures == () and list(structures.sections([result])) == []

@@ -27,6 +27,7 @@ from pagewise.analysis.statistics import (
     ratio,
     repeated_ratios,
 )
+from pagewise.analysis.structures import StructureEffect, structure_effects
 from pagewise.analysis.validity import Exclusion
 from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge_all
 from pagewise.core.dimensions import BY_NAME, differing
@@ -37,7 +38,7 @@ from pagewise.core.record import Record
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
-_Judged = TypeVar("_Judged", Row, SingleChange, "Versus")
+_Judged = TypeVar("_Judged", Row, SingleChange, "Versus", StructureEffect)
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class KernelResult:
     versus: tuple[Versus, ...]
     by_policy: tuple[PolicyRatio, ...]
     curves: tuple[Curve, ...]
+    structures: tuple[StructureEffect, ...] = ()
     comparisons: int = 0
 
     @property
@@ -188,7 +190,14 @@ class _Analyser:
         )
         swept = [cell for cell in cells if self.excluding(cell.measured.module) is None]
         curves = [curve for cell in swept for curve in curves_of(kernel, cell, self.of(cell, "sweep"))]
-        return KernelResult(kernel, tuple(groups), tuple(self._versus(groups)), by_policy, tuple(curves))
+        structures = [effect for group in groups for effect in self._structures(group)]
+        return KernelResult(
+            kernel, tuple(groups), tuple(self._versus(groups)), by_policy, tuple(curves), tuple(structures)
+        )
+
+    def _structures(self, group: Group) -> Iterator[StructureEffect]:
+        seed = self._seed(group.compiler, "structures")
+        return structure_effects(self.subject.kernel, group.ranked, group.floor, self.times, seed)
 
     def _group(self, compiler: str) -> Group:
         cells = [cell for cell in self.subject.cells if cell.compiler == compiler]
@@ -337,7 +346,9 @@ def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
         if (change := row.change) is not None
     }
     versus = [item for result in results for item in result.versus]
-    verdicts = judge_all(comparisons | {id(item): Comparison(item.time_ratio, item.floor) for item in versus})
+    comparisons |= {id(item): Comparison(item.time_ratio, item.floor) for item in versus}
+    structures = [item for result in results for item in result.structures]
+    verdicts = judge_all(comparisons | {id(item): item.comparison for item in structures})
 
     def judged(item: _Judged) -> _Judged:
         verdict = verdicts.get(id(item))
@@ -361,6 +372,7 @@ def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
                 for group in result.groups
             ),
             versus=tuple(map(judged, result.versus)),
+            structures=tuple(map(judged, result.structures)),
             comparisons=sum(verdict.p is not None for verdict in verdicts.values()),
         )
         for result in results

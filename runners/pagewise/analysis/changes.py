@@ -39,9 +39,14 @@ def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> 
     pages (`thp layout=soa` with `none layout=soa`), and then options. None if no such cell is there.
     """
     for name in (*_ACCESS, *((PAGES.name, *OPTIONS) if cell.options else ())):
-        value_of = BY_NAME[name].of
-        for other in cells:
-            is_plain = value_of(other.measured) == value_of(base.measured)
-            if is_plain and differing(kernel, cell.measured, other.measured) == (name,):
-                return name, other
+        other = changed_back(kernel, cell, base, name, cells)
+        if other is not None:
+            return name, other
     return None
+
+
+def changed_back(kernel: Kernel, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
+    """The cell that differs from `cell` in this dimension alone, where it has the baseline's value."""
+    value_of = BY_NAME[name].of
+    plain = (other for other in cells if value_of(other.measured) == value_of(base.measured))
+    return next((o for o in plain if differing(kernel, cell.measured, o.measured) == (name,)), None)

@@ -21,7 +21,7 @@ from pagewise.report.model import (
     Text,
     value_of,
 )
-from pagewise.report.views import advice, data, evidence, kernel, program, ratios, session
+from pagewise.report.views import advice, data, evidence, kernel, program, ratios, session, structures
 from pagewise.report.views.wording import change_text, choice_text, equally_good, label_of, method_text
 
 # A noise floor above this hides most of what page sizes do.
@@ -95,6 +95,7 @@ def view(result: Result) -> Report:
         (
             *whole,
             *(pages if len(kernels) == 1 else [Section("Kernels", tuple(pages))]),
+            *structures.sections(kernels),
             *ratios.by_policy(kernels),
             *ratios.loops(kernels),
             *_excluded(kernels),
@@ -120,6 +121,7 @@ def view(result: Result) -> Report:
 def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
     if several and (text := advice.largest(kernels)):
         yield Text(text)
+    yield from structures.answer(kernels)
     for answer in advice.answers(kernels)[len(advice.first_answers(kernels)) :]:
         yield Text(answer.whole, answer.question)
 
@@ -234,6 +236,7 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
                 "configurations": data.summary([of_kernel]),
                 "compilers": Table.of_fields(_VERSUS, of_kernel.versus),
                 "policies": Table.of_fields(_POLICIES, of_kernel.by_policy),
+                "structures": structures.table_of(of_kernel),
             }
             for of_kernel in kernels
         ],

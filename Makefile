@@ -13,7 +13,9 @@ PLACEMENT =
 SMT =
 CPUS =
 MEMORY =
-OPTION =
+# The studies' environments compare all data structures.
+OPTION = $(if $(filter studies%,$(ENV)),all)
+SCALE =
 ARGS =
 PEERS ?=
 QUICK ?=
@@ -75,7 +77,7 @@ compare: stack
 	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
 	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
-	    $(foreach varied,$(OPTION),--option '$(varied)') $(ARGS)
+	    $(foreach varied,$(OPTION),--option '$(varied)') $(call option,SCALE,scale) $(ARGS)
 
 peers: stack
 	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)

@@ -97,6 +97,21 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
             assert run.command[run.command.index(f"--{name}") + 1] == value
 
 
+SCALES = {"studies": ["--working-set", "8MiB"]}
+
+
+def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
+    for label in PAGES:
+        stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS, "scales": SCALES}, CHASE])
+    # Both kernels, of which one has no such scale.
+    assert stage.compare("--plan", "--scale", "studies").returncode == 2
+    done = stage.compare("-k", "triad", "--scale", "studies", "--option", "all", "--plan", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (planned,) = json.loads(done.stdout)["kernels"]
+    assert planned["arguments"] == SCALES["studies"]
+    assert len({cell["options"] for cell in planned["configurations"]}) == 4
+
+
 @pytest.mark.parametrize(
     "options", [("--option", "layout=rows"), ("--option", "threads=1"), ("-k", "chase", "--option", "layout")]
 )

@@ -52,6 +52,19 @@ def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str,
     return [tuple(json.loads(line)) for line in (project / "started").read_text().splitlines()]
 
 
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        (["ENV=studies", "SCALE=studies"], ["--option", "all", "--scale", "studies"]),
+        (["ENV=studies-a64fx", "OPTION=scheme"], ["--option", "scheme"]),
+        (["ENV=quick"], []),
+    ],
+)
+def test_the_studies_compare_all_data_structures(project: Path, given: list[str], options: list[str]) -> None:
+    *_, (_, words, _) = started(project, "compare", *given)
+    assert words[words.index("--env") + 2 :] == options
+
+
 MEANINGS = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False, "": False}
 
 

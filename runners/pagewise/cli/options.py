@@ -204,11 +204,17 @@ CONFIGURATIONS = option(
 )
 OPTION = option(
     "--option varied",
-    "Option of kernels to compare, as layout or layout=studies,soa; repeat --option for all combinations "
-    "(pagewise list kernels; default: the kernels' own values).",
+    "Option of kernels to compare, as layout or layout=studies,soa, or all; repeat --option for all "
+    "combinations (pagewise list kernels; default: the kernels' own values).",
     multiple=True,
     metavar="NAME[=VALUES]",
     one_of=values.kernel_options,
+)
+SCALE = option(
+    "--scale",
+    "Problem size of the kernels, as their kernel.yaml names it: studies for that of the FLASH studies "
+    "(default: a size for any machine).",
+    metavar="NAME",
 )
 SUITE = option(
     "--suite",

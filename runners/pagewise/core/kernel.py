@@ -157,6 +157,17 @@ class Kernel:
         return cls.from_dict(data, file)
 
     @property
+    def scales(self) -> Mapping[str, Sequence[str]]:
+        """The arguments of its other problem sizes, by their names."""
+        scales: Mapping[str, Sequence[str]] = self.data.get("scales", {})
+        return scales
+
+    def at_scale(self, name: str) -> Kernel:
+        """The kernel with the arguments of another problem size. Raises KeyError for an unknown one."""
+        compared = {**self.data["compare"], "arguments": self.scales[name]}
+        return Kernel.from_dict({**self.data, "compare": compared}, self.name)
+
+    @property
     def headline(self) -> Metric:
         """The metric in tables: the first one."""
         return self.metrics[0]

@@ -21,7 +21,7 @@ _ROUNDS, _WIDTH = 7, 0.03
 class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "varied", "sweep", "prefetchers")
+    of_kernels = ("kernels", "configurations", "varied", "scale", "sweep", "prefetchers")
     of_program = (*OF_PROGRAM, "metrics")
 
 
@@ -43,6 +43,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         ),
         POLICIES,
         opt.OPTION,
+        opt.SCALE,
         opt.option(
             "--baseline",
             f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",

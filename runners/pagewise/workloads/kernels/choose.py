@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from pagewise.core.configuration import LOOP, PREFETCH, Configuration
 from pagewise.core.dimensions import differ_only_in
@@ -19,6 +20,9 @@ from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
 from pagewise.stack.catalog import Catalog, Entry
 
+# All options of the chosen kernels.
+_ALL = "all"
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions(SessionOptions):
@@ -31,6 +35,7 @@ class KernelOptions(SessionOptions):
     pages: tuple[str, ...] = ()
     prefetchers: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
+    scale: str | None = None
 
 
 def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
@@ -44,6 +49,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
         raise SetupError(
             "no module here has a kernel", where=catalog.tree, remedy="build the environment again"
         )
+    kernels = _scaled(kernels, options.scale)
     _check_policies(options.pages)
     chosen = catalog.select_entries(options.configurations)
     compilers = {entry.configuration.compiler for entry in chosen}
@@ -76,19 +82,37 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
     return varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
 
 
+def _scaled(kernels: list[Kernel], scale: str | None) -> list[Kernel]:
+    """The kernels at a scale. Raises SelectionError if one of them does not have it."""
+    if scale is None:
+        return kernels
+    without = [kernel.name for kernel in kernels if scale not in kernel.scales]
+    if without:
+        known = sorted({name for kernel in kernels for name in kernel.scales})
+        raise SelectionError(
+            f"{', '.join(without)}: no scale {scale!r}",
+            where=f"--scale {scale}",
+            remedy=choose_of(scale, known) if known else "choose kernels with scales: --kernels",
+        )
+    return [kernel.at_scale(scale) for kernel in kernels]
+
+
 def _option_values(texts: Sequence[str], kernels: Sequence[Kernel]) -> dict[str, list[str]]:
-    """The values of each option to vary; a name alone stands for all of them. Raises SelectionError."""
+    """The values of each option to vary; a name alone stands for all of them, and `all` for all options.
+
+    Raises SelectionError.
+    """
     chosen: dict[str, list[str]] = {}
-    for text in texts:
+    every = dict.fromkeys(name for kernel in kernels for name in kernel.options)
+    for text in chain.from_iterable(every if given == _ALL else (given,) for given in texts):
         name, is_given, values = text.partition("=")
         known = list(dict.fromkeys(value for kernel in kernels for value in kernel.options.get(name, ())))
         if not known:
-            names = sorted({name for kernel in kernels for name in kernel.options})
             raise SelectionError(
                 f"no chosen kernel has an option {name!r} to vary",
                 where=f"--option {text}",
-                remedy=f"choose one of {', '.join(names)}"
-                if names
+                remedy=f"choose one of {', '.join(sorted(every))}"
+                if every
                 else "choose kernels with options: --kernels",
             )
         named = [value.strip() for value in values.split(",")] if is_given else known

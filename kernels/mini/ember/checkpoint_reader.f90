@@ -6,6 +6,7 @@ module ember_checkpoint_reader
     use ember_mesh, only: first_species, mesh_t, periodic
     use ember_output_info, only: output_info_t
     use ember_parallel, only: comm_t
+    use ember_parents, only: slots_needed
     use ember_tree, only: tree_t
     use pw_error, only: error_t, exit_usage
     use pw_hdf5, only: file_t
@@ -172,7 +173,7 @@ contains
         type(error_t), intent(inout) :: error
         type(error_t) :: wrong
         type(tree_t) :: tree
-        integer, allocatable :: owner(:)
+        integer, allocatable :: needed(:), owner(:)
         integer(i8) :: bytes
         integer :: i
 
@@ -193,11 +194,12 @@ contains
         mesh%rank = comm%rank
         mesh%n_ranks = comm%n_ranks
         call mesh%note_owners()
-        if (size(mesh%local) > mesh%capacity) then
+        allocate (needed(0:comm%n_ranks - 1), source=slots_needed(tree, mesh%parents, comm%n_ranks))
+        if (needed(comm%rank) > mesh%capacity) then
             ! --memory is the total of all ranks, and the largest share decides.
-            bytes = (tree%n_leaves + comm%n_ranks - 1)/comm%n_ranks*comm%n_ranks*block_bytes(mesh)
-            call error%raise(exit_usage, "the checkpoint '"//path//"' has "//to_text(tree%n_leaves)//' blocks, of which rank '// &
-                             to_text(comm%rank)//' gets '//to_text(size(mesh%local))//', but its memory holds only '// &
+            bytes = maxval(needed)*comm%n_ranks*block_bytes(mesh)
+            call error%raise(exit_usage, "the checkpoint '"//path//"' has "//to_text(sum(needed))//' blocks, of which rank '// &
+                             to_text(comm%rank)//' gets '//to_text(needed(comm%rank))//', but its memory holds only '// &
                              to_text(mesh%capacity), 'read_checkpoint', 'use at least --memory '// &
                              to_text((bytes + 1024_i8**2 - 1)/1024_i8**2)//'MiB')
             return

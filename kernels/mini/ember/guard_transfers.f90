@@ -14,6 +14,7 @@ module ember_guard_transfers
     type, public :: transfer_t
         integer :: relation = outside              !< of the source to the destination
         integer :: from = 0, to = 0                !< leaves
+        integer :: parent = 0                      !< the slot of the source's parent, if that is what is copied
         integer :: from_box(2, 3) = 1, to_box(2, 3) = 1
         integer(i8) :: start = 0                   !< in a message buffer, from 0
     end type transfer_t
@@ -27,13 +28,15 @@ module ember_guard_transfers
 
 contains
 
-    !> All transfers to `leaf`, `n` of them, in an order determined by the tree.
-    pure subroutine transfers_to(mesh, leaf, list, n)
+    !> All transfers to `leaf`, `n` of them, in an order determined by the tree. `slot_above`, by leaf: the slot of its
+    !> parent, if that has data: then means come from there.
+    pure subroutine transfers_to(mesh, leaf, list, n, slot_above)
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: leaf
         type(transfer_t), intent(out) :: list(most_transfers)
         integer, intent(out) :: n
-        integer :: direction(3), relation, leaves(4), n_leaves, i, j, k, m
+        integer, intent(in), optional :: slot_above(:)
+        integer :: direction(3), relation, leaves(4), n_leaves, parent, i, j, k, m
 
         n = 0
         do k = merge(-1, 0, mesh%dims == 3), merge(1, 0, mesh%dims == 3)
@@ -42,8 +45,15 @@ contains
                     direction = [i, j, k]
                     if (.not. has_guards(direction)) cycle
                     call mesh%tree%neighbour(leaf, direction, relation, leaves, n_leaves)
+                    parent = 0
+                    if (present(slot_above) .and. relation == finer) parent = slot_above(leaves(1))
+                    if (parent > 0) then
+                        relation = equal
+                        n_leaves = 1
+                    end if
                     do m = 1, n_leaves
                         n = n + 1
+                        list(n)%parent = parent
                         list(n)%relation = relation
                         list(n)%from = leaves(m)
                         list(n)%to = leaf

@@ -1,14 +1,16 @@
 !> The fill of guard cells on faces and edges of blocks (in 2-d: sides and corners), for all variables.
 !>
-!> Two phases. First copies from leaves of equal level and means from finer ones, then the boundary conditions. Then
-!> prolongation from coarser leaves: by the nesting of leaves its stars are in zones filled by the first phase; and
-!> the boundaries of those blocks again. A guard cell depends only on the mesh, not on the rank or thread that fills it.
+!> Two phases, after the fill of parents that have data. First copies from leaves of equal level, or from the parents of
+!> finer ones, and means of finer ones, then the boundary conditions. Then prolongation from coarser leaves: by the nesting
+!> of leaves its stars are in zones filled by the first phase; and the boundaries of those blocks again. A guard cell depends
+!> only on the mesh, not on the rank or thread that fills it.
 module ember_guards
     use ember_boundaries, only: fill_boundaries, touches_boundary
     use ember_container, only: copy_box, pack_box, unpack_box
     use ember_guard_transfers, only: append, most_transfers, note_others, place_messages, transfer_t, transfers_t, transfers_to
     use ember_mesh, only: mesh_t
     use ember_parallel, only: comm_t
+    use ember_parents, only: parents_t
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_restriction, only: restrict_box, restrict_to
     use ember_tree, only: coarser, equal, finer
@@ -27,6 +29,7 @@ module ember_guards
     end type phase_t
 
     type, public :: guards_t
+        type(parents_t) :: parents
         type(phase_t), private :: phase(2)
         real(r8), allocatable, private :: send(:), receive(:)
     contains
@@ -39,12 +42,13 @@ contains
     !> Set up what this rank copies, sends and receives: after each change of the tree or its owners.
     subroutine build(self, mesh)
         class(guards_t), intent(inout) :: self
-        type(mesh_t), intent(in) :: mesh
+        type(mesh_t), intent(inout) :: mesh
         type(transfer_t) :: list(most_transfers)
         logical, allocatable :: beyond(:)
         integer :: p, l, m, n, leaf
         integer(i8) :: n_send, n_receive
 
+        call self%parents%build(mesh)
         n = size(mesh%local)
         do p = 1, 2
             call start_phase(self%phase(p), n)
@@ -52,7 +56,7 @@ contains
         allocate (beyond(mesh%tree%n_leaves), source=.false.)
         do l = 1, size(mesh%local)
             leaf = mesh%local(l)
-            call transfers_to(mesh, leaf, list, n)
+            call transfers_to(mesh, leaf, list, n, self%parents%slot_above)
             do m = 1, n
                 call note(self%phase(phase_of(list(m))), list(m), mesh%tree%owner(list(m)%from) == mesh%rank)
             end do
@@ -127,6 +131,7 @@ contains
         type(comm_t), intent(inout) :: comm
         integer :: p, m
 
+        call self%parents%fill(mesh)
         do p = 1, 2
             associate (phase => self%phase(p))
                 !$omp parallel do schedule(dynamic)
@@ -174,7 +179,7 @@ contains
             associate (t => list(m), from => mesh%slot(list(m)%from), to => mesh%slot(list(m)%to))
                 select case (t%relation)
                 case (equal)
-                    call copy_box(mesh, from, t%from_box, to, t%to_box)
+                    call copy_box(mesh, merge(t%parent, from, t%parent > 0), t%from_box, to, t%to_box)
                 case (finer)
                     call restrict_to(mesh, from, mesh%zone_volumes(t%from), t%from_box, to, t%to_box)
                 case (coarser)

@@ -42,6 +42,8 @@ module ember_mesh
         integer, allocatable :: local(:)                      !< the leaves of this rank, in Morton order
         integer, allocatable :: free(:)                       !< slots without a leaf; the last is used next
         integer :: n_free = 0
+        logical :: parents = .false.                          !< parents have data (ember_parents)
+        integer, allocatable :: parent_slots(:)               !< theirs on this rank
         !> The container, one of the two: (variable, i, j, k, slot), or (i, j, k, variable, slot).
         real(r8), pointer, contiguous :: aos(:, :, :, :, :) => null(), soa(:, :, :, :, :) => null()
         type(paged_array_t) :: memory
@@ -55,8 +57,12 @@ module ember_mesh
         procedure :: zone_size
         procedure :: block_corner
         procedure :: zone_volumes
+        procedure :: volumes_at
         procedure :: take_slot
         procedure :: give_slot
+        procedure :: take_parent
+        procedure :: n_parents
+        procedure :: release_parents
         procedure :: note_owners
     end type mesh_t
 
@@ -127,28 +133,46 @@ contains
     pure function block_corner(self, leaf) result(corner)
         class(mesh_t), intent(in) :: self
         integer, intent(in) :: leaf
+        real(r8) :: corner(3)
+
+        corner = corner_at(self, self%tree%level(leaf), self%tree%place(:, leaf))
+    end function block_corner
+
+    !> The same of the block at `place` of `level`.
+    pure function corner_at(self, level, place) result(corner)
+        class(mesh_t), intent(in) :: self
+        integer, intent(in) :: level, place(3)
         real(r8) :: corner(3), part(3)
 
-        part = real(self%tree%place(:, leaf), r8)/real(self%tree%roots, r8)
-        part(:self%dims) = part(:self%dims)/2.0_r8**self%tree%level(leaf)
+        part = real(place, r8)/real(self%tree%roots, r8)
+        part(:self%dims) = part(:self%dims)/2.0_r8**level
         corner = self%lower + part*(self%upper - self%lower)
-    end function block_corner
+    end function corner_at
 
     !> Volumes of a leaf's zones by the first index; in cylindrical geometry per radian, negative beyond the axis.
     pure function zone_volumes(self, leaf) result(volume)
         class(mesh_t), intent(in) :: self
         integer, intent(in) :: leaf
+        real(r8) :: volume(self%first:self%last)
+
+        volume = self%volumes_at(self%tree%level(leaf), self%tree%place(:, leaf))
+    end function zone_volumes
+
+    !> The same of the block at `place` of `level`.
+    pure function volumes_at(self, level, place) result(volume)
+        class(mesh_t), intent(in) :: self
+        integer, intent(in) :: level, place(3)
         real(r8) :: volume(self%first:self%last), width(3), corner(3)
         integer :: i
 
-        width = self%zone_size(self%tree%level(leaf))
+        width = self%zone_size(level)
         volume = product(width)
         if (self%geometry /= cylindrical) return
-        corner = self%block_corner(leaf)
+        corner = corner_at(self, level, place)
         do i = self%first, self%last
             volume(i) = volume(i)*(corner(1) + (i - 0.5_r8)*width(1))
         end do
-    end function zone_volumes
+    end function volumes_at
 
     !> A free slot of the container, 0 if there is none.
     integer function take_slot(self) result(slot)
@@ -168,6 +192,33 @@ contains
         self%n_free = self%n_free + 1
         self%free(self%n_free) = slot
     end subroutine give_slot
+
+    !> A free slot for a parent; the caller ensures that there is one.
+    integer function take_parent(self) result(slot)
+        class(mesh_t), intent(inout) :: self
+
+        slot = self%take_slot()
+        self%parent_slots = [self%parent_slots, slot]
+    end function take_parent
+
+    !> Slots of parents with data on this rank.
+    pure integer function n_parents(self)
+        class(mesh_t), intent(in) :: self
+
+        n_parents = 0
+        if (allocated(self%parent_slots)) n_parents = size(self%parent_slots)
+    end function n_parents
+
+    !> Release the slots of parents: they follow from the leaves.
+    subroutine release_parents(self)
+        class(mesh_t), intent(inout) :: self
+        integer :: i
+
+        do i = self%n_parents(), 1, -1
+            call self%give_slot(self%parent_slots(i))
+        end do
+        self%parent_slots = [integer ::]
+    end subroutine release_parents
 
     !> Set `local` from the owners in the tree.
     subroutine note_owners(self)

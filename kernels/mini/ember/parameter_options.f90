@@ -89,6 +89,8 @@ contains
                          'cylindrical for snia2d, otherwise cartesian)', values='cartesian|cylindrical')
         call options%add('layout', option_choice, 'studies', 'studies: all variables of a zone contiguous; soa: all zones of a '// &
                          'block contiguous, variable by variable', values='studies|soa')
+        call options%add('parents', option_choice, 'none', 'zones of parents of blocks: none, or data, from which blocks '// &
+                         'beside finer ones copy guard cells', values='none|data')
         call options%add('padding-variables', option_count, '0', 'variables of a zone that nothing reads; guard-cell fills '// &
                          'copy them')
         do i = 1, 3

@@ -19,6 +19,7 @@ module ember_parameters
         logical :: variable_last = .false.                !< layout soa
         integer :: n_species = 0
         character(4), allocatable :: species(:)           !< their names
+        logical :: parents = .false.                      !< parents of blocks have data
         integer :: padding = 0                            !< variables of a zone that nothing reads
         integer(i8) :: memory = 0                         !< of the container, on all ranks together [B]
         integer :: max_blocks = 0                         !< of the container of each rank; 0: by memory
@@ -80,6 +81,7 @@ contains
         mesh%geometry = self%geometry
         mesh%variable_last = self%variable_last
         mesh%n_species = self%n_species
+        mesh%parents = self%parents
         mesh%n_variables = size(variable_name) + self%n_species + self%padding
         mesh%lowest_level = self%lowest_level
         mesh%highest_level = self%highest_level

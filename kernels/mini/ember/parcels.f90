@@ -31,7 +31,7 @@ module ember_parcels
     !> The buffers of a round of exchange are at most this part of the smallest rank's container, each.
     integer, parameter :: buffer_part = 32
 
-    public :: count_by, list_parcels, send_parcels, parcel_t
+    public :: list_parcels, send_parcels, parcel_t
 
 contains
 

@@ -7,10 +7,11 @@ module ember_plotfile
     use ember_container, only: load_interior
     use ember_mesh, only: cylindrical, first_species, mesh_t, v_dens, v_ener, v_gamc, v_momx, v_momy, v_momz, v_pres, &
         v_temp
+    use ember_nodes, only: list_nodes, nodes_t, octant
     use ember_output_info, only: name_length, output_info_t, variable_names
     use ember_parallel, only: comm_t
     use ember_plotfile_lists, only: write_facts
-    use ember_plotfile_nodes, only: list_nodes, nodes_t, octant, write_tree
+    use ember_plotfile_nodes, only: write_tree
     use pw_error, only: error_t
     use pw_hdf5, only: file_t, kind_double, kind_float, kind_text
     use pw_kinds, only: r8

@@ -2,7 +2,7 @@
 module ember_plotfile_lists
     use ember_mesh, only: cylindrical, mesh_t, outflow, reflecting
     use ember_output_info, only: append, longest, name_length, named_real_t, named_text_t, output_info_t
-    use ember_plotfile_nodes, only: nodes_t
+    use ember_nodes, only: nodes_t
     use pw_error, only: error_t
     use pw_hdf5, only: column_t, file_t
     use pw_kinds, only: r8

@@ -20,7 +20,7 @@ module ember_reference
     !> steps that were made stands for `steps`.
     character(*), parameter :: neutral(*) = [character(19) :: &
         'parameters', 'restart', 'record', 'norms', 'threads', 'pages', 'memory', 'max-blocks', &
-        'allocation', 'padding-variables', 'layout', 'fill-memory', 'uniform', 'errors', &
+        'allocation', 'parents', 'padding-variables', 'layout', 'fill-memory', 'uniform', 'errors', &
         'output', 'plot-interval', 'plot-time', 'plot-precision', 'checkpoint-interval', 'checkpoint-time', 'checkpoint-keep', &
         'log', 'log-interval', 'steps']
     character(*), parameter :: separator = ' | '

@@ -12,7 +12,8 @@ module ember_regrid
     use ember_mesh, only: mesh_t
     use ember_octants, only: interior, octant_box, octant_of, octant_values
     use ember_parallel, only: comm_t
-    use ember_parcels, only: count_by, list_parcels, parcel_t, send_parcels
+    use ember_parents, only: slots_needed
+    use ember_parcels, only: list_parcels, parcel_t, send_parcels
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_restriction, only: restrict_box
     use ember_tree, only: child, kept, parent, tree_t
@@ -68,9 +69,10 @@ contains
         integer, allocatable :: capacity(:)
         integer :: leaf, rank
 
-        call comm%all_gather([size(mesh%local) + mesh%n_free], capacity)
-        call check_room(new, capacity, error)
+        call comm%all_gather([size(mesh%local) + mesh%n_parents() + mesh%n_free], capacity)
+        call check_room(slots_needed(new, mesh%parents, comm%n_ranks), capacity, error)
         if (error%failed()) return
+        call mesh%release_parents()
 
         ! Both meshes share the container: what is read is the old one's, what is written the new one's.
         after = mesh
@@ -92,15 +94,13 @@ contains
         mesh = after
     end subroutine transfer_zones
 
-    !> An error if a rank has more leaves than its `capacity`, counted from rank 0.
-    subroutine check_room(tree, capacity, error)
-        type(tree_t), intent(in) :: tree
-        integer, intent(in) :: capacity(0:)
+    !> An error if a rank needs more slots than its `capacity`, both counted from rank 0.
+    subroutine check_room(needed, capacity, error)
+        integer, intent(in) :: needed(0:), capacity(0:)
         type(error_t), intent(inout) :: error
-        integer :: needed(0:size(capacity) - 1), r
+        integer :: r
         character(:), allocatable :: whose
 
-        needed = count_by(tree%owner, size(capacity))
         do r = 0, size(capacity) - 1
             if (needed(r) <= capacity(r)) cycle
             whose = ''

@@ -11,6 +11,7 @@ module ember_simulation
     use ember_hydro_work, only: ledger_t, scratch_t
     use ember_mesh, only: mesh_t, n_conserved, periodic
     use ember_parallel, only: comm_t
+    use ember_parents, only: slots_needed
     use ember_problem, only: problem_t
     use ember_refinement, only: mark_leaves, regrid_settings_t
     use ember_regrid, only: regrid
@@ -136,14 +137,15 @@ contains
     subroutine take_slots(self, error)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
-        integer :: i
+        integer :: needed(0:self%mesh%n_ranks - 1), i
 
         associate (mesh => self%mesh)
             call mesh%tree%partition(mesh%n_ranks, mesh%tree%owner)
             call mesh%note_owners()
-            if (size(mesh%local) > mesh%capacity) call error%raise(exit_usage, 'the mesh has '// &
-                to_text(mesh%tree%n_leaves)//' blocks, but a rank has space for only '//to_text(mesh%capacity)//' of its '// &
-                to_text(size(mesh%local)), 'place_initial_state', 'use more --memory or --max-blocks, or a lower --lowest-level')
+            needed = slots_needed(mesh%tree, mesh%parents, mesh%n_ranks)
+            if (needed(mesh%rank) > mesh%capacity) call error%raise(exit_usage, 'the mesh has '// &
+                to_text(sum(needed))//' blocks, but a rank has space for only '//to_text(mesh%capacity)//' of its '// &
+                to_text(needed(mesh%rank)), 'place_initial_state', 'use more --memory or --max-blocks, or a lower --lowest-level')
             call self%comm%agree(error)
             if (error%failed()) return
             if (allocated(mesh%slot)) deallocate (mesh%slot)

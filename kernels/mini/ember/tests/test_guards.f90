@@ -7,6 +7,7 @@ program test_guards
     use ember_mesh, only: block_zones, cartesian, guard_zones, cylindrical, mesh_t, outflow, periodic, reflecting, &
         v_ener, v_momx
     use ember_parallel, only: comm_t
+    use ember_parents, only: slots_needed
     use ember_test_meshes, only: beyond, child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, &
         take_slots, zones_of
     use ember_testing, only: expect, expect_success, finish, near, random_tree, start_pages
@@ -64,9 +65,9 @@ contains
         integer, intent(in) :: geometry, boundary(2)
         type(mesh_t) :: reference, mesh
         type(comm_t) :: alone
-        integer :: last, threads, data
+        integer :: last, threads, data, parents
 
-        call make(reference, geometry, boundary, .false., 0, 1)
+        call make(reference, geometry, boundary, 0, 1)
         do data = random, linear
             if (data == linear .and. any(tree%periodic)) cycle
             call set_all(reference, data)
@@ -76,27 +77,29 @@ contains
             call compare_boundaries(reference)
             do last = 0, 1
                 do threads = 1, 4, 3
-                    call make(mesh, geometry, boundary, last == 1, comm%rank, comm%n_ranks)
-                    call set_all(mesh, data)
-                    call fill(mesh, comm, threads)
-                    call expect_same_zones(mesh, reference, mesh%bounds())
-                    call discard(mesh)
+                    do parents = 0, merge(1, 0, guards > guard_zones)
+                        mesh = mesh_t(variable_last=last == 1, parents=parents == 1)
+                        call make(mesh, geometry, boundary, comm%rank, comm%n_ranks)
+                        call set_all(mesh, data)
+                        call fill(mesh, comm, threads)
+                        call expect_same_zones(mesh, reference, mesh%bounds())
+                        call discard(mesh)
+                    end do
                 end do
             end do
         end do
         call discard(reference)
     end subroutine check
 
-    subroutine make(mesh, geometry, boundary, last, rank, n_ranks)
-        type(mesh_t), intent(out) :: mesh
+    !> The mesh of the current tree; its layout and whether parents have data are already set.
+    subroutine make(mesh, geometry, boundary, rank, n_ranks)
+        type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: geometry, boundary(2), rank, n_ranks
-        logical, intent(in) :: last
-        integer :: d
+        integer :: needed(0:n_ranks - 1), d
 
         call mesh%set_shape(block, guards)
         mesh%dims = tree%dims
         mesh%geometry = geometry
-        mesh%variable_last = last
         mesh%n_species = 1
         ! The last one is padding.
         mesh%n_variables = 10
@@ -108,7 +111,8 @@ contains
             if (tree%periodic(d)) mesh%boundary(:, d) = periodic
         end do
         call share_out(mesh, rank, n_ranks)
-        call give_container(mesh, size(mesh%local))
+        needed = slots_needed(mesh%tree, mesh%parents, n_ranks)
+        call give_container(mesh, needed(rank))
         call take_slots(mesh)
     end subroutine make
 
@@ -123,6 +127,8 @@ contains
         !$ call omp_set_num_threads(threads)
         call cells%build(mesh)
         call cells%fill(mesh, ranks)
+        call expect(mesh%n_free == 0 .or. size(mesh%local) == 0, 'slots of leaves and parents')
+        call expect(mesh%n_parents() > 0 .or. .not. mesh%parents .or. mesh%n_ranks > 1, 'parents have data')
         ! Again: filled guard cells stay unchanged, and lists can be rebuilt.
         call cells%build(mesh)
         call cells%fill(mesh, ranks)

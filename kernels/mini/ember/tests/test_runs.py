@@ -166,7 +166,7 @@ def reference(ember: Ember) -> bytes:
 @pytest.mark.parametrize(
     "other",
     [
-        ("--layout", "soa", "--padding-variables", "3"),
+        ("--layout", "soa", "--padding-variables", "3", "--parents", "data"),
         ("--threads", "2", "--padding-variables", "2", "--allocation", "static"),
         ("--pages", "none", "--memory", "96MiB"),
     ],
@@ -279,6 +279,7 @@ def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
     assert record["sizes"]["working_set_bytes"] == 8 * 12 * 20**3 * 8
     for arguments, status in (
         (("--max-blocks", "7"), USAGE),
+        (("--max-blocks", "8", "--parents", "data"), USAGE),
         (("--max-blocks", "1000000", "--allocation", "static"), USAGE),
         (("--max-blocks", "8", "--allocation", "static", "--pages", "hugetlbfs"), UNAVAILABLE),
     ):

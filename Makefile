@@ -53,7 +53,7 @@ switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-packages dist lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-packages lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -114,9 +114,6 @@ test-newcomer:
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'
-
-dist:
-	@python3 setup/dist.py $(if $(VERSION),--version '$(VERSION)') $(if $(REVISION),--revision '$(REVISION)')
 
 lock: setup
 	@setup/lock '$(ENV)' '$(TARGET)' $(if $(LOCK),'$(LOCK)')

@@ -16,9 +16,10 @@
 {%- if "simd" in spec.variants and spec.variants["simd"].value != "compiler" -%}
 {%- set _ = facts.append(("SIMD", "SIMD", spec.variants["simd"].value)) -%}
 {%- endif -%}
-{%- if "hugepages" in spec.variants and spec.package.flag_set -%}
-{%- set _ = facts.append(("Flags", "FLAGS", spec.package.flag_set)) -%}
-{%- endif -%}
+{#- The set of flags is a fact of the environment's toolchains, which setup/write_modules.py adds. -#}
+{%- for _, change in environment_modifications if change.name == "PAGEWISE_FLAGS" -%}
+{%- set _ = facts.append(("Flags", "FLAGS", change.value)) -%}
+{%- endfor -%}
 {%- for label, variant in [("OpenMP", "openmp"), ("PAPI", "papi"), ("MPI", "mpi")] if variant in spec.variants -%}
 {%- set _ = facts.append((label, variant | upper, "on" if spec.variants[variant].value else "off")) -%}
 {%- endfor -%}

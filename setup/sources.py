@@ -25,10 +25,7 @@ def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
     if isinstance(fetcher, spack.fetch_strategy.GitFetchStrategy):
         revision = fetcher.commit or fetcher.tag or fetcher.branch
         return spec.name, str(spec.version), "git", fetcher.url, revision
-    url = fetcher.url
-    if spec.package.manual_download:
-        url = f"make dist VERSION={spec.version}"
-    return spec.name, str(spec.version), kind, url, fetcher.digest or ""
+    return spec.name, str(spec.version), kind, fetcher.url, fetcher.digest or ""
 
 
 def rows(spec: spack.spec.Spec) -> Iterator[Row]:

@@ -248,8 +248,7 @@ def tree(ookami: Path) -> Path:
     tree = ookami / "module-tree"
     done = spack(
         ookami,
-        *("-c", f"modules:default:roots:lmod:{tree}", "-D", ookami / "envs" / "a64fx"),
-        *("module", "lmod", "refresh", "--yes-to-all"),
+        *("-D", ookami / "envs" / "a64fx", "python", ookami / "setup" / "write_modules.py", tree),
     )
     assert done.returncode == 0, done.stdout
     return tree

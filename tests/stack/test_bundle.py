@@ -107,6 +107,14 @@ def test_a_bundle_installs_the_lock_elsewhere_without_network(
         assert not any(old in content for old in (build_prefix, b"__spack_path_placeholder__")), program
 
 
+def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path, locked: Path) -> None:
+    lock = json.loads((locked / "lock" / "spack.lock").read_text())
+    specs = [spec for spec in lock["concrete_specs"].values() if spec["namespace"] == "pagewise"]
+    (commit,) = {spec["parameters"]["commit"] for spec in specs}
+    refs = run("git", "-C", content / "project.git", "for-each-ref", "--points-at", commit, "refs/tags")
+    assert refs.stdout, "a clone of the project contains the commit"
+
+
 def test_other_users_run_the_read_only_installation_with_their_own_results(
     installed: tuple[Path, subprocess.CompletedProcess[str], Path],
 ) -> None:

@@ -5,7 +5,6 @@ The builds take minutes: `make test-container`. Tests without a build are part o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -198,7 +197,7 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
 
 @pytest.mark.container
 def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_path: Path) -> None:
-    """The same hashes, if the host has the same distribution, and the same sources."""
+    """The same hashes, which include the commits of the sources, if the host has the same distribution."""
     container = engine("from", "localhost/pagewise-build")
     done = engine.inside(container, "cat /opt/pagewise/envs/release-quick/spack.lock")
     within = json.loads(done.stdout)
@@ -215,11 +214,6 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
     if externals(lock) != externals(within):
         pytest.skip(f"the distribution differs: {externals(lock) ^ externals(within)}")
     assert {root["hash"] for root in lock["roots"]} == {root["hash"] for root in within["roots"]}
-    archive = engine.inside(
-        container, "sha256sum /opt/pagewise/.pagewise/mirror/pagewise/*.tar"
-    ).stdout.split()[0]
-    assert archive in (images / "repos/spack_repo/pagewise/build_systems/kernels.py").read_text()
-    assert len(archive) == len(hashlib.sha256().hexdigest())
     done = engine.inside(container, "cd /opt/pagewise && make stack ENV=release-quick", user="pagewise")
     assert done.returncode == 0 and "installing" not in done.stdout, done.stdout
     engine("rm", container)

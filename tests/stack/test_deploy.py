@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, PYTHON_PACKAGES, RECIPES, ROOT, STATE, VERSION, dist, git, pin_only, pins, run
+from conftest import KERNEL, PYTHON_PACKAGES, ROOT, STATE, VERSION, git, pin_only, pins, release, run
 
 #: Accounts of every Debian system, and a group that they are members of while a command runs.
 INSTALLER, MEMBER, OUTSIDER = "daemon", "games", "nobody"
@@ -92,21 +92,6 @@ class Centre:
         return (self.prefix / "modules" / "hierarchy" / "pagewise" / f"{release}.lua").exists()
 
 
-def release_next(project: Path) -> None:
-    """Make another release, as in docs/release.md."""
-    build = project / "kernels" / "CMakeLists.txt"
-    build.write_text(build.read_text().replace(VERSION, NEXT))
-    git(project, "commit", "--quiet", "--all", "--message", f"Name version {NEXT}")
-    made = dist(project, "--revision", "HEAD")
-    (line,) = re.findall(r'^ +"9\.8\.8": "[0-9a-f]{64}",$', made.stdout, re.MULTILINE)
-    recipes = project / RECIPES
-    recipes.write_text(recipes.read_text().replace("RELEASES = {\n", f"RELEASES = {{\n{line}\n"))
-    environment = project / "envs" / "release-quick" / "spack.yaml"
-    environment.write_text(environment.read_text().replace(VERSION, NEXT))
-    git(project, "commit", "--quiet", "--all", "--message", f"Release {NEXT}")
-    git(project, "tag", f"v{NEXT}")
-
-
 @pytest.fixture(scope="session")
 def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
     """A centre with a module hierarchy and a clone with two releases, of which the first is deployed."""
@@ -122,7 +107,7 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
         pin_only(place / "project", pins().keys() - LEFT_OUT)
         git(place / "project", "commit", "--quiet", "--all", "--message", "Pin the packages for comparing")
         git(place / "project", "tag", "--force", f"v{VERSION}")
-        release_next(place / "project")
+        release(place / "project", NEXT)
         # As in a checkout after the set-up.
         shutil.copytree((STATE / "misc-cache").resolve(), place / "project" / ".pagewise" / "misc-cache")
         core, compiler = place / "modules/Core/gcc/12.2.0.lua", place / "modules/gcc/12.2.0/fftw/3.3.10.lua"

@@ -7,89 +7,44 @@ import json
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, dist, git, run, set_up
+from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, run, set_up
 
 
-def archive(checkout: Path) -> Path:
-    """The link to the archive in Spack's mirror."""
-    return checkout / ".pagewise" / "mirror" / "pagewise" / f"pagewise-kernels-{VERSION}.tar"
+def released(recipes: str) -> dict[str, str]:
+    """The commits of the releases in a version of the recipes."""
+    return dict(re.findall(r'^    "([\d.]+)": "([0-9a-f]{40})",$', recipes, re.MULTILINE))
 
 
-def test_two_clones_make_the_same_bytes(clone: Callable[..., Path]) -> None:
-    first = clone("first")
-    other = clone("other", "--config", "core.autocrlf=true", "--config", "tar.umask=0077")
-    strict = ("bash", "-c", 'umask 077; exec "$0" "$@"', sys.executable, other / "setup" / "dist.py")
-    assert dist(first, TZ="UTC", LC_ALL="C").returncode == 0
-    os.utime(other / "kernels" / "CMakeLists.txt", (1, 1))
-    done = run(*strict, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", GIT_CONFIG_GLOBAL="/dev/null")
-    assert done.returncode == 0, done.stdout
-    assert archive(first).read_bytes() == archive(other).read_bytes()
-
-
-def test_the_archive_is_in_spacks_mirror_and_contains_no_recipe(clone: Callable[..., Path]) -> None:
-    checkout = clone("checkout")
-    assert dist(checkout).returncode == 0
-    content = archive(checkout).read_bytes()
-    sha256 = hashlib.sha256(content).hexdigest()
-    assert f'"{VERSION}": "{sha256}"' in (checkout / RECIPES).read_text()
-    assert archive(checkout).resolve().name == f"{sha256}.tar"
-    listing = run("tar", "--list", "--verbose", "--file", archive(checkout)).stdout.splitlines()
-    names = [line.split()[5] for line in listing]
-    top = f"pagewise-kernels-{VERSION}"
-    assert {f"{top}/LICENSE", f"{top}/CMakeLists.txt", f"{top}/micro/{KERNEL}/kernel.yaml"} <= set(names)
-    assert names == sorted(names) and not [name for name in names if "spack" in name]
-    assert {line.split()[0] for line in listing} <= {"-rw-r--r--", "-rwxr-xr-x"}
-
-
-def test_a_clone_without_tags_finds_the_release_by_its_content(clone: Callable[..., Path]) -> None:
-    checkout = clone("checkout", "--no-tags")
-    git(checkout, "rm", "--quiet", "-r", "kernels")
-    git(checkout, "commit", "--quiet", "--message", "Continue after the release")
-    assert git(checkout, "tag") == ""
-    done = dist(checkout, "--version", VERSION)
-    assert done.returncode == 0, done.stdout
-
-
-def test_a_tag_on_other_content_is_refused(clone: Callable[..., Path]) -> None:
-    checkout = clone("checkout")
-    (checkout / "kernels" / "ruff.toml").write_text("# another\n")
-    git(checkout, "commit", "--quiet", "--all", "--message", "Edit")
-    git(checkout, "tag", "--force", f"v{VERSION}")
-    done = dist(checkout, "--version", VERSION)
-    assert done.returncode == 4
-    assert f"v{VERSION}" in done.stdout and "git fetch --tags" in done.stdout
-    assert not archive(checkout).exists()
-
-
-def test_a_released_or_wrong_version_is_refused(clone: Callable[..., Path]) -> None:
-    checkout = clone("checkout")
-    (checkout / "kernels" / "ruff.toml").write_text("# another\n")
-    git(checkout, "commit", "--quiet", "--all", "--message", "Edit")
-    released = re.search(rf'"{VERSION}": "(\w+)"', (checkout / RECIPES).read_text())[1]
-    done = dist(checkout, "--revision", "HEAD")
-    assert done.returncode == 4 and released in done.stdout
-    done = dist(checkout, "--version", "1.2.3")
-    assert done.returncode == 4 and VERSION in done.stdout
-    done = dist(checkout, "--revision", "HEAD", "--version", "1.2.3")
-    assert done.returncode == 4 and VERSION in done.stdout and "CMakeLists.txt" in done.stdout
-
-
-def test_the_projects_own_releases_can_be_made(tmp_path: Path) -> None:
-    """From this checkout's history, which a snapshot or shallow clone does not have."""
+@pytest.fixture(scope="module")
+def releases() -> dict[str, str]:
+    """The commits of the project's releases; they are in its history, which a snapshot does not have."""
     if run("git", "-C", ROOT, "rev-parse", "--is-shallow-repository").stdout.strip() != "false":
         pytest.skip("this checkout has no history")
-    lines = re.compile(r'^    "([\d.]+)": "([0-9a-f]{64})",$', re.MULTILINE)
-    known = dict(lines.findall((ROOT / RECIPES).read_text()))
+    known = released((ROOT / RECIPES).read_text())
     assert known
-    for version, sha256 in known.items():
-        done = dist(ROOT, "--version", version, "--mirror", str(tmp_path))
-        assert done.returncode == 0 and f"sha256 {sha256}" in done.stdout, done.stdout
+    return known
+
+
+def test_every_release_is_a_commit_with_kernels_of_its_version(releases: dict[str, str]) -> None:
+    for version, commit in releases.items():
+        done = run("git", "-C", ROOT, "show", f"{commit}:kernels/CMakeLists.txt")
+        assert f"project(pagewise VERSION {version} " in done.stdout, done.stdout
+        assert run("git", "-C", ROOT, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
+
+
+def test_a_release_never_changes(releases: dict[str, str]) -> None:
+    history = run("git", "-C", ROOT, "rev-list", "HEAD", "--", RECIPES).stdout.split()
+    assert history
+    for commit in history:
+        for version, sources in released(
+            run("git", "-C", ROOT, "show", f"{commit}:{RECIPES}").stdout
+        ).items():
+            assert releases.get(version) == sources, f"{version} in {commit}"
 
 
 def test_the_manifest_of_a_lock_describes_its_origin(locked: Path) -> None:

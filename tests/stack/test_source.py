@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import VERSION, run, set_up, spack
+from conftest import RECIPES, VERSION, run, set_up, spack
 
 
 def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: Callable[..., Path]) -> None:
@@ -34,10 +34,10 @@ def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: 
 
     lines = (checkout / "lock" / "sources.tsv").read_text().splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    assert all(re.fullmatch(r"[0-9a-f]{64}", row[4]) for row in rows)
-    archives = {row[0]: row[3] for row in rows if row[2] == "archive"}
+    assert all(re.fullmatch(r"[0-9a-f]{40}" if row[2] == "git" else r"[0-9a-f]{64}", row[4]) for row in rows)
+    archives = {row[0]: row[3] for row in rows if row[2] in ("archive", "git")}
     assert re.fullmatch(r"https://\S+/gcc-15\.2\.0\.tar\.xz", archives["gcc"])
-    assert archives["pagewise-micro"] == f"make dist VERSION={VERSION}"
+    assert archives["pagewise-micro"] == str(checkout) and f'"{VERSION}"' in (checkout / RECIPES).read_text()
     without_sources = {"compiler-wrapper", "gcc-runtime"}
     assert built.keys() - without_sources == archives.keys()
     assert "papi" in archives and any(row[2] == "patch" for row in rows)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from test_spack import environment, spack
 
 from conftest import ROOT, installed, run
@@ -18,12 +17,18 @@ LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 #: Prints the module's name, target and the target's ancestors of each root, as JSON.
 MODULES = """
 import json
+import sys
+import spack.config
 import spack.environment
-import spack.spec
-projections = json.loads(PROJECTIONS)
+import spack.projections
+sys.path.append(SETUP)
+import write_modules
+projections = spack.config.get("modules:default:lmod:projections")
+roots = spack.environment.active_environment().concrete_roots()
+names = {**write_modules.settings(roots)["projections"], **projections}
 facts = {}
-for root in spack.environment.active_environment().concrete_roots():
-    name = root.format_path(projections[root.name])
+for root in roots:
+    name = root.format_path(spack.projections.get_projection(names, root))
     facts[name] = [root.package.built_for, root.package.built_for_ancestors.split()]
 print(json.dumps(facts))
 """
@@ -45,10 +50,8 @@ def roots(folder: Path) -> list[dict[str, Any]]:
 
 def modules(checkout: Path, folder: Path) -> dict[str, tuple[str, list[str]]]:
     """The names of the environment's modules, with the target and its ancestors that they set."""
-    settings = yaml.safe_load((checkout / "modulefiles" / "modules.yaml").read_text())
-    projections = settings["modules"]["default"]["lmod"]["projections"]
     script = folder / "modules.py"
-    script.write_text(f"PROJECTIONS = {json.dumps(projections)!r}\n{MODULES}")
+    script.write_text(f"SETUP = {str(checkout / 'setup')!r}\n{MODULES}")
     done = spack(checkout, folder, "python", script)
     assert done.returncode == 0, done.stdout
     return json.loads(done.stdout.splitlines()[-1])

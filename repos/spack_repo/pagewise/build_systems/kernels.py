@@ -1,30 +1,17 @@
 """Base classes of the packages that are built from the folder kernels/."""
 
 import json
-import os
+import re
 from pathlib import Path
 
-import spack.environment
-import spack.platforms
-import spack.store
-import spack.util.spack_yaml as syaml
-from spack.package import (
-    Executable,
-    SkipTest,
-    build_system_flags,
-    conflicts,
-    depends_on,
-    requires,
-    test_part,
-    variant,
-    version,
-)
+from spack.package import *
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
-from spack_repo.pagewise.build_systems.targets import built_for, environment_has_targets, flag_set
+from spack_repo.pagewise.build_systems.sources import CLONE, address_of
+from spack_repo.pagewise.build_systems.targets import built_for
 
-#: The sha256 of each release's archive, which `make dist` creates from the release's tag.
+#: The commit of each release. A release never changes: a correction is another version.
 RELEASES = {
-    "0.1.0": "f2ddba3cc23c880b94adecf04a51c75d51bd626fc4e526fa9e5fbf6094a9051d",
+    "0.1.0": "da046ae328555136a91c07012d023ae886eb3ff2",
 }
 
 #: Exit code of a kernel whose page policy is unavailable.
@@ -36,23 +23,26 @@ LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
 #: Kernels whose validation fails in an emulator, and why.
 NOT_EMULATED = {"page_faults": "the emulator's page faults are counted with the program's"}
 
-#: Folders of kernels/ that belong only to the packages that name them in own_parts.
-PACKAGE_FOLDERS = ("hdf5", "micro", "mini")
+
+def read_description(path):
+    """Name, executable and arguments of `smoke` in a kernel.yaml. Spack's package API has no YAML reader."""
+    text = path.read_text(encoding="utf-8")
+    arguments = re.search(r"^smoke: {arguments: \[(.*)\]}$", text, re.MULTILINE)[1]
+    facts = {key: re.search(rf"^{key}: (\S+)$", text, re.MULTILINE)[1] for key in ("name", "executable")}
+    return {**facts, "smoke": [argument.strip(' "') for argument in arguments.split(",")]}
 
 
 class KernelsPackage(CMakePackage):
-    """A part of kernels/, which is one CMake project; each package builds its own targets.
+    """A part of kernels/, which is one CMake project; each package builds its own targets."""
 
-    Released versions are built from the archive that `make dist` writes to the source mirror, `develop` from
-    the checkout (develop: in an environment).
-    """
+    git = CLONE
 
-    manual_download = True
-    url = "file:///pagewise-kernels-0.1.0.tar"
+    license("Apache-2.0")
 
-    version("develop")
-    for _release, _sha256 in RELEASES.items():
-        version(_release, sha256=_sha256)
+    # The commit of the recipes. Spack resolves it when it concretizes, and records it in the spec.
+    version("develop", branch="HEAD")
+    for _release, _commit in RELEASES.items():
+        version(_release, commit=_commit, git=address_of(_commit))
 
     variant("openmp", default=True, description="Enable OpenMP threads")
     variant("papi", default=False, description="Enable hardware counters with PAPI")
@@ -75,11 +65,10 @@ class KernelsPackage(CMakePackage):
     flag_handler = build_system_flags
 
     @property
-    def download_instr(self):
-        return f"The source mirror has no archive of release {self.version}: make dist VERSION={self.version}"
-
-    #: The folders and files below PACKAGE_FOLDERS that this package is built from.
-    own_parts = ()
+    def root_cmakelists_dir(self):
+        """kernels/ in a clone of the project; `spack develop` may name kernels/ itself."""
+        kernels = Path(self.stage.source_path, "kernels")
+        return str(kernels) if kernels.is_dir() else self.stage.source_path
 
     def cmake_args(self):
         return [
@@ -92,29 +81,9 @@ class KernelsPackage(CMakePackage):
     def cross_args(self):
         """CMake's arguments for cross compilation, if the target's family differs from this machine's."""
         family = str(self.spec.target.family)
-        if family == str(spack.platforms.host().default_target().family):
+        if family == str(host_platform().default_target().family):
             return []
         return [self.define("CMAKE_SYSTEM_NAME", "Linux"), self.define("CMAKE_SYSTEM_PROCESSOR", family)]
-
-    def detect_dev_src_change(self):
-        """Whether a source is newer than the installation.
-
-        Spack would check all of dev_path, including tests and other packages' sources. The library's sources
-        count for each package, because it is linked statically.
-        """
-        source = Path(self.spec.variants["dev_path"].value)
-        _, record = spack.store.STORE.db.query_by_spec_hash(self.spec.dag_hash())
-        shared = [part for part in source.iterdir() if part.is_dir() and part.name not in PACKAGE_FOLDERS]
-        inputs = [*source.glob("CMakeLists.txt"), *source.glob("*/CMakeLists.txt")]
-        for part in [*shared, *(source / name for name in self.own_parts)]:
-            if part.is_file():
-                inputs.append(part)
-            for folder, below, files in os.walk(part):
-                if "tests" in below:
-                    below.remove("tests")
-                # The folder's time changes when a file is removed or renamed.
-                inputs += [Path(folder), *(Path(folder, name) for name in files)]
-        return any(path.lstat().st_mtime > record.installation_time for path in inputs)
 
 
 class LibraryUserPackage(KernelsPackage):
@@ -167,7 +136,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD, flags, target."""
+        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]
@@ -178,15 +147,7 @@ class ProgramsPackage(LibraryUserPackage):
             parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
             parts.append(f"simd-{variants['simd'].value}")
-        parts.append(self.flag_set)
-        if environment_has_targets():
-            parts.append(built_for(self.spec))
         return "-".join(filter(None, parts))
-
-    @property
-    def flag_set(self):
-        """The set of flags of its toolchain, for the module; empty for our own."""
-        return flag_set(self.spec)
 
     @property
     def built_for(self):
@@ -223,7 +184,7 @@ class ProgramsPackage(LibraryUserPackage):
         """run every installed kernel at a small size, and check its result and pages"""
         descriptions = sorted(Path(self.prefix, "share/pagewise/kernels").glob("*.yaml"))
         programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
-        kernels = [syaml.load_config(path.read_text(encoding="utf-8")) for path in descriptions]
+        kernels = [read_description(path) for path in descriptions]
         assert kernels, f"{self.prefix} contains no kernel"
         assert {kernel["executable"] for kernel in kernels} == programs, "each program has a kernel.yaml"
         for kernel in kernels:
@@ -233,7 +194,7 @@ class ProgramsPackage(LibraryUserPackage):
     def run_small(self, kernel):
         """Run a kernel with the arguments of `smoke` in its kernel.yaml, and check its record."""
         record_file = Path(f"{kernel['name']}.jsonl").absolute()
-        arguments = [*map(str, kernel["smoke"]["arguments"]), "--record", str(record_file)]
+        arguments = [*kernel["smoke"], "--record", str(record_file)]
         program = Executable(self.prefix.bin.join(kernel["executable"]))
         if (emulate := Path(self.prefix.share, "pagewise", "emulate")).exists():
             if reason := NOT_EMULATED.get(kernel["name"]):
@@ -282,8 +243,6 @@ class LibraryProgramsPackage(ProgramsPackage):
     #: The kind of library: its name in kernel.yaml, and Spack's virtual package.
     needs = ""
     virtual = ""
-
-    own_parts = ("micro",)
 
     def cmake_args(self):
         return [

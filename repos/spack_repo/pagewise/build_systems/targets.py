@@ -1,8 +1,6 @@
-"""Targets of kernels' code: SIMD widths, processors and sets of flags, for recipes and module names."""
+"""Targets of kernels' code: SIMD widths and processors."""
 
-import spack.config
-import spack.environment
-from spack.package import conflicts, requires, variant
+from spack.package import *
 
 #: Values of `simd`, and the targets that support them (None: all).
 SIMD_TARGETS = {
@@ -51,28 +49,3 @@ def built_for(spec):
     """The target of a package's code, or `native` if the flags let the compiler detect it."""
     flags = spec.compiler_flags.get("cflags", ())
     return "native" if {"-march=native", "-mcpu=native"} & set(flags) else spec.target.name
-
-
-def environment_has_targets():
-    """Whether the environment's roots have several targets, so that module names must contain them."""
-    environment = spack.environment.active_environment()
-    return environment is not None and len(set(map(built_for, environment.concrete_roots()))) > 1
-
-
-def flag_set(spec):
-    """The set of flags that a package is built with, from the name of its toolchain; empty for our own sets.
-
-    `pearc23` for `pagewise-gcc-a64fx-pearc23`: compiler and target are separate facts. Other toolchains,
-    such as a site's, have their full name.
-    """
-    options = {f'{kind}=="{" ".join(spec.compiler_flags.get(kind, ()))}"' for kind in ("cflags", "fflags")}
-    options.add(f"%fortran={spec['fortran'].name}")
-    for name, entries in spack.config.get("toolchains", {}).items():
-        if not isinstance(entries, str) and options <= {entry["spec"] for entry in entries}:
-            prefix, _, rest = name.partition("-")
-            if prefix != "pagewise":
-                return name
-            return "-".join(
-                word for word in rest.split("-")[1:] if word not in (spec.target.name, "other", "native")
-            )
-    return ""

@@ -16,8 +16,6 @@ class Libpagewise(KernelsPackage):
 
     depends_on("papi", when="+papi")
 
-    own_parts = ("micro",)
-
     def cmake_args(self):
         return [
             *super().cmake_args(),

@@ -19,7 +19,6 @@ class PagewiseEmber(EosUserPackage):
     depends_on("mpi", when="+mpi")
 
     mini = "ember"
-    own_parts = ("hdf5", "mini/ember", "mini/helmholtz")
 
     def cmake_args(self):
         arguments = [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi")]

@@ -12,7 +12,6 @@ class PagewiseEosTable(MiniPackage):
     """
 
     mini = "helmholtz/table"
-    own_parts = ("hdf5", "mini/helmholtz/table", "mini/helmholtz/constants.f90")
 
     def test_table(self):
         """compute a coarse table with pw-eos-table"""

@@ -16,4 +16,3 @@ class PagewiseHelmholtz(EosUserPackage):
     )
 
     mini = "helmholtz"
-    own_parts = ("hdf5", "mini/helmholtz")

@@ -89,8 +89,6 @@ class PagewiseMicro(ProgramsPackage):
     for _width in SIMD_TARGETS:
         depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")
 
-    own_parts = ("micro",)
-
     def cmake_args(self):
         return [
             *super().cmake_args(),

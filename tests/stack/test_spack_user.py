@@ -1,34 +1,79 @@
-"""A Spack user without a clone of this repository."""
+"""A Spack user without a checkout: recipes and sources come from the repository's address."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-from conftest import STATE, run
+import pytest
+
+from conftest import RECIPES, ROOT, STATE, VERSION, git, run
+
+Spack = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_spack_takes_the_recipes_from_the_repositorys_url(
-    spack_ready: None, origin: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def spack(spack_ready: None, tmp_path: Path) -> Spack:
+    """Run Spack as its user: with the pinned packages, this machine's packages and nothing else of ours."""
     # Indexing the builtin packages takes a minute; the set-up has done it.
-    indexes = tmp_path / "indexes"
+    indexes, user = tmp_path / "indexes", tmp_path / "config"
     shutil.copytree(STATE / "misc-cache", indexes)
+    user.mkdir()
+    for file in (ROOT / "envs/common/concretizer.yaml", STATE / "site" / "packages.yaml"):
+        shutil.copy(file, user)
+    builtin = STATE / "spack-packages" / "repos" / "spack_repo" / "builtin"
+    # Recipes that are quick to solve, which a user does not have.
+    externals = ROOT / "repos" / "spack_repo" / "externals"
+    repos = f"repos:\n  externals: {externals}\n  builtin:: {builtin.resolve()}\n"
+    (user / "repos.yaml").write_text(repos)
     settings = {
-        "SPACK_USER_CONFIG_PATH": str(tmp_path / "config"),
+        "SPACK_USER_CONFIG_PATH": str(user),
         "SPACK_USER_CACHE_PATH": str(tmp_path / "cache"),
         "SPACK_SYSTEM_CONFIG_PATH": str(tmp_path / "none"),
         "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
     }
-    builtin = STATE / "spack-packages" / "repos" / "spack_repo" / "builtin"
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "repos.yaml").write_text(f"repos:\n  builtin:: {builtin.resolve()}\n")
-    spack = (STATE / "spack" / "bin" / "spack", "-c", f"config:misc_cache:{indexes}")
+    program = (STATE / "spack" / "bin" / "spack", "-c", f"config:misc_cache:{indexes}")
 
-    added = run(*spack, "repo", "add", f"file://{origin}", **settings)
-    assert added.returncode == 0, added.stdout
-    listed = run(*spack, "list", "pagewise", **settings)
-    assert "pagewise-micro" in listed.stdout.split(), listed.stdout
+    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        done = run(*program, *arguments, **settings)
+        assert done.returncode == 0, done.stdout
+        return done
+
+    return call
+
+
+def test_spack_takes_recipes_and_sources_from_the_repositorys_address(
+    spack: Spack, clone: Callable[..., Path], tmp_path: Path
+) -> None:
+    fork = clone("fork")
+    # Spack clones two commits, and the release's sources are older.
+    (fork / "kernels" / "new").touch()
+    git(fork, "add", "kernels/new")
+    git(fork, "commit", "--quiet", "--message", "Continue after the release")
+    spack("repo", "add", f"file://{fork}")
     # The recipes of externals must not be added.
-    shown = run(*spack, "repo", "list", "--names", **settings)
-    assert sorted(shown.stdout.split()) == ["builtin", "pagewise"], shown.stdout
+    shown = spack("repo", "list", "--names").stdout.split()
+    assert sorted(shown) == ["builtin", "externals", "pagewise"]
+    for version, continued in (("develop", True), (VERSION, False)):
+        staged = tmp_path / f"staged-{version}"
+        spack("stage", "--path", staged, f"libpagewise@{version} ~papi")
+        assert (staged / "spack-src" / "kernels" / "CMakeLists.txt").exists()
+        assert (staged / "spack-src" / "kernels" / "new").exists() == continued
+    commit = git(fork, "rev-parse", "HEAD").strip()
+    assert f"commit={commit}" in spack("spec", "libpagewise@develop ~papi").stdout
+
+
+def test_a_checkout_provides_recipes_and_sources(
+    spack: Spack, clone: Callable[..., Path], tmp_path: Path
+) -> None:
+    checkout = clone("checkout")
+    git(checkout, "remote", "remove", "origin")
+    spack("repo", "add", checkout / "repos" / "spack_repo" / "pagewise")
+    staged = tmp_path / "staged"
+    spack("stage", "--path", staged, f"libpagewise@{VERSION} ~papi")
+    assert VERSION in (staged / "spack-src" / "kernels" / "CMakeLists.txt").read_text()
+    assert VERSION not in (staged / "spack-src" / RECIPES).read_text(), (
+        "the commit before the recipes name it"
+    )

@@ -238,7 +238,6 @@ def spack_module(facts: dict[str, str]) -> str:
         prefix=Prefix(facts["PREFIX"]),
         compiler=SimpleNamespace(name=name, version=version),
         package=SimpleNamespace(
-            flag_set=facts.get("FLAGS", ""),
             library_name=lambda: facts.get("LIBRARY", ""),
             built_for=facts["TARGET"],
             built_for_ancestors=facts.get("TARGET_ANCESTORS", ""),
@@ -248,7 +247,10 @@ def spack_module(facts: dict[str, str]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ROOT / "modulefiles"), trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("configuration.lua").render(spec=spec, short_description="Kernels.")
+    flags = [("SetEnv", SimpleNamespace(name="PAGEWISE_FLAGS", value=facts.get("FLAGS")))]
+    return environment.get_template("configuration.lua").render(
+        spec=spec, short_description="Kernels.", environment_modifications=flags if "FLAGS" in facts else []
+    )
 
 
 def assert_like_spacks(ours: str) -> None:

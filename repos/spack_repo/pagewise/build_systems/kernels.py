@@ -4,10 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from spack.package import *
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 from spack_repo.pagewise.build_systems.sources import CLONE, address_of
 from spack_repo.pagewise.build_systems.targets import built_for
+
+from spack.package import *
 
 #: The commit of each release. A release never changes: a correction is another version.
 RELEASES = {
@@ -25,10 +26,12 @@ NOT_EMULATED = {"page_faults": "the emulator's page faults are counted with the 
 
 
 def read_description(path):
-    """Name, executable and arguments of `smoke` in a kernel.yaml. Spack's package API has no YAML reader."""
+    """Name, executable and arguments of `smoke` in a kernel.yaml; Spack's API reads no YAML."""
     text = path.read_text(encoding="utf-8")
     arguments = re.search(r"^smoke: {arguments: \[(.*)\]}$", text, re.MULTILINE)[1]
-    facts = {key: re.search(rf"^{key}: (\S+)$", text, re.MULTILINE)[1] for key in ("name", "executable")}
+    facts = {
+        key: re.search(rf"^{key}: (\S+)$", text, re.MULTILINE)[1] for key in ("name", "executable")
+    }
     return {**facts, "smoke": [argument.strip(' "') for argument in arguments.split(",")]}
 
 
@@ -56,10 +59,12 @@ class KernelsPackage(CMakePackage):
 
     requires(
         "platform=linux",
-        msg="page policies and page verification need Linux (madvise, hugetlbfs, /proc/self/smaps)",
+        msg="page policies and verification need Linux (madvise, hugetlbfs, /proc/self/smaps)",
     )
 
-    conflicts("+ipo", msg="interprocedural optimisation (+ipo) may remove timed passes; build without it")
+    conflicts(
+        "+ipo", msg="interprocedural optimisation (+ipo) may remove timed passes; build without it"
+    )
 
     # Pass the toolchain's flags to CMake, because they are part of the records.
     flag_handler = build_system_flags
@@ -79,17 +84,27 @@ class KernelsPackage(CMakePackage):
         ]
 
     def cross_args(self):
-        """CMake's arguments for cross compilation, if the target's family differs from this machine's."""
+        """CMake's arguments if the target is of another family than this machine."""
         family = str(self.spec.target.family)
         if family == str(host_platform().default_target().family):
             return []
-        return [self.define("CMAKE_SYSTEM_NAME", "Linux"), self.define("CMAKE_SYSTEM_PROCESSOR", family)]
+        return [
+            self.define("CMAKE_SYSTEM_NAME", "Linux"),
+            self.define("CMAKE_SYSTEM_PROCESSOR", family),
+        ]
 
 
 class LibraryUserPackage(KernelsPackage):
     """A package that links an installed libpagewise."""
 
-    for setting in ("+openmp", "~openmp", "+papi", "~papi", "@develop", *(f"@{known}" for known in RELEASES)):
+    for setting in (
+        "+openmp",
+        "~openmp",
+        "+papi",
+        "~papi",
+        "@develop",
+        *(f"@{known}" for known in RELEASES),
+    ):
         depends_on(f"libpagewise{setting}", when=setting)
 
     def cmake_args(self):
@@ -99,8 +114,8 @@ class LibraryUserPackage(KernelsPackage):
 class ProgramsPackage(LibraryUserPackage):
     """Programs in one configuration of pages, prefetching, stores, loops and compiler.
 
-    A package declares `prefetch` with its values, and `stores` and `loop` if its programs are sensitive to
-    them.
+    A package declares `prefetch` with its values, and `stores` and `loop` if its programs are
+    sensitive to them.
     """
 
     variant(
@@ -108,15 +123,19 @@ class ProgramsPackage(LibraryUserPackage):
         default="none",
         values=("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none"),
         multi=False,
-        description="Page policy: base pages, transparent huge pages, hugetlb pool, or Fujitsu's libmpg",
+        description="Page policy: base pages, THP, hugetlb pool, or Fujitsu's libmpg",
     )
 
-    for _name, _vendor in (("llvm", "LLVM"), ("acfl", "Arm's compiler"), ("cce", "Cray's compiler")):
+    for _name, _vendor in (
+        ("llvm", "LLVM"),
+        ("acfl", "Arm's compiler"),
+        ("cce", "Cray's compiler"),
+    ):
         for _language in ("c", "fortran"):
             conflicts(
                 "prefetch=compiler",
                 when=f"%{_language}={_name}",
-                msg=f"prefetch=compiler is not supported by {_vendor}; use %gcc, or prefetch=software",
+                msg=f"{_vendor} has no prefetch=compiler; use %gcc, or prefetch=software",
             )
     conflicts(
         "prefetch=compiler",
@@ -176,9 +195,15 @@ class ProgramsPackage(LibraryUserPackage):
     def configuration(self):
         """The build's facts that every record of the programs must contain."""
         variants = self.spec.variants
-        built = {name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")}
+        built = {
+            name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")
+        }
         plain = {"stores": "regular", "loop": "explicit"}
-        return {**plain, **{name: variants[name].value for name in plain if name in variants}, **built}
+        return {
+            **plain,
+            **{name: variants[name].value for name in plain if name in variants},
+            **built,
+        }
 
     def test_kernels(self):
         """run every installed kernel at a small size, and check its result and pages"""
@@ -186,9 +211,13 @@ class ProgramsPackage(LibraryUserPackage):
         programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
         kernels = [read_description(path) for path in descriptions]
         assert kernels, f"{self.prefix} contains no kernel"
-        assert {kernel["executable"] for kernel in kernels} == programs, "each program has a kernel.yaml"
+        assert {kernel["executable"] for kernel in kernels} == programs, (
+            "each program has a kernel.yaml"
+        )
         for kernel in kernels:
-            with test_part(self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']}"):
+            with test_part(
+                self, f"test_kernels_{kernel['name']}", purpose=f"run {kernel['executable']}"
+            ):
                 self.run_small(kernel)
 
     def run_small(self, kernel):
@@ -208,7 +237,9 @@ class ProgramsPackage(LibraryUserPackage):
         assert program.returncode == 0, f"exit code {program.returncode}"
 
         record = json.loads(record_file.read_text(encoding="utf-8").splitlines()[-1])
-        assert record["status"] == "ok" and record["validation"]["passed"], "the result is not valid"
+        assert record["status"] == "ok" and record["validation"]["passed"], (
+            "the result is not valid"
+        )
         for name, value in self.configuration().items():
             built = record["configuration"][name]
             assert built == value, f"built with {name}={built}"
@@ -254,7 +285,7 @@ class LibraryProgramsPackage(ProgramsPackage):
         ]
 
     def needed_files(self):
-        """The library's files. Distributions switch links to providers, so an external names its file."""
+        """The library's files; an external names its file because distributions switch links."""
         library = self.spec[self.virtual]
         named = library.extra_attributes.get("library") if library.external else None
         return [named] if named else list(library.libs)

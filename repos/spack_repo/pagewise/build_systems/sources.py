@@ -1,7 +1,7 @@
 """The clone of this repository that contains the recipes, from which Spack takes the sources too.
 
-The project therefore needs no fixed address: a fork, a mirror or a local checkout provides recipes and
-sources together.
+The project therefore needs no fixed address: a fork, a mirror or a local checkout provides recipes
+and sources together.
 """
 
 import os
@@ -18,7 +18,9 @@ def git(*arguments):
     program = which("git")
     if program is None:
         return ""
-    output = program("-C", str(RECIPES), *arguments, output=str, error=os.devnull, fail_on_error=False)
+    output = program(
+        "-C", str(RECIPES), *arguments, output=str, error=os.devnull, fail_on_error=False
+    )
     return output.strip() if program.returncode == 0 else ""
 
 
@@ -30,5 +32,5 @@ ORIGIN = git("config", "--get", "remote.origin.url")
 
 
 def address_of(commit):
-    """Where Spack finds a commit: in the clone, or in its origin, because Spack's clones are shallow."""
+    """Where Spack finds a commit: the clone, or its origin, because Spack's clones are shallow."""
     return CLONE if git("cat-file", "-t", commit) or not ORIGIN else ORIGIN

@@ -21,7 +21,7 @@ SIMD_UNSUPPORTED = {
 
 
 def variant_simd():
-    """Declare the variant `simd`, the SIMD width of timed code, for packages that compile or link it.
+    """Declare the variant `simd`, the SIMD width of timed code, which a package compiles or links.
 
     A target that does not support the width is refused by the solver.
     """
@@ -30,7 +30,7 @@ def variant_simd():
         default="compiler",
         values=tuple(SIMD_TARGETS),
         multi=False,
-        description="SIMD width: the toolchain's default, scalar, in bits, or vector length agnostic (SVE)",
+        description="SIMD width: the toolchain's, scalar, in bits, or agnostic (SVE)",
     )
     for value, targets in SIMD_TARGETS.items():
         if targets is not None:
@@ -40,7 +40,7 @@ def variant_simd():
             )
             names = [f"target={name}" for name in targets]
             requires(*names, policy="any_of", when=f"simd={value}", msg=error)
-            # If the spec names the target, Spack reports a conflict more clearly than a requirement.
+            # If the spec names the target, Spack reports conflicts more clearly than requirements.
             for name in SIMD_UNSUPPORTED.get(value, ()):
                 conflicts(f"target={name}", when=f"simd={value}", msg=error)
 

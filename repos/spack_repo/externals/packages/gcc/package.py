@@ -1,14 +1,15 @@
-from spack.package import *
 from spack_repo.builtin.build_systems.compiler import CompilerPackage
 from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.gcc.package import Gcc as Builtin
+
+from spack.package import *
 
 
 class Gcc(Package, CompilerPackage):
     """The site's GCC: only what dependent packages need, not how to build it.
 
-    Spack solves an external with all conflicts, patches and dependencies of its recipe: 3 s per solve with
-    the builtin recipes, 0.8 s with those of this repository.
+    Spack solves an external with all conflicts, patches and dependencies of its recipe: 3 s per
+    solve with the builtin recipes, 0.8 s with those of this repository.
     """
 
     has_code = False
@@ -16,7 +17,20 @@ class Gcc(Package, CompilerPackage):
     variant(
         "languages",
         default="c,c++,fortran",
-        values=("ada", "brig", "c", "c++", "d", "fortran", "go", "java", "jit", "lto", "objc", "obj-c++"),
+        values=(
+            "ada",
+            "brig",
+            "c",
+            "c++",
+            "d",
+            "fortran",
+            "go",
+            "java",
+            "jit",
+            "lto",
+            "objc",
+            "obj-c++",
+        ),
         multi=True,
         description="Languages that the compiler supports",
     )

@@ -1,7 +1,8 @@
-from spack.package import *
 from spack_repo.builtin.build_systems.compiler import CompilerPackage
 from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.llvm.package import Llvm as Builtin
+
+from spack.package import *
 
 
 class Llvm(Package, CompilerPackage):

@@ -1,5 +1,6 @@
-from spack.package import *
 from spack_repo.builtin.build_systems.generic import Package
+
+from spack.package import *
 
 
 class Mpich(Package):

@@ -1,5 +1,6 @@
-from spack.package import *
 from spack_repo.builtin.build_systems.generic import Package
+
+from spack.package import *
 
 
 class FujitsuLibmpg(Package):
@@ -10,4 +11,6 @@ class FujitsuLibmpg(Package):
     version("1.0")
 
     def install(self, spec, prefix):
-        raise InstallError("libmpg is part of the system: add its prefix to the site's packages.yaml")
+        raise InstallError(
+            "libmpg is part of the system: add its prefix to the site's packages.yaml"
+        )

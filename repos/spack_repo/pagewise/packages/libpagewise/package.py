@@ -1,15 +1,16 @@
 from pathlib import Path
 
-from spack.package import *
 from spack_repo.pagewise.build_systems.kernels import KernelsPackage
 from spack_repo.pagewise.build_systems.targets import variant_simd
 
+from spack.package import *
+
 
 class Libpagewise(KernelsPackage):
-    """Page policies and verification, measured regions, timers and records for the kernels of pagewise.
+    """Page policies and verification, measured regions, timers and records for pagewise's kernels.
 
-    It also contains the objects of the micro-kernels, drivers and timed code, which are compiled once per
-    compiler instead of once per configuration.
+    It also contains the objects of the micro-kernels, drivers and timed code, which are compiled
+    once per compiler instead of once per configuration.
     """
 
     variant_simd()
@@ -25,7 +26,7 @@ class Libpagewise(KernelsPackage):
         ]
 
     def test_package(self):
-        """check that archive, kernels' objects, modules, CMake package and Flash-X's unit are installed"""
+        """check that archive, objects, modules, CMake package and Flash-X's unit are installed"""
         for pattern in (
             "lib*/libpagewise.a",
             "lib*/pagewise/objects-*/pw-*-driver/**/*.o",

@@ -1,5 +1,6 @@
-from spack.package import *
 from spack_repo.pagewise.build_systems.kernels import LibraryProgramsPackage
+
+from spack.package import *
 
 
 class PagewiseBlas(LibraryProgramsPackage):

@@ -1,10 +1,11 @@
-from spack.package import *
 from spack_repo.pagewise.build_systems.kernels import EosUserPackage
+
+from spack.package import *
 
 
 class PagewiseEmber(EosUserPackage):
-    """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages, prefetching and
-    compiler.
+    """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages,
+    prefetching and compiler.
     """
 
     variant(
@@ -12,7 +13,7 @@ class PagewiseEmber(EosUserPackage):
         default="hardware",
         values=("hardware", "compiler", "software"),
         multi=False,
-        description="Prefetching: hardware (no prefetch instruction), compiler, or software (explicit)",
+        description="Prefetching: hardware (no instruction), compiler, or software (explicit)",
     )
     variant("mpi", default=True, description="Enable MPI")
 

@@ -1,14 +1,15 @@
 from pathlib import Path
 
-from spack.package import *
 from spack_repo.pagewise.build_systems.kernels import MiniPackage
+
+from spack.package import *
 
 
 class PagewiseEosTable(MiniPackage):
-    """The table of the electron-positron plasma's free energy, and pw-eos-table, which computes it.
+    """The table of the electron-positron plasma's free energy, and its program pw-eos-table.
 
-    pw-eos-table also writes `helm_table.dat`, the table of the public Helmholtz routine, for codes that
-    contain that routine.
+    pw-eos-table also writes `helm_table.dat`, the table of the public Helmholtz routine, for codes
+    that contain that routine.
     """
 
     mini = "helmholtz/table"

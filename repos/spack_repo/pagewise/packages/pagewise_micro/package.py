@@ -1,23 +1,24 @@
-from spack.package import *
 from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
 from spack_repo.pagewise.build_systems.targets import SIMD_TARGETS, variant_simd
 
+from spack.package import *
+
 
 class PagewiseMicro(ProgramsPackage):
-    """Micro-kernels of pagewise in one configuration of pages, prefetching, stores and compiler."""
+    """Micro-kernels in one configuration of pages, prefetching, stores and compiler."""
 
     variant(
         "prefetch",
         default="hardware",
         values=("hardware", "compiler", "software", "block"),
         multi=False,
-        description="Prefetching: hardware (no prefetch instruction), compiler, software (explicit) or block",
+        description="Prefetching: hardware (no instruction), compiler, software or block",
     )
     for _prefetch in ("software", "compiler"):
         conflicts(
             f"prefetch={_prefetch}",
             when="target=riscv64:",
-            msg=f"prefetch={_prefetch}: compilers insert no prefetches for riscv64; use hardware or block",
+            msg=f"prefetch={_prefetch} is not supported for riscv64; use hardware or block",
         )
 
     variant(
@@ -38,7 +39,7 @@ class PagewiseMicro(ProgramsPackage):
     requires(
         "target=aarch64:",
         when="stores=zfill",
-        msg="stores=zfill needs aarch64 (DC ZVA); use stores=nontemporal or regular on other targets",
+        msg="stores=zfill needs aarch64 (DC ZVA); use stores=nontemporal or regular elsewhere",
     )
 
     variant(
@@ -46,12 +47,12 @@ class PagewiseMicro(ProgramsPackage):
         default="explicit",
         values=("explicit", "compiler"),
         multi=False,
-        description="How timed loops are written: explicit (vector intrinsics) or compiler (plain Fortran)",
+        description="Timed loops: explicit (vector intrinsics) or compiler (plain Fortran)",
     )
     requires(
         "loop=compiler",
         when="prefetch=compiler",
-        msg="prefetch=compiler needs loop=compiler: the compiler inserts prefetches into plain Fortran loops",
+        msg="prefetch=compiler needs loop=compiler: only plain Fortran loops get its prefetches",
     )
     for _explicit in ("prefetch=software", "prefetch=block", "stores=nontemporal", "stores=zfill"):
         conflicts(
@@ -65,7 +66,7 @@ class PagewiseMicro(ProgramsPackage):
         default="libm",
         values=("libm", "libmvec", "sleef", "armpl", "mass", "fujitsu"),
         multi=False,
-        description="Mathematical functions: scalar libm, or a vector library (libmvec, SLEEF, a vendor's)",
+        description="Mathematical functions: scalar libm, or a vector library",
     )
     depends_on("sleef", when="mathlib=sleef")
 

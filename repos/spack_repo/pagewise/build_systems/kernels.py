@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
-from spack_repo.pagewise.build_systems.sources import CLONE, address_of
+from spack_repo.pagewise.build_systems.sources import CLONE, HOMEPAGE, address_of
 from spack_repo.pagewise.build_systems.targets import built_for
 
 from spack.package import *
@@ -38,6 +38,7 @@ def read_description(path):
 class KernelsPackage(CMakePackage):
     """A part of kernels/, which is one CMake project; each package builds its own targets."""
 
+    homepage = HOMEPAGE
     git = CLONE
 
     license("Apache-2.0")

@@ -30,6 +30,10 @@ CLONE = git("rev-parse", "--show-toplevel") or str(RECIPES.parents[2])
 #: The address that the clone was made from; empty if there is none.
 ORIGIN = git("config", "--get", "remote.origin.url")
 
+#: The project's page: the clone's origin, if it is a web address.
+HOMEPAGE = ORIGIN[: -len(".git")] if ORIGIN.endswith(".git") else ORIGIN
+HOMEPAGE = HOMEPAGE if HOMEPAGE.startswith(("http://", "https://")) else None
+
 
 def address_of(commit):
     """Where Spack finds a commit: the clone, or its origin, because Spack's clones are shallow."""

@@ -20,7 +20,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import CountersPart, Manifest, PlannedCell, PlannedSubject, SimulationPart
-from pagewise.core.plan import subject
+from pagewise.core.plan import subject, varied
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
@@ -50,27 +50,21 @@ COLUMNS = [
 ]
 
 
-def repeating(test: str, region: str, name: str = "blast") -> Kernel:
+def repeating(test: str, region: str, name: str = "blast", **more: Any) -> Kernel:
     """A kernel of another package and title than those of the studies' tests in this project."""
-    return kernel({**CHASE, "name": name, "published_test": test, "published_region": region})
+    return kernel({**CHASE, "name": name, "published_test": test, "published_region": region, **more})
 
 
-def planned(kernels: Sequence[Kernel], configurations: Sequence[Configuration]) -> dict[str, Any]:
+def planned(
+    kernels: Sequence[Kernel],
+    configurations: Sequence[Configuration],
+    options: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
     """The parts of a manifest about what was planned."""
-    subjects = [subject(one, configurations, "none/hardware-regular") for one in kernels]
-    cells = [
-        tuple(
-            PlannedCell(c.measured.module, tuple(s.module for s in c.stands_for), c.is_baseline)
-            for c in one.cells
-        )
-        for one in subjects
-    ]
-    return {
-        "configurations": tuple(configurations),
-        "subjects": tuple(
-            PlannedSubject(one.kernel.data, each) for one, each in zip(subjects, cells, strict=True)
-        ),
-    }
+    subjects = varied(
+        [subject(one, configurations, "none/hardware-regular") for one in kernels], options or {}
+    )
+    return {"configurations": tuple(configurations), "subjects": tuple(one.planned() for one in subjects)}
 
 
 def written(folder: Path, manifest: Manifest, records: Iterable[Mapping[str, Any]]) -> Path:
@@ -80,7 +74,7 @@ def written(folder: Path, manifest: Manifest, records: Iterable[Mapping[str, Any
 
 
 def counted_run(
-    one: Kernel, column: Configuration, group: str, counts: Mapping[str, float]
+    one: Kernel, column: Configuration, group: str, counts: Mapping[str, float], options: str | None = None
 ) -> dict[str, Any]:
     """A run whose region has these counts; the whole program has twice as many, and takes longer."""
     seconds = counts["CPU_CYCLES"] / 1.8e9
@@ -92,17 +86,27 @@ def counted_run(
         "counters": {name: 2 * n for name, n in native.items()},
         "regions": [{**region, "counts": native}],
     }
-    return {**made, "run": {**made["run"], "kernel": one.name, "group": group}}
+    run = {"kernel": one.name, "group": group, **({"options": options} if options else {})}
+    return {**made, "run": {**made["run"], **run}}
 
 
 def counters(
-    folder: Path, tests: Sequence[tuple[str, str]] = (("EOS", "eos"), ("3-d Hydro", "hydro"))
+    folder: Path,
+    tests: Sequence[tuple[str, str]] = (("EOS", "eos"), ("3-d Hydro", "hydro")),
+    schemes: Sequence[str] = (),
 ) -> Path:
-    """A result of counting in which each configuration counted what the paper's table has of it."""
-    kernels = [repeating(test, region, region) for test, region in tests]
+    """A result of counting in which each configuration counted what the paper's table has of it.
+
+    With schemes, each configuration was counted with each of them.
+    """
+    options = {"scheme": list(schemes)} if schemes else {}
+    kernels = [
+        repeating(test, region, region, **({"options": options} if options else {})) for test, region in tests
+    ]
     groups = [group for group in A64FX.groups if group.name != "errata"]
     records = [
-        counted_run(one, column, group.name, counts)
+        counted_run(one, column, group.name, counts, options)
+        for options in ([f"scheme={scheme}" for scheme in schemes] or [None])
         for one in kernels
         for published in (each["counts"] for each in DATA["tests"] if each["title"] == one.published_test)
         for place, column in enumerate(COLUMNS)
@@ -111,7 +115,7 @@ def counters(
         for counts in [{n: published[n][place] for n in names if published[n][place] is not None}]
     ]
     part = CountersPart(A64FX.data, tuple(g.name for g in groups), False, None, "the file", None, A64FX.data)
-    manifest = a_manifest(kind="counters", counters=part, **planned(kernels, COLUMNS))
+    manifest = a_manifest(kind="counters", counters=part, **planned(kernels, COLUMNS, options))
     return written(folder, manifest, records)
 
 
@@ -225,6 +229,18 @@ def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Pa
         "hydro fj-4.10.0 : gcc-12.2.0, measured",
     ]
     assert all(figure.svg(one).startswith("<svg") for one in drawn.values())
+
+
+def test_each_value_of_an_option_is_a_program_with_columns_of_its_own(tmp_path: Path) -> None:
+    folder = counters(tmp_path / "counted", [("3-d Hydro", "hydro")], ("planes", "flash"))
+    of = {"quantity": "L1D_TLB_REFILL", "kind": "measured", "table": "Table 1"}
+    rows = rows_of("pearc23", folder)
+    for program in ("hydro scheme=planes", "hydro scheme=flash"):
+        assert row_values(rows, program=program, **of) == [
+            rounded(each) for each in TABLES["L1D_TLB_REFILL"][0][2:]
+        ]
+    policies = {row["hugepages"] for row in rows if row["kind"] == "measured"}
+    assert policies == {"none", "hugetlbfs"}
 
 
 def test_simulated_values_are_marked_and_never_measured(tmp_path: Path, studies: Path) -> None:

@@ -10,7 +10,9 @@ from pagewise.analysis.counted import Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME, rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import excluding
+from pagewise.core.configuration import OPTIONS
 from pagewise.core.kernel import Kernel
+from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.report.views import counters, simulation
@@ -61,23 +63,24 @@ def published(publication: Published, events: EventFile) -> Iterator[Origin]:
 
 
 def measured(counted: counters.Counted, publication: Published, events: EventFile) -> Iterator[Origin]:
-    """The counts of a result of counting, by kernel."""
+    """The counts of a result of counting, by kernel and the options of its runs."""
     kernels = [each for each in counted.kernels if each.kernel.published_test in publication.tests]
     whole = _whole(counted) if kernels else {}
     for counts in kernels:
         test = counts.kernel.published_test
         assert test is not None
         names = _names(counted.file, events)
-        reading = _Reading(counts, whole.get(counts.kernel.name), names)
-        yield Origin(
-            "measured",
-            test,
-            counts.kernel.name,
-            tuple(reading.columns()),
-            tuple(map(reading.ratios, counts.by_pages)),
-            tuple(map(reading.ratios, counts.by_compiler)),
-            (*counters.regions(counted, counts), *counters.kernel_notes(counts)),
-        )
+        for options in dict.fromkeys(counted_cell.cell.options for counted_cell in counts.cells):
+            reading = _Reading(counts, whole.get(counts.kernel.name), names, options)
+            yield Origin(
+                "measured",
+                test,
+                " ".join(filter(None, (counts.kernel.name, options))),
+                tuple(reading.columns()),
+                tuple(map(reading.ratios, reading.pairs(counts.by_pages))),
+                tuple(map(reading.ratios, reading.pairs(counts.by_compiler))),
+                (*counters.regions(counted, counts), *counters.kernel_notes(counts)),
+            )
 
 
 def simulated(results: Iterable[Result], publication: Published, events: EventFile) -> Iterator[Origin]:
@@ -154,20 +157,34 @@ def _whole(counted: counters.Counted) -> dict[str, KernelCounts]:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Reads the counts of a kernel; `whole` are those of whole runs, `names` other names of quantities."""
+    """Reads the counts of a kernel with these options of its runs.
+
+    `whole` are those of whole runs, `names` other names of quantities.
+    """
 
     counts: KernelCounts
     whole: KernelCounts | None
     names: Mapping[str, str]
+    options: str | None
 
     def columns(self) -> Iterator[Side]:
         """The values of each counted configuration."""
         times = {c.cell.key: c.value(TIME) for c in self.whole.cells} if self.whole else {}
-        for cell in (cell for cell in self.counts.cells if cell.rounds):
+        for cell in self.counts.cells:
+            if not cell.rounds or cell.cell.options != self.options:
+                continue
             found = {q.name: cell.value(q.name) for q in self.counts.quantities}
             found[WHOLE_TIME] = times.get(cell.cell.key)
             values = {name: value for name, value in found.items() if value is not None}
-            yield Side(cell.cell.compiler, label(self.counts.kernel, cell.cell.measured), self._named(values))
+            yield Side(cell.cell.compiler, self._policy(cell.cell), self._named(values))
+
+    def pairs(self, compared: Iterable[Compared]) -> list[Compared]:
+        """Those of the pairs that have the options."""
+        return [pair for pair in compared if pair.cell.options == self.options]
+
+    def _policy(self, cell: Cell) -> str:
+        """The configuration in words, without the options."""
+        return label(self.counts.kernel, replace(cell.measured, **dict.fromkeys(OPTIONS, "")))
 
     def ratios(self, compared: Compared) -> Side:
         """The ratios of a pair, with the verdicts that are not inconclusive."""
@@ -179,8 +196,7 @@ class _Reading:
         decided = {name for name, verdict in verdicts.items() if verdict.reason is None}
         who = compared.cell.compiler + (f" : {compared.other.compiler}" if compared.by_compiler else "")
         names = frozenset(self.names.get(name, name) for name in decided)
-        policy = label(self.counts.kernel, compared.cell.measured)
-        return Side(who, policy, self._named(values), names)
+        return Side(who, self._policy(compared.cell), self._named(values), names)
 
     def _named(self, values: Mapping[str, float | Ratio]) -> Mapping[str, float | Ratio]:
         return {self.names.get(name, name): value for name, value in values.items()}

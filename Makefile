@@ -13,6 +13,8 @@ PLACEMENT =
 SMT =
 CPUS =
 MEMORY =
+RANKS =
+RANK_PLACEMENT =
 # The studies' environments compare all data structures.
 OPTION = $(if $(filter studies%,$(ENV)),all)
 SCALE =
@@ -76,6 +78,7 @@ measured = --env '$(ENV)' $(call option,KERNELS,kernels) $(call option,ROUNDS,ro
 compare: stack
 	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
+	    $(call option,RANKS,ranks) $(call option,RANK_PLACEMENT,rank-placement) \
 	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
 	    $(foreach varied,$(OPTION),--option '$(varied)') $(call option,SCALE,scale) $(ARGS)
 

@@ -1,7 +1,8 @@
 """A stand-in for a kernel: writes records like pw-<kernel>, after a short sleep.
 
 The module's variables set its configuration (PAGEWISE_*) and its behaviour:
-PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_cpu, crash, illegal, hang, usage, silent),
+PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_rank, wrong_cpu, crash, illegal, hang, usage,
+silent),
 PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa),
 PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
 PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be
@@ -91,7 +92,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "huge_coverage": huge / size,
             "base_page_size_bytes": 4096,
             "method": "smaps",
-            "arrays": [{"name": "a", "bytes": size, "huge_bytes": huge, "page_size_observed_bytes": page}],
+            "arrays": arrays(size, huge, page),
         },
         "page_faults": {
             "populate_minor": size // page,
@@ -100,9 +101,36 @@ def record(size: int, factor: float, **options: object) -> dict:
             "compute_major": 0,
         },
         **counted(sum(seconds), policy != "none"),
-        "placement": {"threads": 1, "cpus": sorted(os.sched_getaffinity(0)), "numa_nodes": [0]},
+        "placement": {"threads": 1, "cpus": cpus_of_ranks(), "numa_nodes": [0]},
         "host": {"hostname": "fake", "cpu": "fake", "kernel": "6.0", "base_page_size_bytes": 4096},
     }
+
+
+def arrays(size: int, huge: int, page: int) -> list:
+    """That of each rank, of which the last may have no huge pages."""
+    ranks = range(rank_and_number()[1])
+    of_rank = {
+        "bytes": size // len(ranks),
+        "huge_bytes": huge // len(ranks),
+        "page_size_observed_bytes": page,
+    }
+    found = [{"name": f"a.{rank}" if len(ranks) > 1 else "a", **of_rank} for rank in ranks]
+    if os.environ.get("PW_FAKE_MODE") == "wrong_rank":
+        found[-1] |= {"huge_bytes": 0, "page_size_observed_bytes": 4096}
+    return found
+
+
+def rank_and_number() -> tuple:
+    """This rank and the number of ranks, by the launcher's variables."""
+    pairs = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
+    found = next((pair for pair in pairs if "OMP_PLACES" in os.environ and pair[1] in os.environ), None)
+    return tuple(int(os.environ[name]) for name in found) if found else (0, 1)
+
+
+def cpus_of_ranks() -> list:
+    """The CPU of each rank as the specification of the launch has it, of one rank that of this process."""
+    number = rank_and_number()[1]
+    return sorted(os.sched_getaffinity(0)) if number == 1 else list(range(number))
 
 
 def counted(seconds: float, huge: bool) -> dict:
@@ -267,5 +295,7 @@ def written(records: list[dict]) -> bytes:
 
 
 apply_node_settings()
+if rank_and_number()[0] > 0:
+    sys.exit(0)
 QUERIES = {"--version": print_version, "--list-options": print_options}
 sys.exit(next((answer for option, answer in QUERIES.items() if option in sys.argv), main)())

@@ -199,12 +199,12 @@ def test_an_impossible_placement_is_refused_with_its_option(of, threads, request
 
 
 def test_words_of_the_command_line():
-    assert Where.read(("scatter",), ("avoid", "use", "4"), None, (), ()).smt == (1, 0, 4)
+    assert Where.read(("avoid", "use", "4"), orders=("scatter",)).smt == (1, 0, 4)
     with pytest.raises(SelectionError) as caught:
-        Where.read(("scater",), (), None, (), ())
+        Where.read((), orders=("scater",))
     assert caught.value.where == "--placement" and "scatter?" in (caught.value.remedy or "")
     with pytest.raises(SelectionError) as caught:
-        Where.read((), ("half",), None, (), ())
+        Where.read(("half",))
     assert caught.value.where == "--smt"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Binding, PageUse, ThreadPlaces
+from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, ThreadPlaces
 from pagewise.core.units import bytes_text
 
 #: Why a run or a configuration is excluded, for programs; docs/trust.md lists them.
@@ -67,8 +67,38 @@ def exclusion(record: Record) -> Exclusion | None:
     expected = policy if run is None and PagePolicy(policy).kind == built else built
     if (misplaced := wrong_pages(record.pages, (run and run.pages) or expected)) is not None:
         return misplaced
-    wrong = _wrong_placement(record.placement, run.bound) if run and run.bound else None
-    return None if wrong is None else Exclusion("wrong_placement", f"wrong placement: {wrong}")
+    return None if run is None or run.bound is None else _misplaced(record, run.bound, run.pages or expected)
+
+
+def _misplaced(record: Record, bound: Binding, expected: str) -> Exclusion | None:
+    """How the placement of a run, or one of its ranks, differs from the requested one."""
+    wrong = None if record.placement is None else _wrong_placement(record.placement, bound)
+    if wrong is not None:
+        return Exclusion("wrong_placement", f"wrong placement: {wrong}")
+    return _wrong_rank(record, bound, expected) if bound.ranks else None
+
+
+def _wrong_rank(record: Record, bound: Binding, expected: str) -> Exclusion | None:
+    """The first fault of a rank: it is missing, or has other CPUs, another memory policy or wrong pages."""
+    ranks, threads = {use.rank: use for use in record.ranks}, bound.threads
+    placed = record.placement
+    for number in range(bound.ranks or 0):
+        if number not in ranks:
+            return Exclusion("failed", f"rank {number} was not observed")
+        use, cpus = ranks[number], bound.cpus[number * threads : (number + 1) * threads]
+        of_rank = replace(bound, cpus=cpus, had=ProcessPlacement(use.cpus, use.memory))
+        wrong = wrongly_bound(of_rank)
+        if wrong is None and placed is not None and len(placed.cpus) == len(bound.cpus):
+            ran = placed.cpus[number * threads : (number + 1) * threads]
+            others = {*ran} - {*cpus}
+            wrong = (
+                f"a thread ran on CPU {list_text(others)} instead of {list_text(cpus)}" if others else None
+            )
+        if wrong is not None:
+            return Exclusion("wrong_placement", f"wrong placement: rank {number}: {wrong}")
+        if use.pages is not None and (misplaced := _wrong_pages(use.pages, expected)) is not None:
+            return Exclusion("wrong_pages", f"wrong pages: rank {number}: {misplaced}")
+    return None
 
 
 def wrong_pages(pages: PageUse, expected: str) -> Exclusion | None:

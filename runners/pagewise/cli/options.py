@@ -146,9 +146,8 @@ def take_where(chosen: dict[str, Any]) -> Any:
     """The placement; its options except --threads are removed from `chosen`. Raises SelectionError."""
     from pagewise.machine.placement import Where
 
-    names = ("orders", "smt", "cores", "lists", "memory")
-    orders, smt, cores, lists, memory = (chosen.pop(name, None) for name in names)
-    return Where.read(orders, smt, cores, lists or (), memory)
+    names = ("orders", "smt", "cores", "lists", "memory", "ranks", "rank_orders")
+    return Where.read(**{name: chosen.pop(name) for name in names if name in chosen})
 
 
 def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
@@ -284,19 +283,34 @@ PLACED_MEMORY = (
         callback=_split_nodes,
     ),
 )
-PLACED = (
-    THREADS,
-    option(
-        "--cores",
-        "Number of cores, with one thread each, or more with --smt; instead of --threads.",
-        type=Number(1, 4096),
-    ),
+PLACED_LISTS = (
     option(
         "--cpus lists",
         "CPUs, as 0-3,8, one thread each; repeat the option to compare placements.",
         multiple=True,
         metavar="LIST",
     ),
+)
+RANKS = (
+    option(
+        "--ranks", "Number of MPI ranks, each with --threads threads (docs/ranks.md).", type=Number(1, 4096)
+    ),
+    option(
+        "--rank-placement rank_orders",
+        "Place ranks close together, or in rotation over NUMA nodes; to compare both: compact,scatter.",
+        metavar="compact|scatter",
+        list_of={"compact": "close together", "scatter": "in rotation over NUMA nodes"},
+    ),
+)
+PLACED = (
+    THREADS,
+    *RANKS,
+    option(
+        "--cores",
+        "Number of cores, with one thread each, or more with --smt; instead of --threads.",
+        type=Number(1, 4096),
+    ),
+    *PLACED_LISTS,
     *PLACED_MEMORY,
 )
 

@@ -91,7 +91,8 @@ class Kernel:
 
     sensitive_to: with the compiler also `simd`, `flags` and `target`, which decide its code. default:
     whether it is compared when no kernel is named. options: the options of its program that a comparison can
-    vary, with their values, the default first. data: the file's content.
+    vary, with their values, the default first. ranks: whether it runs as MPI ranks, if built with MPI. data:
+    the file's content.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Kernel:
     default: bool
     sweeps: tuple[Sweep, ...]
     options: Mapping[str, tuple[str, ...]]
+    ranks: bool
     data: dict[str, Any]
 
     @classmethod
@@ -135,6 +137,7 @@ class Kernel:
             arguments=tuple(data["compare"]["arguments"]),
             default=data["compare"].get("default", False),
             sweeps=tuple(Sweep.from_dict(sweep, metrics) for sweep in data.get("sweeps", ())),
+            ranks=data.get("ranks", False),
             options={name: tuple(values) for name, values in data.get("options", {}).items()},
             data=data,
         )

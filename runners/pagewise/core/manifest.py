@@ -109,13 +109,17 @@ class Break:
 
 @dataclass(frozen=True)
 class PlannedPlacement:
-    """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP."""
+    """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP.
+
+    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order.
+    """
 
     name: str
     threads: int
     cpus: tuple[int, ...]
     memory: str
     environment: Mapping[str, str]
+    ranks: int | None = None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from pagewise.core.record_parts import (
     PeerFigure,
     ProblemSize,
     ProgramMemory,
+    RankUse,
     RecordedHost,
     RegionCounts,
     RunOf,
@@ -77,6 +78,7 @@ class Record:
     host: RecordedHost | None = None
     program: ProgramMemory | None = None
     sample: PeerFigure | None = None
+    ranks: tuple[RankUse, ...] = ()
     run: RunOf | None = None
 
     @property

@@ -293,13 +293,24 @@ class ProcessPlacement:
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a run was to be, and what its process had."""
+    """Where a run was to be, and what its process had. `ranks`: None without a launcher of MPI ranks."""
 
     name: str
     threads: int
     cpus: tuple[int, ...]
     memory: str
     had: ProcessPlacement
+    ranks: int | None = None
+
+
+@dataclass(frozen=True)
+class RankUse:
+    """An MPI rank of a run: what its process had as it started, and its observed pages if known."""
+
+    rank: int
+    cpus: tuple[int, ...]
+    memory: str | None
+    pages: PageUse | None = None
 
 
 @dataclass(frozen=True)

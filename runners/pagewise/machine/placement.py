@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product, zip_longest
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
@@ -17,9 +18,10 @@ from pagewise.core.record_parts import Binding, ProcessPlacement
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine import numa
+from pagewise.machine.cores import compact, cpus_of, scattered, scattered_ranks, size_of, usable
 from pagewise.machine.host import field, read
 from pagewise.machine.numa import MemoryPolicy
-from pagewise.machine.topology import Core, Domain, Part, Topology, cores_in, read_topology
+from pagewise.machine.topology import Core, Topology, cores_in, read_topology
 
 ORDERS = ("compact", "scatter")
 #: Hardware threads per core by name; 0 stands for all.
@@ -34,7 +36,8 @@ class Placement:
     """The threads of a run, the CPU of each, and their memory policy.
 
     nodes: where the memory is first. also: names of requested placements that are the same on this machine.
-    pinned: whether OpenMP's threads are bound; otherwise the run has all CPUs, as the user starts it.
+    pinned: whether OpenMP's threads are bound; otherwise the run has all CPUs, as the user starts it. ranks:
+    the number of MPI ranks, each with `threads` of the CPUs in their order; None: without a launcher.
     """
 
     threads: int
@@ -44,12 +47,23 @@ class Placement:
     nodes: tuple[int, ...] = ()
     also: tuple[str, ...] = ()
     pinned: bool = True
+    ranks: int | None = None
+
+    @property
+    def cpus_by_rank(self) -> list[tuple[int, ...]]:
+        """The CPUs of each rank."""
+        return [self.cpus[at : at + self.threads] for at in range(0, len(self.cpus), self.threads)]
 
     @property
     def environment(self) -> dict[str, str]:
-        """OpenMP's settings: thread i on the i-th CPU; none for threads that are not pinned."""
+        """OpenMP's settings: thread i on the i-th CPU; none for threads that are not pinned.
+
+        Each rank sets its own OMP_PLACES (machine/rank.py).
+        """
         if not self.pinned:
             return {}
+        if self.ranks is not None:
+            return {"OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "close"}
         places = ",".join(f"{{{cpu}}}" for cpu in self.cpus)
         return {"OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "close", "OMP_PLACES": places}
 
@@ -57,7 +71,9 @@ class Placement:
     def text(self) -> str:
         """In words: `scatter: 4 threads on CPU 0,8,16,24, memory bind:0`."""
         memory = "" if self.memory.reported == "default" else f", memory {self.memory.reported}"
-        return f"{self.name}: {count_text(self.threads, 'thread')} on CPU {list_text(self.cpus)}{memory}"
+        ranks = "" if self.ranks is None else f"{count_text(self.ranks, 'rank')} of "
+        threads = f"{ranks}{count_text(self.threads, 'thread')}"
+        return f"{self.name}: {threads} on CPU {list_text(self.cpus)}{memory}"
 
     @contextmanager
     def bound(self) -> Iterator[None]:
@@ -75,11 +91,13 @@ class Placement:
 
     def planned(self) -> PlannedPlacement:
         """As the manifest has it."""
-        return PlannedPlacement(self.name, self.threads, self.cpus, self.memory.reported, self.environment)
+        return PlannedPlacement(
+            self.name, self.threads, self.cpus, self.memory.reported, self.environment, self.ranks
+        )
 
     def binding(self, observed: ProcessPlacement) -> Binding:
         """As a run's record has it: this request, and the placement that its process had."""
-        return Binding(self.name, self.threads, self.cpus, self.memory.reported, observed)
+        return Binding(self.name, self.threads, self.cpus, self.memory.reported, observed, self.ranks)
 
 
 @dataclass(frozen=True)
@@ -88,7 +106,8 @@ class Where:
 
     orders: compact or scatter. smt: hardware threads per core: 1, 2, ..., or 0 for all. cores: a number of
     cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per thread. memory:
-    memory policies.
+    memory policies. ranks: the number of MPI ranks, with a number of threads each; rank_orders: compact or
+    scatter (in rotation over the NUMA nodes).
     """
 
     orders: tuple[str, ...] = ()
@@ -96,28 +115,25 @@ class Where:
     cores: int | None = None
     lists: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
+    ranks: int | None = None
+    rank_orders: tuple[str, ...] = ()
 
     @classmethod
-    def read(
-        cls,
-        orders: tuple[str, ...],
-        smt: tuple[str, ...],
-        cores: int | None,
-        lists: tuple[str, ...],
-        memory: tuple[str, ...],
-    ) -> Where:
+    def read(cls, smt: tuple[str, ...], **given: Any) -> Where:
         """Parses the values of options. Raises SelectionError."""
-        for order in orders:
-            if order not in ORDERS:
-                raise SelectionError(
-                    f"{order!r} is not a placement", where="--placement", remedy=choose_of(order, ORDERS)
-                )
-        return cls(orders, tuple(map(_threads_per_core, smt)), cores, lists, memory)
+        where = cls(smt=tuple(map(_threads_per_core, smt)), **given)
+        for option, orders in (("--placement", where.orders), ("--rank-placement", where.rank_orders)):
+            for order in orders:
+                if order not in ORDERS:
+                    raise SelectionError(
+                        f"{order!r} is not a placement", where=option, remedy=choose_of(order, ORDERS)
+                    )
+        return where
 
     @property
     def binds(self) -> bool:
         """Whether CPUs are requested."""
-        return bool(self.orders or self.smt or self.counts)
+        return bool(self.orders or self.smt or self.counts or self.ranks)
 
     @property
     def counts(self) -> bool:
@@ -174,14 +190,15 @@ def placements(
     if threads is None and not where.binds:
         bound = [Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)]
     else:
-        bound = _bound(threads, where, machine)
+        bound = (_bound if where.ranks is None else _of_ranks)(threads, where, machine)
     unique: dict[tuple[object, ...], Placement] = {}
     for placement, policy in product(bound, where.memory or (None,)):
         # A name has the parts in which placements differ.
         parts = (placement.name if len(bound) > 1 else "", policy if policy and len(where.memory) > 1 else "")
         name = "-".join(filter(None, parts)) or placement.name
         placed = replace(_with_memory(placement, policy, machine), name=name)
-        key = placed.cpus, placed.memory.reported
+        # Which rank has which of the CPUs makes no difference.
+        key = frozenset(placed.cpus_by_rank) if placed.ranks else placed.cpus, placed.memory.reported
         first = unique.setdefault(key, placed)
         if first is not placed:
             unique[key] = replace(first, also=(*first.also, name))
@@ -204,15 +221,22 @@ def _check(threads: int | None, where: Where) -> None:
     clashes = {
         "--threads and --cores": threads is not None and where.cores is not None,
         "--cpus and --cores": bool(where.lists) and where.cores is not None,
-        "--cpus and --smt": bool(where.lists) and bool(where.smt) and not where.orders,
+        "--cpus and --smt": bool(where.lists) and bool(where.smt) and not (where.orders or where.rank_orders),
+        "--ranks and --cores": where.ranks is not None and where.cores is not None,
+        "--ranks and --placement": where.ranks is not None and bool(where.orders),
     }
     for names, clash in clashes.items():
         if clash:
             raise SelectionError(
                 f"{names} exclude each other: both set the threads and their places",
                 where=names,
-                remedy="--threads N and --cores N choose CPUs by --placement and --smt; --cpus names them",
+                remedy="--threads N and --cores N choose CPUs by --placement and --smt; --cpus names them; "
+                "--ranks N has --threads N per rank and --rank-placement",
             )
+    if where.rank_orders and where.ranks is None:
+        raise SelectionError(
+            "the number of ranks to place is missing", where="--rank-placement", remedy="--ranks N"
+        )
 
 
 def _bound(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
@@ -229,21 +253,45 @@ def _bound(threads: int | None, where: Where, machine: AvailableMachine) -> list
     return chosen + [_listed(text, threads, machine) for text in where.lists]
 
 
+def _of_ranks(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
+    """Places ranks; the threads of each are close together. Without a number of threads, it has one."""
+    ranks, chosen = where.ranks or 1, []
+    if where.rank_orders or not where.lists:
+        for order, smt in product(where.rank_orders or ORDERS[:1], where.smt or (1,)):
+            size = threads or 1
+            placed = _chosen(ranks * size, None, ORDERS[0], smt, machine)
+            if order != ORDERS[0]:
+                most = smt or max(len(core.cpus) for core in machine.topology.cores())
+                cpus = tuple(scattered_ranks(machine.topology, machine.allowed, most, ranks, size))
+                placed = replace(placed, cpus=cpus, name=placed.name.replace(ORDERS[0], order))
+            chosen.append(replace(placed, threads=size))
+    for text in where.lists:
+        placed = _listed(text, None if threads is None else ranks * threads, machine)
+        if len(placed.cpus) % ranks:
+            raise SelectionError(
+                f"{len(placed.cpus)} CPUs cannot be shared equally by {ranks} ranks",
+                where=f"--ranks, --cpus {text}",
+                remedy="list as many CPUs for each rank, those of rank 0 first",
+            )
+        chosen.append(replace(placed, threads=len(placed.cpus) // ranks))
+    return [replace(placed, ranks=ranks) for placed in chosen]
+
+
 def _chosen(
     threads: int | None, cores: int | None, order: str, smt: int, machine: AvailableMachine
 ) -> Placement:
     """Places threads, or fills a number of cores, with `smt` hardware threads of each core (0: all)."""
     most = max(len(core.cpus) for core in cores_in(machine.topology.machine))
     _check_smt(smt, most)
-    usable = _usable(machine.topology.machine, machine.allowed, smt or most)
+    domain = usable(machine.topology.machine, machine.allowed, smt or most)
     size: Callable[[Core], int] = (lambda core: len(core.cpus)) if cores is None else (lambda core: 1)
     requested = threads or cores or 1
-    available = _size(usable, size)
+    available = size_of(domain, size)
     if requested > available:
         raise _too_many(requested, available, cores is not None, smt, machine)
-    taken = (_compact if order == "compact" else _scattered)(usable, requested, size)
-    # In the machine's order; the last core need not be full.
-    cpus = tuple(cpu for core in cores_in(usable) if core in taken for cpu in core.cpus)[:threads]
+    taken = (compact if order == ORDERS[0] else scattered)(domain, requested, size)
+    # The last core need not be full.
+    cpus = cpus_of(domain, taken)[:threads]
     return Placement(len(cpus), cpus, order if smt == 1 else f"{order}-smt{smt or most}")
 
 
@@ -269,8 +317,8 @@ def _too_many(
     requested: int, available: int, by_core: bool, smt: int, machine: AvailableMachine
 ) -> SelectionError:
     noun, option = ("cores", "--cores") if by_core else ("threads", "--threads")
-    full = _usable(machine.topology.machine, machine.allowed, len(machine.online))
-    cores, cpus = len(list(cores_in(full))), _size(full, lambda core: len(core.cpus))
+    full = usable(machine.topology.machine, machine.allowed, len(machine.online))
+    cores, cpus = len(list(cores_in(full))), size_of(full, lambda core: len(core.cpus))
     remedies = [f"{option} {available}"]
     if not by_core and smt == 1 and cpus >= requested:
         remedies.append(f"--smt use for {cpus} hardware threads")
@@ -311,66 +359,3 @@ def _with_memory(placement: Placement, policy: str | None, machine: AvailableMac
     spread = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)
     memory = numa.parse_policy(policy, local, spread, machine.nodes)
     return replace(placement, memory=memory, nodes=memory.nodes or local)
-
-
-def _usable(domain: Domain, allowed: Iterable[int], smt: int) -> Domain:
-    """The domain with the allowed CPUs only, at most `smt` of each core."""
-    parts: list[Part] = []
-    for part in domain.parts:
-        if isinstance(part, Core):
-            cpus = tuple(cpu for cpu in part.cpus if cpu in allowed)[:smt]
-            parts += [Core(cpus)] if cpus else []
-        else:
-            usable = _usable(part, allowed, smt)
-            parts += [usable] if usable.parts else []
-    return Domain(tuple(parts), domain.holds_nodes)
-
-
-def _size(part: Part, size: Callable[[Core], int]) -> int:
-    return sum(map(size, cores_in(part)))
-
-
-def _by_preference(domain: Domain) -> Sequence[Part]:
-    """The parts of a domain, the first choice first: the first NUMA node, and in it the last core.
-
-    The first core of a machine handles most interrupts.
-    """
-    return domain.parts if domain.holds_nodes else domain.parts[::-1]
-
-
-def _compact(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
-    """Cores of the smallest part of the machine that has enough, and of the fewest parts of that."""
-    enough = [inner for inner in _within(part) if _size(inner, size) >= requested]
-    smallest = min(enough, key=lambda inner: _size(inner, size))
-    if isinstance(smallest, Core):
-        return [smallest]
-    # No part of it has enough: take all of the largest, the last of equals.
-    largest = max(reversed(smallest.parts), key=lambda inner: _size(inner, size))
-    left = requested - _size(largest, size)
-    rest = Domain(tuple(inner for inner in smallest.parts if inner is not largest), smallest.holds_nodes)
-    return [*cores_in(largest), *(_compact(rest, left, size) if left else ())]
-
-
-def _within(part: Part) -> Iterator[Part]:
-    """All parts of a part, the smallest first, and then the part."""
-    if isinstance(part, Domain):
-        for inner in _by_preference(part):
-            yield from _within(inner)
-    yield part
-
-
-def _scattered(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
-    """Enough cores, taken in rotation from the parts of the machine, and in each part from its parts."""
-    taken: list[Core] = []
-    for core in _in_rotation(part):
-        if sum(map(size, taken)) >= requested:
-            break
-        taken.append(core)
-    return taken
-
-
-def _in_rotation(part: Part) -> list[Core]:
-    if isinstance(part, Core):
-        return [part]
-    rotations = zip_longest(*map(_in_rotation, _by_preference(part)))
-    return [core for rotation in rotations for core in rotation if core is not None]

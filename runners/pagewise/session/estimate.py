@@ -73,11 +73,12 @@ def known_times(results: Path, manifest: Manifest, steps: Sequence[Step]) -> Kno
 
 def _arguments(manifest: Manifest) -> _Arguments:
     arguments: dict[tuple[str, str | None], Any] = {}
+    started = manifest.placement.ranks, manifest.threads
     for subject in manifest.subjects:
         kernel = subject.kernel
-        arguments[kernel["name"], None] = (manifest.threads, kernel["compare"]["arguments"])
+        arguments[kernel["name"], None] = (*started, kernel["compare"]["arguments"])
         for sweep in kernel.get("sweeps", ()):
-            arguments[kernel["name"], sweep_name(sweep)] = (manifest.threads, sweep["arguments"])
+            arguments[kernel["name"], sweep_name(sweep)] = (*started, sweep["arguments"])
     return arguments
 
 

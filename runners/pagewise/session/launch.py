@@ -227,9 +227,9 @@ def run_without_prefetchers(
 
     Raises SelectionError or RefusedError before anything is run, Interrupted when the user ends it.
     """
-    control = find_control(names, os.sched_getaffinity(0), root)
-    with interruptible(), switched_off(control):
-        process = subprocess.Popen([*control.program, *command], env=environment)
+    control = find_control(names, os.sched_getaffinity(0), root) if names else None
+    with interruptible(), nullcontext() if control is None else switched_off(control):
+        process = subprocess.Popen([*(control.program if control else ()), *command], env=environment)
         try:
             process.wait()
         finally:

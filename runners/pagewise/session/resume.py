@@ -201,7 +201,9 @@ def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:
 
 def _placements(manifest: Manifest) -> list[dict[str, object]]:
     """CPUs by thread, and the memory policy."""
-    return [{"cpus": place.cpus, "memory": place.memory} for place in manifest.placements]
+    return [
+        {"cpus": place.cpus, "memory": place.memory, "ranks": place.ranks} for place in manifest.placements
+    ]
 
 
 def set_aside(file: Path, again: Iterable[Step], announce: Callable[[Digest], None]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
@@ -22,14 +24,26 @@ class _Running(click.RichCommand):
 @opt.command(
     "pagewise run thp/hardware-regular -- pw-schoenauer_triad --sweep working-set",
     "pagewise run 'gcc-*/none/*regular' -- pw-pointer_chase --help",
+    "pagewise run --env mini-apps --ranks 2 gcc-12.2.0/thp/hardware-regular -- pw-ember --steps 5",
     cls=_Running,
     subject=(opt.ENVIRONMENT, opt.MODULES),
+    placement=(
+        partial(opt.THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
+        *opt.RANKS,
+        *opt.PLACED_LISTS,
+        *opt.PLACED_MEMORY[1:],
+    ),
     settings=(opt.PREFETCHERS,),
 )
 @opt.argument("module", type=str, one_of=values.configurations)
 @opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, one_of=values.programs)
 def command(
-    environment: str, modules: Path | None, prefetchers: Sequence[str], module: str, command: Sequence[str]
+    environment: str,
+    modules: Path | None,
+    prefetchers: Sequence[str],
+    module: str,
+    command: Sequence[str],
+    **placed: Any,
 ) -> int:
     """Load a module and run one of its programs.
 
@@ -53,8 +67,32 @@ def command(
             where=entries[0].configuration.module,
             remedy="to list its kernels: pagewise list kernels",
         )
+    if any(placed.values()):
+        return _run_as_ranks([program, *command[1:]], entries[0].environment, placed, prefetchers)
     if prefetchers:
         from pagewise.session.launch import run_without_prefetchers
 
         return run_without_prefetchers(prefetchers, [program, *command[1:]], entries[0].environment)
     os.execve(program, list(command), entries[0].environment)
+
+
+def _run_as_ranks(
+    command: Sequence[str], environment: Mapping[str, str], placed: dict[str, Any], prefetchers: Sequence[str]
+) -> int:
+    """Runs a program as MPI ranks. Raises SelectionError without a number of ranks, SetupError."""
+    from pagewise.machine.placement import placements
+    from pagewise.session.ranks import run_as_ranks
+
+    threads, where = placed.pop("threads"), opt.take_where(placed)
+    if where.ranks is None:
+        raise SelectionError(
+            "the number of MPI ranks to place is missing",
+            where="run",
+            remedy="--ranks N; without ranks, place a program by its own --threads and by taskset or numactl",
+        )
+    first, *others = placements(threads, where)
+    if others:
+        raise SelectionError(
+            "a program runs in one placement", where="run", remedy="give each option one value, or compare"
+        )
+    return run_as_ranks(command, environment, first, prefetchers)

@@ -49,7 +49,7 @@ _CELL: Mapping[str, Getter] = {
     "alike": lambda cell: len(cell.stands_for) - 1,
 }
 _PLACEMENT: Mapping[str, Getter] = {
-    **{name: name for name in ("name", "threads", "cpus")},
+    **{name: name for name in ("name", "ranks", "threads", "cpus")},
     "memory": "memory.reported",
 }
 

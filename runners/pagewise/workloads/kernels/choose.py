@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 
 from pagewise.core.configuration import LOOP, PREFETCH, Configuration
 from pagewise.core.dimensions import differ_only_in
@@ -18,7 +19,9 @@ from pagewise.core.suggestions import choose_of
 from pagewise.machine import memory
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
+from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry
+from pagewise.stack.launcher import RankLauncher, find_launcher, links_mpi
 
 # All options of the chosen kernels.
 _ALL = "all"
@@ -213,3 +216,32 @@ def check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
                     where=cell.measured.module,
                     remedy="build the environment again",
                 )
+
+
+def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, RankLauncher]:
+    """By module, what starts the ranks of its programs.
+
+    Raises SelectionError for a kernel that runs in one process, SetupError if a launcher is missing.
+    """
+    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    launchers = {}
+    for subject in subjects:
+        kernel = subject.kernel
+        if not kernel.ranks:
+            raise SelectionError(
+                f"{kernel.name} runs in one process, not as MPI ranks",
+                where="--ranks",
+                remedy="choose kernels with ranks (--kernels ember), or omit --ranks",
+            )
+        for module in dict.fromkeys(cell.measured.module for cell in subject.cells):
+            program = Path(entries[module].program(kernel.executable) or kernel.executable)
+            files = files_of(program, entries[module].environment)
+            is_script = len(files) > 1 and files[1] != program.resolve()
+            if not is_script and not links_mpi(files):
+                raise SelectionError(
+                    f"{kernel.executable} was built without MPI",
+                    where=module,
+                    remedy="build it with +mpi, as in make stack ENV=mini-apps, or omit --ranks",
+                )
+            launchers[module] = find_launcher(files, entries[module].environment)
+    return launchers

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pagewise.core.plan import Step
-from pagewise.core.record import Skipped, Status, read_records
-from pagewise.core.record_parts import Failure
+from pagewise.core.record import Record, Skipped, Status, read_records
+from pagewise.core.record_parts import Failure, PageUse
 from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record
+from pagewise.session.ranks import Ranks
 from pagewise.session.workload import Outcome
 from pagewise.stack.catalog import Entry
+from pagewise.stack.launcher import RankLauncher
 
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
 # status.
@@ -24,13 +26,14 @@ _EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "page
 class KernelLauncher:
     """Runs kernels. `entries` are by module, `placements` by the name that cells have (None: the first).
 
-    `prefix` is a program with options that starts the kernel.
+    `prefix` is a program with options that starts the kernel, `launchers` start its ranks, by module.
     """
 
     entries: Mapping[str, Entry]
     stopwatch: Stopwatch
     placements: Mapping[str | None, Placement]
     prefix: tuple[str, ...] = ()
+    launchers: Mapping[str, RankLauncher] = field(default_factory=dict)
 
     def run(self, step: Step) -> Outcome:
         """Runs the kernel once and adds to its records how it was run.
@@ -40,15 +43,20 @@ class KernelLauncher:
         written = self.stopwatch.scratch / "record.jsonl"
         written.unlink(missing_ok=True)
         entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
-        command = self.command(step, entry, written)
+        command, ranks = self.command(step, entry, written), self._ranks(step, placement)
         environment = {**entry.environment, **placement.environment, **dict(step.settings)}
-        measured = self.stopwatch.measure(command, environment, placement.bound())
+        launched = command
+        if ranks is not None:
+            launched, environment = ranks.command(command), environment | ranks.launcher.environment
+        measured = self.stopwatch.measure([*self.prefix, *launched], environment, placement.bound())
         records, skipped = read_records(written) if written.exists() else ([], [])
         if not records or measured.exit_code not in _EXIT_WITH_RECORD:
             status = _EXIT_WITH_RECORD.get(measured.exit_code, "failed")
             records.append(failed_record(step, measured.started, status, self._failure(measured, skipped)))
         elif measured.implausible is not None:
             records = [failed_record(step, measured.started, "failed", Failure(4, measured.implausible))]
+        if ranks is not None:
+            records = [_of_ranks(record, ranks) for record in records]
         run = replace(
             measured.run_of(step, [Path(command[0]).name, *command[1:-2]], placement),
             started=utc_text(measured.started),
@@ -63,7 +71,11 @@ class KernelLauncher:
         """The kernel's command line; the program's path as the module's PATH finds it."""
         program = entry.program(step.kernel.executable) or step.kernel.executable
         threads = ["--threads", str(self.placements[step.cell.placement].threads)]
-        return [*self.prefix, program, *step.arguments, *threads, "--record", str(written)]
+        return [program, *step.arguments, *threads, "--record", str(written)]
+
+    def _ranks(self, step: Step, placement: Placement) -> Ranks | None:
+        launcher = self.launchers.get(step.cell.measured.module)
+        return None if launcher is None else Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
 
     def _failure(self, measured: Measurement, skipped: list[Skipped]) -> Failure:
         failure, output = self.stopwatch.failure(measured), measured.log
@@ -80,3 +92,37 @@ class KernelLauncher:
             return failure
         message = after(output, "error:") or after(output, "Error:") or failure.message
         return replace(failure, message=message, remedy=after(output, "remedy:"))
+
+
+def _of_ranks(record: Record, ranks: Ranks) -> Record:
+    """The record with the observed pages of each rank; one of fewer ranks than started is a failed one."""
+    started = ranks.started()
+    if record.pages is None:
+        return replace(record, ranks=started)
+    pages = {use.rank: _pages_of(record.pages, use.rank, ranks.number) for use in started}
+    uses = tuple(replace(use, pages=pages[use.rank]) for use in started)
+    fault = ranks.failure()
+    if fault is None and (silent := [str(number) for number, use in pages.items() if not use.arrays]):
+        text = f"the record has no pages of rank {', '.join(silent)}: the launcher is not that of its MPI"
+        fault = Failure(
+            4, text, f"the launcher was {ranks.launcher.program}: load the MPI that built the program"
+        )
+    if fault is None:
+        return replace(record, ranks=uses)
+    return replace(record, status="failed", failure=fault, ranks=uses)
+
+
+def _pages_of(pages: PageUse, rank: int, number: int) -> PageUse:
+    """The pages of a rank: of several, its arrays have its number at the end of their names."""
+    own = tuple(array for array in pages.arrays if number == 1 or array.name.endswith(f".{rank}"))
+    huge, every = (
+        (sum(sizes) for sizes in zip(*((array.huge_bytes, array.bytes) for array in own), strict=True))
+        if own
+        else (0, 0)
+    )
+    return replace(
+        pages,
+        page_size_observed_bytes=min((array.page_size_observed_bytes for array in own), default=0),
+        huge_coverage=huge / every if every else 0.0,
+        arrays=own,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,18 @@ from pagewise.session.workload import Planner, Trials
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
+from pagewise.stack.launcher import RankLauncher
 from pagewise.stack.paths import module_tree
 from pagewise.stack.provenance import software
 from pagewise.stack.setup import SetupFacts, setup_facts
-from pagewise.workloads.kernels.choose import KernelOptions, check_programs, choose, fit, room_for
+from pagewise.workloads.kernels.choose import (
+    KernelOptions,
+    check_programs,
+    choose,
+    find_launchers,
+    fit,
+    room_for,
+)
 from pagewise.workloads.kernels.launch import KernelLauncher
 from pagewise.workloads.kernels.sizes import sized
 
@@ -49,6 +57,7 @@ class Kernels:
     subjects: list[Subject]
     scaled: list[Scaled]
     planner: Planner
+    launchers: Mapping[str, RankLauncher]
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -76,6 +85,7 @@ class Kernels:
             Stopwatch(self.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
             by_name(self.placements),
             self.control.program if self.control else (),
+            self.launchers,
         )
 
     @contextmanager
@@ -101,7 +111,9 @@ class Kernels:
                 of_size.append(subject.kernel.arguments)
                 if self.options.sweep:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
-        return {size: hugepages.pages_needed(of_size, size) for size, of_size in arguments.items()}
+        # Each rank has arrays that end within a page.
+        more = ((self.placements[0].ranks or 1) - 1) * hugepages.MARGIN_PAGES
+        return {size: hugepages.pages_needed(of_size, size) + more for size, of_size in arguments.items()}
 
     def manifest(self, kind: Kind, **further: Any) -> Manifest:
         """The manifest of a new session of this kind, with further entries."""
@@ -151,11 +163,14 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
     chosen = placed(choose(catalog, options), [place.name for place in places])
     check_programs(catalog, chosen)
+    launchers = find_launchers(catalog, chosen) if options.where.ranks else {}
     subjects, scaled = fit(sized(chosen, catalog, places), options, room_for(places))
     for kernel in scaled:
         note("smaller:", kernel.text)
     planner = ComparisonPlanner(subjects, options.seed, options.aa, options.sweep)
-    return Kernels(options, facts, hyperfine, init, catalog, places, control, subjects, scaled, planner)
+    return Kernels(
+        options, facts, hyperfine, init, catalog, places, control, subjects, scaled, planner, launchers
+    )
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from pagewise.core.plan import CellKey, Step
-from pagewise.core.record import Record
+from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
     Failure,
     PageFaults,
@@ -27,14 +27,16 @@ from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import refused
 from pagewise.session.launch import Measurement, Stopwatch, about_run, build_of, failed_record
+from pagewise.session.ranks import Ranks
 from pagewise.session.workload import Outcome
+from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
 from pagewise.workloads.program.environment import ENV, Libraries, command_of_run
 from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.sampler import Sampler
-from pagewise.workloads.program.verification import page_failure, page_use
+from pagewise.workloads.program.sampler import Sampler, Samples
+from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class ProgramLauncher:
     """Runs the program. `policies` are by name, `placements` by the name that cells have.
 
     interval: seconds between samples of the memory, None: adaptive. enough: the minimum coverage. trials: is
-    filled with the memory that trial runs used.
+    filled with the memory that trial runs used. rank_launcher: what starts MPI ranks, None for one process.
     """
 
     program: Program
@@ -64,6 +66,7 @@ class ProgramLauncher:
     interval: float | None
     enough: float
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
+    rank_launcher: RankLauncher | None = None
 
     def run(self, step: Step) -> Outcome:
         """Runs the program once, unless its policy is unavailable; the one record then has the reason.
@@ -78,19 +81,33 @@ class ProgramLauncher:
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
         request, placement = applied.request(self.enough), self.placements[step.cell.placement]
         is_trial = step.series == "trial"
-        seen = self._observe(applied, request, placement, is_trial)
+        ranks = None
+        if self.rank_launcher is not None:
+            ranks = Ranks(self.rank_launcher, placement, self.stopwatch.scratch / "ranks")
+        seen = self._observe(applied, request, placement, ranks, is_trial)
         if is_trial and seen.memory is not None:
             self.trials[step.cell.key] = seen.memory
-        seen = replace(seen, memory=self._memory(step, request, seen.memory))
+        targets = {kind for kinds in request.targets for kind in kinds}
+        used = memory.chosen(seen.memory, self.trials.get(step.cell.key), targets)
+        seen = replace(seen, memory=used)
         record = self._record(step, applied, request, seen)
+        if ranks is not None:
+            record = _of_ranks(record, ranks, request, used, applied)
         run = seen.measured.run_of(step, command, placement)
         if is_trial and record.status != "ok":
             run = replace(run, series="compare")
-        used = None if seen.memory is None else seen.memory.recorded()
-        return Outcome([replace(record, program=used, run=run)], seen.measured.wall, seen.measured.log, [])
+        recorded = None if used is None else used.recorded()
+        return Outcome(
+            [replace(record, program=recorded, run=run)], seen.measured.wall, seen.measured.log, []
+        )
 
     def _observe(
-        self, applied: AppliedPolicy, request: PageRequest, placement: Placement, is_trial: bool
+        self,
+        applied: AppliedPolicy,
+        request: PageRequest,
+        placement: Placement,
+        ranks: Ranks | None,
+        is_trial: bool,
     ) -> Observation:
         """One run. In a trial its processes write their memory at their end, too."""
         program, scratch = self.program, self.stopwatch.scratch
@@ -106,13 +123,16 @@ class ProgramLauncher:
             log=scratch / "preload.log",
             snapshots=snapshots if is_trial else None,
         )
+        if ranks is not None:
+            command = ranks.command(command, refuses_huge_pages=applied.policy.refuses_huge_pages)
+            environment |= ranks.launcher.environment
         counter = pages_in_use(request.page) if request.by_counter else None
         # Measured before the run: both write to the same files.
         overhead = self.stopwatch.measure_overhead()
         launchers = (Path(ENV), Path(self.stopwatch.hyperfine))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
         with program.run_folder(scratch) as folder, only_size(applied.switched_size):
-            sampler = Sampler(request.huge, self.interval, launchers, counter, others)
+            sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
             began = time.time()
             try:
                 measured = self.stopwatch.measure(
@@ -123,19 +143,11 @@ class ProgramLauncher:
             output = measured.output + program.written(folder, began)
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, folder) if is_valid else None
-        used = memory.observed(samples, _read_snapshots(snapshots, request.huge))
+        written = _read_snapshots(snapshots, request.huge)
+        used = memory.observed(samples, list(written.values()))
+        if used is not None and ranks is not None:
+            used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         return Observation(measured, max(0, measured.faults[0] - overhead), output, fault, used)
-
-    def _memory(self, step: Step, request: PageRequest, seen: memory.Memory | None) -> memory.Memory | None:
-        """The observed memory of this run; of a run too short for that, the memory of the trial run."""
-        trial = self.trials.get(step.cell.key)
-        if seen is None or (
-            seen.full_samples < memory.FEWEST_SAMPLES
-            and trial is not None
-            and trial.full_samples > seen.full_samples
-        ):
-            return trial or seen
-        return memory.completed(seen, trial, {kind for kinds in request.targets for kind in kinds})
 
     def _record(self, step: Step, applied: AppliedPolicy, request: PageRequest, seen: Observation) -> Record:
         measured, placement = seen.measured, self.placements[step.cell.placement]
@@ -150,7 +162,7 @@ class ProgramLauncher:
         unverified = page_failure(request, seen.memory, pages)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
-        metrics = {**self.program.values(seen.output), **measured.cpu_seconds}
+        metrics = {**self.program.values(seen.output), **(measured.cpu_seconds if self._accounts else {})}
         if seen.memory is not None:
             metrics["peak_memory_gib"] = seen.memory.total.peak.resident / (1 << 30)
         return Record(
@@ -162,10 +174,17 @@ class ProgramLauncher:
             metrics=metrics,
             validation=Validation(True, self.program.validation),
             pages=pages,
-            page_faults=PageFaults(compute_minor=seen.minor_faults, compute_major=measured.faults[1]),
+            page_faults=PageFaults(compute_minor=seen.minor_faults, compute_major=measured.faults[1])
+            if self._accounts
+            else None,
             placement=ThreadPlaces(placement.threads, placement.cpus),
             host=RecordedHost(hostname=socket.gethostname(), kernel=os.uname().release),
         )
+
+    @property
+    def _accounts(self) -> bool:
+        """Whether the kernel accounts the program to its launcher; srun has a daemon start ranks."""
+        return self.rank_launcher is None or self.rank_launcher.kind.inherits
 
     def _failure(self, measured: Measurement, applied: AppliedPolicy) -> Failure:
         failure = self.stopwatch.failure(measured)
@@ -176,7 +195,8 @@ class ProgramLauncher:
                 "children of fork use its pages unreserved",
                 "more pages in the pool: --pool-memory",
             )
-        last = measured.log.strip().splitlines()[-1:]
+        # Launchers draw lines around their messages.
+        last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
 
 
@@ -199,11 +219,47 @@ def _inherited(applied: AppliedPolicy, placement: Placement) -> Iterator[None]:
         yield
 
 
-def _read_snapshots(folder: Path, page: int) -> list[list[dict[str, smaps.Usage]]]:
+def _read_snapshots(folder: Path, page: int) -> dict[str, list[dict[str, smaps.Usage]]]:
     """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER."""
     by_process: dict[str, list[dict[str, smaps.Usage]]] = {}
     for file in sorted(folder.glob("smaps.*")):
         kinds = smaps.by_kind(smaps.parse(file.read_text(encoding="utf-8", errors="replace")), page)
         if kinds:
             by_process.setdefault(file.name.split(".")[1], []).append(kinds)
-    return list(by_process.values())
+    return by_process
+
+
+def _memory_by_rank(
+    ranks: Ranks, sampler: Sampler, written: Mapping[str, list[dict[str, smaps.Usage]]]
+) -> tuple[memory.Memory | None, ...]:
+    processes = ranks.processes()
+    snapshots = ([written.get(str(processes.get(number)), [])] for number in range(ranks.number))
+    return tuple(
+        memory.observed(sampler.by_rank.get(number, Samples()), of_rank)
+        for number, of_rank in enumerate(snapshots)
+    )
+
+
+def _of_ranks(
+    record: Record, ranks: Ranks, request: PageRequest, used: memory.Memory | None, applied: AppliedPolicy
+) -> Record:
+    """The record with the observed pages of each rank; one rank on wrong pages excludes the run.
+
+    The kernel's counter of pages (mTHP) is that of the machine: such pages are verified for all ranks
+    together.
+    """
+    by_rank = dict(enumerate(() if used is None or request.by_counter else used.ranks))
+    uses, faults = [], [fault] if (fault := ranks.failure()) is not None else []
+    for use in ranks.started():
+        pages = None
+        if use.rank in by_rank:
+            pages = page_use(request, by_rank[use.rank], applied.machine.base)
+            fault = page_failure(request, by_rank[use.rank], pages)
+            if fault is not None:
+                faults.append(replace(fault, message=f"rank {use.rank}: {fault.message}"))
+        uses.append(replace(use, pages=pages))
+    record = replace(record, ranks=tuple(uses))
+    if record.status not in ("ok", "pages_unavailable") or not faults:
+        return record
+    status: Status = "pages_unavailable" if faults[0].exit_code == UNVERIFIED else "failed"
+    return replace(record, status=status, failure=faults[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from pagewise.core.record_parts import GivenPages, MemoryUse, OverTime, ProgramMemory
 from pagewise.workloads.program.sampler import Sample, Samples
@@ -39,6 +39,7 @@ class Memory:
     """What a run used: by kind, and in total with the peak at the moment with most in memory.
 
     counted_mean, counted_peak: huge pages by the kernel's counter (mTHP). full_samples: those with kinds.
+    ranks: that of each MPI rank; None for a rank that was not observed.
     """
 
     method: str
@@ -51,6 +52,7 @@ class Memory:
     full_samples: int
     sampling_seconds: float
     sampled_seconds: float
+    ranks: tuple[Memory | None, ...] = ()
 
     def peak(self, *kinds: str) -> Usage:
         """The sum of the peaks of these kinds."""
@@ -133,6 +135,21 @@ def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Mem
         return seen
     method = f"{_SAMPLED}; {', '.join(missed)}: {_SNAPSHOTS}"
     return replace(seen, method=method, kinds={**seen.kinds, **missed})
+
+
+def chosen(seen: Memory | None, trial: Memory | None, kinds: Collection[str]) -> Memory | None:
+    """The observed memory of a run; of a run too short for that, the memory of the trial run."""
+    if seen is None or (
+        seen.full_samples < FEWEST_SAMPLES and trial is not None and trial.full_samples > seen.full_samples
+    ):
+        best = trial or seen
+    else:
+        best = completed(seen, trial, kinds)
+    if best is None or seen is None or not seen.ranks:
+        return best
+    of_trial = trial.ranks if trial is not None else ()
+    pairs = zip_longest(seen.ranks, of_trial[: len(seen.ranks)])
+    return replace(best, ranks=tuple(chosen(*pair, kinds) for pair in pairs))
 
 
 def observed(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:

@@ -24,7 +24,9 @@ from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
+from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
+from pagewise.stack.launcher import find_launcher
 from pagewise.stack.provenance import software
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.applied import AppliedPolicy, default_policies, removed_variables
@@ -92,7 +94,13 @@ def arrange(
         | {"environment": _environment(program, places[0], policies[baseline])},
         **further,
     )
-    return ProgramRuns(options, program, policies, subject, places, hyperfine, console), manifest
+    launcher = None
+    if options.where.ranks:
+        launcher = find_launcher(files_of(program.binary.program, program.environment), program.environment)
+    runs = ProgramRuns(
+        options, program, policies, subject, places, hyperfine, console, rank_launcher=launcher
+    )
+    return runs, manifest
 
 
 def _described(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
+from pagewise.session.ranks import WRAPPER, Ranks
 from pagewise.workloads.program.smaps import Usage, add_usages, by_kind, parse, parse_rollup
 
 # The share of the time that sampling may take, after a credit at the beginning: a short program needs enough
@@ -17,6 +20,9 @@ SHARE, CREDIT_SECONDS = 0.01, 0.01
 SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_STARTED = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
+_PYTHON = str(Path(sys.executable).resolve())
+# The usage of a process in total and by kind.
+_Look: TypeAlias = tuple[Usage, dict[str, Usage]]
 # Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
@@ -58,7 +64,8 @@ class Sampler(threading.Thread):
 
     page: the page size asked for. interval: seconds between samples, None: as short as costs 1 %. launchers:
     programs that start the measured one, not sampled. counter: a file of the kernel's count of huge pages.
-    cpus: where to sample, so as not to disturb the program.
+    cpus: where to sample, so as not to disturb the program. ranks: MPI ranks, sampled instead of the
+    descendants, because a launcher such as srun has others start them.
     """
 
     def __init__(
@@ -68,6 +75,8 @@ class Sampler(threading.Thread):
         launchers: Iterable[Path],
         counter: Path | None = None,
         cpus: Sequence[int] = (),
+        *,
+        ranks: Ranks | None = None,
     ) -> None:
         super().__init__(name="sampler", daemon=True)
         self._page, self._interval, self._cpus = page, interval, cpus
@@ -77,6 +86,9 @@ class Sampler(threading.Thread):
         self._root = 0
         self._over = threading.Event()
         self._samples = Samples()
+        self._ranks = ranks
+        #: The samples of each MPI rank; their cost is in those of all.
+        self.by_rank: dict[int, Samples] = {}
 
     def watch(self, root: int) -> None:
         """Starts to sample the descendants of this process."""
@@ -88,6 +100,8 @@ class Sampler(threading.Thread):
         self._over.set()
         if self.is_alive():
             self.join()
+        for samples in self.by_rank.values():
+            samples.wall_seconds = self._samples.wall_seconds
         return self._samples
 
     def run(self) -> None:
@@ -118,11 +132,23 @@ class Sampler(threading.Thread):
     def _sample(self, seconds: float) -> Sample | None:
         number = len(self._samples.samples)
         full = number < _ALL_FULL or number % _FULL_EVERY == 0
-        looks = [
-            look
-            for pid in descendants(self._root)
-            if _image(pid) not in self._launchers and (look := self._look(pid, full)) is not None
+        if self._ranks is None:
+            return self._sum(seconds, self._looks(descendants(self._root), full), full)
+        looks = {
+            rank: self._looks([pid, *descendants(pid)], full) for rank, pid in self._ranks.processes().items()
+        }
+        for rank, of_rank in looks.items():
+            if (sample := self._sum(seconds, of_rank, full)) is not None:
+                self.by_rank.setdefault(rank, Samples()).samples.append(sample)
+        return self._sum(seconds, [look for of_rank in looks.values() for look in of_rank], full)
+
+    def _looks(self, pids: Iterable[int], full: bool) -> list[_Look]:
+        """What is seen of these processes, without launchers."""
+        return [
+            look for pid in pids if not self._is_launcher(pid) and (look := self._look(pid, full)) is not None
         ]
+
+    def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
         if not looks:
             return None
         total = sum((of_process for of_process, _ in looks), Usage())
@@ -131,7 +157,14 @@ class Sampler(threading.Thread):
             seconds, total, kinds if full else None, len(looks), max(0, self._count() - self._before)
         )
 
-    def _look(self, pid: int, full: bool) -> tuple[Usage, dict[str, Usage]] | None:
+    def _is_launcher(self, pid: int) -> bool:
+        image = _image(pid)
+        if image in self._launchers:
+            return True
+        # Python starts a rank, and may also be its program.
+        return self._ranks is not None and image == _PYTHON and WRAPPER in _text(pid, "cmdline").split("\0")
+
+    def _look(self, pid: int, full: bool) -> _Look | None:
         """The usage of a process in total and by kind; None if it has just ended or may not be read."""
         if full:
             kinds = by_kind(parse(_text(pid, "smaps")), self._page)

@@ -8,6 +8,8 @@ from pagewise.workloads.program.applied import PageRequest
 from pagewise.workloads.program.memory import Memory
 from pagewise.workloads.program.smaps import KINDS
 
+#: The exit code of failures of page verification.
+UNVERIFIED = 3
 _BY_KERNEL = "prctl"
 # A heap of one huge page may be there by chance: it begins at a random address, now and then an aligned one.
 _FEWEST_PAGES_OF_A_HEAP = 2
@@ -87,4 +89,4 @@ def _share(kind: str, memory: Memory, request: PageRequest) -> str:
 
 
 def _failure(reason: str, remedy: str | None = None) -> Failure:
-    return Failure(3, reason, remedy)
+    return Failure(UNVERIFIED, reason, remedy)

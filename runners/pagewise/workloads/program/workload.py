@@ -21,6 +21,7 @@ from pagewise.session.settings import changed_settings, pools_used
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import files_of
 from pagewise.stack.c_code import find_compiler
+from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.environment import Libraries
 from pagewise.workloads.program.launch import ProgramLauncher, trial_text
@@ -55,6 +56,7 @@ class ProgramRuns:
     hyperfine: str
     console: Console
     trials: dict[CellKey, Memory] = field(default_factory=dict)
+    rank_launcher: RankLauncher | None = None
 
     @property
     def subjects(self) -> list[Subject]:
@@ -90,6 +92,7 @@ class ProgramRuns:
             options.interval,
             options.enough,
             self.trials,
+            self.rank_launcher,
         )
 
     @contextmanager
@@ -136,7 +139,7 @@ class ProgramRuns:
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
         malloc = memory.peak("heap", "anonymous").resident
-        most = max(len(place.cpus) for place in self.placements)
+        most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
         return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
 

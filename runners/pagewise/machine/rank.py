@@ -1,0 +1,76 @@
+"""Starts one MPI rank: binds it to its CPUs, reports where it is, and executes its program.
+
+The launcher runs it as `python rank.py SPEC PROGRAM ARGUMENTS`. SPEC is a JSON file (session/ranks.py). Each
+rank imports the standard library only, because its start counts as a part of the launch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False  # typing takes long to import
+if TYPE_CHECKING:
+    from typing import Any
+
+_RUNNERS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+_PREFIX = "pagewise: error: "
+
+
+def main(spec_file: str, command: list[str]) -> None:
+    """Becomes the program of this rank."""
+    with open(spec_file, encoding="utf-8") as stream:  # noqa: PTH123 pathlib takes long to import
+        spec = json.load(stream)
+    number = next((os.environ[name] for name in spec["variables"] if name in os.environ), None)
+    if number is None:
+        names = " or ".join(spec["variables"])
+        sys.exit(f"{_PREFIX}the launcher sets no {names}\n  remedy: name its kind in the site's site.yaml")
+    rank = int(number)
+    if rank >= len(spec["cpus"]):
+        sys.exit(f"{_PREFIX}rank {rank} on this node, but {len(spec['cpus'])} ranks were requested")
+    if spec["inherits"]:
+        execute(spec, rank, command)
+    # A daemon of Slurm starts the ranks of srun, without the settings of the runner.
+    sys.path.insert(0, _RUNNERS)
+    from pagewise.machine.numa import MemoryPolicy
+    from pagewise.machine.settings.thp import refused
+
+    memory = spec["memory"]
+    policy = MemoryPolicy(memory["name"], memory["reported"], memory["mode"], tuple(memory["nodes"]))
+    with policy.applied(), refused(spec["refuses_huge_pages"]):
+        execute(spec, rank, command)
+
+
+def execute(spec: dict[str, Any], rank: int, command: list[str]) -> None:
+    """Binds this process, writes what it has, and executes the command."""
+    cpus = spec["cpus"][rank]
+    os.sched_setaffinity(0, cpus)
+    os.environ["OMP_PLACES"] = ",".join(f"{{{cpu}}}" for cpu in cpus)
+    report = {
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "memory": memory_policy(),
+    }
+    file = os.path.join(spec["folder"], str(rank))  # noqa: PTH118
+    with open(f"{file}.new", "w", encoding="utf-8") as stream:  # noqa: PTH123
+        json.dump(report, stream)
+    os.rename(f"{file}.new", file)  # noqa: PTH104
+    try:
+        os.execvp(command[0], command)
+    except OSError as fault:
+        sys.exit(f"{_PREFIX}{command[0]}: {fault.strerror}")
+
+
+def memory_policy() -> str | None:
+    """The policy of this process, as the kernel reports it."""
+    try:
+        with open("/proc/self/numa_maps", encoding="utf-8") as stream:  # noqa: PTH123
+            return stream.readline().split()[1]
+    except (OSError, IndexError):
+        return None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,188 @@
+"""MPI ranks: their CPUs, their launcher, and what is verified of each of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, record, varied
+from own_program import Own, needs_madvise
+from pagewise.analysis.validity import exclusion
+from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.record_parts import Binding, ProcessPlacement, RankUse
+from pagewise.core.result import read_result
+from pagewise.core.structure import unstructured
+from pagewise.machine.placement import Where, placements
+from pagewise.session.ranks import Ranks
+from pagewise.stack.launcher import KINDS, RankLauncher, find_launcher
+from stage import TRIAD, Stage
+from test_placement import A64FX, XEON, machine
+
+SOURCE = Path(__file__).with_name("own_programs") / "ranks.c"
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+needs_mpi = pytest.mark.skipif(
+    None in (shutil.which("mpicc"), shutil.which("mpiexec")), reason="MPI is not installed"
+)
+
+
+def by_rank(of: str, ranks: int, threads: int | None, *orders: str, **where: object) -> list[list[int]]:
+    (found,) = placements(threads, Where(ranks=ranks, rank_orders=orders, **where), machine(of))
+    assert found.ranks == ranks
+    return [list(cpus) for cpus in found.cpus_by_rank]
+
+
+def test_ranks_go_round_robin_over_core_memory_groups_or_stay_together():
+    scattered = by_rank(A64FX, 12, 4, "scatter")
+    assert [cpus[0] // 12 for cpus in scattered] == [0, 1, 2, 3] * 3
+    assert sorted(cpu for cpus in scattered for cpu in cpus) == list(range(48))
+    assert all(cpus[0] // 12 == cpus[-1] // 12 for cpus in scattered)
+    assert [cpus[0] // 12 for cpus in by_rank(A64FX, 3, 4)] == [0, 0, 0]
+    assert by_rank(XEON, 2, 2, "scatter") == [[2, 3], [6, 7]]
+    assert by_rank(XEON, 2, 2, "scatter", smt=(0,)) == [[3, 19], [7, 23]]
+    assert by_rank(XEON, 2, None, lists=("0-3",)) == [[0, 1], [2, 3]]
+    (both,) = placements(1, Where(ranks=2, rank_orders=("compact", "scatter")), machine("core:2 pu:1"))
+    assert both.also == ("scatter",)
+
+
+@pytest.mark.parametrize(
+    ("threads", "where"),
+    [
+        (1, Where(ranks=49)),
+        (24, Where(ranks=3)),
+        (13, Where(ranks=2, rank_orders=("scatter",))),
+        (1, Where(ranks=2, orders=("scatter",))),
+        (None, Where(ranks=2, cores=4)),
+        (None, Where(ranks=2, lists=("0-2",))),
+        (None, Where(rank_orders=("scatter",))),
+    ],
+)
+def test_ranks_that_do_not_fit_are_refused(threads: int | None, where: Where):
+    with pytest.raises(SelectionError):
+        placements(threads, where, machine(A64FX))
+
+
+def launcher_at(folder: Path, name: str, reports: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\necho '{reports}'\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(tmp_path: Path):
+    hydra = launcher_at(tmp_path / "other", "mpiexec", "HYDRA build details:")
+    own = launcher_at(tmp_path / "mpi/bin", "mpiexec", "mpiexec (OpenRTE) 4.1.4")
+    library = tmp_path / "mpi/lib/libmpi.so.40"
+    library.parent.mkdir()
+    library.touch()
+    variables = {"PATH": f"{hydra.parent}:/bin", "PAGEWISE_ROOT": str(tmp_path)}
+    assert find_launcher([library], variables) == RankLauncher("mpiexec-openmpi", str(own))
+    assert find_launcher([], variables) == RankLauncher("mpiexec-hydra", str(hydra))
+    launcher_at(tmp_path / "strange", "mpiexec", "fast launcher")
+    with pytest.raises(SetupError):
+        find_launcher([], variables | {"PATH": str(tmp_path / "strange")})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path, kind: str):
+    """The launchers' variables, without the launchers."""
+    (place,) = placements(1, Where(ranks=1))
+    ranks = Ranks(RankLauncher(kind, "true"), place, tmp_path / "ranks")
+    command = ranks.command(["sh", "-c", "echo $OMP_PLACES; taskset -cp $$"], refuses_huge_pages=True)
+    assert ranks.failure() is not None
+    started = command[len(ranks.launcher.command(1, 1)) :]
+    for variable in KINDS[kind].variables:
+        done = subprocess.run(
+            started, env={"PATH": "/usr/bin:/bin", variable: "0"}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split()[0] == f"{{{place.cpus[0]}}}" and done.stdout.split()[-1] == str(
+            place.cpus[0]
+        )
+    assert ranks.started() == (RankUse(0, place.cpus, place.memory.reported),) and ranks.failure() is None
+    assert subprocess.run(started, env={}, capture_output=True, check=False).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({}, None), ({"cpus": (0,)}, "wrong_placement"), ({"coverage": 0.4}, "wrong_pages"), (None, "failed")],
+)
+def test_one_wrong_rank_excludes_the_run_and_is_named(change: dict | None, code: str | None):
+    """Both ranks are right but for the change of rank 1; None: it is missing."""
+    made = record(configuration(label=THP), 1.0)
+    had = ProcessPlacement((0, 1), "default")
+    bound = Binding("compact", 1, (0, 1), "default", had, 2)
+    made = varied(made, "run", bound=unstructured(bound))
+    made = varied(made, "placement", threads=1, cpus=[0, 1])
+    uses = [RankUse(0, (0,), "default", made.pages)]
+    if change is not None:
+        pages = replace(made.pages, huge_coverage=change.get("coverage", 1.0))
+        uses.append(RankUse(1, change.get("cpus", (1,)), "default", pages))
+    fault = exclusion(replace(made, ranks=tuple(uses)))
+    assert (fault and fault.code) == code and (fault is None or "rank 1" in fault.reason)
+
+
+@pytest.fixture(scope="module")
+def program(programs: Path) -> str:
+    subprocess.run(
+        ["mpicc", "-O2", "-Wall", "-Werror", str(SOURCE), "-o", str(programs / "ranks")], check=True
+    )
+    return "ranks"
+
+
+@needs_mpi
+@needs_madvise
+def test_each_rank_of_a_program_is_verified(own: Own, program: str):
+    """Rank 1 refuses huge pages, rank 0 has them."""
+    chosen = ("--ranks", "2", "--rounds", "1", "--baseline", "thp", "--policies", "thp,none")
+    done = own.run(*chosen, "--check", "right: 2 of 2", program=program, way="32 wrong")
+    assert own.statuses() == {"none": {"ok"}, "thp": {"pages_unavailable"}}, done.stdout + done.stderr
+    base, wrong = (next(r for r in own.records() if r.configuration.hugepages == p) for p in ("none", "thp"))
+    assert base.run.bound.ranks == 2 and [use.rank for use in base.ranks] == [0, 1]
+    assert [use.cpus for use in base.ranks] == [(cpu,) for cpu in base.run.bound.cpus]
+    first, second = wrong.ranks
+    assert first.pages.huge_coverage >= 0.8 and second.pages.huge_coverage < 0.1
+    assert "rank 1" in own.reason("thp") and wrong.program.processes == 2
+    assert read_result(own.stage.result()).manifest.placement.ranks == 2
+
+
+@needs_mpi
+def test_a_rank_that_dies_fails_its_run(own: Own, program: str):
+    done = own.run("--ranks", "2", "--rounds", "1", "--policies", "none", program=program, way="1 dies")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert {one.failure.exit_code for one in own.records()} == {7}
+
+
+def test_more_ranks_than_cpus_and_a_missing_launcher_end_before_any_run(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+):
+    assert own.run("--ranks", "4096").returncode == 2
+    empty = own.folder / "empty"
+    empty.mkdir()
+    for name in ("hyperfine", "lstopo-no-graphics"):
+        (empty / name).symlink_to(shutil.which(name) or name)
+    own.stage.environment["PATH"] = str(empty)
+    assert own.run("--ranks", "1").returncode == 3
+    assert not own.stage.results.exists()
+
+
+@needs_mpi
+def test_ranks_of_a_kernel_are_in_its_record(stage: Stage):
+    """With thp, rank 1 is on base pages."""
+    for label, mode in ((BASE, "ok"), (THP, "wrong_rank")):
+        stage.add("gcc-12.2.0", label, [{**TRIAD, "ranks": True}], mode=mode)
+    done = stage.compare("--rounds", "1", "--no-sweep", "--ranks", "2")
+    assert done.returncode == 1, done.stdout + done.stderr
+    records = read_result(stage.result()).records
+    for one in records:
+        assert [use.rank for use in one.ranks] == [0, 1] and one.run.bound.ranks == 2
+        fault = exclusion(one)
+        assert (one.configuration.hugepages == "thp") == (fault is not None and "rank 1" in fault.reason)
+
+
+def test_a_kernel_of_one_process_has_no_ranks(stage: Stage):
+    stage.add("gcc-12.2.0", BASE, [TRIAD])
+    assert stage.compare("--plan", "--ranks", "1").returncode == 2

@@ -119,11 +119,12 @@ def counters(
     return written(folder, manifest, records)
 
 
-def simulation(folder: Path, compiler: str, misses: Sequence[int], test: str = "3-d Hydro") -> Path:
+def simulation(
+    folder: Path, compiler: str, misses: Sequence[int], test: str = "3-d Hydro", arguments: Sequence[str] = ()
+) -> Path:
     """A simulation under `none` and `fjmpg` with so many misses of the L1 DTLB per 1000 instructions."""
-    one = kernel(
-        {**CHASE, "name": "blast", "published_test": test, "published_region": "hydro", "program": True}
-    )
+    facts = {"published_test": test, "published_region": "hydro", "program": True}
+    one = kernel({**CHASE, "name": "blast", "compare": {"arguments": list(arguments)}, **facts})
     first = configuration(compiler, ("none", "hardware", "regular"), module="none")
     policies = [first, replace(first, hugepages="fjmpg", module="fjmpg")]
     records = []
@@ -254,6 +255,11 @@ def test_simulated_values_are_marked_and_never_measured(tmp_path: Path, studies:
     rate = {"kind": "simulated", "quantity": "l1_dtlb_miss_rate", "form": "values"}
     assert row_values(rows, table="Table 7", **rate) == pytest.approx([0.014, 0.1, 0.005, 0.05])
     assert row_values(rows, table="Table 4", kind="simulated") == []
+    flash = simulation(tmp_path / "flash", "gcc", (200, 20), arguments=("--steps", "2", "--scheme", "flash"))
+    of |= {"table": "Table 1", "form": "pages"}
+    both = rows_of("pearc23", gcc, flash)
+    assert row_values(both, program="blast", **of) == pytest.approx([0.14])
+    assert row_values(both, program="blast scheme=flash", **of) == pytest.approx([0.1])
     cycles = [row for row in rows if (row["quantity"], row["kind"]) == ("CPU_CYCLES", "simulated")]
     assert cycles and all(row["value"] is None and row["missing"] for row in cycles)
 

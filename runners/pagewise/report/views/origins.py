@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from pagewise.analysis.counted import Compared, KernelCounts, count
@@ -75,7 +76,7 @@ def measured(counted: counters.Counted, publication: Published, events: EventFil
             yield Origin(
                 "measured",
                 test,
-                " ".join(filter(None, (counts.kernel.name, options))),
+                _program(counts.kernel.name, options),
                 tuple(reading.columns()),
                 tuple(map(reading.ratios, reading.pairs(counts.by_pages))),
                 tuple(map(reading.ratios, reading.pairs(counts.by_compiler))),
@@ -83,13 +84,25 @@ def measured(counted: counters.Counted, publication: Published, events: EventFil
             )
 
 
+def _program(name: str, options: str | None) -> str:
+    """A program with the options that select its data structures."""
+    return " ".join(filter(None, (name, options)))
+
+
+def _given_options(kernel: Kernel) -> str:
+    """The options that a simulated program was given: `scheme=flash,layout=soa`."""
+    given = dict(pairwise(kernel.arguments))
+    return ",".join(f"{name}={given[f'--{name}']}" for name in OPTIONS if f"--{name}" in given)
+
+
 def simulated(results: Iterable[Result], publication: Published, events: EventFile) -> Iterator[Origin]:
-    """The counts of simulations, by test and program; each result is of one program and compiler."""
+    """The counts of simulations, by test, program and its options; each result has one compiler."""
     together: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         (subject,) = result.subjects
         if (test := subject.kernel.published_test) in publication.tests:
-            together.setdefault((str(test), subject.kernel.name), []).append(result)
+            program = _program(subject.kernel.name, _given_options(subject.kernel))
+            together.setdefault((str(test), program), []).append(result)
     for (test, program), several in together.items():
         columns: list[Column] = []
         bases: list[str] = []

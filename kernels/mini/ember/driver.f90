@@ -129,6 +129,8 @@ contains
 
             call set_up_physics(given, policy, simulation, error)
             if (error%failed()) return
+            simulation%split%on = given%split
+            simulation%split%steep = given%steep
             call simulation%prepare(given%threads)
             simulation%adaptive = given%highest_level > given%lowest_level
             simulation%regrid_interval = given%regrid_interval
@@ -330,8 +332,7 @@ contains
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            ! The scheme reads and writes each zone once per step.
-            record%traffic%bytes_stream = 16.0_r8*mesh%n_used()*simulation%zone_updates/max(1, size(self%seconds))
+            record%traffic%bytes_stream = 8.0_r8*simulation%values_per_update()*simulation%zone_updates/max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
             call prove_memory(simulation, record%pages, error)
             call simulation%comm%agree(error)

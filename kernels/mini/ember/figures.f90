@@ -36,7 +36,7 @@ contains
             updates = real(simulation%zone_updates, r8)
             figures = [metric_t('zone_updates_per_s', ratio(updates, seconds)), &
                        metric_t('hydro_zone_updates_per_s', ratio(updates, region(in_hydro)%seconds)), &
-                       metric_t(estimated, ratio(16.0e-9_r8*simulation%mesh%n_used()*updates, seconds)), &
+                       metric_t(estimated, ratio(8.0e-9_r8*simulation%values_per_update()*updates, seconds)), &
                        metric_t('guard_share', ratio(region(in_guards)%seconds, seconds)), &
                        metric_t('regrid_share', ratio(region(in_regrid)%seconds, seconds)), &
                        metric_t('eos_share', ratio(simulation%eos_seconds(), seconds)), &

@@ -212,15 +212,18 @@ contains
         end do
     end subroutine clear
 
-    !> Correct the conserved variables of coarser leaves along faces to finer ones, together with the other ranks:
-    !> `touched(leaf)` marks the leaves of this rank that have changed.
-    subroutine correct(self, mesh, comm, touched)
+    !> Correct the conserved variables of coarser leaves along faces to finer ones (those normal to `direction` if it is
+    !> present), together with the other ranks: `touched(leaf)` marks the leaves of this rank that have changed.
+    subroutine correct(self, mesh, comm, touched, direction)
         class(registers_t), intent(inout) :: self
         type(mesh_t), intent(inout) :: mesh
         type(comm_t), intent(inout) :: comm
         logical, intent(out) :: touched(:)
-        integer :: c, m
+        integer, intent(in), optional :: direction
+        integer :: c, m, only
 
+        only = 0
+        if (present(direction)) only = direction
         touched = .false.
         !$omp parallel do schedule(static)
         do m = 1, size(self%message)
@@ -234,9 +237,10 @@ contains
         !$omp parallel do schedule(dynamic)
         do c = 1, size(self%first) - 1
             do m = self%first(c), self%first(c + 1) - 1
+                if (only > 0 .and. self%meeting(m)%direction /= only) cycle
                 call correct_face(self, mesh, self%meeting(m))
+                touched(self%meeting(m)%leaf) = .true.
             end do
-            touched(self%meeting(self%first(c))%leaf) = .true.
         end do
     end subroutine correct
 

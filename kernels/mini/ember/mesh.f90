@@ -25,6 +25,8 @@ module ember_mesh
     integer, parameter, public :: v_dens = 1, v_momx = 2, v_momy = 3, v_momz = 4, v_ener = 5
     integer, parameter, public :: v_pres = 6, v_temp = 7, v_gamc = 8
     integer, parameter, public :: n_conserved = 5, first_species = 9
+    !> In the scheme `flash`, which has no species: internal energy per mass, and pressure/(density*v_eint) + 1.
+    integer, parameter, public :: v_eint = 9, v_game = 10
 
     type, public :: mesh_t
         integer :: dims = 3, geometry = cartesian
@@ -93,7 +95,7 @@ contains
         last_k = merge(self%last, 1, self%dims == 3)
     end function last_k
 
-    !> Variables of a zone without padding.
+    !> Variables of a zone that files have: without padding, and without v_eint and v_game, which follow from the others.
     pure integer function n_used(self)
         class(mesh_t), intent(in) :: self
 

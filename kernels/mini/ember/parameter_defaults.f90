@@ -1,9 +1,10 @@
 !> The defaults of the options that depend on the problem, on other options and on memory.
 module ember_parameter_defaults
     use ember_container, only: block_bytes
-    use ember_mesh, only: mesh_t
+    use ember_mesh, only: block_zones, mesh_t, v_game
     use ember_nuclei, only: carbon_to_nickel
     use ember_parameter_options, only: axis
+    use ember_ppm, only: sweep_guards
     use pw_error, only: error_t
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
@@ -14,7 +15,7 @@ module ember_parameter_defaults
     character(4), parameter, public :: fuel_and_ash(2) = ['fuel', 'ash ']
     real(r8), parameter :: star_domain = 4.096e8_r8       ! radius, and half the height [cm]
 
-    public :: count_of, dims_of, note, problem_defaults
+    public :: count_of, dims_of, is_split, note, problem_defaults
 
 contains
 
@@ -120,6 +121,10 @@ contains
         call options%get('memory', memory)
         call options%get('lowest-level', level)
         mesh%dims = dims
+        if (is_split(options)) then
+            call mesh%set_shape(block_zones, sweep_guards)
+            mesh%n_variables = v_game
+        end if
         mesh%n_variables = mesh%n_variables + count_of(options, 'padding-variables')
         if (star) mesh%n_variables = mesh%n_variables + size(fuel_and_ash)
         blocks = memory/8*7/block_bytes(mesh)/2**min(dims*level, 62_i8)
@@ -137,6 +142,15 @@ contains
             call options%set_default('roots-'//axis(i), to_text(merge(2*roots, roots, star .and. i == 2)), error)
         end do
     end subroutine fill_memory
+
+    !> Whether the scheme is `flash`.
+    logical function is_split(options)
+        type(options_t), intent(in) :: options
+        character(:), allocatable :: word
+
+        call options%get('scheme', word)
+        is_split = word == 'flash'
+    end function is_split
 
     integer function dims_of(options)
         type(options_t), intent(in) :: options

@@ -130,6 +130,9 @@ contains
     subroutine declare_scheme(options)
         type(options_t), intent(inout) :: options
 
+        call options%add('scheme', option_choice, 'planes', 'planes: unsplit, streams the planes of each block once per step; '// &
+                         'flash: split sweeps with parabolic reconstruction, gathers pencils variable by variable as FLASH does', &
+                         values='planes|flash')
         call options%add('steps', option_count, '1000000', 'maximum number of steps')
         call options%add('end-time', option_real, '', 'end time (default: as the problem requires)', rules_t(above=0.0_r8))
         call options%add('cfl', option_real, '0.8', 'share of the longest stable step', rules_t(above=0.0_r8, most=1.0_r8))
@@ -137,8 +140,10 @@ contains
                          'otherwise 1)', rules_t(above=0.0_r8, most=1.0_r8))
         call options%add('gamma', option_real, '1.4', 'adiabatic index of the gas', rules_t(above=1.0_r8))
         call options%add('weight', option_real, '1', 'mean molecular weight of the gas, g/mol', rules_t(above=0.0_r8))
-        call options%add('limiter', option_choice, 'mc', 'slope limiter: monotonised central, or minmod, more robust and more '// &
-                         'diffusive', values='mc|minmod')
+        call options%add('limiter', option_choice, 'mc', 'slope limiter of scheme planes: monotonised central, or minmod, more '// &
+                         'robust and more diffusive', values='mc|minmod')
+        call options%add('contacts', option_choice, 'steepened', 'contact discontinuities of scheme flash', &
+                         values='steepened|captured')
     end subroutine declare_scheme
 
     subroutine declare_output(options)

@@ -2,9 +2,10 @@
 module ember_parameter_values
     use ember_mesh, only: cartesian, cylindrical, first_species, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, &
         v_momx, v_momy, v_momz, v_pres, v_temp
-    use ember_parameter_defaults, only: count_of, dims_of, fuel_and_ash, note, problem_defaults
+    use ember_parameter_defaults, only: count_of, dims_of, fuel_and_ash, is_split, note, problem_defaults
     use ember_parameters, only: parameters_t
     use ember_parameter_options, only: axis, listed, side_name, variable_name
+    use ember_ppm, only: sweep_guards
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
@@ -76,6 +77,10 @@ contains
         call options%get('weight', parameters%weight)
         call options%get('limiter', word)
         parameters%steepness = merge(1.0_r8, 2.0_r8, word == 'minmod')
+        parameters%split = is_split(options)
+        if (parameters%split) parameters%guards = sweep_guards
+        call options%get('contacts', word)
+        parameters%steep = word == 'steepened'
 
         call options%get('errors', parameters%errors)
         call options%get('record', parameters%record)
@@ -224,6 +229,10 @@ contains
         call options%get('ignition-offset', parameters%ignition_offset)
         call options%get('eos-table', parameters%eos_table)
         associate (given => parameters, dims => parameters%dims)
+            if (given%split .and. given%n_species > 0) &
+                call note(faults, 'problem '//given%problem//' needs scheme planes: scheme flash has no species and no gravity')
+            if (given%split .and. options%given('limiter')) call note(faults, 'limiter has no effect with scheme flash')
+            if (.not. given%split .and. options%given('contacts')) call note(faults, 'contacts has no effect with scheme planes')
             select case (given%problem)
             case ('sedov')
                 if (given%octant .and. any(given%boundary(1, :dims) /= reflecting)) &

@@ -5,7 +5,7 @@
 !> that --help shows. Lengths, masses and times have any consistent units.
 module ember_parameters
     use ember_container, only: block_bytes
-    use ember_mesh, only: block_zones, cartesian, guard_zones, mesh_t, outflow
+    use ember_mesh, only: block_zones, cartesian, guard_zones, mesh_t, outflow, v_game
     use ember_parameter_options, only: variable_name
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_policy_t
@@ -17,6 +17,8 @@ module ember_parameters
         integer :: dims = 3, geometry = cartesian
         integer :: block_size = block_zones, guards = guard_zones   !< zones and guard cells of a block in each direction
         logical :: variable_last = .false.                !< layout soa
+        logical :: split = .false.                        !< scheme flash
+        logical :: steep = .true.                         !< its contacts
         integer :: n_species = 0
         character(4), allocatable :: species(:)           !< their names
         logical :: parents = .false.                      !< parents of blocks have data
@@ -83,6 +85,7 @@ contains
         mesh%n_species = self%n_species
         mesh%parents = self%parents
         mesh%n_variables = size(variable_name) + self%n_species + self%padding
+        if (self%split) mesh%n_variables = v_game + self%padding
         mesh%lowest_level = self%lowest_level
         mesh%highest_level = self%highest_level
         mesh%boundary = self%boundary

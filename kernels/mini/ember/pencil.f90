@@ -31,7 +31,7 @@ contains
         logical, intent(in) :: steep
         integer :: v
 
-        call flatness(n, self%zone, self%slope, self%share)
+        call flatness(n, self%zone, self%share)
         do v = 1, n_w
             call face_values(n, self%zone(:, v), self%slope, self%lower(:, v), self%upper(:, v))
             if (v == w_dens .and. steep) call steepen(n, self%zone, self%slope, self%lower(:, v), self%upper(:, v))

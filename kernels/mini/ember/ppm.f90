@@ -80,31 +80,28 @@ contains
         end do
     end subroutine steepen
 
-    !> The share of each of the zones 0 to n + 1 that is flattened, because a shock is narrow there: CW (A.1) and (A.2), but the
-    !> largest of a zone and both its neighbours, so that the result is symmetric where the pressure has an extremum. `narrow`
-    !> is work space.
-    pure subroutine flatness(n, pencil, narrow, share)
+    !> The share of each of the zones 0 to n + 1 that is flattened, because a shock is narrow there: CW (A.1) and (A.2). The
+    !> difference of the pressure over two zones is compared with its range over five, which behind a blast is more than the
+    !> difference of the outer two; and a zone's neighbours are left out: both would smear blasts over more zones.
+    pure subroutine flatness(n, pencil, share)
         integer, intent(in) :: n
         real(r8), intent(in) :: pencil(pencil_first:pencil_last, n_w)
-        real(r8), intent(inout), dimension(pencil_first:pencil_last) :: narrow, share
-        real(r8) :: near, far, closing
+        real(r8), intent(inout) :: share(pencil_first:pencil_last)
+        real(r8) :: near, least, most, closing
         logical :: shock
         integer :: i
 
-        !$omp simd private(near, far, closing, shock)
-        do i = -1, n + 2
+        !$omp simd private(near, least, most, closing, shock)
+        do i = 0, n + 1
             near = pencil(i + 1, w_pres) - pencil(i - 1, w_pres)
-            far = pencil(i + 2, w_pres) - pencil(i - 2, w_pres)
+            least = min(pencil(i - 2, w_pres), pencil(i - 1, w_pres), pencil(i, w_pres), pencil(i + 1, w_pres), &
+                        pencil(i + 2, w_pres))
+            most = max(pencil(i - 2, w_pres), pencil(i - 1, w_pres), pencil(i, w_pres), pencil(i + 1, w_pres), &
+                       pencil(i + 2, w_pres))
             closing = pencil(i - 1, w_along) - pencil(i + 1, w_along)
             shock = abs(near) > shock_jump*min(pencil(i + 1, w_pres), pencil(i - 1, w_pres)) .and. closing > 0.0_r8
-            near = near/merge(far, 1.0_r8, abs(far) > 0.0_r8)
-            ! Without any difference over four zones, one over two is a wave of the grid.
-            near = merge(near, 1.0_r8, abs(far) > 0.0_r8)
-            narrow(i) = merge(max(0.0_r8, min(1.0_r8, omega2*(near - omega1))), 0.0_r8, shock)
-        end do
-        !$omp simd
-        do i = 0, n + 1
-            share(i) = max(narrow(i), narrow(i - 1), narrow(i + 1))
+            near = abs(near)/max(most - least, tiny(1.0_r8))
+            share(i) = merge(max(0.0_r8, min(1.0_r8, omega2*(near - omega1))), 0.0_r8, shock)
         end do
     end subroutine flatness
 

@@ -5,21 +5,21 @@ module ember_simulation
     use ember_fluxes, only: registers_t
     use ember_gravity, only: gravity_t
     use ember_guards, only: guards_t
-    use ember_hydro, only: advance_block
     use ember_hydro_block, only: step_t
-    use ember_hydro_state, only: finish_block, rate_of_block
-    use ember_hydro_work, only: ledger_t, scratch_t
+    use ember_hydro_work, only: ledger_t
     use ember_mesh, only: mesh_t, n_conserved, periodic
     use ember_parallel, only: comm_t
     use ember_parents, only: slots_needed
+    use ember_planes, only: planes_t
     use ember_problem, only: problem_t
     use ember_refinement, only: mark_leaves, regrid_settings_t
     use ember_regrid, only: regrid
+    use ember_split, only: split_parts_t, split_t
+    use ember_sweeps, only: values_per_update
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_region, only: region_t, regions_open
     use pw_text, only: to_text
-    use pw_threads, only: thread_number
     implicit none
     private
 
@@ -41,6 +41,7 @@ module ember_simulation
         type(gravity_t) :: gravity
         type(flame_t) :: flame
         type(regrid_settings_t) :: refinement
+        type(split_t) :: split                    !< of the scheme `flash`
         logical :: adaptive = .true.
         integer :: regrid_interval = 4            !< steps
         real(r8) :: cfl = 0.8_r8                  !< share of the largest stable step
@@ -56,8 +57,7 @@ module ember_simulation
         type(region_t) :: region(7)
         type(guards_t), private :: guards
         type(registers_t), private :: registers
-        type(scratch_t), allocatable, private :: scratch(:)   ! one per thread
-        real(r8), allocatable, private :: rate(:)             ! (leaf) largest sum of (|v| + c)/width
+        type(planes_t), private :: planes         ! of the scheme `planes`
     contains
         procedure :: prepare
         procedure :: place_initial_state
@@ -66,8 +66,9 @@ module ember_simulation
         procedure :: is_plain
         procedure :: whole_ledger
         procedure :: eos_seconds
+        procedure :: values_per_update => values_of_scheme
         procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate, prepare_guards, next_step, &
-                              advance_leaves
+                              advance_unsplit, advance_split, adapt_if_due
     end type simulation_t
 
 contains
@@ -85,11 +86,11 @@ contains
         integer, intent(in) :: threads
         integer :: i
 
-        allocate (self%scratch(threads))
-        !$omp parallel private(i)
-        i = thread_number() + 1
-        call self%scratch(i)%start(self%mesh%n_species, self%gravity%on)
-        !$omp end parallel
+        if (self%split%on) then
+            call self%split%start(threads)
+        else
+            call self%planes%start(threads, self%mesh%n_species, self%gravity%on)
+        end if
         allocate (self%lost(n_conserved + self%mesh%n_species), source=0.0_r8)
         do i = 1, size(self%region)
             self%region(i)%name = trim(region_name(i))
@@ -175,58 +176,14 @@ contains
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
         logical, intent(in), optional :: only(:), fresh(:)
-        type(ledger_t), allocatable :: ledger(:)
-        integer :: i, leaf, thread
 
-        if (.not. present(only)) then
-            if (allocated(self%rate)) deallocate (self%rate)
-            allocate (self%rate(self%mesh%tree%n_leaves), source=0.0_r8)
+        if (self%split%on) then
+            call self%split%derive_all(self%mesh, self%eos, error, fresh)
+        else
+            call self%planes%derive_all(self%mesh, self%eos, self%ledger, error, only, fresh)
         end if
-        allocate (ledger(size(self%mesh%local)))
-        !$omp parallel private(thread, leaf)
-        thread = thread_number() + 1
-        !$omp do schedule(static)
-        do i = 1, size(self%mesh%local)
-            leaf = self%mesh%local(i)
-            if (self%scratch(thread)%error%failed()) cycle
-            if (present(only)) then
-                if (.not. only(leaf)) cycle
-            end if
-            if (present(fresh)) then
-                if (.not. fresh(leaf)) then
-                    call rate_of_block(self%mesh, leaf, self%scratch(thread), self%rate(leaf))
-                    cycle
-                end if
-            end if
-            call finish_block(self%mesh, leaf, self%eos, self%scratch(thread), self%rate(leaf), ledger(i))
-        end do
-        !$omp end parallel
-        call add_up(ledger, self%ledger)
-        call first_failure(self%scratch, error)
         call self%comm%agree(error)
     end subroutine derive
-
-    !> Add the ledgers of blocks.
-    pure subroutine add_up(blocks, ledger)
-        type(ledger_t), intent(in) :: blocks(:)
-        type(ledger_t), intent(inout) :: ledger
-
-        ledger%burnt = ledger%burnt + sum(blocks%burnt)
-        ledger%work = ledger%work + sum(blocks%work)
-        ledger%raised = ledger%raised + sum(blocks%raised)
-    end subroutine add_up
-
-    !> The failure of the first thread that has one, if any; no thread keeps its own.
-    pure subroutine first_failure(scratch, error)
-        type(scratch_t), intent(inout) :: scratch(:)
-        type(error_t), intent(inout) :: error
-        integer :: i
-
-        do i = size(scratch), 1, -1
-            if (scratch(i)%error%failed()) error = scratch(i)%error
-            scratch(i)%error = error_t()
-        end do
-    end subroutine first_failure
 
     !> Set up the lists that depend on the tree.
     subroutine new_tree(self)
@@ -236,7 +193,7 @@ contains
         call self%registers%build(self%mesh)
     end subroutine new_tree
 
-    !> Refine and coarsen once. Guard cells are filled on entry if `filled`, and on return.
+    !> Refine and coarsen once. Guard cells are filled on entry if `filled` is present and true.
     subroutine adapt_mesh(self, changed, error, filled)
         class(simulation_t), intent(inout) :: self
         logical, intent(out) :: changed
@@ -244,8 +201,11 @@ contains
         logical, intent(in), optional :: filled
         integer, allocatable :: mark(:)
         logical, allocatable :: fresh(:)
+        logical :: fill
 
-        if (.not. present(filled)) call self%guards%fill(self%mesh, self%comm)
+        fill = .true.
+        if (present(filled)) fill = .not. filled
+        if (fill) call self%guards%fill(self%mesh, self%comm)
         call mark_leaves(self%mesh, self%refinement, self%comm, mark)
         call regrid(self%mesh, mark, self%comm, error, changed, fresh)
         if (error%failed() .or. .not. changed) return
@@ -257,30 +217,52 @@ contains
 
     !> One step, which does not go beyond `end_time`. Exit code 1 if a state has no pressure, 2 if blocks run out.
     subroutine advance(self, end_time, error)
-        class(simulation_t), intent(inout) :: self
+        class(simulation_t), intent(inout), target :: self
         real(r8), intent(in) :: end_time
         type(error_t), intent(inout) :: error
-        logical, allocatable :: touched(:)
         real(r8) :: dt
         integer(i8) :: zones
 
-        associate (mesh => self%mesh, region => self%region)
+        if (self%split%on) then
+            call self%adapt_if_due(.false., error)
+        else
             call self%prepare_guards(error)
-            if (error%failed()) return
-            dt = self%next_step(end_time)
+        end if
+        if (error%failed()) return
+        dt = self%next_step(end_time)
+        zones = int(self%mesh%tree%n_leaves, i8)*product(int(self%mesh%zones(), i8))
+        if (self%split%on) then
+            call self%advance_split(dt, error)
+        else
+            call self%advance_unsplit(dt, error)
+        end if
+        if (error%failed()) return
+        if (.not. self%is_plain()) self%eos_evaluations = self%eos_evaluations + zones
+        self%step = self%step + 1
+        self%time = merge(end_time, self%time + dt, self%time + dt >= end_time)
+        self%zone_updates = self%zone_updates + zones
+    end subroutine advance
+
+    !> A step of the scheme `planes`, from filled guard cells.
+    subroutine advance_unsplit(self, dt, error)
+        class(simulation_t), intent(inout), target :: self
+        real(r8), intent(in) :: dt
+        type(error_t), intent(inout) :: error
+        type(step_t) :: step
+        logical, allocatable :: touched(:)
+
+        associate (mesh => self%mesh, region => self%region)
             if (self%gravity%on) then
                 call region(in_gravity)%begin()
                 call self%gravity%measure(mesh, self%comm, 0.5_r8*dt)
                 call region(in_gravity)%end()
             end if
+            step = step_t(dt, self%steepness, self%eos, self%gravity, self%flame, self%registers)
             call region(in_hydro)%begin()
-            call self%advance_leaves(dt)
+            call self%planes%advance_all(mesh, step, self%lost, self%ledger, error)
             call region(in_hydro)%end()
-            call first_failure(self%scratch, error)
             call self%comm%agree(error)
             if (error%failed()) return
-
-            zones = int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             if (self%adaptive) then
                 call region(in_fluxes)%begin()
                 allocate (touched(mesh%tree%n_leaves), source=.false.)
@@ -289,39 +271,61 @@ contains
                 call region(in_fluxes)%end()
                 if (error%failed()) return
             end if
-            if (.not. self%is_plain()) then
-                call region(in_eos)%begin()
-                call self%derive(error)
-                call region(in_eos)%end()
-                if (error%failed()) return
-                self%eos_evaluations = self%eos_evaluations + zones
-            end if
-            self%step = self%step + 1
-            self%time = merge(end_time, self%time + dt, self%time + dt >= end_time)
-            self%zone_updates = self%zone_updates + zones
+            if (self%is_plain()) return
+            call region(in_eos)%begin()
+            call self%derive(error)
+            call region(in_eos)%end()
         end associate
-    end subroutine advance
+    end subroutine advance_unsplit
+
+    !> A step of the scheme `flash`. As FLASH's timer of hydrodynamics, the region includes guard cells and flux correction.
+    subroutine advance_split(self, dt, error)
+        class(simulation_t), intent(inout), target :: self
+        real(r8), intent(in) :: dt
+        type(error_t), intent(inout) :: error
+        type(split_parts_t) :: parts
+
+        parts%mesh => self%mesh
+        parts%comm => self%comm
+        parts%guards => self%guards
+        if (self%adaptive) parts%registers => self%registers
+        parts%eos => self%eos
+        parts%in_guards => self%region(in_guards)
+        parts%in_fluxes => self%region(in_fluxes)
+        call self%region(in_hydro)%begin()
+        call self%split%sweep_all(parts, self%step + 1, dt, self%lost, error)
+        call self%region(in_hydro)%end()
+    end subroutine advance_split
 
     !> Fill the guard cells, and adapt the mesh if it is time.
     subroutine prepare_guards(self, error)
         class(simulation_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
+        integer(i8) :: before
+
+        call self%region(in_guards)%begin()
+        call self%guards%fill(self%mesh, self%comm)
+        call self%region(in_guards)%end()
+        before = self%regrids
+        call self%adapt_if_due(.true., error)
+        if (error%failed() .or. self%regrids == before) return
+        call self%region(in_guards)%begin()
+        call self%guards%fill(self%mesh, self%comm)
+        call self%region(in_guards)%end()
+    end subroutine prepare_guards
+
+    !> Adapt the mesh every `regrid_interval` steps; `filled`: the guard cells are filled.
+    subroutine adapt_if_due(self, filled, error)
+        class(simulation_t), intent(inout) :: self
+        logical, intent(in) :: filled
+        type(error_t), intent(inout) :: error
         logical :: changed
 
-        associate (region => self%region)
-            call region(in_guards)%begin()
-            call self%guards%fill(self%mesh, self%comm)
-            call region(in_guards)%end()
-            if (.not. self%adaptive .or. self%step == 0 .or. modulo(self%step, self%regrid_interval) /= 0) return
-            call region(in_regrid)%begin()
-            call self%adapt_mesh(changed, error, filled=.true.)
-            call region(in_regrid)%end()
-            if (error%failed() .or. .not. changed) return
-            call region(in_guards)%begin()
-            call self%guards%fill(self%mesh, self%comm)
-            call region(in_guards)%end()
-        end associate
-    end subroutine prepare_guards
+        if (.not. self%adaptive .or. self%step == 0 .or. modulo(self%step, self%regrid_interval) /= 0) return
+        call self%region(in_regrid)%begin()
+        call self%adapt_mesh(changed, error, filled)
+        call self%region(in_regrid)%end()
+    end subroutine adapt_if_due
 
     !> The length of the next step, which does not go beyond `end_time`; `dt` becomes what it would be without that end.
     real(r8) function next_step(self, end_time)
@@ -338,40 +342,15 @@ contains
         if (self%time + next_step >= end_time) next_step = end_time - self%time
     end function next_step
 
-    !> Advance all leaves of this rank by `dt`.
-    subroutine advance_leaves(self, dt)
-        class(simulation_t), intent(inout), target :: self
-        real(r8), intent(in) :: dt
-        type(step_t) :: step
-        real(r8), allocatable :: lost(:, :)
-        type(ledger_t), allocatable :: ledger(:)
-        integer :: i, leaf, thread
-
-        step = step_t(dt, self%steepness, self%eos, self%gravity, self%flame, self%registers)
-        allocate (lost(size(self%lost), size(self%mesh%local)), source=0.0_r8)
-        allocate (ledger(size(self%mesh%local)))
-        !$omp parallel private(thread, leaf)
-        thread = thread_number() + 1
-        !$omp do schedule(static)
-        do i = 1, size(self%mesh%local)
-            leaf = self%mesh%local(i)
-            if (self%scratch(thread)%error%failed()) cycle
-            call advance_block(self%mesh, leaf, step, self%scratch(thread), self%rate(leaf), lost(:, i), ledger(i))
-        end do
-        !$omp end parallel
-        self%lost = self%lost + sum(lost, dim=2)
-        call add_up(ledger, self%ledger)
-    end subroutine advance_leaves
-
     !> Over all leaves.
     real(r8) function largest_rate(self) result(rate)
-        class(simulation_t), intent(in) :: self
-        integer :: i
+        class(simulation_t), intent(inout) :: self
 
-        rate = 0.0_r8
-        do i = 1, size(self%mesh%local)
-            rate = max(rate, self%rate(self%mesh%local(i)))
-        end do
+        if (self%split%on) then
+            rate = self%split%largest_rate(self%mesh)
+        else
+            rate = self%planes%largest_rate(self%mesh)
+        end if
         call self%comm%all_max(rate)
     end function largest_rate
 
@@ -390,9 +369,21 @@ contains
     pure real(r8) function eos_seconds(self)
         class(simulation_t), intent(in) :: self
 
-        eos_seconds = self%region(in_eos)%seconds
-        if (.not. self%is_plain()) return
-        eos_seconds = sum(self%scratch%eos_seconds)/size(self%scratch)
+        if (self%split%on) then
+            eos_seconds = self%split%eos_seconds()
+        else if (self%is_plain()) then
+            eos_seconds = self%planes%eos_seconds()
+        else
+            eos_seconds = self%region(in_eos)%seconds
+        end if
     end function eos_seconds
+
+    !> Values per zone and step that the scheme reads and writes: `planes` reads and writes all variables of each zone once.
+    pure real(r8) function values_of_scheme(self)
+        class(simulation_t), intent(in) :: self
+
+        values_of_scheme = 2.0_r8*self%mesh%n_used()
+        if (self%split%on) values_of_scheme = values_per_update(self%mesh%block, self%mesh%dims)
+    end function values_of_scheme
 
 end module ember_simulation

@@ -63,6 +63,13 @@ class Ember:
         (file,) = self.folder.glob("*_checkpoint_*")
         return self.blocks(file)
 
+    def runs_on_ranks(self) -> bool:
+        """Whether this build has MPI, and mpiexec is of its MPI."""
+        tiny = ("--problem", "sedov", "--dims", "2", "--steps", "1", "--memory", "16MiB")
+        record = self.folder / "ranks.jsonl"
+        done = self.attempt(*tiny, "--record", str(record), ranks=2)
+        return done.returncode == 0 and len(record.read_text(encoding="utf-8").splitlines()) == 1
+
     @staticmethod
     def blocks(file: Path) -> bytes:
         import h5py

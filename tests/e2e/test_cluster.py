@@ -18,6 +18,7 @@ from private_slurm import Slurm, private_slurm, unavailable_because, until
 
 sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2)]
 
+from pagewise.core.record import read_records
 from pagewise.core.schemas import faults
 from stage import CHASE, TRIAD, Stage
 
@@ -53,7 +54,7 @@ def cluster(
         (("none", "hardware", "regular"), {}),
         (("thp", "hardware", "regular"), {"factor": "0.8"}),
     ):
-        stage.add("gcc-12.2.0", label, [TRIAD, CHASE], nodes=str(behaviours), **behaviour)
+        stage.add("gcc-12.2.0", label, [{**TRIAD, "ranks": True}, CHASE], nodes=str(behaviours), **behaviour)
     settings = {"wrong": [f"mount --bind {never} {THP}"]}
     with private_slurm(folder / "slurm", {node: settings.get(node, []) for node in NODES}) as slurm:
         slurm.call("scontrol", "update", "nodename=down", "state=drain", "reason=bad DIMM")
@@ -212,8 +213,9 @@ def test_an_environment_that_does_not_exist_is_not_set_up(
 
 
 def test_a_sites_job_options_reach_the_scheduler_and_the_command_line_overrides_them(
-    cluster: tuple[Slurm, Stage],
+    cluster: tuple[Slurm, Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The comparison, a step of its job, starts two MPI ranks by srun."""
     slurm, stage = cluster
     # The site's toolchains are checked against those of the checkout.
     shutil.copytree(ROOT / "envs" / "toolchains", stage.folder / "envs" / "toolchains")
@@ -224,14 +226,20 @@ def test_a_sites_job_options_reach_the_scheduler_and_the_command_line_overrides_
         **{"kind": "slurm", "partition": "batch", "account": "perf", "launcher": "srun"},
         "options": ["--nodelist=n2", "--comment=of-the-site"],
     }
+    content["launcher"] = {"kind": "srun", "options": ["--quiet"]}
     (site / "site.yaml").write_text(yaml.safe_dump(content))
+    monkeypatch.setitem(stage.environment, "PAGEWISE_SITE", str(site))
     options = ["--site", str(site), "-J", "--account=other", "--name", "one", "--json"]
     where = ["--output", str(stage.folder / "other")]
-    done = stage.run("cluster", "run", *options, *where, "--rounds", "3", "--no-sweep", timeout=120)
+    chosen = ["--rounds", "1", "--no-sweep", "-k", "triad", "--ranks", "2"]
+    done = stage.run("cluster", "run", *options, *where, *chosen, timeout=120)
     assert done.returncode == 0, done.stderr
     (node,) = json.loads(done.stdout)["nodes"]
     manifest = json.loads((Path(node["result"]) / "manifest.json").read_text())
-    assert manifest["host"]["hostname"] == "n2"
+    assert manifest["host"]["hostname"] == "n2" and manifest["placement"]["ranks"] == 2
+    for record in read_records(Path(node["result"]) / "records.jsonl")[0]:
+        cpus = {use.rank: use.cpus for use in record.ranks}
+        assert record.status == "ok" and [*cpus.values()] == [(cpu,) for cpu in record.run.bound.cpus]
     (folder,) = (stage.folder / "other").glob("*-one")
     (job,) = json.loads((folder / "cluster.json").read_text())["jobs"]
     known = slurm.call("scontrol", "show", "job", str(job["id"]))

@@ -101,7 +101,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "compute_major": 0,
         },
         **counted(sum(seconds), policy != "none"),
-        "placement": {"threads": 1, "cpus": cpus_of_ranks(), "numa_nodes": [0]},
+        "placement": {"threads": 1, "cpus": sorted(os.sched_getaffinity(0)), "numa_nodes": [0]},
         "host": {"hostname": "fake", "cpu": "fake", "kernel": "6.0", "base_page_size_bytes": 4096},
     }
 
@@ -125,12 +125,6 @@ def rank_and_number() -> tuple:
     pairs = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
     found = next((pair for pair in pairs if "OMP_PLACES" in os.environ and pair[1] in os.environ), None)
     return tuple(int(os.environ[name]) for name in found) if found else (0, 1)
-
-
-def cpus_of_ranks() -> list:
-    """The CPU of each rank as the specification of the launch has it, of one rank that of this process."""
-    number = rank_and_number()[1]
-    return sorted(os.sched_getaffinity(0)) if number == 1 else list(range(number))
 
 
 def counted(seconds: float, huge: bool) -> dict:

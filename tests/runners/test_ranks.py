@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from builders import configuration, record, varied
 from own_program import Own, needs_madvise
@@ -19,7 +20,7 @@ from pagewise.core.structure import unstructured
 from pagewise.machine.placement import Where, placements
 from pagewise.session.ranks import Ranks
 from pagewise.stack.launcher import KINDS, RankLauncher, find_launcher
-from stage import TRIAD, Stage
+from stage import ROOT, TRIAD, Stage
 from test_placement import A64FX, XEON, machine
 
 SOURCE = Path(__file__).with_name("own_programs") / "ranks.c"
@@ -73,18 +74,31 @@ def launcher_at(folder: Path, name: str, reports: str) -> Path:
     return file
 
 
-def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(tmp_path: Path):
+def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
+    monkeypatch.delenv("PAGEWISE_SITE", raising=False)
     hydra = launcher_at(tmp_path / "other", "mpiexec", "HYDRA build details:")
     own = launcher_at(tmp_path / "mpi/bin", "mpiexec", "mpiexec (OpenRTE) 4.1.4")
     library = tmp_path / "mpi/lib/libmpi.so.40"
     library.parent.mkdir()
     library.touch()
-    variables = {"PATH": f"{hydra.parent}:/bin", "PAGEWISE_ROOT": str(tmp_path)}
+    variables = {"PATH": f"{hydra.parent}:/bin"}
     assert find_launcher([library], variables) == RankLauncher("mpiexec-openmpi", str(own))
     assert find_launcher([], variables) == RankLauncher("mpiexec-hydra", str(hydra))
     launcher_at(tmp_path / "strange", "mpiexec", "fast launcher")
     with pytest.raises(SetupError):
+        monkeypatch.setenv("PATH", str(tmp_path / "strange"))
         find_launcher([], variables | {"PATH": str(tmp_path / "strange")})
+    site = tmp_path / "here"
+    shutil.copytree(ROOT / "envs/sites/debian", site)
+    named = yaml.safe_load((site / "site.yaml").read_text())
+    named |= {"name": "here", "launcher": {"kind": "mpiexec-hydra", "options": ["-quiet"]}}
+    (site / "site.yaml").write_text(yaml.safe_dump(named))
+    (tmp_path / "envs").symlink_to(ROOT / "envs")
+    monkeypatch.setenv("PAGEWISE_SITE", str(site))
+    assert find_launcher([], variables) == RankLauncher("mpiexec-hydra", str(hydra), ("-quiet",))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,7 +117,7 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
             place.cpus[0]
         )
     assert ranks.started() == (RankUse(0, place.cpus, place.memory.reported),) and ranks.failure() is None
-    assert subprocess.run(started, env={}, capture_output=True, check=False).returncode == 1
+    assert subprocess.run(started, env={}, capture_output=True, check=False).returncode == 4
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import sys
 
 TYPE_CHECKING = False  # typing takes long to import
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 _RUNNERS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
-_PREFIX = "pagewise: error: "
+_REFUSED = 4
 
 
 def main(spec_file: str, command: list[str]) -> None:
@@ -25,10 +25,10 @@ def main(spec_file: str, command: list[str]) -> None:
     number = next((os.environ[name] for name in spec["variables"] if name in os.environ), None)
     if number is None:
         names = " or ".join(spec["variables"])
-        sys.exit(f"{_PREFIX}the launcher sets no {names}\n  remedy: name its kind in the site's site.yaml")
+        refuse(f"the launcher sets no {names}\n  remedy: name its kind in the site's site.yaml")
     rank = int(number)
     if rank >= len(spec["cpus"]):
-        sys.exit(f"{_PREFIX}rank {rank} on this node, but {len(spec['cpus'])} ranks were requested")
+        refuse(f"rank {rank} on this node, but {len(spec['cpus'])} ranks were requested")
     if spec["inherits"]:
         execute(spec, rank, command)
     # A daemon of Slurm starts the ranks of srun, without the settings of the runner.
@@ -60,7 +60,13 @@ def execute(spec: dict[str, Any], rank: int, command: list[str]) -> None:
     try:
         os.execvp(command[0], command)
     except OSError as fault:
-        sys.exit(f"{_PREFIX}{command[0]}: {fault.strerror}")
+        refuse(f"{command[0]}: {fault.strerror}")
+
+
+def refuse(reason: str) -> NoReturn:
+    """Ends this rank with a message."""
+    print(f"pagewise: error: {reason}", file=sys.stderr)
+    sys.exit(_REFUSED)
 
 
 def memory_policy() -> str | None:

@@ -13,8 +13,8 @@ from typing import Any
 
 from pagewise.core.errors import SetupError
 from pagewise.stack.commands import output_of
-from pagewise.stack.paths import project_root
-from pagewise.stack.site.folder import read_site
+from pagewise.stack.paths import checkout
+from pagewise.stack.site.folder import find_folder, read_site
 
 _MPI = re.compile(r"lib(mpi|mpich|mpi_[a-z]+)\.so(\.|$)")
 
@@ -26,6 +26,7 @@ class Kind:
     programs: its names. version: a pattern of what `--version` prints. variables: the environment variables
     with the number of a rank on its node. options: with {ranks} and {threads}. environment: what leaves the
     binding of ranks to us. inherits: whether ranks inherit settings of the process that starts the launcher.
+    job: a pattern of the batch system's variables that it needs, which loaded modules do not have.
     """
 
     programs: tuple[str, ...]
@@ -34,6 +35,7 @@ class Kind:
     options: tuple[str, ...] = ("-n", "{ranks}")
     environment: Mapping[str, str] = field(default_factory=dict)
     inherits: bool = True
+    job: str = "(?!)"
 
 
 #: Open MPI reads OMPI_ variables up to version 4, PRTE_ variables from 5 on, and Fujitsu's MPI
@@ -44,6 +46,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ("mpiexec.openmpi", "mpiexec", "mpirun"),
             r"Open ?MPI|Open-MPI|OpenRTE|PRRTE|PRTE",
             ("OMPI_COMM_WORLD_LOCAL_RANK", "PLE_RANK_ON_NODE"),
+            job=r"PJM_|PLE_",
             environment={
                 "OMPI_MCA_hwloc_base_binding_policy": "none",
                 "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -62,8 +65,10 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ("srun",),
             r"slurm",
             ("SLURM_LOCALID",),
-            ("--nodes=1", "--ntasks={ranks}", "--cpus-per-task={threads}", "--cpu-bind=none"),
+            # A comparison may be a step of its job itself, whose CPUs the ranks then share with it.
+            ("--nodes=1", "--ntasks={ranks}", "--cpus-per-task={threads}", "--cpu-bind=none", "--overlap"),
             inherits=False,
+            job=r"SLURM_|SRUN_",
         ),
     }
 )
@@ -90,7 +95,8 @@ class RankLauncher:
     def environment(self) -> dict[str, str]:
         """The settings that it needs."""
         as_root = _AS_ROOT if self.name == "mpiexec-openmpi" and os.geteuid() == 0 else {}
-        return {**self.kind.environment, **as_root}
+        job = {name: value for name, value in os.environ.items() if re.match(self.kind.job, name)}
+        return {**job, **self.kind.environment, **as_root}
 
     def command(self, ranks: int, threads: int) -> list[str]:
         """The command line, without the program of the ranks."""
@@ -104,7 +110,7 @@ def find_launcher(files: Iterable[Path], environment: Mapping[str, str]) -> Rank
     The site's kind and options come first; without one, the kind is what the launcher reports. Raises
     SetupError if it is missing or of an unknown kind.
     """
-    declared = _of_site(environment)
+    declared = _of_site(os.environ)
     name = declared.get("kind")
     names = KINDS[name].programs if name else ("mpiexec", "mpirun", "srun")
     options = tuple(declared.get("options", ()))
@@ -127,9 +133,10 @@ def links_mpi(files: Iterable[Path]) -> bool:
 
 def _of_site(environment: Mapping[str, str]) -> dict[str, Any]:
     """The launcher in the site.yaml of this machine; nothing without one."""
-    root = project_root(environment)
-    name = environment.get("PAGEWISE_SITE") or str(root / ".pagewise" / "site")
-    folder = Path(name) if "/" in name else root / "envs" / "sites" / name
+    root, name = checkout(environment), environment.get("PAGEWISE_SITE")
+    if root is None and not name:
+        return {}
+    folder = find_folder(name, root) if name else (root or Path()) / ".pagewise" / "site"
     if not (folder / "site.yaml").is_file():
         return {}
     return dict(read_site(str(folder), root).data.get("launcher", {}))
@@ -144,8 +151,9 @@ def _candidates(files: Iterable[Path], names: Iterable[str], environment: Mappin
                 if os.access(prefix / "bin" / name, os.X_OK):
                     yield str(prefix / "bin" / name)
     for name in names:
-        if (found := shutil.which(name, path=environment.get("PATH", os.defpath))) is not None:
-            yield found
+        for path in (environment.get("PATH", os.defpath), os.environ.get("PATH", os.defpath)):
+            if (found := shutil.which(name, path=path)) is not None:
+                yield found
 
 
 def _kind_of(program: str, environment: Mapping[str, str]) -> str | None:

@@ -142,6 +142,7 @@ def _builds(result: Result) -> dict[str, str]:
 
 _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = (
     ("asked", "threads", "threads"),
+    ("asked", "ranks", "placement.ranks"),
     ("asked", "program's arguments", lambda result: (_at(result, "program.command") or [None])[1:]),
     ("node", "host name", "host.hostname"),
     ("system", "prefetchers off", "prefetchers.off"),

@@ -138,6 +138,7 @@ CREATE TABLE IF NOT EXISTS records (
     modelled STRUCT(geometry VARCHAR, tool VARCHAR, pages VARCHAR, passes BIGINT, counts MAP(VARCHAR, BIGINT)),
     threads INTEGER,
     placement_name VARCHAR,         -- compact, scatter-smt2, cpus:0-3, ...
+    ranks INTEGER,                  -- of MPI; NULL: without a launcher
     placement_cpus INTEGER[],
     memory_policy VARCHAR,          -- of its process, as in numa_maps
     numa_nodes INTEGER[],

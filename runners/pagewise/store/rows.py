@@ -35,7 +35,7 @@ _RECORD = columns(
         "host": "hostname cpu kernel_release=kernel",
         "run": "module run_pages=pages run_placement=placement run_options=options hash builder series "
         "swept=sweep round position event_group=group exit_code log wall_seconds",
-        "run.bound": "placement_name=name",
+        "run.bound": "placement_name=name ranks",
         "run.bound.had": "memory_policy=memory",
     }
 )

@@ -25,13 +25,14 @@ def facts(result: Result) -> list[tuple[str, str]]:
     """Node, CPU, threads, time and rounds, target."""
     manifest = result.manifest
     host, configurations = manifest.host, manifest.configurations
-    threads = [place.threads for place in manifest.placements]
+    ranks = manifest.placement.ranks
+    threads = ", ".join(map(str, dict.fromkeys(place.threads for place in manifest.placements)))
     targets = dict.fromkeys(each.target for each in configurations if each.builder != "own")
     day, _, clock = manifest.created.partition("T")
     return [
         ("Node", host.hostname),
         ("CPU", host.cpu or host.architecture),
-        ("Threads", ", ".join(map(str, dict.fromkeys(threads)))),
+        ("Threads", threads if ranks is None else f"{threads} in each of {count_text(ranks, 'rank')}"),
         ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(result)}"),
         *([("Built for", ", ".join(targets))] if targets else []),
     ]
@@ -202,9 +203,11 @@ def _placements(manifest: Manifest) -> Iterator[tuple[str, str]]:
         memory = placement.memory
         name = "Threads" if len(placements) == 1 else f"Placement {placement.name}"
         cpus = ", ".join(map(str, placement.cpus))
+        ranks = f" in each of {count_text(placement.ranks, 'rank')}" if placement.ranks else ""
         yield (
             name,
-            f"{placement.threads}, on CPU {cpus}" + (f"; memory {memory}" if memory != "default" else ""),
+            f"{placement.threads}{ranks}, on CPU {cpus}"
+            + (f"; memory {memory}" if memory != "default" else ""),
         )
 
 

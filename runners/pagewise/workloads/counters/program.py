@@ -18,6 +18,7 @@ from typing import Protocol
 
 from rich.console import Console
 
+from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
@@ -221,6 +222,12 @@ def prepare(
     groups = {group.name: group for group in counted_groups(choice.file, selection)}
     part = session_part(choice, list(groups), selection)
     runs, manifest = arrange(options, program, "counters", console, counters=part)
+    if runs.rank_launcher is not None and not runs.rank_launcher.kind.inherits:
+        raise SelectionError(
+            f"the events of ranks that {runs.rank_launcher.name} starts cannot be counted from outside",
+            where="--ranks",
+            remedy="count with mpiexec: name it as the launcher in the site's site.yaml (docs/ranks.md)",
+        )
     planner = CountingPlanner(
         runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.unavailable)
     )

@@ -158,7 +158,7 @@ def test_each_rank_of_a_program_is_verified(own: Own, program: str):
     assert base.run.bound.ranks == 2 and [use.rank for use in base.ranks] == [0, 1]
     assert [use.cpus for use in base.ranks] == [(cpu,) for cpu in base.run.bound.cpus]
     first, second = wrong.ranks
-    assert first.pages.huge_coverage >= 0.8 and second.pages.huge_coverage < 0.1
+    assert first.pages.huge_coverage >= 0.8 and second.pages.huge_coverage < 0.8
     assert "rank 1" in own.reason("thp") and wrong.program.processes == 2
     assert read_result(own.stage.result()).manifest.placement.ranks == 2
 

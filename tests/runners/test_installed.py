@@ -26,6 +26,7 @@ for word; do
     case ${word} in modules:default:roots:lmod:*) folder=${word#modules:default:roots:lmod:} ;; esac
 done
 cp -R "${FAKE_MODULES}" "${folder}/Core"
+find "${folder}/Core" -name '*.lua' -exec sh -c 'echo "-- created by spack on $(date +%N)" >>"$1"' sh {} ';'
 [ -z "${FAKE_SKIPS:-}" ] || echo "${folder}/Core/pagewise-micro/x.lua: unknown namespace"
 """
 

@@ -145,9 +145,9 @@ def _folder(environ: Mapping[str, str]) -> Path:
 
 
 def _digest(tree: Path) -> str:
-    """The digest of the names and contents of all modules."""
+    """The digest of all modules' names and contents, except comments, in which Spack writes the time."""
     digest = hashlib.sha256()
     for file in sorted(tree.rglob("*.lua")):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(tree)}\0{len(content)}\0".encode() + content)
+        lines = [line for line in file.read_bytes().splitlines() if not line.startswith(b"--")]
+        digest.update(b"\0".join((str(file.relative_to(tree)).encode(), *lines, b"\n")))
     return digest.hexdigest()[:16]

@@ -118,6 +118,7 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
         ("site", "new", "mine", "--summary", "x", "--yes"),
         ("cluster", "configure", "mine"),
         ("simulate", "ember"),
+        ("compare", "--suite", "stream"),
     ],
 )
 def test_what_needs_a_checkout_ends_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):

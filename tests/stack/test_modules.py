@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ from types import ModuleType
 import pytest
 import yaml
 
-from conftest import ROOT, run
+from conftest import ROOT, STATE, git, run
 
 SETTINGS = [
     "PACKAGE",
@@ -147,6 +148,66 @@ def test_only_our_packages_have_modules(built: Path) -> None:
 
 
 @pytest.fixture
+def users_spack(built: Path, tmp_path: Path) -> dict[str, str]:
+    """The settings of a user whose own Spack has the packages of the quick environment, from an upstream."""
+    indexes, user = tmp_path / "indexes", tmp_path / "config"
+    shutil.copytree(STATE / "misc-cache", indexes)
+    user.mkdir()
+    repos = {name: str(built / "repos" / "spack_repo" / name) for name in ("externals", "pagewise")}
+    builtin = (STATE / "spack-packages" / "repos" / "spack_repo" / "builtin").resolve()
+    sections = {
+        "config": {"misc_cache": str(indexes)},
+        "repos": {**repos, "builtin:": str(builtin)},
+        "upstreams": {"quick": {"install_tree": str((built / ".pagewise" / "opt").resolve())}},
+    }
+    for name, section in sections.items():
+        (user / f"{name}.yaml").write_text(yaml.safe_dump({name: section}))
+    return {
+        "SPACK_ROOT": str((STATE / "spack").resolve()),
+        "SPACK_USER_CONFIG_PATH": str(user),
+        "SPACK_USER_CACHE_PATH": str(tmp_path / "cache"),
+        "SPACK_SYSTEM_CONFIG_PATH": str(tmp_path / "none"),
+        "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
+        "XDG_CACHE_HOME": str(tmp_path / "xdg"),
+        "MODULEPATH": "",
+    }
+
+
+def listed(settings: dict[str, str]) -> dict[str, str]:
+    """The configurations that pagewise lists without a checkout: modules by hash."""
+    runner = {"PAGEWISE_ROOT": "", "PYTHONPATH": str(ROOT / "runners")}
+    python = STATE / "venv" / "bin" / "python"
+    done = run(python, "-m", "pagewise", "list", "configurations", "--json", **settings, **runner)
+    assert done.returncode == 0, done.stdout
+    return {row["hash"]: row["module"] for row in json.loads(done.stdout)["configurations"]}
+
+
+def test_pagewise_measures_what_a_users_own_spack_has_installed(
+    built: Path, users_spack: dict[str, str], tmp_path: Path
+) -> None:
+    names = {spec["hash"]: module_of(expected(built, spec)) for spec in roots(built)}
+    # Spack's own names: the environment describes the configuration.
+    assert listed(users_spack).keys() == names.keys()
+    chosen = next(iter(names))
+    loaded = run(Path(users_spack["SPACK_ROOT"], "bin", "spack"), "load", "--sh", f"/{chosen}", **users_spack)
+    assert f"PAGEWISE_HASH={chosen};" in loaded.stdout
+
+    fork = tmp_path / "fork"
+    shutil.copytree(built / "modulefiles", fork / "modulefiles")
+    git(tmp_path, "init", "--quiet", str(fork))
+    git(fork, "add", ".")
+    git(fork, "commit", "--quiet", "--message", "Module scope")
+    scope = {
+        "git": f"file://{fork}",
+        "commit": git(fork, "rev-parse", "HEAD").strip(),
+        "paths": ["modulefiles"],
+    }
+    file = Path(users_spack["SPACK_USER_CONFIG_PATH"], "include.yaml")
+    file.write_text(yaml.safe_dump({"include": [scope]}))
+    assert listed(users_spack) == {key: f"{name}-{key[:7]}" for key, name in names.items()}
+
+
+@pytest.fixture
 def changed_modules(built: Path):
     """The modules' settings for a test to edit; restores them and the live tree."""
     file = built / "modulefiles" / "modules.yaml"
@@ -160,7 +221,8 @@ def test_two_specs_with_one_name_are_an_error(built: Path, changed_modules: Path
     live = built / ".pagewise" / "modules" / "quick"
     before, trees = modules_in(live), set((built / ".pagewise" / "module-trees").iterdir())
     settings = yaml.safe_load(changed_modules.read_text())
-    settings["modules"]["default"]["lmod"]["projections"]["pagewise-micro"] = "{name}/{version}"
+    lmod = settings["modules"]["default"]["lmod"]
+    lmod["projections"] = dict.fromkeys(lmod["projections"], "{name}/{version}")
     changed_modules.write_text(yaml.safe_dump(settings))
     done = run(built / "setup" / "modules", "quick")
     assert done.returncode == 4

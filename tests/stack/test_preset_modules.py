@@ -5,6 +5,7 @@ Uses real CMake, compilers and Lmod, and builds two configurations in a copy of 
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import jinja2
 import pytest
@@ -222,6 +223,16 @@ class Spec(SimpleNamespace):
         return self.hash
 
 
+def load_facts() -> ModuleType:
+    """The recipes' module of facts, which does not need Spack."""
+    file = ROOT / "repos" / "spack_repo" / "pagewise" / "build_systems" / "facts.py"
+    spec = importlib.util.spec_from_file_location("facts", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def spack_module(facts: dict[str, str]) -> str:
     """Render Spack's template with these facts."""
     name, version = facts["COMPILER"].split("-")
@@ -243,13 +254,18 @@ def spack_module(facts: dict[str, str]) -> str:
             built_for_ancestors=facts.get("TARGET_ANCESTORS", ""),
         ),
     )
+    # As the recipes do; setup/write_modules.py adds the flags.
+    values = load_facts().facts_of(spec, spec.package)
+    values |= {key: value for key, value in facts.items() if key == "FLAGS"}
+    changes = [
+        ("SetEnv", SimpleNamespace(name=f"PAGEWISE_{key}", value=value)) for key, value in values.items()
+    ]
     # As spack.tengine does.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ROOT / "modulefiles"), trim_blocks=True, lstrip_blocks=True
     )
-    flags = [("SetEnv", SimpleNamespace(name="PAGEWISE_FLAGS", value=facts.get("FLAGS")))]
     return environment.get_template("configuration.lua").render(
-        spec=spec, short_description="Kernels.", environment_modifications=flags if "FLAGS" in facts else []
+        spec=spec, short_description="Kernels.", environment_modifications=changes
     )
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+from spack_repo.pagewise.build_systems.facts import PLAIN, facts_of
 from spack_repo.pagewise.build_systems.sources import CLONE, HOMEPAGE, address_of
 from spack_repo.pagewise.build_systems.targets import built_for
 
@@ -20,6 +21,15 @@ PAGES_UNAVAILABLE = 3
 
 #: Page policies of Fujitsu's libmpg, with their XOS_MMM_L_HPAGE_TYPE.
 LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
+
+#: What libmpg reads when a program starts. Paging on demand, so that the first touch places a page
+#: (Feldman et al., PEARC '23, appendix A). Freed memory is returned and reused as without libmpg.
+LIBMPG_SETTINGS = {
+    "LPG_MODE": "base+stack",
+    "PAGING_POLICY": "demand:demand:demand",
+    "ARENA_FREE": "1",
+    "ARENA_LOCK_TYPE": "1",
+}
 
 #: Kernels whose validation fails in an emulator, and why.
 NOT_EMULATED = {"page_faults": "the emulator's page faults are counted with the program's"}
@@ -196,15 +206,18 @@ class ProgramsPackage(LibraryUserPackage):
     def configuration(self):
         """The build's facts that every record of the programs must contain."""
         variants = self.spec.variants
-        built = {
-            name: variants[name].value for name in ("hugepages", "prefetch", "openmp", "papi")
-        }
-        plain = {"stores": "regular", "loop": "explicit"}
-        return {
-            **plain,
-            **{name: variants[name].value for name in plain if name in variants},
-            **built,
-        }
+        named = (*PLAIN, "openmp", "papi")
+        return {**PLAIN, **{name: variants[name].value for name in named if name in variants}}
+
+    def setup_run_environment(self, env: EnvironmentModifications) -> None:
+        for name, value in facts_of(self.spec, self).items():
+            env.set(f"PAGEWISE_{name}", value)
+        policy = self.spec.variants["hugepages"].value
+        if policy in LIBMPG_TYPES:
+            env.set("XOS_MMM_L_HPAGE_TYPE", LIBMPG_TYPES[policy])
+            for name, value in LIBMPG_SETTINGS.items():
+                env.set(f"XOS_MMM_L_{name}", value)
+            env.prepend_path("LD_LIBRARY_PATH", self.spec["fujitsu-libmpg"].prefix.lib64)
 
     def test_kernels(self):
         """run every installed kernel at a small size, and check its result and pages"""

@@ -14,7 +14,7 @@ from pagewise.core.schemas import faults
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
-from pagewise.stack.paths import module_tree, project_root
+from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
 
@@ -79,8 +79,10 @@ def read_code(file: Path) -> Code:
 def find_code(name: str) -> Code:
     """The code of this name. Raises SelectionError, FormatError."""
     codes = known_codes()
+    if not codes:
+        needed_checkout(f"the code {name}")
     if name not in codes:
-        remedy = choose_of(name, codes) if codes else "run it in a checkout, whose envs/suites/codes has them"
+        remedy = choose_of(name, codes) if codes else "use a checkout whose envs/suites/codes has it"
         raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
     return read_code(codes[name])
 

@@ -55,7 +55,7 @@ switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-packages lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-spack-versions test-packages lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -105,7 +105,7 @@ test: check
 	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
 	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m long kernels/mini
 	@$(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
-	    -m 'not container and not newcomer' $(wildcard tests/e2e) tests/stack
+	    -m 'not container and not newcomer and not spack_versions' $(wildcard tests/e2e) tests/stack
 
 test-container:
 	@setup/bootstrap test container
@@ -114,6 +114,10 @@ test-container:
 test-newcomer:
 	@setup/bootstrap test container
 	@$(pytest) --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
+
+test-spack-versions:
+	@setup/bootstrap test
+	@$(pytest) -m spack_versions tests/stack
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

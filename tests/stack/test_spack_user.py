@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,3 +79,17 @@ def test_a_checkout_provides_recipes_and_sources(
     assert VERSION not in (staged / "spack-src" / RECIPES).read_text(), (
         "the commit before the recipes name it"
     )
+
+
+def test_recipes_import_only_the_package_api() -> None:
+    allowed = ("spack.package", "spack_repo.builtin.build_systems.", "spack_repo.pagewise.build_systems.")
+    imported = set()
+    for file in (ROOT / "repos" / "spack_repo" / "pagewise").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(str(node.module))
+    ours = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names}
+    assert "spack.package" in ours
+    assert {name for name in ours if not name.startswith(allowed)} == set()

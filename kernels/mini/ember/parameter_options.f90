@@ -1,5 +1,6 @@
 !> The options of pw-ember, with defaults, units and bounds.
 module ember_parameter_options
+    use helmholtz, only: table_layout_names
     use helmholtz_table_path, only: default_table
     use pw_kinds, only: i8, r8
     use pw_options, only: option_bytes, option_choice, option_count, option_flag, option_real, option_text, options_t, rules_t
@@ -77,6 +78,8 @@ contains
                          'the highest (default: one less than that)')
         call options%add('star-above', option_real, '1e5', 'g/cm^3', rules_t(above=0.0_r8))
         call options%add('eos-table', option_text, default_table(), 'table of the equation of state, from pw-eos-table')
+        call options%add('table', option_choice, 'nodes', 'that table in memory: packed nodes, or separate arrays as in the '// &
+                         'public routine', values=table_layout_names)
     end subroutine declare_problem
 
     subroutine declare_mesh(options)

@@ -6,6 +6,7 @@ module ember_parameter_values
     use ember_parameters, only: parameters_t
     use ember_parameter_options, only: axis, listed, side_name, variable_name
     use ember_ppm, only: sweep_guards
+    use helmholtz, only: table_layout
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
@@ -228,6 +229,8 @@ contains
         call options%get('ignition-radius', parameters%ignition_radius)
         call options%get('ignition-offset', parameters%ignition_offset)
         call options%get('eos-table', parameters%eos_table)
+        call options%get('table', word)
+        parameters%table_layout = table_layout(word)
         associate (given => parameters, dims => parameters%dims)
             if (given%split .and. given%n_species > 0) &
                 call note(faults, 'problem '//given%problem//' needs scheme planes: scheme flash has no species and no gravity')

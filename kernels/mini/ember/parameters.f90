@@ -64,6 +64,7 @@ module ember_parameters
         integer :: star_level = 0                         !< the lowest level of the star's blocks
         real(r8) :: star_above = 0.0_r8                   !< blocks with such a density are the star's [g/cm^3]
         character(:), allocatable :: eos_table            !< file
+        integer :: table_layout = 0                       !< of it in memory
         real(r8) :: wave_amplitude = 0.2_r8               !< share of the mean density
         real(r8) :: wave_speed = 1.0_r8                   !< of the gas in each direction [domain lengths a time]
     contains

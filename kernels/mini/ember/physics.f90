@@ -27,6 +27,7 @@ contains
 
         if (given%problem == 'snia2d') then
             allocate (degenerate)
+            degenerate%table%layout = given%table_layout
             call degenerate%start(given%eos_table, policy, mass_number, charge, given%lowest_temperature, error)
             call move_alloc(degenerate, simulation%eos)
         else

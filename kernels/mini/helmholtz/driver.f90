@@ -2,7 +2,7 @@
 module helmholtz_driver
     use, intrinsic :: iso_c_binding, only: c_f_pointer
     use, intrinsic :: iso_fortran_env, only: output_unit
-    use helmholtz, only: helmholtz_t
+    use helmholtz, only: helmholtz_t, table_arrays
     use helmholtz_columns, only: c_abar, c_cs, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
         given_temperature, n_columns
     use helmholtz_parameters, only: parameters_t
@@ -56,6 +56,7 @@ contains
             if (.not. error%failed()) call pages_begin(given%policy, error)
             if (error%failed()) return
             self%eos%coulomb = given%coulomb
+            self%eos%layout = given%layout
             if (given%distance > 0) self%eos%prefetch_distance = given%distance
             call self%eos%load(given%table, given%policy, error)
             if (error%failed()) return
@@ -203,7 +204,7 @@ contains
         record%placement = self%placement
         call put_regions(record, 'eos', error)
         if (error%failed()) return
-        call count_traffic(self%parameters%few, self%parameters%mode, record)
+        call count_traffic(self%parameters, record)
         record%metrics = [metric_t('evaluations_per_s', self%zones/median(self%seconds)), &
                           metric_t('nanoseconds_per_evaluation', 1.0e9_r8*median(self%seconds)/self%zones)]
         call pages_observe(memory, self%parameters%policy, record%pages, error)
@@ -218,17 +219,18 @@ contains
                              'do not use this configuration; try another compiler version')
     end subroutine finish
 
-    !> The bytes of the state that are read and written, and of the table if each zone loads its own cell once. With
+    !> The bytes of the state that are read and written, and of the table if each zone loads its own cell once: 4 nodes of 9
+    !> numbers, the cold part's 6, 16 of the positrons; from separate arrays also 16 of dp/dx and 16 of eta. With
     !> write-allocate, written lines are read first.
-    subroutine count_traffic(few, mode, record)
-        logical, intent(in) :: few
-        integer, intent(in) :: mode
+    subroutine count_traffic(given, record)
+        type(parameters_t), intent(in) :: given
         type(record_t), intent(inout) :: record
         real(r8) :: written, read
 
-        read = merge(4, 5, mode == given_temperature)
-        written = merge(c_cs, n_columns, few) - read + merge(0, 1, mode == given_temperature)
-        read = read + 36 + 6 + merge(0, 16, few)
+        read = merge(4, 5, given%mode == given_temperature)
+        written = merge(c_cs, n_columns, given%few) - read + merge(0, 1, given%mode == given_temperature)
+        read = read + 36 + 6 + merge(0, 16, given%few)
+        if (given%layout == table_arrays) read = read + 16 + merge(0, 16, given%few)
         record%traffic%bytes_stream = 8.0_r8*record%elements*(read + written)
         record%traffic%bytes_hardware = 8.0_r8*record%elements*(read + 2.0_r8*written)
     end subroutine count_traffic

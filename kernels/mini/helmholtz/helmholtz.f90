@@ -8,22 +8,25 @@
 !> Units are cgs and K. Order of calls: `load`, `rows` by any number of threads, `free`.
 module helmholtz
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_associated, c_double, c_f_pointer, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
     use helmholtz_columns, only: c_abar, c_dens, c_eint, c_entr, c_pres, c_temp, c_zbar, given_energy, given_pressure, &
         given_temperature
     use helmholtz_constants, only: avogadro, boltzmann, electron_rest_energy, elementary_charge, gas_constant, pi, planck, &
         radiation_constant, speed_of_light
-    use pw_error, only: error_t, exit_check, exit_usage
+    use helmholtz_table_file, only: cold_values, further_to_steps, n_further, node_values, positron_values, refuse, stored_t, &
+        to_steps
+    use pw_error, only: error_t, exit_check
     use pw_evidence, only: populate, populated_t
-    use pw_hdf5, only: file_t, whole_file
+    use pw_hdf5, only: file_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_policy_t, pages_verify
     use pw_text, only: to_text
     implicit none
     private
 
-    character(*), parameter :: schema = 'pagewise.eos-table/1'
-    integer, parameter :: node_values = 9, cold_values = 3, positron_values = 4
+    !> Layouts of the table in memory: packed nodes, or separate arrays as in the public routine.
+    integer, parameter, public :: table_nodes = 1, table_arrays = 2
+    character(*), parameter, public :: table_layout_names = 'nodes|arrays'
 
     ! The table as declared in rows.h.
     type, bind(c) :: table_t
@@ -34,12 +37,8 @@ module helmholtz
         real(c_double) :: gas_constant = 0, avogadro = 0, radiation = 0, speed_of_light = 0, rest_temperature = 0
         real(c_double) :: ln_sackur_tetrode = 0, ln_coupling = 0
         integer(c_int32_t) :: coulomb = 1, distance = 0
+        type(c_ptr) :: arrays = c_null_ptr
     end type table_t
-
-    ! A table as its file has it, docs/helmholtz-table.md.
-    type :: stored_t
-        real(r8), allocatable :: dye(:), temperature(:), cold(:, :), thermal(:, :, :), positrons(:, :, :)
-    end type stored_t
 
     ! Faults of a zone, as in rows.h.
     integer(c_int32_t), parameter :: bad_composition = 1, bad_density = 2, density_off = 3, temperature_off = 4, too_low = 5, &
@@ -49,6 +48,7 @@ module helmholtz
     type, public :: helmholtz_t
         character(:), allocatable :: path       !< of the table's file
         logical :: coulomb = .true.             !< with Coulomb corrections; may be set before `load`
+        integer :: layout = table_nodes         !< of the table in memory; may be set before `load`
         integer :: prefetch_distance = 32       !< builds with prefetch=software: distance in zones, up to 64; may be set before
         type(paged_array_t) :: memory           !< the table
         type(populated_t) :: populated          !< the cost of its first touch
@@ -70,9 +70,27 @@ module helmholtz
             real(c_double), intent(inout) :: state(*)
             integer(c_int64_t), intent(out) :: zone
         end function c_rows
+
+        integer(c_int32_t) function c_rows_arrays(table, mode, few, n, stride, state, zone) bind(c, name='pw_helmholtz_rows_arrays')
+            import :: c_double, c_int32_t, c_int64_t, table_t
+            type(table_t), intent(in) :: table
+            integer(c_int32_t), value :: mode, few
+            integer(c_int64_t), value :: n, stride
+            real(c_double), intent(inout) :: state(*)
+            integer(c_int64_t), intent(out) :: zone
+        end function c_rows_arrays
     end interface
 
+    public :: table_layout
+
 contains
+
+    !> The layout with one of the names.
+    pure integer function table_layout(name)
+        character(*), intent(in) :: name
+
+        table_layout = merge(table_arrays, table_nodes, name == 'arrays')
+    end function table_layout
 
     !> Load the table in the file `path` (docs/helmholtz-table.md) into memory on the pages of `policy`, for which `pages_begin`
     !> was called, first touched by the caller's threads. Exit codes: 2 the file is not a table; 3 the pages are
@@ -84,35 +102,48 @@ contains
         type(error_t), intent(inout) :: error
         type(file_t) :: file
         type(stored_t) :: data
-        real(r8), pointer, contiguous :: all(:), to(:, :, :), to_cold(:, :), to_positrons(:, :, :)
-        integer :: nx, nt, i, bad
-        integer(i8) :: thermal_size, cold_size
+        integer :: bad
 
         self%path = path
         call self%free(error)
         call file%open(path, error)
         if (error%failed()) return
-        call read_table(file, path, data, error)
+        call data%read(file, path, self%layout == table_arrays, error)
         call file%close()
         if (error%failed()) return
-        nx = size(data%dye)
-        nt = size(data%temperature)
         call set_grid(self, data%dye, data%temperature, error)
         if (error%failed()) return
+        if (self%layout == table_arrays) then
+            call fill_arrays(self, data, policy, bad, error)
+        else
+            call fill_nodes(self, data, policy, bad, error)
+        end if
+        if (error%failed()) return
+        if (bad > 0) call refuse(path, 'a number is not finite, or a thermal part of the free energy '// &
+                                   'is not below zero, or a dp/dx not above', error)
+    end subroutine load
 
+    !> The table as packed nodes, followed by the cold part and the positrons' nodes; `bad`: as to_steps counts.
+    subroutine fill_nodes(self, data, policy, bad, error)
+        class(helmholtz_t), intent(inout) :: self
+        type(stored_t), intent(in) :: data
+        type(pages_policy_t), intent(in) :: policy
+        integer, intent(out) :: bad
+        type(error_t), intent(inout) :: error
+        real(r8), pointer, contiguous :: all(:), to(:, :, :), to_cold(:, :), to_positrons(:, :, :)
+        integer(i8) :: thermal_size, cold_size
+        integer :: nx, nt, i
+
+        bad = 0
+        nx = size(data%dye)
+        nt = size(data%temperature)
         thermal_size = int(node_values, i8)*nt*nx
-        cold_size = (cold_values*nx + 7)/8*8      ! whole cache lines
-        call pages_allocate(self%memory, policy, 'eos table', 8*(thermal_size + cold_size + int(positron_values, i8)*nt*nx), &
-                            0_i8, error)
+        cold_size = whole_lines(int(cold_values, i8)*nx)
+        call provide(self, policy, thermal_size + cold_size + int(positron_values, i8)*nt*nx, all, error)
         if (error%failed()) return
-        call populate([self%memory], .true., self%populated)
-        call pages_verify([self%memory], policy, error)
-        if (error%failed()) return
-        call c_f_pointer(self%memory%address, all, [self%memory%bytes/8])
         to(1:node_values, 1:nt, 1:nx) => all(:thermal_size)
         to_cold(1:cold_values, 1:nx) => all(thermal_size + 1:thermal_size + cold_values*nx)
         to_positrons(1:positron_values, 1:nt, 1:nx) => all(thermal_size + cold_size + 1:)
-        bad = 0
         associate (table => self%table)
             !$omp parallel do schedule(static) reduction(+: bad)
             do i = 1, nx
@@ -122,69 +153,70 @@ contains
             table%thermal = c_loc(all(1))
             table%cold = c_loc(all(thermal_size + 1))
             table%positrons = c_loc(all(thermal_size + cold_size + 1))
+            table%arrays = c_null_ptr
         end associate
-        if (bad > 0) call refuse(path, 'a free energy is not finite, or its thermal part is not below zero', error)
-    end subroutine load
+    end subroutine fill_nodes
 
-    !> The arrays of the file.
-    subroutine read_table(file, path, data, error)
-        type(file_t), intent(inout) :: file
-        character(*), intent(in) :: path
-        type(stored_t), intent(out) :: data
+    !> The table as separate arrays, one after another as in the public routine's common block, and the cold part after them.
+    subroutine fill_arrays(self, data, policy, bad, error)
+        class(helmholtz_t), intent(inout) :: self
+        type(stored_t), intent(in) :: data
+        type(pages_policy_t), intent(in) :: policy
+        integer, intent(out) :: bad
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: found
-        integer(i8), allocatable :: shape(:)
-        integer :: nx, nt
+        real(r8), pointer, contiguous :: all(:), to(:, :, :), to_cold(:, :)
+        real(r8), allocatable :: values(:, :)
+        integer(i8) :: arrays_size
+        integer :: nx, nt, i
+        integer, parameter :: n_arrays = node_values + n_further + positron_values
 
-        found = ''
-        if (file%has_attribute(whole_file, 'schema')) call file%get(whole_file, 'schema', found, error)
+        bad = 0
+        nx = size(data%dye)
+        nt = size(data%temperature)
+        arrays_size = whole_lines(int(n_arrays, i8)*nt*nx)
+        call provide(self, policy, arrays_size + cold_values*nx, all, error)
         if (error%failed()) return
-        if (found /= schema) then
-            call refuse(path, 'it is not '//schema, error)
-            return
-        end if
-        call file%shape('thermal', shape, error)
+        to(1:nx, 1:nt, 1:n_arrays) => all(:int(n_arrays, i8)*nt*nx)
+        to_cold(1:cold_values, 1:nx) => all(arrays_size + 1:)
+        allocate (values(n_arrays, nt))
+        associate (table => self%table, positrons => node_values + n_further + 1)
+            !$omp parallel do schedule(static) reduction(+: bad) private(values)
+            do i = 1, nx
+                call to_steps(data, i, [table%step_u, table%step_v], to_cold(:, i), values(:node_values, :), &
+                              values(positrons:, :), bad)
+                call further_to_steps(data, i, [table%step_u, table%step_v], values(node_values + 1:positrons - 1, :), bad)
+                to(i, :, :) = transpose(values)
+            end do
+            !$omp end parallel do
+            table%thermal = c_null_ptr
+            table%cold = c_loc(all(arrays_size + 1))
+            table%positrons = c_null_ptr
+            table%arrays = c_loc(all(1))
+        end associate
+    end subroutine fill_arrays
+
+    !> Memory for n numbers of the table on the pages of a policy.
+    subroutine provide(self, policy, n, all, error)
+        class(helmholtz_t), intent(inout) :: self
+        type(pages_policy_t), intent(in) :: policy
+        integer(i8), intent(in) :: n
+        real(r8), pointer, contiguous, intent(out) :: all(:)
+        type(error_t), intent(inout) :: error
+
+        call pages_allocate(self%memory, policy, 'eos table', 8*n, 0_i8, error)
         if (error%failed()) return
-        if (size(shape) /= 3) then
-            call refuse(path, 'its dataset thermal must have three dimensions', error)
-            return
-        end if
-        nt = int(shape(2))
-        nx = int(shape(3))
-        call expect('dye', [nx])
-        call expect('temperature', [nt])
-        call expect('cold', [nx, cold_values])
-        call expect('thermal', [node_values, nt, nx])
-        call expect('positrons', [positron_values, nt, nx])
+        call populate([self%memory], .true., self%populated)
+        call pages_verify([self%memory], policy, error)
         if (error%failed()) return
-        if (nx < 2 .or. nt < 2) then
-            call refuse(path, 'it has no cells', error)
-            return
-        end if
-        allocate (data%dye(nx), data%temperature(nt), data%cold(nx, cold_values), data%thermal(node_values, nt, nx), &
-                  data%positrons(positron_values, nt, nx))
-        call file%read_reals('dye', 1, nx, 1, data%dye, error)
-        call file%read_reals('temperature', 1, nt, 1, data%temperature, error)
-        call file%read_reals('cold', 1, cold_values, nx, data%cold, error)
-        call file%read_reals('thermal', 1, nx, node_values*nt, data%thermal, error)
-        call file%read_reals('positrons', 1, nx, positron_values*nt, data%positrons, error)
+        call c_f_pointer(self%memory%address, all, [n])
+    end subroutine provide
 
-    contains
+    !> n numbers, extended to whole cache lines.
+    pure integer(i8) function whole_lines(n)
+        integer(i8), intent(in) :: n
 
-        subroutine expect(name, wanted)
-            character(*), intent(in) :: name
-            integer, intent(in) :: wanted(:)
-
-            if (error%failed()) return
-            call file%shape(name, shape, error)
-            if (error%failed()) return
-            if (size(shape) == size(wanted)) then
-                if (all(shape == wanted)) return
-            end if
-            call refuse(path, 'its dataset '//name//' has a wrong shape', error)
-        end subroutine expect
-
-    end subroutine read_table
+        whole_lines = (n + 7)/8*8
+    end function whole_lines
 
     !> The grid and the constants for rows.c.
     subroutine set_grid(self, dye, temperature, error)
@@ -243,63 +275,6 @@ contains
 
     end subroutine set_grid
 
-    !> Convert column i of the file, of one density x [g/cm^3] and all temperatures, to what rows.c interpolates: G =
-    !> ln(-f/(R T)) of the thermal part, f of the cold part and ln(n_pos), with their derivatives with respect to u = ln(x)
-    !> and v = ln(T) times the steps. `bad` counts values that are not finite, and thermal parts that are not below zero.
-    pure subroutine to_steps(data, i, step, to_cold, to, to_positrons, bad)
-        type(stored_t), intent(in) :: data
-        integer, intent(in) :: i
-        real(r8), intent(in) :: step(2)
-        real(r8), intent(out) :: to_cold(:), to(:, :), to_positrons(:, :)
-        integer, intent(inout) :: bad
-        real(r8) :: x, step_u, step_v, t, f, u, v, uu, vv, uv, uuv, uvv, uuvv
-        integer :: j
-
-        x = data%dye(i)
-        step_u = step(1)
-        step_v = step(2)
-        to_cold = [data%cold(i, 1), step_u*x*data%cold(i, 2), step_u**2*x*(x*data%cold(i, 3) + data%cold(i, 2))]
-        if (.not. all(ieee_is_finite(to_cold))) bad = bad + 1
-        do j = 1, size(data%temperature)
-            t = data%temperature(j)
-            ! f and its derivatives with respect to u and v, divided by f.
-            f = data%thermal(1, j, i)
-            u = x*data%thermal(2, j, i)/f
-            v = t*data%thermal(3, j, i)/f
-            uv = x*t*data%thermal(6, j, i)/f
-            uu = x*x*data%thermal(4, j, i)/f + u
-            vv = t*t*data%thermal(5, j, i)/f + v
-            uuv = x*x*t*data%thermal(7, j, i)/f + uv
-            uvv = x*t*t*data%thermal(8, j, i)/f + uv
-            uuvv = x*x*t*t*data%thermal(9, j, i)/f + (uuv - uv) + uvv
-            if (.not. (f < 0.0_r8 .and. ieee_is_finite(f))) then
-                bad = bad + 1
-                cycle
-            end if
-            to(1, j) = log(-f/(gas_constant*t))
-            to(2, j) = step_u*u
-            to(3, j) = step_u**2*(uu - u*u)
-            to(4, j) = step_v*(v - 1.0_r8)
-            to(5, j) = step_u*step_v*(uv - u*v)
-            to(6, j) = step_u**2*step_v*(uuv - uu*v - 2.0_r8*u*(uv - u*v))
-            to(7, j) = step_v**2*(vv - v*v)
-            to(8, j) = step_u*step_v**2*(uvv - vv*u - 2.0_r8*v*(uv - u*v))
-            to(9, j) = (step_u*step_v)**2*(uuvv - 2.0_r8*(uuv*v + uvv*u) - uu*vv - 2.0_r8*uv*uv + 2.0_r8*(uu*v*v + vv*u*u) + &
-                                           8.0_r8*u*v*uv - 6.0_r8*(u*v)**2)
-            to_positrons(:, j) = [data%positrons(1, j, i), step_u*x*data%positrons(2, j, i), step_v*t*data%positrons(3, j, i), &
-                                  step_u*step_v*x*t*data%positrons(4, j, i)]
-            if (.not. (all(ieee_is_finite(to(:, j))) .and. all(ieee_is_finite(to_positrons(:, j))))) bad = bad + 1
-        end do
-    end subroutine to_steps
-
-    subroutine refuse(path, why, error)
-        character(*), intent(in) :: path, why
-        type(error_t), intent(inout) :: error
-
-        call error%raise(exit_usage, "cannot use '"//path//"' as table of the equation of state: "//why, 'helmholtz', &
-                         'create one with pw-eos-table, and set --eos-table')
-    end subroutine refuse
-
     !> Complete the rows 1..n of `state`(stride, n_columns) from c_dens, c_abar, c_zbar and the quantity given by `mode`;
     !> c_temp is the first guess of all modes except given_temperature (zero or less: none). Given quantities stay
     !> unchanged. With `few`, only c_temp, c_eint, c_pres, c_entr, c_gam1 and c_cs are completed. A row's result does not
@@ -316,7 +291,12 @@ contains
 
         only_few = 0
         if (present(few)) only_few = merge(1_c_int32_t, 0_c_int32_t, few)
-        wrong = c_rows(self%table, int(mode, c_int32_t), only_few, int(n, c_int64_t), size(state, 1, c_int64_t), state, zone)
+        if (c_associated(self%table%arrays)) then
+            wrong = c_rows_arrays(self%table, int(mode, c_int32_t), only_few, int(n, c_int64_t), size(state, 1, c_int64_t), state, &
+                                  zone)
+        else
+            wrong = c_rows(self%table, int(mode, c_int32_t), only_few, int(n, c_int64_t), size(state, 1, c_int64_t), state, zone)
+        end if
         if (wrong /= 0) call name_zone(self, mode, int(zone) + 1, state(int(zone) + 1, :), wrong, error)
     end subroutine rows
 

@@ -1,5 +1,6 @@
 !> The parameters of pw-helmholtz, from its command line.
 module helmholtz_parameters
+    use helmholtz, only: table_layout, table_layout_names
     use helmholtz_columns, only: given_energy, given_entropy, given_pressure, given_temperature, n_columns
     use helmholtz_points, only: points_plane, points_rows, points_stellar
     use helmholtz_table_path, only: default_table
@@ -17,6 +18,7 @@ module helmholtz_parameters
         integer(i8) :: zones = 0
         integer :: row = 0                    !< zones per call
         integer :: mode = given_temperature, points = points_plane
+        integer :: layout = 0                 !< of the table in memory
         logical :: few = .false., coulomb = .true., guess = .true.
         integer :: distance = 0               !< prefetch=software: distance in zones
         integer(i8) :: threads = 1, repetitions = 1
@@ -39,6 +41,8 @@ contains
         type(configuration_t), intent(in) :: configuration
 
         call options%add('eos-table', option_text, default_table(), 'table of the equation of state, from pw-eos-table')
+        call options%add('table', option_choice, 'nodes', 'table in memory: packed nodes, or separate arrays as in the public '// &
+                         'routine', values=table_layout_names)
         call options%add('zones', option_count, '', 'zones to evaluate; default: as many as fit into --working-set', &
                          rules_t(lowest=1_i8))
         call options%add('working-set', option_bytes, '64MiB', 'bytes of the zones'' states', rules_t(lowest=zone_bytes))
@@ -87,6 +91,8 @@ contains
             call error%raise(exit_usage, '--zones exceeds any memory', 'helmholtz_parameters', 'choose fewer --zones')
             return
         end if
+        call options%get('table', word)
+        parameters%layout = table_layout(word)
         call options%get('row', number)
         parameters%row = int(min(number, parameters%zones, 2_i8**20))
         call options%get('mode', parameters%mode_name)

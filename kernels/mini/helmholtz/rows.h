@@ -30,11 +30,12 @@ enum {
     PW_HELMHOLTZ_GIVEN = 8           /* the given quantity is not finite */
 };
 
-/* The table in memory: nodes are (density i, temperature j), j fastest; u = ln(x/[g/cm^3]), v = ln(T/K), x = rho*Ye. */
+/* The table in memory, in one of two layouts: packed nodes (density i, temperature j), j fastest, or separate arrays (temperature
+   j, density i), i fastest, one after another. u = ln(x/[g/cm^3]), v = ln(T/K), x = rho*Ye. */
 struct pw_helmholtz_table {
-    const double *thermal;    /* 9 per node: G, G_u, G_uu, G_v, G_uv, G_uuv, G_vv, G_uvv, G_uuvv, in units of the steps */
+    const double *thermal;    /* nodes: 9 per node: G, G_u, G_uu, G_v, G_uv, G_uuv, G_vv, G_uvv, G_uuvv, in units of the steps */
     const double *cold;       /* 3 per density: f, f_u, f_uu of the electrons at T = 0 [erg/g], per rho*Ye */
-    const double *positrons;  /* 4 per node: ln(n_pos), and its derivatives with respect to u, v, uv */
+    const double *positrons;  /* nodes: 4 per node: ln(n_pos), and its derivatives with respect to u, v, uv */
     int64_t densities, temperatures;
     double first_u, step_u, first_v, step_v, last_u, last_v;
     double lowest, highest;   /* of x [g/cm^3] */
@@ -48,11 +49,16 @@ struct pw_helmholtz_table {
     double ln_coupling;       /* ln(e^2/k) + ln(4 pi N_A/3)/3, in cgs */
     int32_t coulomb;          /* 0: without Coulomb corrections */
     int32_t distance;         /* builds with prefetch=software: distance in zones */
+    const double *arrays;     /* 21 of all nodes: the 9 of `thermal`; ln(dp/dx), eta, and the 4 of `positrons`, 4 each */
 };
 
 /* Complete n rows of `state` (n_columns columns, `stride` apart). Returns the fault of the first bad zone, whose index,
    from 0, is then in `zone`. `few`: only c_temp, c_eint, c_pres, c_entr, c_gam1, c_cs are completed. */
 int32_t pw_helmholtz_rows(const struct pw_helmholtz_table *table, int32_t mode, int32_t few, int64_t n, int64_t stride,
                           double *state, int64_t *zone);
+
+/* The same from the table's separate arrays. */
+int32_t pw_helmholtz_rows_arrays(const struct pw_helmholtz_table *table, int32_t mode, int32_t few, int64_t n, int64_t stride,
+                                 double *state, int64_t *zone);
 
 #endif

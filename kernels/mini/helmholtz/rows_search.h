@@ -12,17 +12,13 @@ struct search {
     COLUMN dens[chunk], electrons[chunk];     /* rho; R Ye */
     COLUMN ions[chunk], radiation[chunk];     /* R/A; a/rho */
     COLUMN coupling[chunk], phase[chunk];     /* of Gamma and the Sackur-Tetrode formula, at T = 1 K */
-    COLUMN cell_v[chunk];                     /* the cell of the sums */
-    COLUMN column[chunk];                     /* the density's first node */
-    COLUMN weights[12][chunk];                /* quintic Hermite functions of the density, and their derivatives */
-    COLUMN sums[12][chunk];                   /* of the table over density: see over_density */
+    struct cells cells;                       /* of the layout */
     COLUMN zone[chunk], wrong[chunk];
 };
-enum { search_columns = sizeof(struct search) / (chunk * sizeof(double)) };
 
 /* Set up the search of a chunk's zones from the given quantity and first guesses in `place`. `ambiguous`: above 0 if cold
    matter with Coulomb corrections would have negative pressure or energy. */
-NOINLINE void begin_search(table_t *table, const struct place *place, const double *given, int mode, int64_t n_groups,
+NOINLINE void begin_search(table_t *table, struct place *place, const double *given, int mode, int64_t n_groups,
                            struct search *s, double *ambiguous)
 {
     const double per_u = 1.0 / table->step_u, gas = table->gas_constant;
@@ -34,10 +30,7 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
         v4 w0[6], w1[6], cold[6];
         quintic(load(place->part_u + i), w0);
         quintic_1(load(place->part_u + i), w1);
-        for (int k = 0; k < 6; k++) {
-            store(s->weights[k] + i, w0[k]);
-            store(s->weights[k + 6] + i, w1[k]);
-        }
+        keep_weights(&s->cells, i, w0, w1);
         gather(table->cold, place->cold + i, 6, cold);
         v4 coupling_1 = load(place->ln_coupling + i) + v;
         v4 fixed = ye * over_six(w0, cold), pressure = dens * ye * (per_u * over_six(w1, cold)), bound = splat(0.0);
@@ -61,18 +54,17 @@ NOINLINE void begin_search(table_t *table, const struct place *place, const doub
         store(s->radiation + i, table->radiation / dens);
         store(s->coupling + i, coupling_1);
         store(s->phase + i, load(place->ln_phase + i) - 1.5 * v);
-        store(s->cell_v + i, splat(-1.0));
-        v4 zone, column;
-        for (int l = 0; l < lanes; l++) {
-            zone[l] = (double)(i + l);
-            const int64_t row = place->cold[i + l] / 3;
-            column[l] = (double)(row * table->temperatures);
-        }
+        keep_cell(table, place, i, &s->cells);
+        v4 zone;
+        for (int l = 0; l < lanes; l++) zone[l] = (double)(i + l);
         store(s->zone + i, zone);
-        store(s->column + i, column);
         store(s->wrong + i, splat(0.0));
     }
 }
+
+/* The layout's sums over the density of the thermal part of a group of zones, in `cell` of temperature and `part` of it: 6 of the
+   values and, for the pressure, 6 of the derivatives with respect to u. */
+INLINE void density_sums(table_t *table, struct search *s, int64_t i, int mode, v4 cell, v4 part, v4 *sums);
 
 /* A step of the search for a group of zones. Newton's method for the logarithm of energy or pressure as a function of that
    of the temperature, which is nearly a straight line, and for the entropy itself. A step outside of the bracket, which
@@ -83,18 +75,7 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
     const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
     v4 v = load(s->v + i), part, w[6], sums[12];
     v4 cell = split((v - table->first_v) * per_v, table->temperatures, &part);
-    if (any(cell != load(s->cell_v + i))) {
-        int64_t at[lanes];
-        v4 weights[6];
-        store_integers(at, (load(s->column + i) + cell) * (double)node);
-        for (int half = 0; half < (mode == PW_HELMHOLTZ_PRESSURE ? 2 : 1); half++) {
-            for (int k = 0; k < 6; k++) weights[k] = load(s->weights[6 * half + k] + i);
-            over_density(table->thermal, at, node * table->temperatures, weights, sums + 6 * half);
-            for (int k = 0; k < 6; k++) store(s->sums[6 * half + k] + i, sums[6 * half + k]);
-        }
-        store(s->cell_v + i, cell);
-    }
-    for (int k = 0; k < (mode == PW_HELMHOLTZ_PRESSURE ? 12 : 6); k++) sums[k] = load(s->sums[k] + i);
+    density_sums(table, s, i, mode, cell, part, sums);
 
     v4 temp = exponential(v), dens = load(s->dens + i);
     v4 ions = load(s->ions + i), rt = ions * temp;
@@ -151,39 +132,11 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
     return done;
 }
 
-/* Find the temperatures of the chunk's zones; `wrong`: (chunk) the faults of the zones. */
-INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *ahead, int few, double *temp,
-                   double *wrong)
-{
-    int64_t left = n;
-    for (int iteration = 0; left > 0; iteration++) {
-        alignas(64) int64_t done[chunk];
-        int64_t n_groups = (left + lanes - 1) / lanes;
-        for (int64_t g = 0; g < n_groups; g++) {
-            if (ahead && iteration == 0)
-                for (int l = 0; l < lanes; l++) prefetch(table, ahead[lanes * g + l], few);
-            *(m4 *)(done + lanes * g) = search_step(table, s, lanes * g, mode, iteration > 25);
-        }
-        /* Return the finished zones; the last unfinished ones replace them. */
-        for (int64_t i = 0; i < left; i++) {
-            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): search_step fills done by vectors. */
-            if (!done[i] && iteration < most_iterations) continue;
-            int64_t zone = (int64_t)s->zone[i];
-            temp[zone] = s->v[i];
-            wrong[zone] = done[i] ? s->wrong[i] : (double)PW_HELMHOLTZ_NOT_FOUND;
-            done[i] = -1;
-        }
-        for (int64_t i = 0; i < left; i++) {
-            while (left > i && done[left - 1]) left--;
-            if (left <= i || !done[i]) continue;
-            left--;
-            double *column = (double *)s;
-            for (int k = 0; k < search_columns; k++, column += chunk) column[i] = column[left];
-            done[i] = 0;
-        }
-    }
-    for (int64_t i = 0; i < n; i += lanes) store(temp + i, exponential(load(temp + i)));
-}
+#if defined(PW_TABLE_ARRAYS)
+#include "rows_arrays_search.h"
+#else
+#include "rows_nodes_search.h"
+#endif
 
 NOINLINE void search_energy(table_t *table, struct search *s, int64_t n, const int64_t *ahead, int few, double *temp,
                             double *wrong)

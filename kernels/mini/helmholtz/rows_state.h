@@ -2,7 +2,11 @@
 #ifndef PW_HELMHOLTZ_ROWS_STATE_H
 #define PW_HELMHOLTZ_ROWS_STATE_H
 
-#include "rows_table.h"
+#if defined(PW_TABLE_ARRAYS)
+#include "rows_arrays.h"
+#else
+#include "rows_nodes.h"
+#endif
 
 /* Fits to the one-component plasma: Yakovlev and Shalybkov 1989 with the coefficients that Timmes and Swesty 2000 use.
    F/(N k T) = phi, U/(N k T) = u = Gamma dphi/dGamma; for Gamma >= 1
@@ -57,7 +61,7 @@ NOINLINE void find(table_t *table, struct place *place, int64_t n_groups)
         store(place->ln_phase + i, (table->ln_sackur_tetrode + 1.5 * v) + 2.5 * ln_abar - ln_dens);
         store(place->ln_temp + i, v);
         store_integers(place->cold + i, 3.0 * cell_u);
-        store_integers(place->cell + i, cell_u * (double)table->temperatures + cell_v);
+        store_integers(place->cell + i, first_node(table, cell_u, cell_v));
     }
 }
 
@@ -86,7 +90,7 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         v4 x = dens * ye;
         v4 pres = x * f_u;                               /* p */
         v4 pres_v = x * f_uv;                            /* T dp/dT */
-        v4 pres_u = x * larger(f_u + f_uu, splat(0.0));  /* rho dp/drho; below zero only by rounding */
+        v4 pres_u = x * slope_of_pressure(electrons, i, f_u + f_uu);  /* rho dp/drho */
         v4 eint = ye * (cold + a * g_v);
         v4 eint_v = (ye * a) * (g_v * one + load(electrons->g_vv + i));
         v4 eint_u = ye * (f_u - f_uv);
@@ -181,12 +185,9 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         store(columns[c_gam2] + i, 1.0 / (1.0 - nabla));
         store(columns[c_gam3] + i, 1.0 + gam3_1);
         store(columns[c_nabla] + i, nabla);
-        /* In a plasma of pairs mu + m c^2 is nearly zero, the difference of far larger numbers; there it follows from the
-           numbers of both kinds, n_ele - n_pos = n, whose ratio is exp(2 (mu + m c^2)/kT) to first order. */
         v4 n_net = table->avogadro * x, n_pos = exponential(load(electrons->positrons + i));
         v4 eta = (cold + cold_u - a * (1.0 + g_u)) * (1.0 / gas) * per_temp;
-        v4 pairs = 0.5 * n_net / n_pos - table->rest_temperature * per_temp;
-        store(columns[c_eta] + i, choose(n_pos > 1.0e6 * n_net, pairs, eta));
+        store(columns[c_eta] + i, degeneracy(table, electrons, i, eta, per_temp, n_net, n_pos));
         store(columns[c_npos] + i, n_pos);
         store(columns[c_nele] + i, n_net + n_pos);
     }

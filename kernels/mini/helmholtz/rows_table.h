@@ -1,4 +1,5 @@
-/* The table of rows.c: the cells of zones, and the interpolation in them. Part of one translation unit, so that all is inlined. */
+/* The table of rows.c: the cells of zones, and the interpolation in them, for both layouts of the table. Part of one translation
+   unit, so that all is inlined. */
 #ifndef PW_HELMHOLTZ_ROWS_TABLE_H
 #define PW_HELMHOLTZ_ROWS_TABLE_H
 
@@ -13,7 +14,7 @@
 enum {
     chunk = 64,               /* zones whose intermediate results fit together into the L1 cache */
     groups = chunk / lanes,
-    node = 9, node_positrons = 4,
+    node = 9,
     most_iterations = 120
 };
 
@@ -31,10 +32,14 @@ struct place {
     alignas(64) int64_t cell[chunk];          /* the number of the cell's first node */
 };
 
-/* The table's values of the electrons: G and its derivatives with respect to u and v, the same of the cold part, ln(n_pos). */
+/* The table's values of the electrons: G and its derivatives with respect to u and v, the same of the cold part, ln(n_pos); and
+   those that only the layout `arrays` has: ln(dp/dx) and eta. */
 struct electrons {
     COLUMN g[chunk], g_u[chunk], g_v[chunk], g_uu[chunk], g_uv[chunk], g_vv[chunk];
     COLUMN cold[chunk], cold_u[chunk], cold_uu[chunk], positrons[chunk];
+#if defined(PW_TABLE_ARRAYS)
+    COLUMN ln_dpdx[chunk], eta[chunk];
+#endif
 };
 
 
@@ -103,115 +108,60 @@ INLINE void gather(const double *from, const int64_t *at, int count, v4 *values)
     }
 }
 
-/* The sums over density of a column of two nodes adjacent in temperature: for each end of the cell in
-   temperature and each derivative with respect to v (0 to 2), weighted with the weights wu of the density. */
-INLINE void over_density(const double *thermal, const int64_t *at, int64_t column, const v4 *wu, v4 *sums)
-{
-    v4 values[2 * node];
-    gather(thermal, at, 2 * node, values);
-    for (int k = 0; k < 6; k++) sums[k] = wu[0] * values[3 * k] + wu[1] * values[3 * k + 1] + wu[2] * values[3 * k + 2];
-    gather(thermal + column, at, 2 * node, values);
-    for (int k = 0; k < 6; k++)
-        sums[k] += wu[3] * values[3 * k] + wu[4] * values[3 * k + 1] + wu[5] * values[3 * k + 2];
-}
-
 INLINE v4 over_six(const v4 *w, const v4 *values)
 {
     return (w[0] * values[0] + w[1] * values[1] + w[2] * values[2]) +
            (w[3] * values[3] + w[4] * values[4] + w[5] * values[5]);
 }
 
-/* Prefetch the cache lines of a cell. */
-INLINE void prefetch(table_t *table, int64_t cell, int few)
+/* Six numbers each of the value and of its first and second derivative: the weights of a coordinate, or sums with them. */
+struct orders {
+    v4 value[6], first[6], second[6];
+};
+
+/* Begin the sums over the density from the values of the cell's two nodes at its lower density, 9 each; w: the density's. */
+INLINE void begin_sums(const v4 *values, const struct orders *w, struct orders *sums)
 {
-    const char *first = (const char *)(table->thermal + node * cell);
-    for (int column = 0; column < 2; column++) {
-        for (int byte = 0; byte < 2 * node * 8; byte += 64) __builtin_prefetch(first + byte);
-        __builtin_prefetch(first + 2 * node * 8 - 8);
-        first += 8 * node * table->temperatures;
-    }
-    if (few) return;
-    first = (const char *)(table->positrons + node_positrons * cell);
-    for (int column = 0; column < 2; column++) {
-        __builtin_prefetch(first);
-        __builtin_prefetch(first + 2 * node_positrons * 8 - 8);
-        first += 8 * node_positrons * table->temperatures;
+    for (int k = 0; k < 6; k++) {
+        const v4 *f = values + 3 * k;
+        sums->value[k] = w->value[0] * f[0] + w->value[1] * f[1] + w->value[2] * f[2];
+        sums->first[k] = w->first[0] * f[0] + w->first[1] * f[1] + w->first[2] * f[2];
+        sums->second[k] = w->second[0] * f[0] + w->second[1] * f[1] + w->second[2] * f[2];
     }
 }
 
-/* The thermal part and the cold part of a chunk's zones; `ahead`: the cells to prefetch, or null. */
-NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *ahead, int few, int64_t n_groups,
-                      struct electrons *out)
+/* Add those at its upper density. */
+INLINE void end_sums(const v4 *values, const struct orders *w, struct orders *sums)
 {
-    const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
-    const int64_t column = node * table->temperatures;
-    for (int64_t g = 0; g < n_groups; g++) {
-        int64_t i = lanes * g;
-        int64_t at[lanes], at_cold[lanes];
-        for (int l = 0; l < lanes; l++) {
-            at[l] = node * place->cell[i + l];
-            at_cold[l] = place->cold[i + l];
-        }
-        if (ahead)
-            for (int l = 0; l < lanes; l++) prefetch(table, ahead[i + l], few);
-        v4 u = load(place->part_u + i), v = load(place->part_v + i);
-        v4 w0[6], w1[6], w2[6], s0[6], s1[6], s2[6], values[2 * node];
-        quintic(u, w0);
-        quintic_1(u, w1);
-        quintic_2(u, w2);
-        gather(table->thermal, at, 2 * node, values);
-        for (int k = 0; k < 6; k++) {
-            const v4 *f = values + 3 * k;
-            s0[k] = w0[0] * f[0] + w0[1] * f[1] + w0[2] * f[2];
-            s1[k] = w1[0] * f[0] + w1[1] * f[1] + w1[2] * f[2];
-            s2[k] = w2[0] * f[0] + w2[1] * f[1] + w2[2] * f[2];
-        }
-        gather(table->thermal + column, at, 2 * node, values);
-        for (int k = 0; k < 6; k++) {
-            const v4 *f = values + 3 * k;
-            s0[k] += w0[3] * f[0] + w0[4] * f[1] + w0[5] * f[2];
-            s1[k] += w1[3] * f[0] + w1[4] * f[1] + w1[5] * f[2];
-            s2[k] += w2[3] * f[0] + w2[4] * f[1] + w2[5] * f[2];
-        }
-        v4 cold[6];
-        gather(table->cold, at_cold, 6, cold);
-        store(out->cold + i, over_six(w0, cold));
-        store(out->cold_u + i, per_u * over_six(w1, cold));
-        store(out->cold_uu + i, per_u * per_u * over_six(w2, cold));
-
-        quintic(v, w0);
-        quintic_1(v, w1);
-        quintic_2(v, w2);
-        store(out->g + i, over_six(w0, s0));
-        store(out->g_u + i, per_u * over_six(w0, s1));
-        store(out->g_uu + i, per_u * per_u * over_six(w0, s2));
-        store(out->g_v + i, per_v * over_six(w1, s0));
-        store(out->g_uv + i, per_u * per_v * over_six(w1, s1));
-        store(out->g_vv + i, per_v * per_v * over_six(w2, s0));
+    for (int k = 0; k < 6; k++) {
+        const v4 *f = values + 3 * k;
+        sums->value[k] += w->value[3] * f[0] + w->value[4] * f[1] + w->value[5] * f[2];
+        sums->first[k] += w->first[3] * f[0] + w->first[4] * f[1] + w->first[5] * f[2];
+        sums->second[k] += w->second[3] * f[0] + w->second[4] * f[1] + w->second[5] * f[2];
     }
 }
 
-/* The logarithm of the positrons' number. */
-NOINLINE void look_up_positrons(table_t *table, const struct place *place, int64_t n_groups, struct electrons *out)
+/* The cold part of a group of zones that begins at i; w: the density's weights, per_u: 1/step_u. */
+INLINE void sum_cold(const double *from, const int64_t *at, double per_u, const struct orders *w, int64_t i,
+                     struct electrons *out)
 {
-    const int64_t column = node_positrons * table->temperatures;
-    for (int64_t g = 0; g < n_groups; g++) {
-        int64_t i = lanes * g;
-        int64_t at[lanes];
-        for (int l = 0; l < lanes; l++) at[l] = node_positrons * place->cell[i + l];
-        v4 wu[4], wv[4], low[8], high[8];
-        cubic(load(place->part_u + i), wu);
-        cubic(load(place->part_v + i), wv);
-        gather(table->positrons, at, 8, low);
-        gather(table->positrons + column, at, 8, high);
-        v4 sum = splat(0.0);
-        for (int t = 0; t < 2; t++) {
-            const v4 *f = low + 4 * t, *h = high + 4 * t;
-            sum += wv[2 * t] * (wu[0] * f[0] + wu[1] * f[1] + wu[2] * h[0] + wu[3] * h[1]) +
-                   wv[2 * t + 1] * (wu[0] * f[2] + wu[1] * f[3] + wu[2] * h[2] + wu[3] * h[3]);
-        }
-        store(out->positrons + i, sum);
-    }
+    v4 cold[6];
+    gather(from, at, 6, cold);
+    store(out->cold + i, over_six(w->value, cold));
+    store(out->cold_u + i, per_u * over_six(w->first, cold));
+    store(out->cold_uu + i, per_u * per_u * over_six(w->second, cold));
+}
+
+/* The thermal part from its sums over the density; w: the temperature's weights. */
+INLINE void sum_thermal(const struct orders *sums, double per_u, double per_v, const struct orders *w, int64_t i,
+                        struct electrons *out)
+{
+    store(out->g + i, over_six(w->value, sums->value));
+    store(out->g_u + i, per_u * over_six(w->value, sums->first));
+    store(out->g_uu + i, per_u * per_u * over_six(w->value, sums->second));
+    store(out->g_v + i, per_v * over_six(w->first, sums->value));
+    store(out->g_uv + i, per_u * per_v * over_six(w->first, sums->first));
+    store(out->g_vv + i, per_v * per_v * over_six(w->second, sums->value));
 }
 
 #endif

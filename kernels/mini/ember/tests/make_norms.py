@@ -25,6 +25,7 @@ RUNS = (
     "--problem sedov --memory 64MiB --lowest-level 1 --highest-level 2 --steps 20",
     "--problem sod --dims 2 --uniform",
     "--problem flame --steps 20",
+    "--problem snia2d --table arrays --highest-level 3 --steps 5",
 )
 HEAD = """\
 # Norms of states; pw-ember compares its own with those of the same parameters. Made by tests/make_norms.py.

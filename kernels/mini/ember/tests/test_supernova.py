@@ -274,6 +274,14 @@ def test_ranks_change_no_bit(ember: Ember, run: str, reference: bytes, ranks: in
     assert ember.last_blocks(*RUNS[run], "--steps", "16", ranks=ranks) == reference
 
 
+def test_the_table_as_separate_arrays_has_its_own_norms(ember: Ember) -> None:
+    """dp/drho, and with it the speed of sound, is from another interpolation."""
+    record = ember.run("--problem", "snia2d", "--table", "arrays", "--highest-level", "3", "--steps", "5")
+    assert record["options"]["table"] == "arrays"
+    assert "norms" in {check["name"] for check in record["validation"]["checks"]}
+    assert record["validation"]["passed"], record["validation"]
+
+
 # ---- what goes wrong
 
 

@@ -17,6 +17,9 @@ module eos_table
     integer, parameter, public :: dye_decades(2) = [-12, 15], temperature_decades(2) = [3, 13]
     character(*), parameter :: functions = 'f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT'
 
+    ! Of public_values: the value, d/dx, d/dT, d2/dxdT.
+    integer, parameter :: dpdx_values(4) = [1, 2, 3, 4], eta_values(4) = [5, 6, 7, 8]
+
     !> Provenance of the numbers, for the file's attributes.
     type, public :: provenance_t
         character(:), allocatable :: program, version, compiler, date, command_line
@@ -144,6 +147,8 @@ contains
         call file%define('cold', kind_double, shape(self%cold), error)
         call file%define('thermal', kind_double, shape(self%thermal), error)
         call file%define('positrons', kind_double, shape(self%positrons), error)
+        call file%define('dpdx', kind_double, shape(self%public_values(dpdx_values, :, :)), error)
+        call file%define('eta', kind_double, shape(self%public_values(eta_values, :, :)), error)
         call file%reserve(error)
         if (error%failed()) call file%discard()
     end subroutine begin_file
@@ -164,6 +169,12 @@ contains
         call dataset('positrons', self%n_dye, size(self%positrons(:, :, 1)), self%positrons, &
                      '1 (logarithm of 1/cm^3), and that per g/cm^3 and K', &
                      'natural logarithm of the number density of positrons: ln n, d/dx, d/dT, d2/dxdT')
+        call dataset('dpdx', self%n_dye, size(self%public_values(dpdx_values, :, 1)), self%public_values(dpdx_values, :, :), &
+                     'erg/g, and that per g/cm^3 and K', &
+                     'derivative of the pressure of electrons and positrons with respect to x: dp/dx, d/dx, d/dT, d2/dxdT')
+        call dataset('eta', self%n_dye, size(self%public_values(eta_values, :, 1)), self%public_values(eta_values, :, :), &
+                     '1, and that per g/cm^3 and K', &
+                     'chemical potential of the electrons without rest mass, divided by kT: eta, d/dx, d/dT, d2/dxdT')
         call file%put('thermal', 'functions', functions, error)
 
         call file%put(whole_file, 'schema', table_schema, error)

@@ -1,6 +1,6 @@
 !> Unusable tables are refused by name: missing, of another kind, truncated, damaged, of other shapes or points.
 program test_load
-    use helmholtz, only: helmholtz_t
+    use helmholtz, only: helmholtz_t, table_arrays
     use helmholtz_columns, only: c_abar, c_dens, c_eint, c_pres, c_temp, c_zbar, given_temperature, n_columns
     use helmholtz_constants, only: r => gas_constant, radiation_constant
     use helmholtz_testing, only: expect, expect_near, failures
@@ -12,7 +12,7 @@ program test_load
     integer, parameter :: nx = 7, nt = 5
     character(*), parameter :: path = 'made.h5', schema = 'pagewise.eos-table/1'
     integer, parameter :: fine = 0, other_schema = 1, no_schema = 2, other_shape = 3, uneven = 4, above_zero = 5, &
-        not_finite = 6, without = 7
+        not_finite = 6, without = 7, without_slope = 8, unstable = 9
     type(helmholtz_t) :: eos
     type(error_t) :: error
     integer :: unit
@@ -48,6 +48,13 @@ program test_load
     call refused(path, exit_usage, 'not finite')
     call make(without)
     call refused(path, exit_system, 'cold')
+
+    ! Separate arrays need dp/dx and eta.
+    eos%layout = table_arrays
+    call make(without_slope)
+    call refused(path, exit_system, 'dpdx')
+    call make(unstable)
+    call refused(path, exit_usage, 'dp/dx')
     if (failures > 0) error stop 'tables are not distinguished'
 
 contains
@@ -56,7 +63,7 @@ contains
     subroutine make(fault)
         integer, intent(in) :: fault
         type(file_t) :: file
-        real(r8) :: dye(nx), temperature(nt), cold(nx, 3), thermal(9, nt, nx), positrons(4, nt, nx)
+        real(r8) :: dye(nx), temperature(nt), cold(nx, 3), thermal(9, nt, nx), positrons(4, nt, nx), slope(4, nt, nx)
         integer :: i, j
 
         dye = [(10.0_r8**(-3 + i), i=1, nx)]
@@ -66,6 +73,9 @@ contains
         cold(:, 2) = 1.0_r8/dye
         cold(:, 3) = -1.0_r8/dye**2
         positrons = 0.0_r8
+        slope = 0.0_r8
+        slope(1, :, :) = 1.0_r8
+        if (fault == unstable) slope(1, 2, 3) = 0.0_r8
         do i = 1, nx
             do j = 1, nt
                 associate (x => dye(i), t => temperature(j))
@@ -86,6 +96,8 @@ contains
         else
             call dataset(file, 'positrons', [4, nt, nx], nx, 4*nt, positrons)
         end if
+        if (fault /= without_slope) call dataset(file, 'dpdx', [4, nt, nx], nx, 4*nt, slope)
+        call dataset(file, 'eta', [4, nt, nx], nx, 4*nt, positrons)
         if (fault == other_schema) then
             call file%put(whole_file, 'schema', 'pagewise.checkpoint/1', error)
         else if (fault /= no_schema) then

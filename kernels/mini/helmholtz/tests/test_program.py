@@ -67,9 +67,24 @@ def test_the_record_counts_zones_and_table(program: Program) -> None:
     assert result["traffic"]["bytes_stream"] == 1024 * zone
 
 
+def test_separate_arrays_are_read_in_every_mode(program: Program) -> None:
+    read = {"few": 36 + 6 + 16, "all": 36 + 6 + 3 * 16}
+    for mode in ("rt", "re", "rp", "rs"):
+        result = program.run("--table", "arrays", "--mode", mode, "--zones", "1024", "--row", "64")
+        assert result["validation"]["passed"], result["validation"]
+    assert result["options"]["table"] == "arrays"
+    few = program.run("--table", "arrays", "--zones", "1024", "--row", "64", "--few")
+    whole = program.run("--table", "arrays", "--zones", "1024", "--row", "64")
+    assert few["traffic"]["bytes_stream"] == 1024 * 8 * (4 + read["few"] + 5)
+    assert whole["traffic"]["bytes_stream"] == 1024 * 8 * (4 + read["all"] + 24)
+    table = {array["name"]: array["bytes"] for array in whole["pages"]["arrays"]}["eos table"]
+    assert 21 * 541 * 201 * 8 < table < 22 * 541 * 201 * 8
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
+        (("--table", "columns"), USAGE, "nodes|arrays"),
         (("--mode", "tr"), USAGE, "rt|re|rp|rs"),
         (("--zones", "0"), USAGE, "--zones"),
         (("--row", "0"), USAGE, "--row"),

@@ -29,6 +29,8 @@ SHAPES = {
     "cold": (3, 28),
     "thermal": (28, 11, 9),
     "positrons": (28, 11, 4),
+    "dpdx": (28, 11, 4),
+    "eta": (28, 11, 4),
 }
 FUNCTIONS = "f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT"
 CONSTANTS = {

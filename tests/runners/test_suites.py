@@ -156,6 +156,18 @@ def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Sta
     assert ("hydro", "s", "lower") in metrics(read_result(suites.result()))
 
 
+@pytest.mark.skipif(shutil.which("mpiexec") is None, reason="MPI is not installed")
+def test_the_input_of_a_code_has_the_number_of_ranks(suites: Stage):
+    program = suites.folder / "hpcc"
+    output = OUTPUTS / "hpcc.txt"
+    program.write_text(f"#!/bin/sh\ngrep -q '^2 *Qs' hpccinf.txt && cat {output} >hpccoutf.txt\n")
+    program.chmod(0o755)
+    words = ("--policies", "none", "--rounds", "1", "--ranks", "2", "--suite", "hpcc")
+    done = suites.run("compare", "--output", str(suites.results), *words, "--", str(program))
+    assert "hpl" in {name for name, *_ in metrics(read_result(suites.result()))}, done.stderr
+    assert {one.status for one in read_result(suites.result()).records} == {"ok"}
+
+
 def test_a_code_that_no_environment_builds_is_missing(suites: Stage):
     done = suites.run("compare", "--suite", "flash-x")
     assert done.returncode == 3 and "flashx" in done.stderr

@@ -59,7 +59,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             ("mpiexec.mpich", "mpiexec.hydra", "mpiexec"),
             r"HYDRA|Intel\(R\) MPI",
             ("MPI_LOCALRANKID", "PMI_RANK"),
-            environment={"I_MPI_PIN": "0", "HYDRA_BINDING": "none"},
+            environment={"I_MPI_PIN": "0", "HYDRA_BINDING": "none", "MV2_ENABLE_AFFINITY": "0"},
         ),
         "srun": Kind(
             ("srun",),

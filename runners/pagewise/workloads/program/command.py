@@ -25,7 +25,7 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
 from pagewise.workloads.program.policy import DEFAULT, PARTS, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.suite import find_code, find_program, known_codes
+from pagewise.workloads.program.suite import RANKS, Code, find_code, find_program, known_codes
 from pagewise.workloads.program.workload import ProgramOptions
 
 
@@ -130,12 +130,17 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
         environment=environment,
         folder=None if needs_folder else Path.cwd(),
         inputs=tuple(file.absolute() for file in chosen["inputs"]),
-        texts=code.input if code else {},
+        texts=_input(code, chosen["where"].ranks if "where" in chosen else None) if code else {},
         reads=(*chosen["reads"], *(code.reads if code else ())),
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
         ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
     )
+
+
+def _input(code: Code, ranks: int | None) -> dict[str, str]:
+    """The code's input files, for this number of MPI ranks."""
+    return {name: text.replace(RANKS, str(ranks or 1)) for name, text in code.input.items()}
 
 
 def _pool_memory(text: str | None) -> int | None:

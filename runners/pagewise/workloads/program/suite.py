@@ -19,6 +19,8 @@ from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
 
 ENVIRONMENTS = ("suites", "suites-system")
+#: Stands for the number of MPI ranks in a code's input.
+RANKS = "{ranks}"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 !> The defaults of the options that depend on the problem, on other options and on memory.
 module ember_parameter_defaults
     use ember_container, only: block_bytes
-    use ember_mesh, only: block_zones, mesh_t, v_game
+    use ember_mesh, only: mesh_t, v_game
     use ember_nuclei, only: carbon_to_nickel
     use ember_parameter_options, only: axis
     use ember_ppm, only: sweep_guards
@@ -15,7 +15,7 @@ module ember_parameter_defaults
     character(4), parameter, public :: fuel_and_ash(2) = ['fuel', 'ash ']
     real(r8), parameter :: star_domain = 4.096e8_r8       ! radius, and half the height [cm]
 
-    public :: count_of, dims_of, is_split, note, problem_defaults
+    public :: count_of, count_of_choice, dims_of, is_split, note, problem_defaults
 
 contains
 
@@ -39,6 +39,7 @@ contains
         call options%set_default('flame-release', by_problem(problem, '0', snia2d=to_text(carbon_to_nickel, 'es24.16e3')), error)
         call options%set_default('refine-variables', by_problem(problem, 'dens,pres', flame='none', snia2d='none'), error)
 
+        call options%set_default('parents', trim(merge('data', 'none', is_split(options))), error)
         call options%set_default('highest-level', by_problem(problem, '3', snia2d='5'), error)
         call options%get('uniform', uniform)
         call options%get('highest-level', level)
@@ -122,7 +123,7 @@ contains
         call options%get('lowest-level', level)
         mesh%dims = dims
         if (is_split(options)) then
-            call mesh%set_shape(block_zones, sweep_guards)
+            call mesh%set_shape(count_of_choice(options, 'block-size'), sweep_guards)
             mesh%n_variables = v_game
         end if
         mesh%n_variables = mesh%n_variables + count_of(options, 'padding-variables')
@@ -142,6 +143,16 @@ contains
             call options%set_default('roots-'//axis(i), to_text(merge(2*roots, roots, star .and. i == 2)), error)
         end do
     end subroutine fill_memory
+
+    !> The number that an option's choice is.
+    integer function count_of_choice(options, name) result(number)
+        type(options_t), intent(in) :: options
+        character(*), intent(in) :: name
+        character(:), allocatable :: word
+
+        call options%get(name, word)
+        read (word, *) number
+    end function count_of_choice
 
     !> Whether the scheme is `flash`.
     logical function is_split(options)

@@ -1,8 +1,9 @@
 !> The values of the options of a run: defaults of its problem, contradictions, and all of them as parameters_t.
 module ember_parameter_values
-    use ember_mesh, only: cartesian, cylindrical, first_species, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, &
-        v_momx, v_momy, v_momz, v_pres, v_temp
-    use ember_parameter_defaults, only: count_of, dims_of, fuel_and_ash, is_split, note, problem_defaults
+    use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, outflow, periodic, reflecting, v_dens, v_ener, &
+        v_gamc, v_momx, v_momy, v_momz, v_pres, v_temp
+    use ember_parameter_defaults, only: count_of, count_of_choice, dims_of, fuel_and_ash, is_split, note, &
+        problem_defaults
     use ember_parameters, only: parameters_t
     use ember_parameter_options, only: axis, listed, side_name, variable_name
     use ember_ppm, only: sweep_guards
@@ -79,7 +80,12 @@ contains
         call options%get('limiter', word)
         parameters%steepness = merge(1.0_r8, 2.0_r8, word == 'minmod')
         parameters%split = is_split(options)
-        if (parameters%split) parameters%guards = sweep_guards
+        parameters%block_size = count_of_choice(options, 'block-size')
+        if (parameters%split) then
+            parameters%guards = sweep_guards
+        else if (parameters%block_size /= block_zones) then
+            call note(faults, 'block-size '//to_text(parameters%block_size)//' needs scheme flash')
+        end if
         call options%get('contacts', word)
         parameters%steep = word == 'steepened'
 

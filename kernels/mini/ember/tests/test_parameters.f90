@@ -138,6 +138,8 @@ contains
         call expect_fault('star-level 6 is above highest-level 5')
         call read('uniform=true lowest-level=1')
         call expect_fault('lowest-level')
+        call read('block-size=8')
+        call expect_fault('block-size 8 needs scheme flash')
         call read('max-blocks=3 memory=1GiB fill-memory=true')
         call expect_fault('max-blocks and memory')
         call expect_fault('fill-memory')

@@ -109,7 +109,11 @@ def test_split_sweeps_follow_the_exact_solutions(ember: Ember) -> None:
     coarse, fine = (ember.error(*wave, level) for level in "12")
     assert order(coarse, fine) > 2, (coarse, fine)
     tube = ("--problem", "sod", "--dims", "2", "--uniform", "--highest-level", "2")
-    assert ember.error(*tube, *SPLIT) < 0.6 * ember.error(*tube)
+    split = ember.error(*tube, *SPLIT)
+    assert split < 0.6 * ember.error(*tube)
+    for size, level in (("8", "3"), ("32", "1")):
+        other = ember.error(*tube, *SPLIT, "--block-size", size, "--highest-level", level)
+        assert other == pytest.approx(split, rel=1e-9), size
     ball = ember.run(*DISC, *SPLIT, "--highest-level", "2", "--lowest-level", "0", "--end-time", "0.04")
     assert [check["name"] for check in ball["validation"]["checks"]] == ["conservation", "exact"]
 
@@ -218,15 +222,25 @@ def test_neither_layout_nor_threads_nor_memory_nor_padding_change_a_bit(
 
 
 def test_split_sweeps_are_the_same_to_the_last_bit(ember: Ember) -> None:
-    reference = ember.last_blocks(*DISC, *SPLIT, "--steps", "9")
-    others = ("--layout", "soa", "--threads", "2", "--padding-variables", "3")
-    assert ember.last_blocks(*DISC, *SPLIT, "--steps", "5", *others) != reference
+    small = (*DISC, *SPLIT, "--block-size", "8")
+    reference = ember.last_blocks(*small, "--steps", "9")
+    others = ("--layout", "soa", "--threads", "2", "--padding-variables", "3", "--parents", "none")
+    assert ember.last_blocks(*small, "--steps", "5", *others) != reference
     (begun,) = ember.folder.glob("*_checkpoint_*")
     kept = ember.folder / "begun"
     begun.rename(kept)
     assert ember.last_blocks("--steps", "4", "--restart", str(kept)) == reference
     if ember.runs_on_ranks():
-        assert ember.last_blocks(*DISC, *SPLIT, "--steps", "9", ranks=3) == reference
+        assert ember.last_blocks(*small, "--steps", "9", ranks=3) == reference
+
+
+def test_a_checkpoint_of_other_blocks_is_refused(ember: Ember) -> None:
+    ember.last_blocks(*DISC, *SPLIT, "--steps", "1")
+    (begun,) = ember.folder.glob("*_checkpoint_*")
+    for other in (("--block-size", "8"), ("--scheme", "planes")):
+        done = ember.attempt("--steps", "1", "--restart", str(begun), *other)
+        assert done.returncode == USAGE, done.stdout + done.stderr
+        assert begun.name in done.stderr
 
 
 def test_split_sweeps_without_their_physics_are_refused(ember: Ember) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from conftest import ROOT, run
+from conftest import RECIPES, ROOT, run
 
 KERNELS = ROOT / "kernels"
 INDIRECT = sorted(
@@ -76,3 +80,18 @@ def test_a_kernel_that_is_sensitive_to_loop_needs_its_loop(
     code, output = configured(source)
     assert code != 0
     assert "CMake Error" in output and "gather/kernel.yaml" in output
+
+
+def test_the_recipes_read_every_description() -> None:
+    """Spack's package API has no YAML reader."""
+    recipes = ast.parse((ROOT / RECIPES).read_text())
+    (reader,) = [node for node in recipes.body if getattr(node, "name", "") == "read_description"]
+    scope: dict[str, Any] = {"re": re}
+    exec(compile(ast.Module([reader], []), RECIPES, "exec"), scope)
+    descriptions = sorted((ROOT / "kernels").glob("*/*/kernel.yaml"))
+    assert descriptions
+    for file in descriptions:
+        content = yaml.safe_load(file.read_text())
+        smoke = [str(argument) for argument in content["smoke"]["arguments"]]
+        read = {"name": content["name"], "executable": content["executable"], "smoke": smoke}
+        assert scope["read_description"](file) == read, file

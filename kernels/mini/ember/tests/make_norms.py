@@ -43,12 +43,7 @@ def described() -> list[str]:
 
 def main(program: str) -> None:
     """Run all, and print their rows."""
-    # The other scheme needs more memory for the same blocks, but for --fill-memory, which chooses them.
-    split = [
-        f"{run} --scheme flash" + ("" if "--fill-memory" in run else " --memory 96MiB")
-        for run in described()
-        if "--problem sedov" in run
-    ]
+    split = [f"{run} --scheme flash" for run in described() if "--problem sedov" in run]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "norms.txt"
         for run in (*described(), *RUNS, *split):

@@ -12,6 +12,7 @@ import pytest
 
 from pagewise.cli.options import _Panelled
 from pagewise.cluster import engine
+from pagewise.cluster.sites import readable
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
 from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
@@ -159,6 +160,14 @@ def test_jobs_have_the_packages_that_spack_names(monkeypatch: pytest.MonkeyPatch
     assert "'/opt/click'" in engine.python_command("pass")[-1]
     monkeypatch.setenv("PAGEWISE_ROOT", "/checkout")
     assert engine.python_command("pass")[-1] == "pass"
+
+
+def test_an_older_reframe_gets_a_configuration_that_it_reads(tmp_path: Path):
+    file = tmp_path / "reframe.yaml"
+    file.write_text("systems: [{name: mine}]\n")
+    assert readable(file, tmp_path, "4.10.4") == readable(file, tmp_path, "4.8.0") == file
+    copy = readable(file, tmp_path, "4.7.3")
+    assert copy.suffix == ".json" and json.loads(copy.read_text()) == {"systems": [{"name": "mine"}]}
 
 
 def test_an_option_keeps_its_panel_with_an_older_rich_click():

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pagewise.cluster import campaign
 from pagewise.cluster.campaign import Campaign, Job, RequestedNode
 from pagewise.cluster.schedulers import ClusterNode, job_state, nodes_of
-from pagewise.cluster.sites import SETTINGS, Partition
+from pagewise.cluster.sites import SETTINGS, Partition, reframe_version
 from pagewise.core.errors import Interrupted, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.result import create_folder, utc_text
@@ -76,13 +76,6 @@ def begin(request: Request) -> tuple[Path, Campaign]:
     )
     campaign.write(folder, started)
     return folder, started
-
-
-def reframe_version() -> str:
-    """ReFrame's version. Its own variable, because Spack installs it without the metadata of pip."""
-    import reframe
-
-    return str(reframe.VERSION)
 
 
 def python_command(statement: str) -> list[str]:
@@ -182,8 +175,10 @@ def _jobs(report: Path, partition: Partition) -> tuple[Job, ...]:
 
 
 def _job(case: Mapping[str, Any], partition: Partition, unusable: Mapping[str, ClusterNode]) -> Job:
-    number, name = case.get("jobid"), case.get("node") or campaign.ANY
-    state = job_state(partition.scheduler, str(number)) if number else None
+    name = case.get("node") or campaign.ANY
+    # A number in reports of ReFrame before 4.8.
+    number = str(case["jobid"]) if case.get("jobid") else None
+    state = job_state(partition.scheduler, number) if number else None
     node = unusable.get(name)
     return Job(
         node=name,

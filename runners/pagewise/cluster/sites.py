@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -16,11 +17,13 @@ from typing import Any
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.stack.paths import project_root
 from pagewise.stack.site.folder import Site, read_site
 
 FILE, SITE_FILE = "reframe.yaml", "site.yaml"
 SETTINGS = Path(__file__).parent / "reframe_tests" / "settings.py"
+_READS_YAML = (4, 8)
 # ReFrame limits the number of jobs; a sweep submits all its nodes at once.
 _JOBS = 10_000
 _HEAD = """\
@@ -145,7 +148,34 @@ def located(site: str | None, partition: str | None = None) -> Iterator[list[Pat
                     remedy=f"pagewise site new {site}; or pagewise cluster configure {site}",
                 )
             file = write_site(Path(aside), system_of(folder, partition))
-        yield [SETTINGS, file]
+        yield [SETTINGS, readable(file, Path(aside))]
+
+
+def readable(file: Path, aside: Path, version: str | None = None) -> Path:
+    """A configuration in a format that ReFrame reads: before 4.8 not YAML.
+
+    aside: the folder of a copy. version: ReFrame's, if not the one that is installed.
+    """
+    installed = version or reframe_version()
+    if file.suffix != ".yaml" or tuple(map(int, installed.split(".")[:2])) >= _READS_YAML:
+        return file
+    copy = aside / "reframe.json"
+    copy.write_text(json.dumps(parse_yaml(read_file(file))), encoding="utf-8")
+    return copy
+
+
+def reframe_version() -> str:
+    """ReFrame's version. Its own variable, because Spack installs it without the metadata of pip.
+
+    Raises SetupError.
+    """
+    try:
+        from reframe import VERSION
+    except ImportError as fault:
+        raise SetupError(
+            "ReFrame is not installed", remedy="make setup (or: pip install reframe-hpc)"
+        ) from fault
+    return str(VERSION)
 
 
 def partitions_of(files: Sequence[Path]) -> list[Partition]:

@@ -128,7 +128,8 @@ def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
         yield f"site.yaml: name: {site.name!r} is not the folder's name"
     known = toolchain_compilers(root)
     for toolchain in site.data["toolchains"]:
-        if toolchain not in known:
+        # Only a checkout has toolchains.
+        if known and toolchain not in known:
             yield f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
         for compiler in sorted(known.get(toolchain, ())):
             yield from (f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain))

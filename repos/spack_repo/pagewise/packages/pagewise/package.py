@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from spack_repo.builtin.build_systems.python import PythonPackage
 from spack_repo.pagewise.build_systems.sources import CLONE, HOMEPAGE
 
@@ -63,6 +65,11 @@ class Pagewise(PythonPackage):
         # For modules that load no dependencies. Programs of the system come first.
         for name in ("hyperfine", "hwloc"):
             env.append_path("PATH", self.spec[name].prefix.bin)
+        python = self.spec["python"].package
+        for dependency in self.spec.traverse(deptype="run", root=False):
+            for folder in dict.fromkeys((python.purelib, python.platlib)):
+                if Path(dependency.prefix, folder).is_dir():
+                    env.append_path("PYTHONPATH", join_path(dependency.prefix, folder))
         if self.spec.satisfies("+cluster"):
             env.append_path("PYTHONPATH", self.spec["reframe"].prefix)
         # LMOD_PKG would change the user's own Lmod.

@@ -81,11 +81,11 @@ def test_a_checkout_provides_recipes_and_sources(
     )
 
 
-def test_recipes_import_only_the_package_api() -> None:
+def test_recipes_import_only_the_package_api_and_run_with_spacks_oldest_python() -> None:
     allowed = ("spack.package", "spack_repo.builtin.build_systems.", "spack_repo.pagewise.build_systems.")
     imported = set()
     for file in (ROOT / "repos" / "spack_repo" / "pagewise").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(ast.parse(file.read_text(), feature_version=(3, 6))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):

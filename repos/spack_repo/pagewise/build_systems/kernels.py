@@ -239,14 +239,16 @@ class ProgramsPackage(LibraryUserPackage):
         record_file = Path(f"{kernel['name']}.jsonl").absolute()
         arguments = [*kernel["smoke"], "--record", str(record_file)]
         program = Executable(self.prefix.bin.join(kernel["executable"]))
-        if (emulate := Path(self.prefix.share, "pagewise", "emulate")).exists():
-            if reason := NOT_EMULATED.get(kernel["name"]):
-                raise SkipTest(f"emulated: {reason}")
+        emulate = Path(self.prefix.share, "pagewise", "emulate")
+        if emulate.exists():
+            if kernel["name"] in NOT_EMULATED:
+                raise SkipTest(f"emulated: {NOT_EMULATED[kernel['name']]}")
             arguments.insert(0, program.path)
             program = Executable(str(emulate))
         output = program(*arguments, output=str, error=str, fail_on_error=False)
         print(output)
-        if program.returncode == PAGES_UNAVAILABLE and (reason := self.pages_unavailable()):
+        reason = self.pages_unavailable()
+        if program.returncode == PAGES_UNAVAILABLE and reason:
             raise SkipTest(f"{reason}: {output.strip()}")
         assert program.returncode == 0, f"exit code {program.returncode}"
 

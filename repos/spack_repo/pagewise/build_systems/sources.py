@@ -5,6 +5,7 @@ and sources together.
 """
 
 import os
+import re
 from pathlib import Path
 
 from spack.package import *
@@ -31,8 +32,7 @@ CLONE = git("rev-parse", "--show-toplevel") or str(RECIPES.parents[2])
 ORIGIN = git("config", "--get", "remote.origin.url")
 
 #: The project's page: the clone's origin, if it is a web address.
-HOMEPAGE = ORIGIN[: -len(".git")] if ORIGIN.endswith(".git") else ORIGIN
-HOMEPAGE = HOMEPAGE if HOMEPAGE.startswith(("http://", "https://")) else None
+HOMEPAGE = re.sub(r"\.git$", "", ORIGIN) if re.match("https?://", ORIGIN) else None
 
 
 def address_of(commit):

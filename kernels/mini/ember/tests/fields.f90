@@ -1,6 +1,6 @@
 !> Shared by the tests of ember that regrid: a distributed mesh and the fields on it.
 module ember_test_fields
-    use ember_mesh, only: cylindrical, mesh_t, v_dens, v_ener
+    use ember_mesh, only: block_zones, cylindrical, guard_zones, mesh_t, v_dens, v_ener
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: get_value, give_container, put_value, share_out, take_slots
     use ember_testing, only: expect_success
@@ -11,6 +11,8 @@ module ember_test_fields
 
     integer, parameter, public :: noise = 1, linear = 2, front = 3
     integer, parameter, public :: n_variables = 9
+    !> Zones and guard cells of blocks in each direction, of the meshes that are made.
+    integer, public :: block_shape(2) = [block_zones, guard_zones]
     !> Slots of the last mesh made that no leaf has.
     integer, protected, public :: scratch(2)
 
@@ -26,6 +28,7 @@ contains
         logical, intent(in) :: variable_last
         type(error_t) :: error
 
+        call mesh%set_shape(block_shape(1), block_shape(2))
         mesh%dims = dims
         mesh%geometry = geometry
         mesh%variable_last = variable_last

@@ -4,7 +4,7 @@
 program test_fluxes
     !$ use omp_lib, only: omp_set_num_threads
     use ember_fluxes, only: registers_t
-    use ember_mesh, only: cartesian, cylindrical, first_species, mesh_t, n_conserved
+    use ember_mesh, only: block_zones, cartesian, cylindrical, first_species, guard_zones, mesh_t, n_conserved
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: child_zone, discard, expect_same_zones, give_container, mixed, put_value, share_out, take_slots, &
         zones_of
@@ -14,6 +14,7 @@ program test_fluxes
     use pw_kinds, only: i8, r8
     implicit none
     integer, parameter :: n_species = 2, n_amounts = n_conserved + n_species
+    integer :: block = block_zones, guards = guard_zones
     type(comm_t) :: comm
     type(error_t) :: error
     type(tree_t) :: tree
@@ -32,6 +33,9 @@ program test_fluxes
     call random_tree(tree, 3, [1, 1, 1], [.true., .true., .true.], 1, 3, 0.1_r8)
     call check(cartesian)
     call random_tree(tree, 3, [1, 2, 1], [.false., .true., .false.], 0, 2, 0.3_r8)
+    call check(cartesian)
+    block = 8
+    guards = 4
     call check(cartesian)
 
     call finish(comm)
@@ -66,6 +70,7 @@ contains
         integer, intent(in) :: geometry, rank, n_ranks
         logical, intent(in) :: last
 
+        call mesh%set_shape(block, guards)
         mesh%dims = tree%dims
         mesh%geometry = geometry
         mesh%variable_last = last

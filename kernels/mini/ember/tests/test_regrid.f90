@@ -7,7 +7,8 @@ program test_regrid
     use ember_prolongation, only: pack_star, prolong_star, star_size
     use ember_regrid, only: regrid
     use ember_restriction, only: restrict_box
-    use ember_test_fields, only: fill_block, fill_leaves, largest_error, linear, make_mesh, n_variables, noise, scratch, totals
+    use ember_test_fields, only: block_shape, fill_block, fill_leaves, largest_error, linear, make_mesh, n_variables, &
+        noise, scratch, totals
     use ember_test_meshes, only: discard, get_value, put_value
     use ember_testing, only: expect, expect_success, finish, random_below, start_pages
     use ember_tree, only: child, kept, parent, tree_t
@@ -33,6 +34,10 @@ program test_regrid
         call scarce_slots(v == 1)
         call too_few_slots(2, v == 1)
     end do
+    block_shape = [8, 4]
+    call random_rounds(3, cartesian, .false., [1, 1, 2], 2, 130)
+    block_shape = [32, 4]
+    call random_rounds(2, cylindrical, .true., [1, 1, 1], 2, 130)
 
     ! A test that had nothing to examine has failed.
     call expect(all(n_seen > 50), 'kept, children, parents were met', n_seen)

@@ -32,7 +32,6 @@ BUNDLE ?=
 KEY ?=
 FROM ?= cache
 JOBS ?= 1
-VERSION ?=
 REVISION ?=
 PREFIX ?=
 RELEASE ?=

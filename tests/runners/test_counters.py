@@ -99,7 +99,7 @@ def test_counting_from_modules_to_the_three_tables(made):
     ratios = {
         (row["compiler"], row["hugepages"], row["quantity"]): float(row["ratio"])
         for row in rows(folder / "ratios.csv")
-        if row["table"] == "pages"
+        if row["ratio_of"] == "pages"
     }
     assert ratios[("gcc-12.2.0", "thp", "L1D_TLB_REFILL")] == pytest.approx(0.1, rel=0.1)
     assert ratios[("GCC (published)", "hugetlbfs", "L1D_TLB_REFILL")] == pytest.approx(0.106, rel=0.01)

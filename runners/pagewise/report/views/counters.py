@@ -368,7 +368,7 @@ def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
             for name, verdict in column.verdicts.items():
                 yield {
                     "kernel": counts.kernel.name,
-                    "table": "compilers" if column.by_compiler else "pages",
+                    "ratio_of": "compilers" if column.by_compiler else "pages",
                     **values_of(column.cell.measured),
                     "reference": other.compiler if column.by_compiler else other.hugepages,
                     "quantity": name,
@@ -380,7 +380,7 @@ def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
                 for name in (name for name in published.values if name in known):
                     yield {
                         "kernel": counts.kernel.name,
-                        "table": table,
+                        "ratio_of": table,
                         "compiler": f"{published.who} (published)",
                         "hugepages": published.policy,
                         "quantity": name,

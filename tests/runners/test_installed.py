@@ -16,7 +16,7 @@ from pagewise.cluster.sites import readable
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
 from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
-from stage import RUNNERS, Stage
+from stage import ROOT, RUNNERS, Stage
 
 SPACK = """#!/bin/sh
 # Copies the stage's modules to the folder that `-c modules:default:roots:lmod:FOLDER` names.
@@ -172,6 +172,17 @@ def test_an_older_reframe_gets_a_configuration_that_it_reads(tmp_path: Path):
 
 def test_an_option_keeps_its_panel_with_an_older_rich_click():
     assert _Panelled(["--rounds"], panel="Rounds and runs").panel == "Rounds and runs"
+
+
+def test_the_recipe_and_pip_install_the_same_versions():
+    """The range of each dependency in pyproject.toml is that of the Spack package."""
+    recipe = (ROOT / "repos/spack_repo/pagewise/packages/pagewise/package.py").read_text()
+    text = (RUNNERS / "pyproject.toml").read_text().partition("[tool.")[0]
+    ranges = re.findall(r'"([\w-]+)>=([\d.]+),<(\d+)"', text)
+    assert len(ranges) > 12
+    for package, oldest, beyond in ranges:
+        name = {"duckdb": "duckdb", "reframe-hpc": "reframe"}.get(package, f"py-{package.lower()}")
+        assert f'depends_on("{name}@{oldest}:{int(beyond) - 1}' in recipe
 
 
 def test_every_data_file_is_installed():

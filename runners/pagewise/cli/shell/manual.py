@@ -18,6 +18,8 @@ _ENVIRONMENT = {
     "PAGEWISE_PEERS": "Folders with programs of peers, separated by colons.",
     "PAGEWISE_SITE": "Site of this machine: a folder of envs/sites, or a path.",
     "NO_COLOR": "Print without color, if set (https://no-color.org).",
+    "MODULEPATH": "Without a checkout: folders whose modules of configurations are used.",
+    "SPACK_ROOT": "Without a checkout: your Spack, whose packages are used (default: spack on PATH).",
     "LMOD_PKG": "Lmod's folder, if it is not in a usual place.",
     "CC": "C compiler for the libraries that are preloaded into a program (compare -- PROGRAM).",
     "XDG_CACHE_HOME": "Parent of the folder of compiled libraries outside a checkout (default: ~/.cache).",

@@ -20,6 +20,7 @@ EOS = "--problem snia2d --memory 1GiB --fill-memory --lowest-level 0 --highest-l
 RUNS = (
     *(f"{HYDRO} {steps}" for steps in (2, 10)),
     f"{EOS} 50",
+    f"{EOS} 5 --table arrays",
     "--problem sedov --memory 160MiB --fill-memory --lowest-level 0 --highest-level 1 --steps 1",
     "--problem sedov --lowest-level 0 --highest-level 1 --steps 2",
     "--problem sedov --memory 64MiB --lowest-level 1 --highest-level 2 --steps 20",

@@ -18,6 +18,8 @@ ARGUMENTS = {
     "ember": ("--problem", "sedov", "--lowest-level", "0", "--highest-level", "1", "--steps", "2"),
     "helmholtz": ("--points", "stellar", "--mode", "re", "--zones", "500", "--repetitions", "1"),
 }
+#: The data structures of the studies, beside the default ones.
+STRUCTURES = {"ember": ("--scheme", "flash"), "helmholtz": ("--table", "arrays")}
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +50,17 @@ def minis(small: Path, checkout: Path, unavailable: Callable[[str], NoReturn]) -
     return {prefix.parent.name.removeprefix("pagewise-"): prefix for prefix in prefixes}
 
 
-@pytest.mark.parametrize("bits", A64FX_LENGTHS)
+@pytest.mark.parametrize(
+    ("bits", "of_studies"), [*((bits, False) for bits in A64FX_LENGTHS), (A64FX_LENGTHS[-1], True)]
+)
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_results_are_right_with_vectors_of_any_length(
-    minis: dict[str, Path], tmp_path: Path, name: str, bits: int
+    minis: dict[str, Path], tmp_path: Path, name: str, bits: int, of_studies: bool
 ) -> None:
     record = tmp_path / "record.jsonl"
     program = minis[name] / "bin" / f"pw-{name}"
-    done = emulate(program, *ARGUMENTS[name], "--threads", "2", "--record", str(record), bits=bits)
+    arguments = (*ARGUMENTS[name], *(STRUCTURES[name] if of_studies else ()))
+    done = emulate(program, *arguments, "--threads", "2", "--record", str(record), bits=bits)
     assert done.returncode == 0, done.stdout
     content = json.loads(record.read_text())
     assert content["status"] == "ok" and content["validation"]["passed"]

@@ -63,7 +63,7 @@ contains
     !> All checks for the current tree; `boundary` at the lower and the upper end of directions that are not periodic.
     subroutine check(geometry, boundary)
         integer, intent(in) :: geometry, boundary(2)
-        type(mesh_t) :: reference, mesh
+        type(mesh_t) :: reference, mesh, new
         type(comm_t) :: alone
         integer :: last, threads, data, parents
 
@@ -78,7 +78,9 @@ contains
             do last = 0, 1
                 do threads = 1, 4, 3
                     do parents = 0, merge(1, 0, guards > guard_zones)
-                        mesh = mesh_t(variable_last=last == 1, parents=parents == 1)
+                        mesh = new
+                        mesh%variable_last = last == 1
+                        mesh%parents = parents == 1
                         call make(mesh, geometry, boundary, comm%rank, comm%n_ranks)
                         call set_all(mesh, data)
                         call fill(mesh, comm, threads)

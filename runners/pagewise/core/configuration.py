@@ -33,7 +33,7 @@ class Configuration:
     SIMD width, empty for that of the toolchain's flags. flags: the set of flags by its name, such as a
     study's, empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
-    compared, else empty. scheme, layout, table: options of its runs (core.dimensions.OPTIONS), empty for the
+    compared, else empty. scheme, layout, table: options of its runs (OPTIONS), empty for the
     program's default.
     """
 

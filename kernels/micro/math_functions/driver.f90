@@ -19,7 +19,11 @@ module math_functions
     private
 
     ! In the order of the numbers in math_functions.h.
-    character(4), parameter :: functions(9) = ['exp ', 'log ', 'sin ', 'cos ', 'tan ', 'pow ', 'sqrt', 'cbrt', 'erf ']
+    character(5), parameter :: functions(18) = ['exp  ', 'log  ', 'sin  ', 'cos  ', 'tan  ', 'pow  ', 'sqrt ', 'cbrt ', 'erf  ', &
+        'atan ', 'atan2', 'exp10', 'log10', 'mod  ', 'int  ', 'nint ', 'aint ', 'anint']
+    !> Functions of two arguments, and those with exact results.
+    character(5), parameter :: binary(3) = ['pow  ', 'atan2', 'mod  ']
+    character(5), parameter :: exact(5) = ['mod  ', 'int  ', 'nint ', 'aint ', 'anint']
     character(7), parameter :: calls(3) = ['fortran', 'c      ', 'direct ']
     integer(i8), parameter :: grain = 16, chunk = 1024
     !> The error bound that libraries document for their vector functions: 4 units in the last place.
@@ -86,7 +90,7 @@ contains
         call self%options%get('error-samples', self%samples)
         self%function = chosen(self%options, 'function', functions)
         self%type = chosen(self%options, 'type', element_types)
-        self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, functions(self%function) == 'pow'), stores=1.0_r8, &
+        self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, any(functions(self%function) == binary)), stores=1.0_r8, &
                                          element_bytes=real(element_bytes(self%type), r8))
         self%call = chosen(self%options, 'call', calls)
         if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
@@ -116,7 +120,7 @@ contains
         integer(c_int32_t) :: status
 
         self%grain = grain
-        self%tolerance = tolerance
+        self%tolerance = merge(0.0_r8, tolerance, any(functions(self%function) == exact))
         self%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
                       to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'
         self%largest = 0.0_r8

@@ -17,13 +17,17 @@
 #define KNOWN_AS_VECTOR
 #endif
 
-#define EACH_OF_ONE(DO) DO(exp) DO(log) DO(sin) DO(cos) DO(tan) DO(cbrt) DO(erf)
+/* Functions with vectors in both libraries, of one and of two arguments. */
+#define EACH_OF_ONE(DO) DO(exp) DO(log) DO(sin) DO(cos) DO(tan) DO(cbrt) DO(erf) DO(atan) DO(exp10) DO(log10)
+#define EACH_OF_TWO(DO) DO(pow) DO(atan2)
 #define DECLARE(name)                                                                                                           \
     KNOWN_AS_VECTOR double name(double);                                                                                        \
     KNOWN_AS_VECTOR float name##f(float);
 EACH_OF_ONE(DECLARE)
-KNOWN_AS_VECTOR double pow(double, double);
-KNOWN_AS_VECTOR float powf(float, float);
+#define DECLARE_OF_TWO(name)                                                                                                    \
+    KNOWN_AS_VECTOR double name(double, double);                                                                                \
+    KNOWN_AS_VECTOR float name##f(float, float);
+EACH_OF_TWO(DECLARE_OF_TWO)
 
 void pw_math_fortran_fp64(int32_t function, int64_t n, const double *x, const double *z, double *y);
 void pw_math_fortran_fp32(int32_t function, int64_t n, const float *x, const float *z, float *y);
@@ -42,13 +46,23 @@ void pw_math_fortran_fp32(int32_t function, int64_t n, const float *x, const flo
         return math_ok;
 #define LOOP_FP64(name) LOOP(name, name(x[i]))
 #define LOOP_FP32(name) LOOP(name, name##f(x[i]))
+#define LOOP_OF_TWO_FP64(name) LOOP(name, name(x[i], z[i]))
+#define LOOP_OF_TWO_FP32(name) LOOP(name, name##f(x[i], z[i]))
+/* The remainder and roundings, by the compiler's names. */
+#define ROUNDINGS(type, f)                                                                                                      \
+    LOOP(mod, __builtin_fmod##f(x[i], z[i]))                                                                                    \
+    LOOP(int, (type)(int32_t)x[i])                                                                                              \
+    LOOP(nint, (type)__builtin_lround##f(x[i]))                                                                                 \
+    LOOP(aint, __builtin_trunc##f(x[i]))                                                                                        \
+    LOOP(anint, __builtin_round##f(x[i]))
 
 static int32_t c_fp64(int32_t function, int64_t n, const double *restrict x, const double *restrict z, double *restrict y)
 {
     switch (function) {
         EACH_OF_ONE(LOOP_FP64)
-        LOOP(pow, pow(x[i], z[i]))
+        EACH_OF_TWO(LOOP_OF_TWO_FP64)
         LOOP(sqrt, __builtin_sqrt(x[i]))
+        ROUNDINGS(double, )
     default: return math_none;
     }
 }
@@ -57,8 +71,9 @@ static int32_t c_fp32(int32_t function, int64_t n, const float *restrict x, cons
 {
     switch (function) {
         EACH_OF_ONE(LOOP_FP32)
-        LOOP(pow, powf(x[i], z[i]))
+        EACH_OF_TWO(LOOP_OF_TWO_FP32)
         LOOP(sqrt, __builtin_sqrtf(x[i]))
+        ROUNDINGS(float, f)
     default: return math_none;
     }
 }
@@ -73,8 +88,10 @@ typedef float memory_fp32 __attribute__((vector_size(32), aligned(4), may_alias)
     vector_fp64 _ZGVdN4v_##name(vector_fp64);                                                                                   \
     vector_fp32 _ZGVdN8v_##name##f(vector_fp32);
 EACH_OF_ONE(DECLARE_VECTORS)
-vector_fp64 _ZGVdN4vv_pow(vector_fp64, vector_fp64);
-vector_fp32 _ZGVdN8vv_powf(vector_fp32, vector_fp32);
+#define DECLARE_VECTORS_OF_TWO(name)                                                                                            \
+    vector_fp64 _ZGVdN4vv_##name(vector_fp64, vector_fp64);                                                                     \
+    vector_fp32 _ZGVdN8vv_##name##f(vector_fp32, vector_fp32);
+EACH_OF_TWO(DECLARE_VECTORS_OF_TWO)
 
 /* The instruction, which needs no library. */
 #if defined(__clang__)
@@ -91,12 +108,16 @@ vector_fp32 _ZGVdN8vv_powf(vector_fp32, vector_fp32);
         return math_ok;
 #define VECTORS_FP64(name) VECTORS(fp64, 4, name, _ZGVdN4v_##name(*(const memory_fp64 *)(x + i)))
 #define VECTORS_FP32(name) VECTORS(fp32, 8, name, _ZGVdN8v_##name##f(*(const memory_fp32 *)(x + i)))
+#define VECTORS_OF_TWO_FP64(name)                                                                                               \
+    VECTORS(fp64, 4, name, _ZGVdN4vv_##name(*(const memory_fp64 *)(x + i), *(const memory_fp64 *)(z + i)))
+#define VECTORS_OF_TWO_FP32(name)                                                                                               \
+    VECTORS(fp32, 8, name, _ZGVdN8vv_##name##f(*(const memory_fp32 *)(x + i), *(const memory_fp32 *)(z + i)))
 
 static int32_t direct_fp64(int32_t function, int64_t n, const double *restrict x, const double *restrict z, double *restrict y)
 {
     switch (function) {
         EACH_OF_ONE(VECTORS_FP64)
-        VECTORS(fp64, 4, pow, _ZGVdN4vv_pow(*(const memory_fp64 *)(x + i), *(const memory_fp64 *)(z + i)))
+        EACH_OF_TWO(VECTORS_OF_TWO_FP64)
         VECTORS(fp64, 4, sqrt, SQRT_FP64(*(const memory_fp64 *)(x + i)))
     default: return math_none;
     }
@@ -106,7 +127,7 @@ static int32_t direct_fp32(int32_t function, int64_t n, const float *restrict x,
 {
     switch (function) {
         EACH_OF_ONE(VECTORS_FP32)
-        VECTORS(fp32, 8, pow, _ZGVdN8vv_powf(*(const memory_fp32 *)(x + i), *(const memory_fp32 *)(z + i)))
+        EACH_OF_TWO(VECTORS_OF_TWO_FP32)
         VECTORS(fp32, 8, sqrt, SQRT_FP32(*(const memory_fp32 *)(x + i)))
     default: return math_none;
     }

@@ -5,7 +5,10 @@
 #include <stdint.h>
 
 /* In the order of --function. */
-enum { math_exp = 1, math_log, math_sin, math_cos, math_tan, math_pow, math_sqrt, math_cbrt, math_erf };
+enum {
+    math_exp = 1, math_log, math_sin, math_cos, math_tan, math_pow, math_sqrt, math_cbrt, math_erf, math_atan, math_atan2,
+    math_exp10, math_log10, math_mod, math_int, math_nint, math_aint, math_anint
+};
 
 enum { math_fp64 = 1, math_fp32 = 2 };
 
@@ -14,7 +17,7 @@ enum { math_fortran = 1, math_c = 2, math_direct = 3 };
 
 enum { math_ok = 0, math_none = 1 };
 
-/* y(i) = f(x(i)), or x(i)**z(i), for i = 1..n; n is a multiple of 16. Returns math_none if the build does not support the
+/* y(i) = f(x(i)), or that of x(i) and z(i), for i = 1..n; n is a multiple of 16. Returns math_none if the build does not support the
  * call. */
 int32_t pw_math(int32_t function, int32_t type, int32_t call, int64_t n, const void *x, const void *z, void *y);
 

@@ -34,6 +34,7 @@ from pagewise.core.dimensions import BY_NAME, differing
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
+from pagewise.core.record_parts import PEAK_MEMORY
 
 if TYPE_CHECKING:
     from pagewise.core.result import Result
@@ -114,18 +115,23 @@ def analyse(
     records: Iterable[Record],
     seed: int,
     excluding: Excluding = nothing_excluded,
+    memory_budget: float | None = None,
 ) -> list[KernelResult]:
     """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap.
 
-    `excluding` gives the reason why nothing of a module may be ranked, if there is one.
+    `excluding` gives the reason why nothing of a module may be ranked, if there is one. `memory_budget`: how
+    much more memory than the baseline a policy may use to be advised, as a share.
     """
     cells = by_cell(records)
-    return _judged([_Analyser(subject, cells, seed, excluding).result() for subject in subjects])
+    analysers = [_Analyser(subject, cells, seed, excluding, memory_budget) for subject in subjects]
+    return _judged([analyser.result() for analyser in analysers])
 
 
 def analyse_result(result: Result) -> list[KernelResult]:
     """Analyses a whole result, with the exclusions of its manifest and its files."""
-    return analyse(result.subjects, result.records, result.manifest.seed, excluding(result))
+    manifest = result.manifest
+    budget = (manifest.program or {}).get("memory_budget")
+    return analyse(result.subjects, result.records, manifest.seed, excluding(result), budget)
 
 
 def times_of(subjects: Sequence[Subject], records: Iterable[Record]) -> dict[tuple[str, Cell], Runs]:
@@ -171,6 +177,7 @@ class _Analyser:
     records: RecordsOfCells
     seed: int = 0
     excluding: Excluding = nothing_excluded
+    memory_budget: float | None = None
 
     def of(self, cell: Cell, series: str) -> list[Record]:
         """The records of a cell's runs."""
@@ -212,6 +219,7 @@ class _Analyser:
         rows = [row if row.invalid is not None else self._with_ratio(row, baseline) for row in rows]
         if base is not None:
             rows = [replace(row, differs=self._differing(row.cell, base)) for row in rows]
+            rows = [row if row.time_ratio is None else self._with_memory(row, base) for row in rows]
         ranked = [row for row in rows if row.invalid is None]
         if base is not None and baseline:
             ranked = [self._with_change(row, base, ranked) for row in ranked]
@@ -255,6 +263,16 @@ class _Analyser:
         by_round = _means(common_rounds(times, *baseline), ratios)
         measured = ratio(ratios, self._seed(*filter(None, row.cell.key)))
         return replace(row, time_ratio=measured, outliers=_outliers(by_round), drift=drift(by_round))
+
+    def _with_memory(self, row: Row, base: Cell) -> Row:
+        """A row that is compared, with the ratio of its peak memory; kernels do not report theirs."""
+        runs, baseline = (
+            runs_of(self.of(cell, "compare"), self.of(cell, "aa"), lambda run: run.figures.get(PEAK_MEMORY))
+            for cell in (row.cell, base)
+        )
+        memory = ratio(quotients(runs[:1], baseline), self._seed(PEAK_MEMORY, *filter(None, row.cell.key)))
+        allowed = math.inf if self.memory_budget is None else 1.0 + self.memory_budget
+        return replace(row, memory=memory, over_budget=memory is not None and memory.median > allowed)
 
     def _with_change(self, row: Row, base: Cell, ranked: Sequence[Row]) -> Row:
         """A ranked row, compared with its neighbour if it differs from the baseline in several things."""

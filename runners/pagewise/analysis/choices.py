@@ -25,20 +25,25 @@ _NEARLY, _NEGLIGIBLE = 0.9, 0.02
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one choice on one kernel with one compiler, all else being equal."""
+    """The effect of one choice on one kernel with one compiler, all else being equal.
+
+    `memory` is that on a program's peak memory.
+    """
 
     kernel: KernelResult
     compiler: str
     ratio: Ratio
     verdict: Outcome
+    memory: Ratio | None = None
 
 
 @dataclass(frozen=True)
 class Choice:
     """A single choice and its effects: a value of a dimension, or of `compiler` one against another.
 
-    `missing` counts the effects that were planned and excluded. `loop` is how loops are written on both sides
-    if not as in the baseline: the compiler can insert prefetches into its own loops only.
+    `missing` counts the effects that were planned and excluded; those over a memory budget do not count.
+    `loop` is how loops are written on both sides if not as in the baseline: the compiler can insert
+    prefetches into its own loops only.
     """
 
     factor: str
@@ -158,9 +163,11 @@ def fastest(group: Group) -> Row | None:
 
 
 def _faster(group: Group) -> list[Row]:
-    """The rows that are faster than the baseline, the fastest first."""
+    """The rows that are faster than the baseline, the fastest first, without those over a memory budget."""
     faster = [
-        (row.time_ratio.median, row) for row in group.ranked if row.verdict == "faster" and row.time_ratio
+        (row.time_ratio.median, row)
+        for row in group.ranked
+        if row.verdict == "faster" and row.time_ratio and not row.over_budget
     ]
     return [row for _, row in sorted(faster, key=lambda pair: pair[0])]
 
@@ -191,8 +198,9 @@ def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, l
     effects, missing = [], 0
     for result in _sensitive(kernels, dimension):
         for row in alone(result, dimension, value):
-            if (change := row.change) is not None and loop_of(row, dimension) == loop:
-                effects.append(Effect(result, row.cell.compiler, change.time_ratio, change.verdict))
+            if row.over_budget or (change := row.change) is None or loop_of(row, dimension) != loop:
+                continue
+            effects.append(Effect(result, row.cell.compiler, change.time_ratio, change.verdict, row.memory))
         missing += sum(
             any(_answers(row, dimension, value) and loop_of(row, dimension) == loop for row in group.unranked)
             for group in result.groups

@@ -52,7 +52,8 @@ class Row:
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the ratio; the
     baseline's is that of its time. `differs` is what differs from the baseline; `change` compares it with the
     configuration from which it differs in one thing, None if there is none. `migration` is None if no thread
-    migrated in its runs.
+    migrated in its runs. `memory` is the ratio of a program's peak memory to the baseline's; a row that is
+    `over_budget` is never advised.
     """
 
     cell: Cell
@@ -80,6 +81,8 @@ class Row:
     differs: tuple[str, ...] = ()
     change: SingleChange | None = None
     migration: Migration | None = None
+    memory: Ratio | None = None
+    over_budget: bool = False
 
     @property
     def share(self) -> float:

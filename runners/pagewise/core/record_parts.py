@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Option = float | str | bool | None
+#: The metric of a program that is the most memory that a run used.
+PEAK_MEMORY = "peak_memory_gib"
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,14 @@ class GivenPages:
     peak: int
 
 
+@dataclass(frozen=True)
+class PageTables:
+    """Bytes of the page tables of all processes: the peak, and the mean over time."""
+
+    peak_bytes: int
+    mean_bytes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProgramMemory:
     """The sampled memory of a program that is no kernel of pagewise."""
@@ -267,6 +277,7 @@ class ProgramMemory:
     sampled_seconds: float
     processes: int
     total: OverTime
+    page_tables: PageTables | None = None
     given: GivenPages | None = None
     kinds: Mapping[str, OverTime]
 

@@ -12,6 +12,7 @@ from pagewise.cli import options as opt
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, OF_PROGRAM, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
 from pagewise.cli.shell import values
+from pagewise.cli.types import Percent
 from pagewise.core.configuration import BASELINE
 
 # docs/statistics.md: what these detect.
@@ -22,7 +23,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
     of_kernels = ("kernels", "configurations", "varied", "scale", "sweep", "prefetchers")
-    of_program = (*OF_PROGRAM, "metrics")
+    of_program = (*OF_PROGRAM, "metrics", "memory_budget")
 
 
 @opt.command(
@@ -77,6 +78,13 @@ class _Comparing(Measuring, KernelsOrProgram):
             metavar="METRIC",
         ),
         *JUDGED,
+        opt.option(
+            "--memory-budget",
+            "How much more peak memory than the baseline an advised policy may need, as 10% (default: no "
+            "limit).",
+            type=Percent(closed=True),
+            metavar="SHARE",
+        ),
     ),
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: the environment's or the program's)."),

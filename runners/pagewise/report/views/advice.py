@@ -11,8 +11,8 @@ from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, interval_text, ratio_text
-from pagewise.report.views.data import Entry, faults, rounds_share
-from pagewise.report.views.wording import capital, change_text, label_of, share_text
+from pagewise.report.views.data import Entry, faults, ranked, rounds_share
+from pagewise.report.views.wording import capital, change_text, cost_text, label_of, memory_text, share_text
 
 # A sentence names each kernel up to this number of kernels.
 _FEW = 3
@@ -97,9 +97,16 @@ def headline(kernels: Sequence[KernelResult]) -> str:
     """What invalidates the comparison, then what to do about pages, or about the first dimension compared."""
     sentences = _obstacles(faults(kernels))
     sentences += [f"{answer.where}{answer.text}" for answer in first_answers(kernels)]
+    sentences += _over_budget(kernels)
     return " ".join(sentences) or (
         "No verdict on huge pages: no configuration with them was measured together with its baseline."
     )
+
+
+def _over_budget(kernels: Sequence[KernelResult]) -> list[str]:
+    """The policies of a program that are not advised because of their memory, as a sentence."""
+    over = [f"{entry.label} ({cost_text(entry.row)})" for entry in ranked(kernels) if entry.row.over_budget]
+    return [f"Above the memory budget, therefore not advised: {', '.join(over)}."] if over else []
 
 
 def first_answers(kernels: Sequence[KernelResult]) -> list[Answer]:
@@ -229,7 +236,10 @@ def largest(kernels: Sequence[KernelResult]) -> str:
 
 
 def _where(choice: Choice, effects: Sequence[Effect]) -> str:
-    """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or in how many comparisons."""
+    """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or in how many comparisons.
+
+    For a program: `7 % less time for 12 % more memory`.
+    """
     less = effects[0].ratio.median < 1.0
     direction = "less time" if less else "more time"
     by_kernel: dict[str, list[float]] = {}
@@ -237,7 +247,8 @@ def _where(choice: Choice, effects: Sequence[Effect]) -> str:
         by_kernel.setdefault(effect.kernel.kernel.title, []).append(abs(1.0 - effect.ratio.median))
     if len(by_kernel) == 1 and len({effect.kernel.kernel.name for effect in choice.effects}) == 1:
         (shares,) = by_kernel.values()
-        return f"{_range(shares)} {direction}"
+        memory = memory_text(effects[0].memory) if len(effects) == 1 else ""
+        return f"{_range(shares)} {direction}{memory}"
     if len(by_kernel) <= _FEW:
         first, *rest = by_kernel.items()
         texts = [f"{_range(first[1])} {direction} in {first[0]}"]

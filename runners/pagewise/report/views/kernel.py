@@ -37,6 +37,7 @@ from pagewise.report.views.wording import (
     is_decided,
     label,
     label_of,
+    memory_text,
     noise_sentences,
     pages_text,
     reason_text,
@@ -78,8 +79,9 @@ def _best_texts(best: Best) -> Iterator[Text]:
         yield Text("No configuration is faster than the baseline.", lead)
         return
     change, equal = change_text(best.row.time_ratio), equally_good(best)
+    memory = memory_text(best.row.memory)
     ratio = ratio_with_interval(best.row.time_ratio, ", ")
-    text = f"{label_of(best)} is best, {change} than the baseline ({ratio})."
+    text = f"{label_of(best)} is best, {change}{memory} than the baseline ({ratio})."
     yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
     if not best.kernel.kernel.is_program:
         cell = best.row.cell

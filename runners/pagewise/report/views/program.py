@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
+from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
+from pagewise.analysis.rows import Row
+from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
 from pagewise.report.model import Cell, Column, Facts, Getter, Section, Table, Text, style_of
-from pagewise.report.views.data import verdict_fields
-from pagewise.report.views.wording import label, reason_text
+from pagewise.report.views.data import ratio_fields, verdict_fields
+from pagewise.report.views.wording import cost_text, label, reason_text
 
 _METRICS: Mapping[str, Getter] = {
     "metric": "metric.label",
@@ -21,6 +24,15 @@ _METRICS: Mapping[str, Getter] = {
     "value": "value",
     **verdict_fields("change"),
     "noise_floor": "floor",
+}
+_COSTS: Mapping[str, Getter] = {
+    "hugepages": "row.cell.measured.hugepages",
+    "placement": "row.cell.placement",
+    "text": "text",
+    **ratio_fields("row.time_ratio", "time_"),
+    **ratio_fields("row.memory", "memory_"),
+    "more_bytes": "more",
+    "over_memory_budget": "row.over_budget",
 }
 _MEMORY: Mapping[str, Getter] = {
     "hugepages": "policy",
@@ -39,6 +51,7 @@ _MEMORY_SHOWN = (
     Column("peak_coverage", "on huge pages", unit="at peak", kind="percent"),
     Column("coverage", "on huge pages", unit="over time", kind="percent"),
 )
+_GIB = 1 << 30
 # Kinds with a smaller peak are shown only if they use huge pages.
 _SMALL_BYTES = 1 << 20
 
@@ -57,7 +70,7 @@ def sections(result: Result) -> list[Section]:
         for policy in (result.manifest.program or {})["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-    return [_metrics(result), _memory(result), meanings]
+    return [_costs(result), _metrics(result), _memory(result), meanings]
 
 
 def _policy(result: Result) -> Getter:
@@ -81,11 +94,75 @@ def data(result: Result) -> dict[str, object]:
         {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
         for row in _memory_rows(result)
     ]
-    return {"program": {"metrics": tables(result)["metrics.csv"], "memory": memory}}
+    costs = Table.of_fields(_COSTS, _cost_rows(result))
+    return {"program": {"metrics": tables(result)["metrics.csv"], "memory": memory, "costs": costs}}
 
 
 def _memory_rows(result: Result) -> list[MemoryRow]:
     return memory_rows(trusted_records(result))
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """A policy's time for its memory; `label` as in other tables."""
+
+    row: Row
+    label: str
+
+    @property
+    def text(self) -> str:
+        """`7 % less time for 12 % more memory`; empty for the baseline."""
+        return "" if self.row.cell.is_baseline else cost_text(self.row)
+
+    @property
+    def peak(self) -> float | None:
+        """The peak memory in bytes."""
+        peak = self.row.metrics.get(PEAK_MEMORY)
+        return None if peak is None else peak * _GIB
+
+    @property
+    def more(self) -> float | None:
+        """What of the peak is there only because of the policy, in bytes; negative: it needs less."""
+        ratio = self.row.memory
+        return None if ratio is None or self.peak is None else self.peak * (1.0 - 1.0 / ratio.median)
+
+
+def _cost_rows(result: Result) -> list[_Cost]:
+    (analysed,) = analyse_result(result)
+    return [_Cost(row, label(analysed.kernel, row.cell.measured)) for row in analysed.ranked]
+
+
+def _costs(result: Result) -> Section:
+    columns = (
+        Column("hugepages", get="label"),
+        Column("peak memory", kind="bytes", get="peak"),
+        Column("memory ratio", unit="95 % interval", kind="ratio", get=_memory_ratio),
+        Column("more", "more than the baseline", kind="bytes", get="more"),
+        Column("page tables", kind="bytes", get=_page_tables),
+        Column("time for memory", wrap=True, get=_time_for_memory),
+    )
+    budget = (result.manifest.program or {}).get("memory_budget")
+    text = "Peak memory of each run, and its ratio to the baseline's, paired by round." + (
+        f" Memory budget: {percent_text(budget)} more than the baseline." if budget is not None else ""
+    )
+    table = Table.of("Time and memory by policy", columns, _cost_rows(result))
+    return Section("Time and memory", (table, Text(text, style="dim")))
+
+
+def _memory_ratio(cost: _Cost) -> Cell | None:
+    return Cell("1", "baseline") if cost.row.cell.is_baseline else Cell(cost.row.memory)
+
+
+def _page_tables(cost: _Cost) -> float | None:
+    size = cost.row.metrics.get("page_tables_mib")
+    return None if size is None else size * (1 << 20)
+
+
+def _time_for_memory(cost: _Cost) -> Cell:
+    if cost.row.cell.is_baseline:
+        return Cell("baseline", "baseline")
+    note = "above the memory budget" if cost.row.over_budget else ""
+    return Cell(cost.text, style_of(cost.row.verdict), note)
 
 
 def _metrics(result: Result) -> Section:

@@ -17,6 +17,8 @@ from pagewise.core.plan import Cell
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.report.model import interval_text, ratio_text
 
+# Memory that differs by a smaller share is called the same.
+_SAME_MEMORY = 0.01
 _REASONS: dict[Reason, str] = {
     "too few rounds": "too few rounds",
     "interval": "the interval contains 1",
@@ -110,6 +112,23 @@ def change_text(measured: Ratio | None) -> str:
     if measured is None:
         return ""
     return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
+
+
+def memory_text(memory: Ratio | None) -> str:
+    """A ratio of memory after a change of time: ` for 12 % more memory`; empty for a kernel."""
+    if memory is None:
+        return ""
+    share = abs(1.0 - memory.median)
+    if share < _SAME_MEMORY:
+        return " with the same memory"
+    more = memory.median > 1.0
+    return f" for {share_text(share)} more memory" if more else f" with {share_text(share)} less memory"
+
+
+def cost_text(row: Row) -> str:
+    """What a program's policy gains and needs: `7 % less time for 12 % more memory`."""
+    time = change_text(row.time_ratio) if is_decided(row.verdict) else "inconclusive"
+    return time + memory_text(row.memory)
 
 
 def share_text(share: float) -> str:

@@ -164,7 +164,7 @@ class ProgramLauncher:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
         metrics = {**self.program.values(seen.output), **(measured.cpu_seconds if self._accounts else {})}
         if seen.memory is not None:
-            metrics["peak_memory_gib"] = seen.memory.total.peak.resident / (1 << 30)
+            metrics |= seen.memory.metrics
         return Record(
             kernel=step.kernel.name,
             started=utc_text(started),

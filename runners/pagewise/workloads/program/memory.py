@@ -6,14 +6,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 
-from pagewise.core.record_parts import GivenPages, MemoryUse, OverTime, ProgramMemory
+from pagewise.core.record_parts import (
+    PEAK_MEMORY,
+    GivenPages,
+    MemoryUse,
+    OverTime,
+    PageTables,
+    ProgramMemory,
+)
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import KINDS, Usage, add_usages
 
 #: With fewer samples by kind, the memory of an untimed run counts.
 FEWEST_SAMPLES = 3
+_MIB, _GIB = 1 << 20, 1 << 30
 # Kinds with less memory are not taken from a second source.
-_LARGE = 1 << 20
+_LARGE = _MIB
 _SAMPLED, _SNAPSHOTS = "smaps, sampled", "smaps, untimed run"
 
 
@@ -38,6 +46,8 @@ class UsageOverTime:
 class Memory:
     """What a run used: by kind, and in total with the peak at the moment with most in memory.
 
+    The total's peak is at least the kernel's own of the largest process, which has no gaps between samples.
+    page_tables: None without samples.
     counted_mean, counted_peak: huge pages by the kernel's counter (mTHP). full_samples: those with kinds.
     ranks: that of each MPI rank; None for a rank that was not observed.
     """
@@ -52,6 +62,7 @@ class Memory:
     full_samples: int
     sampling_seconds: float
     sampled_seconds: float
+    page_tables: PageTables | None = None
     ranks: tuple[Memory | None, ...] = ()
 
     def peak(self, *kinds: str) -> Usage:
@@ -62,6 +73,13 @@ class Memory:
         """The sum of the means of these kinds."""
         return sum((self.kinds[kind].mean for kind in kinds if kind in self.kinds), Usage())
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """For the metrics of the record."""
+        total, tables = self.total, self.page_tables
+        resident = {PEAK_MEMORY: total.peak.resident / _GIB, "mean_memory_gib": total.mean.resident / _GIB}
+        return resident | ({"page_tables_mib": tables.peak_bytes / _MIB} if tables is not None else {})
+
     def recorded(self) -> ProgramMemory:
         """For the record."""
         return ProgramMemory(
@@ -71,6 +89,7 @@ class Memory:
             sampling_seconds=round(self.sampling_seconds, 6),
             sampled_seconds=round(self.sampled_seconds, 6),
             processes=self.processes,
+            page_tables=self.page_tables,
             given=GivenPages(round(self.counted_mean), self.counted_peak) if self.counted_peak else None,
             total=self.total.recorded(),
             kinds={kind: self.kinds[kind].recorded() for kind in KINDS if kind in self.kinds},
@@ -89,11 +108,16 @@ def from_samples(sampled: Samples) -> Memory | None:
         highest = (max(getattr(usage, name) for usage in usages) for name in ("resident", "huge", "eligible"))
         return UsageOverTime(Usage(*highest), _mean(full, lambda sample: sample.kind(kind), end))
 
-    largest = max(every, key=lambda sample: sample.total.resident)
+    largest = max((sample.total for sample in every), key=lambda total: total.resident)
+    high_water = max(sample.account.high_water for sample in every)
+    tables = _mean(every, lambda sample: Usage(sample.account.page_tables), end).resident
     return Memory(
         _SAMPLED,
         {kind: over_time(kind) for kind in KINDS if any(kind in (sample.kinds or {}) for sample in full)},
-        UsageOverTime(largest.total, _mean(every, lambda sample: sample.total, end)),
+        UsageOverTime(
+            replace(largest, resident=max(largest.resident, high_water)),
+            _mean(every, lambda sample: sample.total, end),
+        ),
         _mean(full, lambda sample: Usage(sample.counted), end).resident,
         max(sample.counted for sample in every),
         max(sample.processes for sample in every),
@@ -101,6 +125,7 @@ def from_samples(sampled: Samples) -> Memory | None:
         len(full),
         sampled.cost_seconds,
         sampled.wall_seconds,
+        PageTables(max(sample.account.page_tables for sample in every), tables),
     )
 
 

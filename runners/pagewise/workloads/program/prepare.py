@@ -18,6 +18,7 @@ from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Kind, Manifest
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
+from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
@@ -39,7 +40,9 @@ from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
 UNCHANGED = "unchanged binary"
 # The metrics of every program.
 _METRICS = (
-    {"field": "peak_memory_gib", "label": "Peak memory", "unit": "GiB", "better": "lower"},
+    {"field": PEAK_MEMORY, "label": "Peak memory", "unit": "GiB", "better": "lower"},
+    {"field": "mean_memory_gib", "label": "Mean memory", "unit": "GiB", "better": "lower"},
+    {"field": "page_tables_mib", "label": "Page tables", "unit": "MiB", "better": "lower"},
     {"field": "system_seconds", "label": "Time in the kernel", "unit": "s", "better": "lower"},
     {"field": "user_seconds", "label": "Time in the program", "unit": "s", "better": "lower"},
 )
@@ -116,6 +119,7 @@ def _described(
         "metrics": [{**metric.described, "pattern": metric.pattern.pattern} for metric in program.metrics],
         "checks": [check.text for check in program.checks],
         "enough_coverage": options.enough,
+        "memory_budget": options.memory_budget,
         "sample_interval_seconds": options.interval,
         "policies": [
             {

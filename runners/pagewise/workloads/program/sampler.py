@@ -9,10 +9,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from pagewise.session.ranks import WRAPPER, Ranks
-from pagewise.workloads.program.smaps import Usage, add_usages, by_kind, parse, parse_rollup
+from pagewise.workloads.program.smaps import (
+    Account,
+    Usage,
+    add_usages,
+    by_kind,
+    parse,
+    parse_rollup,
+    parse_status,
+)
 
 # The share of the time that sampling may take, after a credit at the beginning: a short program needs enough
 # samples, and a large one (each sample walks its page tables) must not be disturbed.
@@ -21,10 +29,19 @@ SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_STARTED = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
 _PYTHON = str(Path(sys.executable).resolve())
-# The usage of a process in total and by kind.
-_Look: TypeAlias = tuple[Usage, dict[str, Usage]]
 # Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
+
+
+_NO_ACCOUNT = Account()
+
+
+class _Look(NamedTuple):
+    """The usage of a process in total and by kind, and the kernel's account of it."""
+
+    total: Usage
+    kinds: dict[str, Usage]
+    account: Account
 
 
 @dataclass(frozen=True)
@@ -32,6 +49,7 @@ class Sample:
     """The memory of all processes at a moment (seconds since sampling began).
 
     kinds: None if only the sum was read. counted: increase of the kernel's counter of huge pages (mTHP).
+    account: the page tables of all processes, and the highest peak so far of a process.
     """
 
     seconds: float
@@ -39,6 +57,7 @@ class Sample:
     kinds: Mapping[str, Usage] | None
     processes: int
     counted: int = 0
+    account: Account = _NO_ACCOUNT
 
     def kind(self, name: str) -> Usage:
         """The usage of a kind of memory."""
@@ -151,11 +170,13 @@ class Sampler(threading.Thread):
     def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
         if not looks:
             return None
-        total = sum((of_process for of_process, _ in looks), Usage())
-        kinds = add_usages(of_process for _, of_process in looks)
-        return Sample(
-            seconds, total, kinds if full else None, len(looks), max(0, self._count() - self._before)
+        total = sum((look.total for look in looks), Usage())
+        kinds = add_usages(look.kinds for look in looks) if full else None
+        accounts = [look.account for look in looks]
+        account = Account(
+            max(each.high_water for each in accounts), sum(each.page_tables for each in accounts)
         )
+        return Sample(seconds, total, kinds, len(looks), max(0, self._count() - self._before), account)
 
     def _is_launcher(self, pid: int) -> bool:
         image = _image(pid)
@@ -165,12 +186,13 @@ class Sampler(threading.Thread):
         return self._ranks is not None and image == _PYTHON and WRAPPER in _text(pid, "cmdline").split("\0")
 
     def _look(self, pid: int, full: bool) -> _Look | None:
-        """The usage of a process in total and by kind; None if it has just ended or may not be read."""
+        """What is seen of a process; None if it has just ended or may not be read."""
         if full:
             kinds = by_kind(parse(_text(pid, "smaps")), self._page)
-            return (sum(kinds.values(), Usage()), kinds) if kinds else None
-        total = parse_rollup(_text(pid, "smaps_rollup") or _text(pid, "smaps"))
-        return None if total is None else (total, {})
+            total = sum(kinds.values(), Usage()) if kinds else None
+        else:
+            kinds, total = {}, parse_rollup(_text(pid, "smaps_rollup") or _text(pid, "smaps"))
+        return None if total is None else _Look(total, kinds, parse_status(_text(pid, "status")))
 
     def _count(self) -> int:
         try:

@@ -21,6 +21,7 @@ _HUGE = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "
 _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
+_STATUS = re.compile(r"^(VmHWM|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 Zeroed = Callable[[str], tuple[int, int] | None]
 
 
@@ -70,6 +71,23 @@ class Usage:
     def coverage(self) -> float:
         """The share of the bytes in memory that is on huge pages."""
         return self.huge / self.resident if self.resident else 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """The kernel's own account of a process, in bytes: the most it had in memory so far, its page tables.
+
+    `high_water` does not contain pages of a hugetlb pool.
+    """
+
+    high_water: int = 0
+    page_tables: int = 0
+
+
+def parse_status(text: str) -> Account:
+    """The account in /proc/PID/status."""
+    sizes = {line[1]: int(line[2]) * 1024 for line in _STATUS.finditer(text)}
+    return Account(sizes.get("VmHWM", 0), sizes.get("VmPTE", 0))
 
 
 def parse(text: str) -> list[Mapped]:

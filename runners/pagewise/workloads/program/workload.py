@@ -36,12 +36,16 @@ _PAGES_PER_CPU = 2
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions(SessionOptions):
-    """Page policies, and how the memory of runs is sampled; see `pagewise compare --help`."""
+    """Page policies, how the memory of runs is sampled, and how much more of it they may use.
+
+    See `pagewise compare --help`.
+    """
 
     policies: tuple[str, ...] = ()
     interval: float | None = None
     enough: float = 0.8
     pool_memory: int | None = None
+    memory_budget: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,112 @@
+"""The memory of a program in its verdict: ratios of peaks, page tables, and the budget of the advice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from builders import configuration, kernel, record, subject_of
+from own_program import Own, needs_thp
+from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.choices import bests
+from pagewise.core.configuration import Configuration
+from pagewise.core.record import Record
+from pagewise.core.record_parts import PEAK_MEMORY
+from pagewise.report.views import advice
+from pagewise.report.views.wording import cost_text
+from pagewise.workloads.program.memory import from_samples
+from pagewise.workloads.program.sampler import Sample, Samples
+from pagewise.workloads.program.smaps import Account, Usage, parse_status
+
+BASE = configuration()
+THP = configuration(label=("thp", "hardware", "regular"))
+POOL = configuration(label=("hugetlbfs", "hardware", "regular"))
+MIB = 1 << 20
+
+
+def runs(one: Configuration, seconds: float, gib: float, series: str = "compare") -> list[Record]:
+    """Seven runs whose times and memory scatter by 1 %; those of A/A in another order."""
+    records = []
+    for number in range(1, 8):
+        scatter = 1.0 + 0.01 * ((number * 3 + len(series)) % 7) / 7
+        made = record(one, seconds * scatter, number=number, series=series)
+        records.append(replace(made, metrics={**made.figures, PEAK_MEMORY: gib * scatter}))
+    return records
+
+
+def compared(budget: float | None, thp: float = 1.12) -> KernelResult:
+    """THP takes 20 % less time, the pool 10 %; the pool needs as much memory as the baseline."""
+    records = [
+        *(*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa")),
+        *(*runs(THP, 0.8, 2.0 * thp), *runs(POOL, 0.9, 2.0)),
+    ]
+    (result,) = analyse([subject_of(kernel(), BASE, THP, POOL)], records, 1, memory_budget=budget)
+    return result
+
+
+def row(result: KernelResult, one: Configuration):
+    return next(row for row in result.ranked if row.cell.measured == one)
+
+
+def test_the_ratio_of_memory_is_paired_by_round():
+    thp = row(compared(None), THP)
+    assert thp.memory.pairs == 7 and thp.memory.median == pytest.approx(1.12, rel=0.01)
+    assert thp.memory.low <= thp.memory.median <= thp.memory.high
+    assert row(compared(None), BASE).memory is None and not thp.over_budget
+
+
+@pytest.mark.parametrize(("budget", "advised"), [(None, "thp"), (0.2, "thp"), (0.1, "hugetlbfs")])
+def test_a_policy_above_the_budget_is_ranked_and_not_advised(budget: float | None, advised: str):
+    result = compared(budget)
+    assert len(result.ranked) == 3 and row(result, THP).over_budget == (advised != "thp")
+    assert bests([result])[0].row.cell.measured.hugepages == advised
+    assert advice.answers([result])[0].values == (advised,)
+    # Both as advice and as the reason against it.
+    assert cost_text(row(result, THP)) in advice.headline([result])
+
+
+def test_nothing_is_advised_when_all_are_above_the_budget():
+    records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa"), *runs(THP, 0.8, 3.0)]
+    (result,) = analyse([subject_of(kernel(), BASE, THP)], records, 1, memory_budget=0.1)
+    assert advice.answers([result]) == [] and bests([result])[0].row is None
+    assert cost_text(row(result, THP)) in advice.headline([result])
+
+
+def test_less_memory_is_no_breach_and_equal_memory_is_named():
+    assert not row(compared(0.0, thp=0.7), THP).over_budget
+    texts = [cost_text(row(compared(None, thp=ratio), THP)) for ratio in (0.7, 1.0, 1.5)]
+    assert len(set(texts)) == 3
+
+
+def test_the_kernels_own_account_of_a_process():
+    status = "Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\nVmPTE:\t   36 kB\n"
+    assert parse_status(status) == Account(2 * MIB, 36 << 10)
+    assert parse_status("") == Account(0, 0)
+
+
+def test_a_peak_between_samples_counts_and_page_tables_are_over_time():
+    usage = {"heap": Usage(10 * MIB)}
+    first = Sample(0.0, usage["heap"], usage, 1, 0, Account(10 * MIB, 100))
+    last = Sample(3.0, usage["heap"], usage, 1, 0, Account(64 * MIB, 300))
+    memory = from_samples(Samples([first, last], 0.0, 4.0))
+    assert memory.total.peak.resident == 64 * MIB and memory.total.mean.resident == 10 * MIB
+    assert (memory.page_tables.peak_bytes, memory.page_tables.mean_bytes) == (300, 150)
+    assert memory.metrics[PEAK_MEMORY] == 64 / 1024
+
+
+@needs_thp
+@pytest.mark.long
+def test_a_comparison_reports_time_for_memory(own: Own):
+    done = own.run("--json", "--policies", "none,thp", "--rounds", "3", "--memory-budget", "10%")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    costs = {cost["hugepages"]: cost for cost in data["program"]["costs"]}
+    assert costs["none"]["memory_ratio"] is None and costs["thp"]["memory_pairs"] == 3
+    assert costs["thp"]["memory_low"] <= costs["thp"]["memory_ratio"] <= costs["thp"]["memory_high"]
+    assert costs["thp"]["over_memory_budget"] == (costs["thp"]["memory_ratio"] > 1.1)
+    assert json.loads((own.stage.result() / "manifest.json").read_text())["program"]["memory_budget"] == 0.1
+    for one in own.records():
+        assert one.program.page_tables.peak_bytes >= one.program.page_tables.mean_bytes > 0
+        assert one.metrics["page_tables_mib"] > 0 and one.metrics["mean_memory_gib"] > 0

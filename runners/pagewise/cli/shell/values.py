@@ -118,7 +118,7 @@ def page_sizes(context: click.Context) -> dict[str, str | None]:
 
 def policies(context: click.Context) -> dict[str, str | None]:
     """The page policies of a program, and further page sizes of kernels."""
-    from pagewise.workloads.program.policy import PARTS
+    from pagewise.workloads.program.table import PARTS
 
     return {name: part.meaning for name, part in PARTS.items()} | page_sizes(context)
 

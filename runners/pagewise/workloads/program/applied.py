@@ -13,24 +13,10 @@ from pagewise.stack.binary import Binary
 from pagewise.stack.elf import NotElfError, read_elf
 from pagewise.workloads.program.machine import Machine
 from pagewise.workloads.program.policy import DEFAULT, Policy
+from pagewise.workloads.program.table import names, settings
 
 # glibc 2.34 removed the hook by which libhugetlbfs served malloc; 2.35 brought the tunable.
 _HOOK_REMOVED, _TUNABLE_ADDED = (2, 34), (2, 35)
-_KEEP_ALL = (1 << 63) - 1
-_TOP_PAD = 16 << 20
-_POLICY_TUNABLES = tuple(
-    f"glibc.malloc.{name}" for name in ("hugetlb", "trim_threshold", "mmap_threshold", "mmap_max", "top_pad")
-)
-# Other variables that are page policies.
-_POLICY_VARIABLES = (
-    "HUGETLB_MORECORE",
-    "HUGETLB_ELFMAP",
-    "HUGETLB_SHM",
-    "MALLOC_TRIM_THRESHOLD_",
-    "MALLOC_TOP_PAD_",
-    "MALLOC_MMAP_THRESHOLD_",
-    "MALLOC_MMAP_MAX_",
-)
 # By allocator, its own setting for huge pages.
 _ALLOCATOR_SETTINGS = {"jemalloc": "MALLOC_CONF=thp:always", "mimalloc": "MIMALLOC_ALLOW_LARGE_OS_PAGES=1"}
 _BY_ALWAYS = "have root set transparent huge pages to `always`"
@@ -81,10 +67,7 @@ class AppliedPolicy:
     @property
     def preloaded_actions(self) -> list[str]:
         """What the preloaded library has to do (remap.c)."""
-        actions: list[str] = [part for part in ("text", "bss") if part in self.policy.parts]
-        if "thp" in self.policy.parts and self.advises:
-            actions += ["advise"] if "bss" in actions else ["advise", "bss"]
-        return actions
+        return list(self._settings("action"))
 
     def request(self, enough: float) -> PageRequest:
         """The pages that a run must be on, with this minimum coverage."""
@@ -97,24 +80,15 @@ class AppliedPolicy:
 
     def variables(self, inherited: Mapping[str, str]) -> dict[str, str | None]:
         """Changes to an inherited environment, except preloaded libraries; None: the variable is removed."""
-        parts = self.policy.parts
         tunables = _other_tunables(inherited.get("GLIBC_TUNABLES", ""))
-        if "reuse" in parts:
-            tunables += [
-                f"glibc.malloc.trim_threshold={_KEEP_ALL}",
-                "glibc.malloc.mmap_max=0",
-                f"glibc.malloc.top_pad={_TOP_PAD}",
-            ]
-        if "glibc" in parts or ("thp" in parts and self.advises):
-            tunables.append("glibc.malloc.hugetlb=1")
-        if "hugetlbfs" in parts:
-            tunables.append(f"glibc.malloc.hugetlb={self.policy.size or 2}")
-        changed: dict[str, str | None] = {name: None for name in _POLICY_VARIABLES if name in inherited}
+        tunables += [f"{name}={value}" for name, value in self._settings("tunable").items()]
+        changed: dict[str, str | None] = {name: None for name in names("variable") if name in inherited}
         if tunables or "GLIBC_TUNABLES" in inherited:
             changed["GLIBC_TUNABLES"] = ":".join(tunables) or None
-        if "libhugetlbfs" in parts:
-            changed["HUGETLB_MORECORE"] = "yes"
-        return changed
+        return changed | self._settings("variable")
+
+    def _settings(self, kind: str) -> dict[str, str]:
+        return settings(kind, self.policy.parts, self.policy.size, advised=self.advises)
 
     @cached_property
     def unavailable(self) -> Failure | None:
@@ -245,7 +219,7 @@ class AppliedPolicy:
 
 def removed_variables(inherited: Mapping[str, str]) -> dict[str, str]:
     """What of the caller's environment is a page policy, and therefore never reaches the program."""
-    removed = {name: inherited[name] for name in _POLICY_VARIABLES if name in inherited}
+    removed = {name: inherited[name] for name in names("variable") if name in inherited}
     text = inherited.get("GLIBC_TUNABLES", "")
     kept = _other_tunables(text)
     tunables = [tunable for tunable in text.split(":") if tunable and tunable not in kept]
@@ -279,4 +253,4 @@ def _version(binary: Binary) -> str:
 
 def _other_tunables(tunables: str) -> list[str]:
     """The user's tunables that are no page policies."""
-    return [text for text in tunables.split(":") if text and text.partition("=")[0] not in _POLICY_TUNABLES]
+    return [text for text in tunables.split(":") if text and text.partition("=")[0] not in names("tunable")]

@@ -22,10 +22,11 @@ from pagewise.stack.binary import examine
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
-from pagewise.workloads.program.policy import DEFAULT, PARTS, Policy, parse_policy
+from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.suite import RANKS, Code, find_code, find_program, known_codes
+from pagewise.workloads.program.table import PARTS
 from pagewise.workloads.program.workload import ProgramOptions
 
 

@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagewise.core.errors import SelectionError
 from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.suggestions import choose_of
+from pagewise.workloads.program.table import PARTS
 
-_MALLOC = ("heap", "anonymous")
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a page policy: its meaning, the kinds of memory it is for, whether it takes a page size."""
-
-    meaning: str
-    targets: tuple[str, ...] = ()
-    is_sized: bool = False
-
-
-#: In the order of a policy's name: a part that may have a size comes last.
-PARTS: Mapping[str, Part] = {
-    "none": Part("base pages: huge pages refused (prctl PR_SET_THP_DISABLE), no tunables"),
-    "reuse": Part("freed memory is kept and used again (glibc's trim_threshold, mmap_max, top_pad)"),
-    "text": Part("machine code copied onto huge pages (preloaded library)", ("text",)),
-    "bss": Part("zeroed static arrays on transparent huge pages (preloaded library)", ("bss",)),
-    "thp": Part(
-        "transparent huge pages for all private memory, as given by the system (always) or by advice",
-        (*_MALLOC, "bss"),
-        is_sized=True,
-    ),
-    "glibc": Part("transparent huge pages for malloc alone (glibc.malloc.hugetlb=1)", _MALLOC),
-    "libhugetlbfs": Part("malloc on the hugetlb pool by libhugetlbfs (glibc before 2.34)", _MALLOC),
-    "hugetlbfs": Part("malloc on the hugetlb pool (glibc.malloc.hugetlb=2)", _MALLOC, is_sized=True),
-}
 DEFAULT = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+glibc")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
@@ -79,6 +80,31 @@ def test_a_checkout_provides_recipes_and_sources(
     assert VERSION not in (staged / "spack-src" / RECIPES).read_text(), (
         "the commit before the recipes name it"
     )
+
+
+def test_an_environment_is_created_and_activated_without_the_clone(
+    spack: Spack, clone: Callable[..., Path], tmp_path: Path
+) -> None:
+    checkout = clone("checkout")
+    spack("repo", "add", checkout / "repos" / "spack_repo" / "pagewise")
+    spack("env", "create", "--dir", tmp_path / "created", checkout / "envs" / "user" / "micro" / "spack.yaml")
+    spack("repo", "remove", "pagewise")
+    shutil.rmtree(checkout)
+    environment = ("--env-dir", tmp_path / "created")
+    assert "pagewise-gcc:" in spack(*environment, "config", "get", "toolchains").stdout
+    assert "module_tail" in spack(*environment, "config", "get", "modules").stdout
+    assert spack(*environment, "env", "activate", "--sh", tmp_path / "created").stdout
+
+
+def test_a_tracked_environment_concretizes(spack: Spack, clone: Callable[..., Path], tmp_path: Path) -> None:
+    checkout = clone("checkout")
+    spack("repo", "add", checkout / "repos" / "spack_repo" / "pagewise")
+    settings = ("-c", f"config:environments_root:{tmp_path}/environments")
+    (tmp_path / "environments").mkdir()
+    spack(*settings, "env", "track", "--name", "tracked", checkout / "envs" / "user" / "micro")
+    spack("--env-dir", tmp_path / "environments" / "tracked", "concretize")
+    roots = json.loads((checkout / "envs" / "user" / "micro" / "spack.lock").read_text())["roots"]
+    assert len(roots) == 4
 
 
 def test_recipes_import_only_the_package_api_and_run_with_spacks_oldest_python() -> None:

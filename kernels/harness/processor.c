@@ -1,5 +1,12 @@
 #include "processor.h"
 
+#if defined(__ARM_FEATURE_SVE)
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#endif
+
 int64_t pw_zero_bytes(void)
 {
 #if defined(__aarch64__)
@@ -31,3 +38,37 @@ int64_t pw_sve_bits(void)
     return 0;
 #endif
 }
+
+#if defined(__ARM_FEATURE_SVE)
+/* The arguments of this process as it was started, separated by zero bytes; NULL if they cannot be read. */
+static char **arguments_of_process(void)
+{
+    enum { most_bytes = 1 << 17, most_words = 4096 };
+    static char text[most_bytes];
+    static char *words[most_words + 1];
+    FILE *file = fopen("/proc/self/cmdline", "rb");
+    if (!file) return NULL;
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
+    const int is_whole = bytes < sizeof text - 1 && !ferror(file);
+    (void)fclose(file);
+    size_t count = 0;
+    for (size_t i = 0; i < bytes && count < most_words; i++)
+        if (i == 0 || !text[i - 1]) words[count++] = text + i;
+    return is_whole && count < most_words ? words : NULL;
+}
+#endif
+
+/* Before main, because MPI cannot begin twice in a process. What is wrong is reported by the check in pw_processor.f90. */
+#if defined(__ARM_FEATURE_SVE)
+__attribute__((constructor)) static void start_again_with_chosen_length(void)
+{
+    static const char again[] = "PAGEWISE_SVE_RESTARTED"; /* once only, whatever length the second start has */
+    const char *const wanted = getenv("PAGEWISE_SVE_BITS");
+    const unsigned long length = wanted ? strtoul(wanted, NULL, 10) / 8 : 0;
+    if (!length || 8 * (int64_t)length == pw_sve_bits() || getenv(again) || setenv(again, "1", 1)) return;
+    char **const words = arguments_of_process();
+    if (!words) return;
+    const int given = prctl(PR_SVE_SET_VL, length | PR_SVE_SET_VL_ONEXEC | PR_SVE_VL_INHERIT, 0, 0, 0);
+    if (given >= 0 && ((unsigned)given & PR_SVE_VL_LEN_MASK) == length) (void)execv("/proc/self/exe", words);
+}
+#endif

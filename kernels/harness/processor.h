@@ -8,7 +8,9 @@
 int64_t pw_zero_bytes(void);
 
 /* Bits of the SVE vectors that the build relies on (-msve-vector-bits), and of those that the processor gives this
- * process; 0 if there are none, or the build runs with any length. */
+ * process; 0 if there are none, or the build runs with any length. A build for any length that starts with another one than
+ * PAGEWISE_SVE_BITS starts itself again with that. Compiled code may keep what depends on the length on its stack, so that
+ * it cannot change inside of a process. */
 int64_t pw_sve_bits_built(void);
 int64_t pw_sve_bits(void);
 

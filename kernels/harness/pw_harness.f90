@@ -14,7 +14,6 @@ module pw_harness
     use pw_options, only: option_bytes, option_choice, option_count, option_text, rules_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_verify, pages_free, pages_observe, &
         pages_policy_from_name, pages_policy_names, pages_policy_t, pages_require, pages_static_bytes
-    use pw_processor, only: processor_check
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: record_t
     use pw_record_json, only: record_to_json
@@ -112,7 +111,6 @@ contains
         type(error_t), intent(inout) :: error
 
         call read_session(kernel, session, error)
-        if (.not. error%failed()) call processor_check(kernel%configuration, error)
         call verify_runtime(kernel%configuration, error)
         if (error%failed()) return
         call session%sweep%begin(kernel%options, session%working_set, error)

@@ -4,6 +4,7 @@ module pw_program
     use pw_error, only: error_t, exit_check, exit_usage, report_error
     use pw_evidence, only: print_version
     use pw_options, only: options_t
+    use pw_processor, only: processor_check
     use pw_record, only: configuration_t
     use pw_record_json, only: failure_to_json
     use pw_system, only: append_line
@@ -23,7 +24,7 @@ module pw_program
 contains
 
     !> Parse the command line for the declared options. `answered` if it requests help, version or a list of options: then
-    !> there is nothing else to do. `quiet`: another rank prints the answer. Error: exit_usage.
+    !> there is nothing else to do. `quiet`: another rank prints the answer. Errors: exit_usage, and those of the processor.
     subroutine read_command_line(options, program, configuration, answered, error, quiet)
         type(options_t), intent(inout) :: options
         character(*), intent(in) :: program
@@ -37,6 +38,7 @@ contains
         call options%parse(error)
         if (error%failed()) return
         answered = options%given('help') .or. options%given('version') .or. options%given('list-options')
+        if (.not. answered) call processor_check(configuration, error)
         if (present(quiet)) then
             if (quiet) return
         end if

@@ -43,6 +43,20 @@ def test_results_are_right_with_vectors_of_any_length(
         assert record["pages"]["huge_coverage"] == 0
 
 
+def test_the_environment_chooses_the_vector_length(emulated: Path) -> None:
+    program = prefixes(emulated)["compiler-regular"] / "bin" / "pw-stream_triad"
+    launcher = program.parents[1] / "share" / "pagewise" / "emulate"
+    command = (program, "--working-set", "64kB", "--repetitions", "1")
+    # The emulator cannot start a program again: a length other than its own is refused.
+    for bits, of_emulator, code in (
+        ("256", (), 0),
+        ("256", ("--vector-bits", "512"), 4),
+        ("100", ("--vector-bits", "512"), 2),
+    ):
+        done = run(launcher, *of_emulator, *command, PAGEWISE_SVE_BITS=bits)
+        assert done.returncode == code, done.stdout
+
+
 def test_zfill_zeroes_at_any_distance_and_never_after_a_write(emulated: Path) -> None:
     program = prefixes(emulated)["explicit-zfill"] / "bin" / "pw-stream_triad"
     for sweep in ("zero-distance", "type", "simd"):

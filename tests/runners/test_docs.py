@@ -46,7 +46,9 @@ def test_the_commands_and_options_in_the_documents_are_there():
         text = file.read_text().replace("\\\n", " ")
         for command, rest in re.findall(r"^ {4,}(?:\$ )?(?:sudo )?\./pagewise ([a-z-]+)(.*)$", text, re.M):
             # What comes after -- belongs to another program, and so does the command of a pipe.
-            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--\s|[|#]", rest)[0])
+            # So do options within the quotes of --service and --load.
+            own = re.sub(r"'[^']*'", "", rest)
+            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", re.split(r"\s--\s|[|#]", own)[0])
             section = "".join(part for name, part in known.items() if name.split()[0] == command)
             if command == "simulate":
                 options = [one for one in options if one in section]

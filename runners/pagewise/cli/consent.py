@@ -15,6 +15,11 @@ from pagewise.core.errors import SelectionError
 #: Options that choose what else is executed or read, by their title.
 _OTHERS = {
     "suite": "suite",
+    "service": "service",
+    "load": "load",
+    "ready": "ready",
+    "setup": "setup",
+    "fill": "fill",
     "kernel": "kernel",
     "argument": "arguments",
     "build": "build",

@@ -26,6 +26,7 @@ _PANELS = {
     "placement": "Placement",
     "settings": "Machine settings, restored afterwards (root)",
     "program": "A program of yours",
+    "service": "A service of yours, under load",
     "nodes": "Nodes and jobs",
     "machine": "This machine",
     "store": "Store",

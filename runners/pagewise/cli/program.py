@@ -62,6 +62,40 @@ JUDGED = (
         default="80%",
     ),
 )
+#: A program that serves, and what loads it.
+SERVICE = (
+    option(
+        "--service",
+        "Command of a service to start under each policy, as 'redis-server --port {port}'; {port} is a free "
+        "TCP port of each run (docs/services.md).",
+        metavar="COMMAND",
+    ),
+    option(
+        "--load",
+        "Command that loads the service, never under the policy: its time is compared, its output has the "
+        "metrics.",
+        metavar="COMMAND",
+    ),
+    option(
+        "--ready",
+        "When the service is ready: tcp:PORT; '| command', which must exit with 0; or a pattern of its "
+        "output (default: with its first listening socket).",
+        metavar="tcp:PORT|COMMAND|PATTERN",
+    ),
+    option(
+        "--setup",
+        "Shell command before the service starts, in the folder of the run; not timed, not under the policy.",
+        multiple=True,
+        metavar="COMMAND",
+    ),
+    option(
+        "--fill",
+        "Shell command when the service is ready, before the load; not timed, not under the policy.",
+        multiple=True,
+        metavar="COMMAND",
+    ),
+)
+OF_SERVICE = ("load", "ready", "setup", "fill")
 #: Parameters for programs only that every command which measures programs has.
 OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
 
@@ -106,6 +140,8 @@ class KernelsOrProgram(TakesProgram):
             chosen["environment"] = DEFAULT_ENVIRONMENT
         programs = f"programs: {self.name} -- PROGRAM or {self.name} --suite"
         subject, refused = ("kernels only", self.of_kernels) if is_program else (programs, self.of_program)
+        if not context.resilient_parsing:
+            _check_service(context)
         for parameter in self.params if not context.resilient_parsing else ():
             given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
             if given and parameter.name in refused:
@@ -113,6 +149,17 @@ class KernelsOrProgram(TakesProgram):
         return extra
 
 
+def _check_service(context: click.Context) -> None:
+    """Refuses a service with another program, and options of a service without one."""
+    chosen = context.params
+    if chosen.get("service") and (chosen["command"] or chosen["suite"]):
+        context.fail("--service is the program: name none after --, and no --suite.")
+    if bool(chosen.get("service")) != bool(chosen.get("load")):
+        context.fail("--service and --load belong together.")
+    if not chosen.get("service") and any(chosen.get(name) for name in OF_SERVICE):
+        context.fail("--ready, --setup and --fill are for a --service.")
+
+
 def has_program(chosen: Mapping[str, Any]) -> bool:
     """Whether the subject is a program, not kernels."""
-    return bool(chosen["command"] or chosen["suite"])
+    return bool(chosen["command"] or chosen["suite"] or chosen.get("service"))

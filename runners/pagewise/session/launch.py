@@ -69,12 +69,7 @@ class Measurement:
     @property
     def signal(self) -> str | None:
         """The name of the signal that ended the run: SIGSEGV."""
-        if self.exit_code <= SIGNAL_BASE:
-            return None
-        try:
-            return signal.Signals(self.exit_code - SIGNAL_BASE).name
-        except ValueError:
-            return f"signal {self.exit_code - SIGNAL_BASE}"
+        return signal_name(self.exit_code)
 
     def run_of(self, step: Step, command: Sequence[str], placement: Placement) -> RunOf:
         """The run of a step, for its records."""
@@ -158,11 +153,26 @@ class Stopwatch:
         code, remedy = measured.exit_code, None
         if code == TIMED_OUT:
             message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
-        elif measured.signal is not None:
-            message = f"crashed by {measured.signal}"
         else:
-            message = f"ended with exit code {code}"
+            message = exit_text(code)
         return Failure(code, message, remedy)
+
+
+def signal_name(code: int) -> str | None:
+    """The name of the signal of an exit code, above 128 or negative; None for another exit code."""
+    number = -code if code < 0 else code - SIGNAL_BASE
+    if number <= 0:
+        return None
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def exit_text(code: int) -> str:
+    """How a process ended: `crashed by SIGSEGV`, `ended with exit code 3`."""
+    name = signal_name(code)
+    return f"ended with exit code {code}" if name is None else f"crashed by {name}"
 
 
 def by_name(placements: Sequence[Placement]) -> dict[str | None, Placement]:

@@ -27,6 +27,8 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
 _LONGEST_COMMAND = 200
 #: Processes that runs left behind and that were not ended: they are reaped when they end.
 _left: set[int] = set()
+#: The groups of the programs that run now: a service, and what loads it.
+_groups: list[int] = []
 
 
 @dataclass
@@ -138,13 +140,15 @@ def in_session(
                     began,
                     others,
                 )
-                accompany(running.pid)
+                _groups.append(running.pid)
+                accompany(*_groups)
             yield running
         finally:
             if running is not None:
                 with postponed():
                     running.end()
-                    accompany(0)
+                    _groups.remove(running.pid)
+                    accompany(*_groups)
                     ending = end_leftovers or running.is_ended_by_us
                     running.left = _leftovers(others | {running.pid}, ending)
 

@@ -35,7 +35,7 @@ _HOST = (
     "thp",
     "governors",
 )
-_PROGRAM = ("command", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
+_PROGRAM = ("command", "service", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
 _PARTS = {
     "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),

@@ -10,7 +10,16 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_PROGRAM, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
+from pagewise.cli.program import (
+    JUDGED,
+    OF_PROGRAM,
+    OF_SERVICE,
+    POLICIES,
+    POOL_MEMORY,
+    SERVICE,
+    KernelsOrProgram,
+    has_program,
+)
 from pagewise.cli.shell import values
 from pagewise.cli.types import Percent
 from pagewise.core.configuration import BASELINE
@@ -23,7 +32,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
     of_kernels = ("kernels", "configurations", "varied", "scale", "sweep", "prefetchers")
-    of_program = (*OF_PROGRAM, "metrics", "memory_budget")
+    of_program = (*OF_PROGRAM, "metrics", "memory_budget", "service", *OF_SERVICE)
 
 
 @opt.command(
@@ -31,6 +40,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     "pagewise compare -k 'memory/*' -t 8 --until 2%  # kernels of a group, on 8 threads",
     "pagewise compare -- ./my_app input.dat  # your program under page policies",
     "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
+    "pagewise compare --service 'redis-server --port {port}' --load 'redis-benchmark -p {port} -t get'",
     "pagewise compare --resume results/20261121T115458Z-default",
     cls=_Comparing,
     subject=(
@@ -86,6 +96,7 @@ class _Comparing(Measuring, KernelsOrProgram):
             metavar="SHARE",
         ),
     ),
+    service=SERVICE,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: the environment's or the program's)."),
         *opt.SESSION_RESULT,
@@ -99,7 +110,7 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
     so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --hardware-prefetchers change
     settings of the machine, which are always restored. See docs/statistics.md and, for programs,
-    docs/programs.md.
+    docs/programs.md and docs/services.md.
     """
     if chosen["rounds"] is None:
         chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}

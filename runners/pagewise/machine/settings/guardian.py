@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 READY = b"+"
-_NUMBER_BYTES = 4
+_NUMBER_BYTES, _LONGEST_MESSAGE = 4, 64
 _MOST_SECONDS_TO_END, _POLL_SECONDS = 2.0, 0.01
 
 
@@ -43,11 +43,13 @@ class Guardian:
             self.dismiss()
             raise OSError(f"it ended with exit code {self.process.returncode}")
 
-    def accompany(self, group: int) -> None:
-        """Sets the process group that is ended too when the session dies; 0: none."""
+    def accompany(self, *groups: int) -> None:
+        """Sets the process groups that are ended too when the session dies: a run, and a service of it."""
+        # An empty message would be the session's end.
+        message = b"".join(group.to_bytes(_NUMBER_BYTES, "little") for group in groups or (0,))
         # A guardian that was stopped or killed must not block the session.
         with contextlib.suppress(OSError):
-            self._socket.send(group.to_bytes(_NUMBER_BYTES, "little"), socket.MSG_DONTWAIT)
+            self._socket.send(message, socket.MSG_DONTWAIT)
 
     def leave(self) -> None:
         """Closes the session's end of the socket in a child process, which must not keep it open."""
@@ -72,13 +74,14 @@ def main(folder: Path, descriptor: int) -> None:
     from pagewise.machine.settings.journal import Journal, JournalFolder
 
     opened = JournalFolder(folder)
-    group = 0
+    numbers = b""
     with socket.socket(fileno=descriptor) as session:
         session.send(READY)
-        while message := session.recv(_NUMBER_BYTES):
-            group = int.from_bytes(message, "little")
-    if group:
-        _end(group)
+        while message := session.recv(_LONGEST_MESSAGE):
+            numbers = message
+    for place in range(0, len(numbers), _NUMBER_BYTES):
+        if group := int.from_bytes(numbers[place : place + _NUMBER_BYTES], "little"):
+            _end(group)
     try:
         journal = Journal.load(opened)
         journal.undo_left(_report)

@@ -118,13 +118,13 @@ def kept(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[Journal
             journal.undo(report, first)
 
 
-def accompany(group: int) -> None:
-    """Lets the guardian end this process group, a run's, if this process is killed; 0: the run is over.
+def accompany(*groups: int) -> None:
+    """Lets the guardian end these process groups, those of a run, if this process is killed; none: no run.
 
     A run that survives would hold pages of a pool and disturb the next measurement.
     """
     if _current is not None and _current.guardian is not None:
-        _current.guardian.accompany(group)
+        _current.guardian.accompany(*groups)
 
 
 def restore(root: Path = Path("/"), report: Report = to_stderr) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -25,7 +28,8 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
 from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.suite import RANKS, Code, find_code, find_program, known_codes
+from pagewise.workloads.program.service import Service, parse_ready
+from pagewise.workloads.program.suite import BIN, RANKS, Code, find_code, find_program, known_codes
 from pagewise.workloads.program.table import PARTS
 from pagewise.workloads.program.workload import ProgramOptions
 
@@ -108,7 +112,7 @@ class Survey:
 
 def _program(chosen: Mapping[str, Any], console: Console) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
-    command = list(chosen["command"])
+    command = list(chosen["command"]) or _words("--service", chosen.get("service") or "")
     if command and command[0] == "--":
         command = command[1:]
     code = None if chosen["suite"] is None else find_code(chosen["suite"])
@@ -117,13 +121,24 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
         path, environment, place = find_program(code, chosen["environment"], chosen["modules"])
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
         command = [path, *code.arguments]
+    if code is not None and code.service is not None and "service" not in chosen:
+        raise SelectionError(
+            f"{code.title} is a service",
+            where="--suite",
+            remedy=f"pagewise compare --suite {code.name}; only compare measures services",
+        )
     if not command:
         raise SelectionError(
             "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
         )
     metrics, checks = map(parse_metric, chosen.get("metrics", ())), map(parse_check, chosen["checks"])
-    needs_folder = bool(chosen["inputs"] or (code and (code.input or code.reads)))
     binary = examine(command[0], environment)
+    service = _service(chosen, code, binary.program.parent, environment)
+    needs_folder = bool(chosen["inputs"] or service or (code and (code.input or code.reads)))
+    if service is not None:
+        command = [word.replace(BIN, str(binary.program.parent)) for word in command]
+        if "where" in chosen and chosen["where"].ranks:
+            raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
     return Program(
         name=identifier(code.name if code else binary.program.name),
         command=tuple(command),
@@ -136,7 +151,49 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
         ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
+        service=service,
     )
+
+
+def _service(
+    chosen: Mapping[str, Any], code: Code | None, folder: Path, environment: Mapping[str, str]
+) -> Service | None:
+    """How the program is loaded, None if it does not serve; `folder` is that of the program.
+
+    Raises SelectionError.
+    """
+    texts = chosen if code is None else code.service
+    if texts is None or not texts.get("load"):
+        return None
+    load, ready = texts["load"].replace(BIN, str(folder)), texts.get("ready")
+    setup, fill = (
+        tuple(text.replace(BIN, str(folder)) for text in texts.get(name, ())) for name in ("setup", "fill")
+    )
+    words = _words("--load", load)
+    program = shutil.which(words[0], path=environment.get("PATH"))
+    if program is None:
+        remedy = "name a program that is installed" if code is None else code.obtain
+        raise SelectionError(f"there is no program {words[0]!r}", where="--load", remedy=remedy)
+    ready = None if ready is None else ready.replace(BIN, str(folder))
+    try:
+        parse_ready(ready or "")
+    except (ValueError, re.error) as fault:
+        raise SelectionError(
+            f"{ready!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}",
+            where="--ready",
+            remedy="write --ready tcp:6379",
+        ) from fault
+    return Service((str(Path(program).absolute()), *words[1:]), ready, setup, fill)
+
+
+def _words(option: str, text: str) -> list[str]:
+    """The words of a command, as a shell splits them. Raises SelectionError."""
+    try:
+        return shlex.split(text)
+    except ValueError as fault:
+        raise SelectionError(
+            f"{text!r} is not a command: {fault}", where=option, remedy="quote its words as for a shell"
+        ) from fault
 
 
 def _input(code: Code, ranks: int | None) -> dict[str, str]:

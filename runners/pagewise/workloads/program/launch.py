@@ -18,6 +18,7 @@ from pagewise.core.record_parts import (
     Failure,
     PageFaults,
     RecordedHost,
+    RunOf,
     ThreadPlaces,
     Times,
     Validation,
@@ -26,7 +27,14 @@ from pagewise.core.result import utc_text
 from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import refused
-from pagewise.session.launch import Measurement, Stopwatch, about_run, build_of, failed_record
+from pagewise.session.launch import (
+    Measurement,
+    Stopwatch,
+    about_run,
+    build_of,
+    failed_record,
+    signal_name,
+)
 from pagewise.session.ranks import Ranks
 from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
@@ -36,6 +44,7 @@ from pagewise.workloads.program.environment import ENV, Libraries, command_of_ru
 from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
+from pagewise.workloads.program.service import ServiceError, Serving
 from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
 
 
@@ -48,6 +57,7 @@ class Observation:
     output: str
     fault: str | None
     memory: memory.Memory | None
+    service_log: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,13 @@ class ProgramLauncher:
         ranks = None
         if self.rank_launcher is not None:
             ranks = Ranks(self.rank_launcher, placement, self.stopwatch.scratch / "ranks")
-        seen = self._observe(applied, request, placement, ranks, is_trial)
+        started = datetime.now(timezone.utc)
+        try:
+            seen = self._observe(applied, request, placement, ranks, is_trial)
+        except ServiceError as fault:
+            record = failed_record(step, started, "failed", _hinted(fault.failure, applied))
+            record = replace(record, run=self._run_of(step, fault.failure.exit_code, is_trial))
+            return Outcome([record], None, fault.log, [])
         if is_trial and seen.memory is not None:
             self.trials[step.cell.key] = seen.memory
         targets = {kind for kinds in request.targets for kind in kinds}
@@ -97,9 +113,13 @@ class ProgramLauncher:
         if is_trial and record.status != "ok":
             run = replace(run, series="compare")
         recorded = None if used is None else used.recorded()
-        return Outcome(
-            [replace(record, program=recorded, run=run)], seen.measured.wall, seen.measured.log, []
-        )
+        log = seen.measured.log + seen.service_log
+        return Outcome([replace(record, program=recorded, run=run)], seen.measured.wall, log, [])
+
+    def _run_of(self, step: Step, exit_code: int, is_trial: bool) -> RunOf:
+        """The run of a service that was not loaded."""
+        run = about_run(step, None, exit_code, self.program.command)
+        return replace(run, series="compare") if is_trial else run
 
     def _observe(
         self,
@@ -134,10 +154,13 @@ class ProgramLauncher:
         with program.run_folder(scratch) as folder, only_size(applied.switched_size):
             sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
             began = time.time()
+            inherited, log = _inherited(applied, placement), ""
             try:
-                measured = self.stopwatch.measure(
-                    command, environment, _inherited(applied, placement), folder, sampler.watch
-                )
+                if program.service is None:
+                    measured = self.stopwatch.measure(command, environment, inherited, folder, sampler.watch)
+                else:
+                    serving = Serving(program.service, folder, program.environment, self.stopwatch)
+                    measured, log = serving.measure(command, environment, inherited, sampler.watching)
             finally:
                 samples = sampler.finish()
             output = measured.output + program.written(folder, began)
@@ -147,7 +170,7 @@ class ProgramLauncher:
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
-        return Observation(measured, max(0, measured.faults[0] - overhead), output, fault, used)
+        return Observation(measured, max(0, measured.faults[0] - overhead), output, fault, used, log)
 
     def _record(self, step: Step, applied: AppliedPolicy, request: PageRequest, seen: Observation) -> Record:
         measured, placement = seen.measured, self.placements[step.cell.placement]
@@ -183,21 +206,35 @@ class ProgramLauncher:
 
     @property
     def _accounts(self) -> bool:
-        """Whether the kernel accounts the program to its launcher; srun has a daemon start ranks."""
-        return self.rank_launcher is None or self.rank_launcher.kind.inherits
+        """Whether the kernel accounts the program to its launcher: not the service, whose load is timed.
+
+        srun has a daemon start ranks.
+        """
+        return self.program.service is None and (
+            self.rank_launcher is None or self.rank_launcher.kind.inherits
+        )
 
     def _failure(self, measured: Measurement, applied: AppliedPolicy) -> Failure:
         failure = self.stopwatch.failure(measured)
-        if applied.policy.from_pool and measured.signal in ("SIGBUS", "SIGKILL"):
-            failure = Failure(
-                failure.exit_code,
-                f"{failure.message}: the hugetlb pool may have run short, because glibc's arenas and "
-                "children of fork use its pages unreserved",
-                "more pages in the pool: --pool-memory",
-            )
+        if self.program.service is not None:
+            failure = replace(failure, message=f"the load {failure.message}")
+        else:
+            failure = _hinted(failure, applied)
         # Launchers draw lines around their messages.
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
+
+
+def _hinted(failure: Failure, applied: AppliedPolicy) -> Failure:
+    """The failure, with its likely cause where a pool ran short."""
+    if not applied.policy.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
+        return failure
+    return Failure(
+        failure.exit_code,
+        f"{failure.message}: the hugetlb pool may have run short, because glibc's arenas and "
+        "children of fork use its pages unreserved",
+        "more pages in the pool: --pool-memory",
+    )
 
 
 def trial_text(policy: str, record: Record) -> str:

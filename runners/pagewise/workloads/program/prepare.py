@@ -112,6 +112,7 @@ def _described(
     """The program and its policies for the manifest."""
     return {
         "command": list(program.command),
+        "service": None if program.service is None else program.service.to_dict(),
         "folder": None if program.folder is None else str(program.folder),
         "inputs": [*map(str, program.inputs), *program.texts],
         "reads": list(program.reads),

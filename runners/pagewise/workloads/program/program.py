@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pagewise.stack.binary import Binary
 from pagewise.workloads.program.output import Check, Pattern
+from pagewise.workloads.program.service import Service
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,8 @@ class Program:
 
     command: the program and its arguments. folder: where it runs; None: in a new one for each run, with
     copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
-    output. ok: the exit codes of valid runs.
+    output. ok: the exit codes of valid runs. service: for a program that serves, how it is loaded; then
+    metrics, checks and exit codes are those of the load.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Program:
     metrics: tuple[Pattern, ...] = ()
     checks: tuple[Check, ...] = ()
     ok: tuple[int, ...] = (0,)
+    service: Service | None = None
 
     @contextmanager
     def run_folder(self, scratch: Path) -> Iterator[Path]:

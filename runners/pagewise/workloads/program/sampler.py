@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -102,17 +103,26 @@ class Sampler(threading.Thread):
         self._launchers = {str(path.resolve()) for path in launchers}
         self._counter = counter
         self._before = self._count()
-        self._root = 0
+        self._root, self._itself = 0, list[int]()
         self._over = threading.Event()
         self._samples = Samples()
         self._ranks = ranks
         #: The samples of each MPI rank; their cost is in those of all.
         self.by_rank: dict[int, Samples] = {}
 
-    def watch(self, root: int) -> None:
-        """Starts to sample the descendants of this process."""
-        self._root = root
+    def watch(self, root: int, *, itself: bool = False) -> None:
+        """Starts to sample the descendants of this process, and the process itself if asked for."""
+        self._root, self._itself = root, [root] if itself else []
         self.start()
+
+    @contextmanager
+    def watching(self, root: int) -> Iterator[None]:
+        """Samples this process and its descendants in the block."""
+        self.watch(root, itself=True)
+        try:
+            yield
+        finally:
+            self.finish()
 
     def finish(self) -> Samples:
         """Stops, and returns the samples."""
@@ -152,7 +162,7 @@ class Sampler(threading.Thread):
         number = len(self._samples.samples)
         full = number < _ALL_FULL or number % _FULL_EVERY == 0
         if self._ranks is None:
-            return self._sum(seconds, self._looks(descendants(self._root), full), full)
+            return self._sum(seconds, self._looks([*self._itself, *descendants(self._root)], full), full)
         looks = {
             rank: self._looks([pid, *descendants(pid)], full) for rank, pid in self._ranks.processes().items()
         }

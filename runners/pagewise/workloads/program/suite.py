@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.reading import parse_yaml, read_file
@@ -21,11 +22,13 @@ from pagewise.workloads.program.output import Check, Pattern, distinct, metric, 
 ENVIRONMENTS = ("suites", "suites-system")
 #: Stands for the number of MPI ranks in a code's input.
 RANKS = "{ranks}"
+#: Stands for the folder of a service's program.
+BIN = "{bin}"
 
 
 @dataclass(frozen=True)
 class Code:
-    """A code as its file describes it."""
+    """A code as its file describes it. `service`: for one that serves, the values of --load, --ready etc."""
 
     name: str
     title: str
@@ -37,6 +40,7 @@ class Code:
     exit_codes: tuple[int, ...]
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
+    service: Mapping[str, Any] | None = None
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -75,6 +79,7 @@ def read_code(file: Path) -> Code:
         tuple(data.get("exit_codes", (0,))),
         distinct(metrics),
         tuple(parse_check(text) for text in data["checks"]),
+        data.get("service"),
     )
 
 

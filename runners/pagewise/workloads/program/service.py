@@ -1,0 +1,273 @@
+"""A program that serves: started under a page policy, loaded by another program that is not, and stopped."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pagewise.core.record_parts import Failure
+from pagewise.machine.placement import observed_placement
+from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
+from pagewise.session.processes import Running, in_session
+from pagewise.workloads.program.sampler import descendants
+
+#: Stands for a free TCP port, another one in each run.
+PORT = "{port}"
+_POLL_SECONDS, _PROBE_SECONDS, _STOP_SECONDS = 0.02, 10.0, 10.0
+_LISTENING, _ACCEPTING = "0A", 0x10000  # /proc/net/tcp: state; /proc/net/unix: flag
+_LONGEST_LOG, _REFUSED = 10_000, 4
+
+
+@dataclass(frozen=True)
+class Service:
+    """How a program that serves is measured.
+
+    load: the command whose time and output are measured. ready: when it may start, see `parse_ready`; None:
+    with the first listening socket. setup, fill: shell commands in the folder of the run, before the service
+    starts, and before the load.
+    """
+
+    load: tuple[str, ...]
+    ready: str | None = None
+    setup: tuple[str, ...] = ()
+    fill: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "load": list(self.load),
+            "ready": self.ready,
+            "setup": list(self.setup),
+            "fill": list(self.fill),
+        }
+
+    def on_port(self, command: Sequence[str]) -> tuple[Service, list[str]]:
+        """The service, and the command that starts it, with a free port where they name one."""
+        texts = [*command, *self.load, *self.setup, *self.fill, self.ready or ""]
+        if not any(PORT in text for text in texts):
+            return self, list(command)
+        port = str(_free_port())
+        ready = f"tcp:{PORT}" if self.ready is None else self.ready
+        load, setup, fill = (
+            tuple(text.replace(PORT, port) for text in part) for part in (self.load, self.setup, self.fill)
+        )
+        placed = Service(load, ready.replace(PORT, port), setup, fill)
+        return placed, [word.replace(PORT, port) for word in command]
+
+
+class ServiceError(Exception):
+    """A service that could not be measured. `log`: what it and the commands around it reported."""
+
+    def __init__(self, failure: Failure, log: str = "") -> None:
+        super().__init__(failure.message)
+        self.failure, self.log = failure, log
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A service in the folder of a run, with the environment of the commands around it."""
+
+    service: Service
+    folder: Path
+    environment: Mapping[str, str]
+    stopwatch: Stopwatch
+
+    def measure(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        inherited: AbstractContextManager[Any],
+        loaded: Callable[[int], AbstractContextManager[Any]],
+    ) -> tuple[Measurement, str]:
+        """Serves under the settings of `inherited` and measures the load; with the end of the service's log.
+
+        environment: that of the service. `loaded` gets the number of the service's process and is open while
+        the load runs. Raises ServiceError.
+        """
+        service, command = self.service.on_port(command)
+        self._log.write_text("", encoding="utf-8")
+        try:
+            for text in service.setup:
+                self._run(text)
+            _check_port(service.ready)
+            with in_session(
+                command, self._log, environment, self.folder, inherited, end_leftovers=True
+            ) as running:
+                self._wait(service.ready, running)
+                for text in service.fill:
+                    self._run(text)
+                observed = observed_placement(running.pid)
+                with loaded(running.pid):
+                    measured = self.stopwatch.measure(
+                        service.load, self.environment, nullcontext(), self.folder
+                    )
+                _check_alive(running, "while the load ran")
+                _stop(running)
+        except ServiceError as fault:
+            fault.log += self._tail
+            raise
+        return replace(measured, observed=observed, left_behind=running.left_behind), self._tail
+
+    @property
+    def _log(self) -> Path:
+        return self.stopwatch.scratch / "service.txt"
+
+    @property
+    def _tail(self) -> str:
+        return f"\n[service]\n{_text(self._log)[-_LONGEST_LOG:]}"
+
+    def _wait(self, ready: str | None, running: Running) -> None:
+        """Waits until the service is ready. Raises ServiceError when it ends before, or is not in time."""
+        is_ready = None if ready is None else parse_ready(ready)
+        limit = self.stopwatch.limit
+        deadline = time.monotonic() + limit
+        while time.monotonic() < deadline:
+            _check_alive(running, "before it was ready")
+            pids = [running.pid, *descendants(running.pid)]
+            if _is_listening(pids) if is_ready is None else is_ready(pids, _text(self._log), self._succeeds):
+                return
+            time.sleep(_POLL_SECONDS)
+        expected = "it listened on no socket" if ready is None else f"--ready {ready!r} did not hold"
+        raise ServiceError(
+            Failure(
+                TIMED_OUT,
+                f"the service was not ready within {limit:g} s: {expected}",
+                "allow more time with --timeout, or name another --ready; its output is in the log",
+            )
+        )
+
+    def _succeeds(self, command: str) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            return self._shell(command, _PROBE_SECONDS).returncode == 0
+        return False
+
+    def _run(self, command: str) -> None:
+        """Runs a shell command around the load. Raises ServiceError if it fails."""
+        limit = self.stopwatch.limit
+        try:
+            done = self._shell(command, limit)
+        except subprocess.TimeoutExpired as fault:
+            raise ServiceError(Failure(TIMED_OUT, f"'{command}' did not end within {limit:g} s")) from fault
+        if done.returncode != 0:
+            output = done.stdout + done.stderr
+            last = [line for line in output.splitlines() if line.strip()][-1:]
+            message = ": ".join([f"'{command}' {exit_text(done.returncode)}", *last])
+            raise ServiceError(Failure(_REFUSED, message[:500]), output[-_LONGEST_LOG:])
+
+    def _shell(self, command: str, limit: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            env=dict(self.environment),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            check=False,
+        )
+
+
+def parse_ready(text: str) -> Callable[[Iterable[int], str, Callable[[str], bool]], bool]:
+    """Reads `tcp:PORT`, `| COMMAND`, or a pattern of the service's output. Raises ValueError, re.error.
+
+    The function gets the service's processes, its output so far, and what runs a command.
+    """
+    if text.startswith("tcp:"):
+        port = int(text[4:]) if text[4:] != PORT else 0
+        return lambda pids, output, succeeds: port in _tcp_ports(_sockets_of(pids))
+    if text.startswith("|"):
+        return lambda pids, output, succeeds: succeeds(text[1:].strip())
+    pattern = re.compile(text, re.MULTILINE)
+    return lambda pids, output, succeeds: pattern.search(output) is not None
+
+
+def _is_listening(pids: Iterable[int]) -> bool:
+    """Whether any of these processes listens on a TCP or Unix socket."""
+    inodes = _sockets_of(pids)
+    return bool(_tcp_ports(inodes)) or any(inode in inodes for inode in _unix_listeners())
+
+
+def _check_alive(running: Running, when: str) -> None:
+    code = running.process.poll()
+    if code is not None:
+        raise ServiceError(
+            Failure(
+                code if code >= 0 else SIGNAL_BASE - code,
+                f"the service {exit_text(code)} {when}",
+                "its output is in the log; a service must stay in the foreground",
+            )
+        )
+
+
+def _check_port(ready: str | None) -> None:
+    """Raises ServiceError if the port of the service is taken: the load would reach another service."""
+    if ready is not None and ready.startswith("tcp:") and int(ready[4:]) in _tcp_ports(None):
+        raise ServiceError(
+            Failure(
+                _REFUSED,
+                f"port {ready[4:]} is in use by another process",
+                f"end that process, or write {PORT} instead of the number: each run then has a free port",
+            )
+        )
+
+
+def _stop(running: Running) -> None:
+    """Asks the service to end, and waits; what is left is ended with its group afterwards."""
+    running.process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        running.process.wait(_STOP_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def _sockets_of(pids: Iterable[int]) -> set[str]:
+    """The inodes of the sockets that these processes have open."""
+    inodes = set()
+    for pid in pids:
+        with suppress(OSError):
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    name = str(file.readlink())
+                    if name.startswith("socket:["):
+                        inodes.add(name[8:-1])
+    return inodes
+
+
+def _tcp_ports(inodes: set[str] | None) -> set[int]:
+    """The ports that are listened on, by these sockets or by any."""
+    ports = set()
+    for file in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for words in _lines(Path(file)):
+            if words[3] == _LISTENING and (inodes is None or words[9] in inodes):
+                ports.add(int(words[1].rpartition(":")[2], 16))
+    return ports
+
+
+def _unix_listeners() -> Iterator[str]:
+    """The inodes of Unix sockets that are listened on."""
+    for words in _lines(Path("/proc/net/unix")):
+        if int(words[3], 16) & _ACCEPTING:
+            yield words[6]
+
+
+def _lines(file: Path) -> Iterator[list[str]]:
+    with suppress(OSError):
+        for line in file.read_text(encoding="ascii", errors="replace").splitlines()[1:]:
+            yield line.split()
+
+
+def _text(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")

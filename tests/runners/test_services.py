@@ -1,0 +1,154 @@
+"""pagewise compare --service: a service under page policies, and its load beside it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from own_program import Own
+from pagewise.core.record import Record
+from pagewise.workloads.program.service import PORT, Service
+
+HERE = Path(__file__).with_name("own_programs")
+SERVER, LOAD = (f"{sys.executable} -B {HERE / name}" for name in ("server.py", "load.py"))
+METRICS = (
+    *("--metric", "throughput[req/s]=throughput: (\\S+)"),
+    *(
+        word
+        for percent in ("50", "99", "99.9")
+        for word in ("--metric", f"p{percent}[ms]=^p{percent}: (\\S+)")
+    ),
+)
+
+
+def compare(
+    own: Own, *arguments: str, service: str = f"{SERVER} {PORT}", load: str = f"{LOAD} {PORT}"
+) -> subprocess.CompletedProcess[str]:
+    words = ("compare", "--output", str(own.stage.results), "--service", service, "--load", load)
+    return own.stage.run(*words, *arguments, timeout=120)
+
+
+def failed(own: Own, *arguments: str, **commands: str) -> Record:
+    """The record of a comparison whose first run fails; its log was kept."""
+    done = compare(own, "--policies", "none", "--rounds", "1", *arguments, **commands)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (record, *_) = own.records()
+    assert record.status == "failed" and record.run.wall_seconds is None
+    assert (own.stage.result() / record.run.log).exists()
+    return record
+
+
+@pytest.mark.long
+def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
+    done = compare(
+        *(own, "--policies", "none,reuse", "--rounds", "1", "--ready", f"tcp:{PORT}", *METRICS),
+        *("--setup", "echo by setup > made-before", "--fill", "cp made-before made-after"),
+        *("--check", "^service thp=0", "--check", "^load thp=1 tunables=$"),
+        service=f"{SERVER} {PORT} setup",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own.statuses() == {"none": {"ok"}, "reuse": {"ok"}}
+    for record in own.records():
+        metrics = record.metrics
+        assert 0 < metrics["p50"] <= metrics["p99"] <= metrics["p99_9"] and metrics["throughput"] > 0
+        # The memory is that of the service; faults and CPU time, which are the load's, are not reported.
+        assert metrics["peak_memory_gib"] > 64 / 1024 and record.program.processes == 1
+        assert record.page_faults is None and "user_seconds" not in metrics
+        assert record.run.left_behind is None
+    manifest = json.loads((own.stage.result() / "manifest.json").read_text())
+    assert manifest["program"]["service"]["ready"] == f"tcp:{PORT}"
+    assert manifest["subjects"][0]["kernel"]["metrics"][0]["field"] == "throughput"
+    again = own.stage.run(
+        *("results", "rerun", str(own.stage.result()), "--output", str(own.folder / "again")), timeout=120
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    (repeated,) = (own.folder / "again").glob("*/manifest.json")
+    assert json.loads(repeated.read_text())["program"]["service"] == manifest["program"]["service"]
+
+
+@pytest.mark.long
+def test_the_policys_settings_reach_the_service_alone(own: Own):
+    done = compare(
+        *(own, "--policies", "reuse", "--baseline", "reuse", "--rounds", "1", "--ready", "^listening$"),
+        *("--check", "^service thp=0 tunables=glibc.malloc", "--check", "^load thp=1 tunables=$"),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_a_service_that_ends_before_it_is_ready(own: Own):
+    record = failed(own, service=f"{SERVER} {PORT} dies")
+    assert record.failure.exit_code == 1
+    assert "cannot start" in (own.stage.result() / record.run.log).read_text()
+
+
+@pytest.mark.long
+def test_a_service_that_is_not_ready_in_time(own: Own):
+    assert failed(own, "--timeout", "0.5", service=f"{SERVER} {PORT} silent").failure.exit_code == 124
+    assert not subprocess.run(["pgrep", "-f", f"{SERVER.split()[-1]} .* silent"], check=False).stdout
+
+
+@pytest.mark.long
+def test_a_service_that_dies_under_load(own: Own):
+    record = failed(own, load=f"{LOAD} {PORT} die")
+    assert record.failure.exit_code == 134
+    assert "SIGABRT" in record.failure.message
+
+
+@pytest.mark.long
+def test_a_load_that_fails_keeps_both_outputs(own: Own):
+    done = compare(own, "--policies", "none", "--rounds", "1", load=f"{LOAD} {PORT} about")
+    assert done.returncode == 1, done.stdout + done.stderr
+    log = (own.stage.result() / own.records()[0].run.log).read_text()
+    assert "answer: 'thp=0" in log and "listening" in log
+
+
+@pytest.mark.long
+def test_a_port_in_use_is_refused_before_the_service_starts(own: Own):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        record = failed(own, "--ready", f"tcp:{port}", service=f"{SERVER} {port}", load=f"{LOAD} {port}")
+    assert record.failure.exit_code == 4 and str(port) in record.failure.message
+
+
+@pytest.mark.long
+def test_a_command_around_the_load_that_fails(own: Own):
+    record = failed(own, "--fill", "echo no data >&2; exit 7")
+    assert record.failure.exit_code == 4 and record.failure.message.endswith("no data")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        (["--service", "true"], "--load"),
+        (["--load", "true"], "--service"),
+        (["--service", "true", "--load", "true", "--", "true"], "--service"),
+        (["--service", "true", "--load", "true", "--suite", "stream"], "--service"),
+        (["--ready", "tcp:1", "--", "true"], "--ready"),
+        (["--service", "true", "--load", "no-such-program"], "no-such-program"),
+        (["--service", "true", "--load", "true", "--ready", "tcp:http"], "--ready"),
+        (["--service", "true", "--load", "true", "--ready", "("], "--ready"),
+        (["--service", "'", "--load", "true"], "--service"),
+        (["--service", "true", "--load", "true", "--ranks", "2"], "--ranks"),
+        (["--service", "true", "--load", "true", "-k", "triad"], "-k"),
+    ],
+)
+def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: list[str], reported: str):
+    done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
+    assert done.returncode == 2 and reported in done.stderr, done.stderr
+    assert not own.stage.results.exists()
+
+
+def test_one_free_port_is_written_wherever_it_is_named():
+    service = Service(("load", f"--port={PORT}"), None, (f"echo {PORT}",), (f"fill {PORT}",))
+    placed, command = service.on_port(["server", PORT])
+    port = command[1]
+    assert int(port) > 1023
+    assert placed == Service(("load", f"--port={port}"), f"tcp:{port}", (f"echo {port}",), (f"fill {port}",))
+    plain = Service(("load",))
+    assert plain.on_port(["server"]) == (plain, ["server"])

@@ -218,8 +218,17 @@ def test_available_policies(policy: str, binary: Binary, machine: dict):
 
 
 def test_the_default_excludes_text_and_bss_of_a_small_program():
-    assert default_policies(BINARY, MACHINE) == DEFAULT
-    assert set(DEFAULT) - set(default_policies(SMALL, MACHINE)) == {"text", "bss"}
+    assert default_policies(BINARY, MACHINE, starts_others=False) == DEFAULT
+    assert set(DEFAULT) - set(default_policies(SMALL, MACHINE, starts_others=False)) == {"text", "bss"}
+    assert default_policies(SMALL, MACHINE, starts_others=True) == DEFAULT
+
+
+def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named():
+    shell = applied("text+bss+glibc", binary=SMALL)
+    assert shell.unavailable is not None
+    assert replace(shell, programs=(SMALL, BINARY)).unavailable is None
+    served = replace(BINARY, secured="it is set-user-ID")
+    assert "set-user-ID" in replace(shell, programs=(served, SMALL)).unavailable.message
 
 
 def command(policy: AppliedPolicy, inherited: dict[str, str], *, trial: bool = False) -> list[str]:

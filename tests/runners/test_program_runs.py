@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from own_program import SOURCE, Own
+from own_program import SOURCE, Own, needs_thp
 from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
+from pagewise.workloads.program.program import Program
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long
@@ -117,6 +119,35 @@ def test_the_list_of_policies_and_what_a_program_can_have(own: Own):
     done = own.stage.run("list", "policies", "--", str(own.programs / "memory-static"))
     assert done.returncode == 0 and "static, glibc" in done.stdout
     assert "libhugetlbfs" in done.stdout
+
+
+@needs_thp
+def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own: Own):
+    script = own.folder / "run.sh"
+    script.write_text(f"#!/bin/sh\n{own.programs / 'memory'} static\n")
+    script.chmod(0o755)
+    done = own.stage.run(
+        *("compare", "--output", str(own.stage.results), "--policies", "none,bss,text", "--rounds", "1"),
+        *("--", str(script)),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "text": {"pages_unavailable"}}
+    program = read_result(own.stage.result()).manifest.program
+    assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
+    reasons = {policy["name"]: policy["lack"] is not None for policy in program["policies"]}
+    assert reasons == {"none": False, "bss": False, "text": True}
+    listed = json.loads(own.stage.run("list", "policies", "--json", "--", str(script)).stdout)
+    assert listed["starts_others"]
+
+
+def test_a_launcher_and_a_program_that_starts_none(own: Own):
+    memory, environment = str(own.programs / "memory"), dict(os.environ)
+    for command, starts_others in (("env", memory), True), ((memory, "large"), False):
+        binary = examine(command[0], environment)
+        program = Program(
+            name="x", command=command, binary=binary, environment=environment, folder=own.folder
+        )
+        assert program.starts_others == starts_others
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -147,6 +147,15 @@ def files_of(program: Path, environment: Mapping[str, str]) -> list[Path]:
     return [program, image, *map(Path, libraries)]
 
 
+def starts_as_program(file: Path) -> bool:
+    """Whether a file begins as an ELF program or a script does."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(4).startswith((b"#!", b"\x7fELF"))
+    except (OSError, ValueError):
+        return False
+
+
 def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
     """The ELF file that a program executes, and whether the program is a script."""
     image = program

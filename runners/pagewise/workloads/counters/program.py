@@ -228,9 +228,9 @@ def prepare(
             where="--ranks",
             remedy="count with mpiexec: name it as the launcher in the site's site.yaml (docs/ranks.md)",
         )
-    planner = CountingPlanner(
-        runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(runs.unavailable)
-    )
+    # The programs that a script starts are known after its trial run: then the launcher reports why.
+    unavailable = () if program.starts_others else runs.unavailable
+    planner = CountingPlanner(runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(unavailable))
     steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
     console.print(
         f"To count: {choice.file.title} ({choice.reason})."

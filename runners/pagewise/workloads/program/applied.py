@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pagewise.core.record_parts import Failure
 from pagewise.core.units import bytes_text
@@ -42,11 +43,15 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class AppliedPolicy:
-    """A page policy with the program that is run under it, and the machine."""
+    """A page policy with the program that is run under it, and the machine.
+
+    programs: those that ran when the program was tried, if they are others (a script, a launcher).
+    """
 
     policy: Policy
     binary: Binary
     machine: Machine
+    programs: tuple[Binary, ...] = ()
 
     @property
     def page_size(self) -> int:
@@ -90,10 +95,25 @@ class AppliedPolicy:
     def _settings(self, kind: str) -> dict[str, str]:
         return settings(kind, self.policy.parts, self.policy.size, advised=self.advises)
 
+    def to_dict(self) -> dict[str, Any]:
+        """As the manifest has it."""
+        return {
+            "name": self.policy.name,
+            "meaning": self.policy.meaning,
+            "preloaded": self.preloaded_actions,
+            "advised": self.advises,
+            "lack": None if self.unavailable is None else self.unavailable.message,
+        }
+
     @cached_property
     def unavailable(self) -> Failure | None:
-        """Why it cannot work for this program on this machine, and what to do; None when nothing is known."""
-        return next(self._obstacles(), None)
+        """Why it cannot work for this program on this machine, and what to do; None when nothing is known.
+
+        Of several programs, one that it works for suffices; else the reason is that of the first.
+        """
+        of_programs = [replace(self, binary=binary, programs=()) for binary in self.programs] or [self]
+        reasons = [next(applied._obstacles(), None) for applied in of_programs]
+        return None if None in reasons else reasons[0]
 
     def _obstacles(self) -> Iterator[Failure]:
         parts, binary, machine = set(self.policy.parts), self.binary, self.machine
@@ -226,8 +246,13 @@ def removed_variables(inherited: Mapping[str, str]) -> dict[str, str]:
     return removed | ({"GLIBC_TUNABLES": ":".join(tunables)} if tunables else {})
 
 
-def default_policies(binary: Binary, machine: Machine) -> tuple[str, ...]:
-    """The policies that are measured by default: without code or static arrays smaller than a huge page."""
+def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -> tuple[str, ...]:
+    """The policies that are measured by default: without code or static arrays smaller than a huge page.
+
+    starts_others: it is a script or a launcher, so that other programs have the memory.
+    """
+    if starts_others:
+        return DEFAULT
     sizes = {"text": largest_text(binary), "bss": binary.elf.zeroed_bytes}
     return tuple(name for name in DEFAULT if sizes.get(name, machine.pmd) >= machine.pmd)
 

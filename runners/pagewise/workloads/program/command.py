@@ -75,6 +75,7 @@ class Survey:
         return {
             "schema": "pagewise.survey/1",
             "program": None if self.program is None else str(self.program.binary.program),
+            "starts_others": self.program is not None and self.program.starts_others,
             "policies": [
                 {
                     "policy": policy.name,
@@ -94,6 +95,10 @@ class Survey:
             binary = self.program.binary
             sizes = f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
             console.print(f"{binary.program}: {binary.text}; {sizes}", highlight=False, soft_wrap=True)
+            if self.program.starts_others:
+                console.print(
+                    "It starts other programs, which decide what is available when they are measured."
+                )
         for policy, unavailable in self.rows:
             style, text = "bold green", policy.meaning
             if unavailable is not None:

@@ -65,7 +65,8 @@ class ProgramLauncher:
     """Runs the program. `policies` are by name, `placements` by the name that cells have.
 
     interval: seconds between samples of the memory, None: adaptive. enough: the minimum coverage. trials: is
-    filled with the memory that trial runs used. rank_launcher: what starts MPI ranks, None for one process.
+    filled with the memory that trial runs used, images with the files of all programs that ran in them (see
+    Samples). rank_launcher: what starts MPI ranks, None for one process.
     """
 
     program: Program
@@ -76,6 +77,7 @@ class ProgramLauncher:
     interval: float | None
     enough: float
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
+    images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
 
     def run(self, step: Step) -> Outcome:
@@ -166,7 +168,9 @@ class ProgramLauncher:
             output = measured.output + program.written(folder, began)
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, folder) if is_valid else None
-        written = _read_snapshots(snapshots, request.huge)
+        written = _read_snapshots(snapshots, request.huge, samples)
+        if is_trial:
+            self.images.update(samples.images)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
@@ -256,12 +260,14 @@ def _inherited(applied: AppliedPolicy, placement: Placement) -> Iterator[None]:
         yield
 
 
-def _read_snapshots(folder: Path, page: int) -> dict[str, list[dict[str, smaps.Usage]]]:
-    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER."""
+def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:
+    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes their programs."""
     by_process: dict[str, list[dict[str, smaps.Usage]]] = {}
     for file in sorted(folder.glob("smaps.*")):
-        kinds = smaps.by_kind(smaps.parse(file.read_text(encoding="utf-8", errors="replace")), page)
+        mappings = smaps.parse(file.read_text(encoding="utf-8", errors="replace"))
+        kinds = smaps.by_kind(mappings, page)
         if kinds:
+            samples.note(smaps.image_of(mappings), sum(usage.resident for usage in kinds.values()))
             by_process.setdefault(file.name.split(".")[1], []).append(kinds)
     return by_process
 

@@ -65,7 +65,8 @@ def arrange(
     hyperfine = find_hyperfine()
     host = read_host()
     machine = read_machine(host, options.set_thp_sizes, options.reserve)
-    names = options.policies or default_policies(program.binary, machine)
+    starts_others = program.starts_others
+    names = options.policies or default_policies(program.binary, machine, starts_others=starts_others)
     policies = {
         policy.name: AppliedPolicy(policy, program.binary, machine)
         for policy in map(parse_policy, (options.baseline, *names))
@@ -122,16 +123,7 @@ def _described(
         "enough_coverage": options.enough,
         "memory_budget": options.memory_budget,
         "sample_interval_seconds": options.interval,
-        "policies": [
-            {
-                "name": name,
-                "meaning": applied.policy.meaning,
-                "preloaded": applied.preloaded_actions,
-                "advised": applied.advises,
-                "lack": None if applied.unavailable is None else applied.unavailable.message,
-            }
-            for name, applied in policies.items()
-        ],
+        "policies": [applied.to_dict() for applied in policies.values()],
     }
 
 
@@ -185,13 +177,16 @@ def _kernel(program: Program) -> dict[str, Any]:
 
 def _intended(runs: ProgramRuns) -> str:
     """What will be run, and which policies are unavailable."""
-    program, subject, options, unavailable = runs.program, runs.subject, runs.options, runs.unavailable
+    program, subject, options = runs.program, runs.subject, runs.options
+    unavailable = {} if program.starts_others else runs.unavailable
     runnable = [cell for cell in subject.cells if cell.measured.hugepages not in unavailable]
     per_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed, options.aa))
     text = f"To measure: {program.binary.program} ({program.binary.text}).\n"
     text += f"Page policies: {', '.join(cell.measured.hugepages for cell in runnable)}. "
     text += f"{count_text(options.rounds, 'round')} of {count_text(per_round, 'run')}, "
     text += f"and {count_text(len(runnable), 'trial run')} before them.{goal_text(options)}"
+    if program.starts_others:
+        text += "\nIts trial run shows which programs it starts; they decide which policies are available."
     for name, failure in unavailable.items():
         text += f"\nunavailable: {name}: {failure.message}"
     return text

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pagewise.stack.binary import Binary
+from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.workloads.program.output import Check, Pattern
 from pagewise.workloads.program.service import Service
 
@@ -35,6 +36,13 @@ class Program:
     checks: tuple[Check, ...] = ()
     ok: tuple[int, ...] = (0,)
     service: Service | None = None
+
+    @property
+    def starts_others(self) -> bool:
+        """Whether it is a script, or an argument is a program or a script that it may start."""
+        path = self.environment.get("PATH", os.defpath)
+        files = (Path(shutil.which(word, path=path) or word) for word in self.command[1:])
+        return self.binary.script or any(starts_as_program(file) for file in files)
 
     @contextmanager
     def run_folder(self, scratch: Path) -> Iterator[Path]:

@@ -72,6 +72,12 @@ class Samples:
     samples: list[Sample] = field(default_factory=list)
     cost_seconds: float = 0.0
     wall_seconds: float = 0.0
+    #: By file of the program, the most that a process of it had in memory.
+    images: dict[str, int] = field(default_factory=dict)
+
+    def note(self, image: str, resident: int) -> None:
+        """Notes that a process ran this file with this many bytes in memory."""
+        self.images[image] = max(resident, self.images.get(image, 0))
 
     @property
     def full(self) -> list[Sample]:
@@ -173,9 +179,13 @@ class Sampler(threading.Thread):
 
     def _looks(self, pids: Iterable[int], full: bool) -> list[_Look]:
         """What is seen of these processes, without launchers."""
-        return [
-            look for pid in pids if not self._is_launcher(pid) and (look := self._look(pid, full)) is not None
-        ]
+        looks = []
+        for pid in pids:
+            image = _image(pid)
+            if not self._is_launcher(pid, image) and (look := self._look(pid, full)) is not None:
+                looks.append(look)
+                self._samples.note(image, look.total.resident)
+        return looks
 
     def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
         if not looks:
@@ -188,8 +198,7 @@ class Sampler(threading.Thread):
         )
         return Sample(seconds, total, kinds, len(looks), max(0, self._count() - self._before), account)
 
-    def _is_launcher(self, pid: int) -> bool:
-        image = _image(pid)
+    def _is_launcher(self, pid: int, image: str) -> bool:
         if image in self._launchers:
             return True
         # Python starts a rank, and may also be its program.

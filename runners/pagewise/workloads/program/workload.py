@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +19,7 @@ from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.settings import changed_settings, pools_used
 from pagewise.session.workload import Trials
-from pagewise.stack.binary import files_of
+from pagewise.stack.binary import examine, files_of
 from pagewise.stack.c_code import find_compiler
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program.applied import AppliedPolicy
@@ -32,6 +32,8 @@ from pagewise.workloads.program.program import Program
 # What malloc maps is rounded up to pages, and each thread has its own arena.
 _POOL_MARGIN = 1.25
 _PAGES_PER_CPU = 2
+# Programs with a smaller share of the largest one's memory do not decide on page policies.
+_LEAST_MEMORY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +52,20 @@ class ProgramOptions(SessionOptions):
 
 @dataclass(frozen=True)
 class ProgramRuns:
-    """Runs of one program. `policies` are by name; `trials` has the memory of trial runs."""
+    """Runs of one program. `policies` are by name.
+
+    trials, images: the memory of trial runs, and the files of the programs that ran in them.
+    """
 
     options: ProgramOptions
     program: Program
-    policies: Mapping[str, AppliedPolicy]
+    policies: dict[str, AppliedPolicy]
     subject: Subject
     placements: list[Placement]
     hyperfine: str
     console: Console
     trials: dict[CellKey, Memory] = field(default_factory=dict)
+    images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
 
     @property
@@ -96,15 +102,20 @@ class ProgramRuns:
             options.interval,
             options.enough,
             self.trials,
+            self.images,
             self.rank_launcher,
         )
 
     @contextmanager
     def prepared(self, session: Trials) -> Iterator[None]:
-        """Trial runs of all policies. That of the baseline comes first: it shows how large pools must be."""
+        """Trial runs of all policies.
+
+        That of the baseline comes first: it shows how large pools must be, and which programs run.
+        """
         cells = sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
         trials = [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
         self._try(trials[0], session)
+        self._decide(session)
         transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
         with changed_settings(
             session.recorder,
@@ -117,6 +128,32 @@ class ProgramRuns:
                 if self._is_available(step) and not session.is_ruled_out(step):
                     self._try(step, session)
             yield
+
+    def _decide(self, session: Trials) -> None:
+        """The programs that a script or launcher started decide which policies are available."""
+        least = max(self.images.values(), default=0) * _LEAST_MEMORY
+        ran = sorted(self.images, key=self.images.__getitem__, reverse=True)
+        files = [file for file in ran if self.images[file] >= least and Path(file).is_file()]
+        if set(files) <= {str(self.program.binary.image)}:
+            return
+        programs = tuple(examine(file, self.program.environment) for file in files)
+        for name, applied in self.policies.items():
+            self.policies[name] = replace(applied, programs=programs)
+        session.recorder.note(
+            program={
+                **(session.recorder.manifest.program or {}),
+                "programs": [binary.to_dict() for binary in programs],
+                "policies": [applied.to_dict() for applied in self.policies.values()],
+            }
+        )
+        text = "\n".join(
+            (
+                "Page policies are decided by the programs that ran:",
+                *(f"  {binary.image} ({binary.text})" for binary in programs),
+                *(f"unavailable: {name}: {failure.message}" for name, failure in self.unavailable.items()),
+            )
+        )
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def _is_available(self, step: Step) -> bool:
         return self.policies[step.cell.measured.module].unavailable is None

@@ -111,12 +111,12 @@ def metric_rows(result: Result) -> list[MetricRow]:
 
 def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
     """Memory by policy and kind, of all timed runs that report it (of trial runs if no other does)."""
-    timed: dict[tuple[str, str], list[ProgramMemory]] = {}
-    trials: dict[tuple[str, str], list[ProgramMemory]] = {}
+    timed: dict[tuple[str, str, str], list[ProgramMemory]] = {}
+    trials: dict[tuple[str, str, str], list[ProgramMemory]] = {}
     for record in records:
         if record.run is not None and record.program is not None:
             runs = trials if record.series == "trial" else timed
-            key = record.configuration.hugepages, record.run.placement or ""
+            key = record.configuration.hugepages, record.run.placement or "", record.run.options or ""
             runs.setdefault(key, []).append(record.program)
     rows = []
     for key in dict.fromkeys((*trials, *timed)):

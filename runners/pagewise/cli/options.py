@@ -11,7 +11,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli.shell import values
-from pagewise.cli.types import Duration, Folder, Number, Percent
+from pagewise.cli.types import Duration, Folder, Number, Percent, Setting
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -209,6 +209,13 @@ OPTION = option(
     multiple=True,
     metavar="NAME[=VALUES]",
     one_of=values.kernel_options,
+)
+SETTING = option(
+    "--setting settings",
+    "Environment variable to compare, with its values: OMP_WAIT_POLICY=active,passive; - removes it. The "
+    "baseline has the first value; repeat --setting to change further variables, one at a time.",
+    multiple=True,
+    type=Setting(),
 )
 SCALE = option(
     "--scale",

@@ -11,9 +11,10 @@ import click
 
 if TYPE_CHECKING:
     _Type = click.ParamType[float]
+    _Named = click.ParamType[tuple[str, tuple[str, ...]]]
 else:
     # Generic only in later versions of click.
-    _Type = click.ParamType
+    _Type = _Named = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -86,3 +87,25 @@ class Folder(click.Path):
     def __init__(self, exists: bool = False, resolved: bool = False) -> None:
         super().__init__(exists=exists, file_okay=not exists, resolve_path=resolved, path_type=Path)
         self.name = "dir"
+
+
+class Setting(_Named):
+    """An environment variable with the values to compare, as NAME=a,b: (NAME, (a, b))."""
+
+    name = "NAME=VALUES"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[str, tuple[str, ...]]:
+        """The name and the values. Raises BadParameter."""
+        if isinstance(value, tuple):
+            return value
+        name, _, text = value.partition("=")
+        values = tuple(dict.fromkeys(text.split(",")))
+        if re.fullmatch(r"[A-Za-z_]\w*", name) is None or len(values) < 2:
+            self.fail(
+                f"{value!r} is no variable with two values; write it as OMP_WAIT_POLICY=active,passive.",
+                parameter,
+                context,
+            )
+        return name, values

@@ -195,6 +195,14 @@ DIMENSIONS = (
         "Which placement of threads and memory?",
         other="the placement {}",
     ),
+    Dimension(
+        "setting",
+        "Setting",
+        "the setting",
+        "Which environment variables?",
+        empty="-",
+        other="the setting {}",
+    ),
 )
 # What configurations should not differ in: reports say where they do.
 _NO_DIMENSIONS = ("package", "version", "builder", "openmp", "papi")

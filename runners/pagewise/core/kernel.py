@@ -193,8 +193,12 @@ class Kernel:
         return region
 
     def is_sensitive_to(self, dimension: str) -> bool:
-        """Whether its configurations may differ in this dimension; every run has a placement."""
-        return dimension == "placement" or dimension in self.sensitive_to or dimension in self.options
+        """Whether its configurations may differ in this dimension; every run has these two."""
+        return (
+            dimension in ("placement", "setting")
+            or dimension in self.sensitive_to
+            or dimension in self.options
+        )
 
     @property
     def path(self) -> str:

@@ -9,12 +9,14 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from pagewise.core.configuration import Configuration
+from pagewise.core.configuration import OPTIONS, Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf
 
+#: As the value of a setting: the variable is removed.
+UNSET = "-"
 Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
 
 
@@ -29,7 +31,8 @@ class Cell:
     `pages` is the page policy that its runs request, None for the one that they were built for; the
     configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
     several; the configurations have it, too. `options` are those that its runs get beside the kernel's own,
-    as `scheme=flash,layout=soa`, None without any; the configurations have them, too.
+    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`; None without.
+    The configurations have them, too.
     """
 
     measured: Configuration
@@ -48,7 +51,14 @@ class Cell:
     def arguments(self) -> tuple[str, ...]:
         """The arguments that its runs get beside the kernel's own: the page policy and options requested."""
         pages = () if self.pages is None else ("--pages", self.pages)
-        return (*pages, *(part for name, value in _pairs(self.options) for part in (f"--{name}", value)))
+        named = ((name, value) for name, value in _pairs(self.options) if name in OPTIONS)
+        return (*pages, *(part for name, value in named for part in (f"--{name}", value)))
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """The environment of its runs: the inherited one with its settings."""
+        changed = {name: value for name, value in _pairs(self.options) if name not in OPTIONS}
+        kept = {name: value for name, value in inherited.items() if changed.get(name) != UNSET}
+        return kept | {name: value for name, value in changed.items() if value != UNSET}
 
     @property
     def compiler(self) -> str:
@@ -193,6 +203,31 @@ def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) ->
     return [replace(subject, cells=tuple(_varied(subject, options))) for subject in subjects]
 
 
+def with_settings(subjects: Sequence[Subject], settings: Mapping[str, Sequence[str]]) -> list[Subject]:
+    """The subjects with each cell once per setting of environment variables, given as values by name.
+
+    Baselines have the first value of each; every other setting changes one variable. Unchanged without any.
+    """
+    if not settings:
+        return list(subjects)
+    first = {name: values[0] for name, values in settings.items()}
+    changed = [first | {name: value} for name, values in settings.items() for value in values[1:]]
+    texts = [",".join(f"{name}={value}" for name, value in each.items()) for each in (first, *changed)]
+    return [
+        replace(
+            subject,
+            cells=tuple(
+                _with_options(
+                    cell, ",".join(filter(None, (cell.options, text))), cell.is_baseline and number == 0
+                )
+                for number, text in enumerate(texts)
+                for cell in subject.cells
+            ),
+        )
+        for subject in subjects
+    ]
+
+
 def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
     known = subject.kernel.options
     own = {
@@ -309,7 +344,8 @@ def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
 
 def _with_options(cell: Cell, options: str, is_baseline: bool) -> Cell:
     """The cell with these options of its runs."""
-    values = dict(_pairs(options))
+    values = {name: value for name, value in _pairs(options) if name in OPTIONS}
+    values["setting"] = ",".join(f"{name}={value}" for name, value in _pairs(options) if name not in OPTIONS)
     equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
     measured = replace(cell.measured, **values)
     return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, options=options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,3 +30,4 @@ class SessionOptions:
     resume: Path | None = None
     where: Where = field(default_factory=Where)
     end_leftovers: bool = False
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from pagewise.cli.program import (
 from pagewise.cli.shell import values
 from pagewise.cli.types import Percent
 from pagewise.core.configuration import BASELINE
+from pagewise.core.errors import SelectionError
 
 # docs/statistics.md: what these detect.
 _ROUNDS, _WIDTH = 7, 0.03
@@ -54,6 +56,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         ),
         POLICIES,
         opt.OPTION,
+        opt.SETTING,
         opt.SCALE,
         opt.option(
             "--baseline",
@@ -112,6 +115,7 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     settings of the machine, which are always restored. See docs/statistics.md and, for programs,
     docs/programs.md and docs/services.md.
     """
+    chosen["settings"] = _settings(chosen["settings"])
     if chosen["rounds"] is None:
         chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}
     if has_program(chosen):
@@ -124,6 +128,16 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
         chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
     return prepare(opt.kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
+
+
+def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
+    """The values by variable. Raises SelectionError for a variable that is given twice."""
+    settings = dict(given)
+    if len(settings) < len(given):
+        raise SelectionError(
+            "a variable is given twice", where="--setting", remedy="write its values with commas: NAME=a,b,c"
+        )
+    return settings
 
 
 def _with_baseline(chosen: dict[str, Any], default: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ _METRICS: Mapping[str, Getter] = {
 _COSTS: Mapping[str, Getter] = {
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
+    "setting": lambda cost: cost.row.cell.measured.setting or None,
     "text": "text",
     **ratio_fields("row.time_ratio", "time_"),
     **ratio_fields("row.memory", "memory_"),

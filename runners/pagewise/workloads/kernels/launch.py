@@ -44,7 +44,8 @@ class KernelLauncher:
         written.unlink(missing_ok=True)
         entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
         command, ranks = self.command(step, entry, written), self._ranks(step, placement)
-        environment = {**entry.environment, **placement.environment, **dict(step.settings)}
+        inherited = {**entry.environment, **placement.environment, **dict(step.settings)}
+        environment = step.cell.environment(inherited)
         launched = command
         if ranks is not None:
             launched, environment = ranks.command(command), environment | ranks.launcher.environment

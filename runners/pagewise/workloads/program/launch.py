@@ -98,7 +98,7 @@ class ProgramLauncher:
             ranks = Ranks(self.rank_launcher, placement, self.stopwatch.scratch / "ranks")
         started = datetime.now(timezone.utc)
         try:
-            seen = self._observe(applied, request, placement, ranks, is_trial)
+            seen = self._observe(step, applied, request, placement, ranks)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied))
             record = replace(record, run=self._run_of(step, fault.failure.exit_code, is_trial))
@@ -125,25 +125,25 @@ class ProgramLauncher:
 
     def _observe(
         self,
+        step: Step,
         applied: AppliedPolicy,
         request: PageRequest,
         placement: Placement,
         ranks: Ranks | None,
-        is_trial: bool,
     ) -> Observation:
-        """One run. In a trial its processes write their memory at their end, too."""
+        """One run. In a trial the program's processes write their memory at their end, too."""
         program, scratch = self.program, self.stopwatch.scratch
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
-        environment = {**program.environment, **placement.environment}
+        environment = step.cell.environment({**program.environment, **placement.environment})
         command = command_of_run(
             applied,
             program.command[1:],
-            program.environment,
+            environment,
             self.libraries,
             log=scratch / "preload.log",
-            snapshots=snapshots if is_trial else None,
+            snapshots=snapshots if step.series == "trial" else None,
         )
         if ranks is not None:
             command = ranks.command(command, refuses_huge_pages=applied.policy.refuses_huge_pages)
@@ -169,7 +169,7 @@ class ProgramLauncher:
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, folder) if is_valid else None
         written = _read_snapshots(snapshots, request.huge, samples)
-        if is_trial:
+        if step.series == "trial":
             self.images.update(samples.images)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:

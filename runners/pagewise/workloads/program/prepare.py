@@ -17,7 +17,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Kind, Manifest
-from pagewise.core.plan import Cell, Subject, order_of_round, placed
+from pagewise.core.plan import Cell, Subject, order_of_round, placed, with_settings
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
@@ -81,7 +81,9 @@ def arrange(
         )
     places = placements(options.threads, options.where)
     print_placements(console, places)
-    (subject,) = placed([_subject(program, policies, baseline)], [place.name for place in places])
+    _check_settings(options.settings)
+    subjects = with_settings([_subject(program, policies, baseline)], options.settings)
+    (subject,) = placed(subjects, [place.name for place in places])
     by_module = {cell.measured.module: cell.measured for cell in subject.cells}
     manifest = new_manifest(
         replace(options, baseline=baseline),
@@ -125,6 +127,18 @@ def _described(
         "sample_interval_seconds": options.interval,
         "policies": [applied.to_dict() for applied in policies.values()],
     }
+
+
+def _check_settings(settings: Mapping[str, tuple[str, ...]]) -> None:
+    """Raises SelectionError for a variable that page policies set."""
+    for name, values in settings.items():
+        for value in values:
+            if removed_variables({name: value}):
+                raise SelectionError(
+                    f"{name}={value} is a page policy",
+                    where="--setting",
+                    remedy="compare page policies with --policies",
+                )
 
 
 def _environment(

@@ -1,0 +1,74 @@
+"""Environment variables as a dimension of a comparison: --setting."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builders import configuration, kernel
+from pagewise.core.plan import Subject, subject, with_settings
+from pagewise.core.schemas import faults
+from stage import TRIAD, Stage
+
+PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
+
+
+def test_each_setting_but_the_first_changes_one_variable() -> None:
+    built = {label: configuration(label=label) for label in PAGES}
+    one = subject(kernel(), built.values(), "none/hardware-regular")
+    (varied,) = with_settings([one], {"A": ("1", "2"), "B": ("-", "x", "y")})
+    settings = ["A=1,B=-", "A=2,B=-", "A=1,B=x", "A=1,B=y"]
+    assert {(cell.measured.hugepages, cell.measured.setting) for cell in varied.cells} == {
+        (label[0], setting) for label in PAGES for setting in settings
+    }
+    (base,) = (cell for cell in varied.cells if cell.is_baseline)
+    assert (base.measured.hugepages, base.options, base.arguments) == ("none", settings[0], ())
+    assert base.environment({"B": "old", "C": "kept"}) == {"A": "1", "C": "kept"}
+    modules = {configuration.module: configuration for configuration in built.values()}
+    assert Subject.of(varied.planned(), modules) == varied
+    assert with_settings([one], {}) == [one]
+
+
+def test_a_program_runs_with_each_setting(stage: Stage) -> None:
+    program = ("sh", "-c", 'echo "A is ${A-0}"; sleep 0.05')
+    options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--setting", "A=-,3,5")
+    done = stage.run("compare", "--json", *options, "--", *program)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert faults("verdicts", found) == []
+    assert {
+        row["hugepages"]: row["value"] for row in found["program"]["metrics"] if row["metric"] == "A"
+    } == {
+        "none A=3": 3,
+        "none A=5": 5,
+    }
+    assert [row["setting"] for row in found["program"]["costs"]] == ["A=-", "A=3", "A=5"]
+    (rows,) = (one["configurations"] for one in found["kernels"])
+    assert [(row["setting"], row["is_baseline"]) for row in rows] == [
+        ("A=-", True),
+        ("A=3", False),
+        ("A=5", False),
+    ]
+
+
+def test_kernels_run_with_each_setting(stage: Stage) -> None:
+    stage.add("gcc-12.2.0", PAGES[0], [TRIAD])
+    done = stage.compare(
+        "--rounds", "2", "--no-sweep", "--setting", "OMP_WAIT_POLICY=active,passive", "--json"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads(done.stdout)["kernels"]
+    assert {row["setting"] for row in found["configurations"]} == {
+        "OMP_WAIT_POLICY=active",
+        "OMP_WAIT_POLICY=passive",
+    }
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [("A=1",), ("A",), ("1A=1,2",), ("A=1,2", "A=3,4"), ("GLIBC_TUNABLES=-,glibc.malloc.hugetlb=1",)],
+)
+def test_wrong_settings_are_refused(stage: Stage, settings: tuple[str, ...]) -> None:
+    options = [word for setting in settings for word in ("--setting", setting)]
+    assert stage.run("compare", *options, "--", "true").returncode == 2

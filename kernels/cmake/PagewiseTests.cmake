@@ -24,8 +24,12 @@ function(pagewise_test_widths kernel)
 endfunction()
 
 # The test `name`: the objects of a kernel in one variant differ from those of the variant that `claimed` is compared with by the
-# instructions that `claimed` names.
+# instructions that `claimed` names. A fifth argument names the kernel of the latter objects, if it is another one.
 function(pagewise_test_difference name kernel variant claimed)
+    set(_compared ${kernel})
+    if(ARGC GREATER 4)
+        set(_compared ${ARGV4})
+    endif()
     pagewise_split(${claimed})
     set(_reference hardware-regular)
     if(loop STREQUAL "compiler" AND prefetch STREQUAL "compiler")
@@ -33,7 +37,7 @@ function(pagewise_test_difference name kernel variant claimed)
     endif()
     add_test(NAME ${name}
              COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} -DAWK=${PAGEWISE_AWK} -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
-                     "-DREFERENCE=$<TARGET_OBJECTS:pw-${kernel}-timed-${_reference}>"
+                     "-DREFERENCE=$<TARGET_OBJECTS:pw-${_compared}-timed-${_reference}>"
                      "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-${variant}>" -DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/${name}
                      -DPREFETCH=${prefetch} -DSTORES=${stores} -DLOOP=${loop}
                      -P ${PROJECT_SOURCE_DIR}/cmake/check_difference.cmake

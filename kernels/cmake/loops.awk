@@ -35,6 +35,15 @@ function writes_word(i) {
     return op[i] ~ /^(mov|add|sub|xor|or|and)[lq]?$/ && args[i] ~ /\)$/ && args[i] !~ vector && args[i] !~ stack
 }
 
+# Whether the loop has loaded the memory operand among these operands before, its registers unchanged: a compiler may load an
+# element twice instead of keeping it in a register.
+function loaded_before(operands, bytes,   place, register) {
+    match(operands, /[^ ,]*\([^)]*\)/)
+    place = bytes " " substr(operands, RSTART, RLENGTH)
+    for (register in written) if (index(place, register)) place = place " " register written[register]
+    return seen[place]++
+}
+
 function x86_instruction(i,   opcode, operands, memory, arithmetic, width) {
     opcode = op[i]; operands = args[i]
     if (opcode ~ stream) {
@@ -43,6 +52,7 @@ function x86_instruction(i,   opcode, operands, memory, arithmetic, width) {
         return
     }
     memory = operands ~ /\(/ && operands !~ stack
+    if (opcode !~ /^(cmp|test)/ && match(operands, /%[er][^,)]*$/)) written[substr(operands, RSTART + 2)]++
     if (operands !~ vector) {
         words += writes_word(i)
         updates += writes_word(i) && opcode !~ /^mov/
@@ -53,7 +63,7 @@ function x86_instruction(i,   opcode, operands, memory, arithmetic, width) {
     arithmetic = opcode ~ /^v?(add|sub|mul|div|sqrt|max|min|fn?m(add|sub)|p(add|sub|mul)|cvt)/
     if ((memory || arithmetic) && opcode ~ /p[sd]$|^v?p|^v?movdq/ && opcode !~ /pinsr|pextr|mov[lh]p/) packed = 1
     if (operands ~ /\)$/ && memory && opcode !~ /^v?u?comis|^v?cmp|test/) stored += x86_bytes(opcode, operands)
-    else if (memory) loaded += x86_bytes(opcode, operands)
+    else if (memory && !loaded_before(operands, x86_bytes(opcode, operands))) loaded += x86_bytes(opcode, operands)
     sub(/132|213|231/, "", opcode)
     if (arithmetic) count[width opcode]++
 }
@@ -105,7 +115,7 @@ function kind_of(n, names,   i, name, kind) {
 
 # Describe the loop of instructions first to last.
 function describe(first, last,   i, key, n, names, divisor, j, swap) {
-    split("", count)
+    split("", count); split("", seen); split("", written)
     loaded = stored = streamed = words = updates = vectorial = packed = prefetched = 0
     for (i = first; i <= last; i++) {
         if (op[i] ~ prefetch) prefetched++

@@ -36,7 +36,7 @@ REVISION ?=
 PREFIX ?=
 RELEASE ?=
 DEFAULT ?=
-export BASE IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
+export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
 export BUNDLE KEY FROM JOBS
 
 # Refuse variables that the help does not list, because they would have no effect.
@@ -54,7 +54,7 @@ switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-spack-versions test-packages lock bundle deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -124,11 +124,14 @@ test-packages: stack
 lock: setup
 	@setup/lock '$(ENV)' '$(TARGET)' $(if $(LOCK),'$(LOCK)')
 
+lock bundle publish deploy: ENV = release
 bundle: BUNDLE =
 bundle: setup
 	@LOCK='$(LOCK)' setup/bundle '$(ENV)' '$(TARGET)' $(if $(OUT),'$(OUT)')
 
-deploy: ENV = release
+publish: setup
+	@LOCK='$(LOCK)' setup/publish '$(ENV)' '$(TARGET)' '$(CACHE)'
+
 deploy:
 	@ENV='$(ENV)' GROUP='$(GROUP)' REVISION='$(REVISION)' DEFAULT='$(DEFAULT)' LOCK='$(LOCK)' setup/deploy '$(PREFIX)' '$(RELEASE)'
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import registry
 
 import debian
 from conftest import KERNEL, ROOT, STATE, VERSION, git, run, set_up
@@ -216,4 +217,38 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
     assert {root["hash"] for root in lock["roots"]} == {root["hash"] for root in within["roots"]}
     done = engine.inside(container, "cd /opt/pagewise && make stack ENV=release-quick", user="pagewise")
     assert done.returncode == 0 and "installing" not in done.stdout, done.stdout
+    engine("rm", container)
+
+
+@pytest.mark.container
+def test_packages_in_a_registry_are_images_that_run(
+    engine: Engine, locked: Path, unavailable: Callable[[str], NoReturn], tmp_path: Path
+) -> None:
+    # What a package takes from the machine is part of the base.
+    container = engine("from", "localhost/base")
+    for name in ("libpapi.so.?.?*", "libpfm.so.*"):
+        for library in Path("/usr/lib").glob(f"*-linux-gnu/{name}"):
+            engine("copy", container, library, f"/usr/lib/{library.name}")
+    engine("commit", "--quiet", "--rm", container, "localhost/base-papi")
+    certificate = registry.make_certificate(tmp_path)
+    access = ("--cert-dir", tmp_path)
+    with registry.serve(unavailable, tmp_path, certificate) as host:
+        engine(
+            "push",
+            *access,
+            "--digestfile",
+            tmp_path / "digest",
+            "localhost/base-papi",
+            f"docker://{host}/base:1",
+        )
+        digest = (tmp_path / "digest").read_text().strip()
+        settings = {"LOCK": str(locked / "lock"), "SSL_CERT_FILE": str(certificate)}
+        settings |= {"BASE": f"{host}/base@{digest}", "TAG": "all"}
+        command = (locked / "setup" / "publish", "release-quick", "host", f"oci://{host}/pagewise")
+        done = run(*command, **settings)
+        assert done.returncode == 0, done.stdout
+        container = engine("from", *access, f"docker://{host}/pagewise:all").splitlines()[-1]
+    # Code 0: it ran, and its result is valid.
+    done = engine.inside(container, f"pw-{KERNEL} --working-set 1MB --repetitions 1", user="nobody")
+    assert done.returncode == 0, done.stdout
     engine("rm", container)

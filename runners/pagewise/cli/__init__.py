@@ -35,7 +35,7 @@ _HELP = {
         "pagewise": [
             {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers", "cluster"]},
             {"name": "Results", "commands": ["report", "results", "export"]},
-            {"name": "This machine", "commands": ["doctor", "list", "run", "site", "completion"]},
+            {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site", "completion"]},
         ]
     },
 }

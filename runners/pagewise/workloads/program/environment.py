@@ -13,7 +13,7 @@ from pagewise.workloads.program.applied import AppliedPolicy
 #: The program that sets the variables: hyperfine itself is to run without them.
 ENV = shutil.which("env") or "/usr/bin/env"
 _HERE = Path(__file__).parent
-_LIBRARY = Product(
+LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
 
@@ -28,7 +28,7 @@ class Libraries:
     @classmethod
     def compiled(cls, compiler: list[str]) -> Libraries:
         """Compiles those that are missing. Raises SetupError with the compiler's message."""
-        return cls(*(compiled(_HERE / name, _LIBRARY, compiler) for name in ("remap.c", "snapshot.c")))
+        return cls(*(compiled(_HERE / name, LIBRARY, compiler) for name in ("remap.c", "snapshot.c")))
 
 
 def command_of_run(

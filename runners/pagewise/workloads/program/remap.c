@@ -1,10 +1,11 @@
-/* Preloaded into a program that is compared unchanged: asks for huge pages where the program does not.
+/* Preloaded into an unmodified program: asks for huge pages where the program does not.
  *
  * PAGEWISE_PRELOAD lists what to do:
  *   advise  each private anonymous mapping that the program makes (mmap, sbrk) is advised: MADV_HUGEPAGE
  *   bss     zeroed static data is advised before it is touched
  *   text    machine code is copied onto huge pages, which take its place
- * PAGEWISE_PRELOAD_SIZE is the page size in bytes. What could not be done is appended to the file that
+ *   refuse  huge pages are refused, in programs that do not inherit this from their launcher (prctl)
+ * PAGEWISE_PRELOAD_SIZE is the page size in bytes (default: that of transparent huge pages). What could not be done is appended to the file that
  * PAGEWISE_PRELOAD_LOG names, one line per failure. glibc's malloc maps memory behind our back: its tunable sees to it.
  *
  * Text is remapped as in Intel's iodlr and Chromium: a copy on anonymous huge pages, moved over the old mapping by
@@ -13,17 +14,15 @@
  * done. Profilers and debuggers see anonymous memory instead of the file.
  */
 #define _GNU_SOURCE
+#include "node.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
@@ -35,7 +34,7 @@
 enum { LINES_OF_ITSELF = 2 }; /* `.` and `..` in the links of a folder of /proc */
 
 static struct {
-    int known, advise, bss, text;
+    int known, advise, bss, text, refuse;
     uintptr_t huge, base;
     void *(*sbrk)(intptr_t);
 } plan;
@@ -55,24 +54,18 @@ static void report(const char *what)
     close(file);
 }
 
-static int listed(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = list; at && (at = strstr(at, word)); at += length)
-        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length])) return 1;
-    return 0;
-}
-
 static void read_plan(void)
 {
     const char *list = getenv("PAGEWISE_PRELOAD"), *size = getenv("PAGEWISE_PRELOAD_SIZE");
-    plan.base = (uintptr_t)sysconf(_SC_PAGESIZE);
-    plan.huge = size ? strtoull(size, NULL, 10) : 0;
     plan.known = 1;
+    if (!list) return;
+    plan.base = (uintptr_t)sysconf(_SC_PAGESIZE);
+    plan.huge = size ? strtoull(size, NULL, 10) : pmd_size();
+    plan.refuse = listed(list, "refuse", ',');
     if (plan.huge <= plan.base || plan.huge & (plan.huge - 1)) return;
-    plan.advise = listed(list, "advise");
-    plan.bss = listed(list, "bss");
-    plan.text = listed(list, "text");
+    plan.advise = listed(list, "advise", ',');
+    plan.bss = listed(list, "bss", ',');
+    plan.text = listed(list, "text", ',');
 }
 
 static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
@@ -162,6 +155,7 @@ static int each_object(struct dl_phdr_info *object, size_t size, void *unused)
 __attribute__((constructor)) static void begin(void)
 {
     if (!plan.known) read_plan();
+    if (plan.refuse && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) report("refuse: ");
     if (!plan.bss && !plan.text) return;
     struct stat tasks;
     if (plan.text && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {

@@ -2,26 +2,23 @@
  * before memory is given back (large free or munmap) and at the end. For programs that end before anybody looks.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include "giving_back.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-enum { LARGE = 1 << 20, MOST = 16, NAME = 4096 };
+enum { MOST = 16, NAME = 4096 };
 
 static int taken;
 static __thread int inside;
-static void (*next_free)(void *);
 
-static void snapshot(void)
+static int is_looking(void) { return !inside && taken < MOST; }
+
+static void look(int at_end)
 {
     const char *stem = getenv("PAGEWISE_SNAPSHOT");
+    (void)at_end;
     if (!stem || inside) return;
     inside = 1;
     int before = errno, number = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
@@ -36,24 +33,3 @@ static void snapshot(void)
     errno = before;
     inside = 0;
 }
-
-void free(void *memory)
-{
-    if (!next_free) *(void **)&next_free = dlsym(RTLD_NEXT, "free");
-    if (memory && !inside && taken < MOST && malloc_usable_size(memory) >= LARGE) snapshot();
-    if (next_free) next_free(memory);
-}
-
-int munmap(void *address, size_t length)
-{
-    if (length >= LARGE && !inside && taken < MOST) snapshot();
-    return (int)syscall(SYS_munmap, address, length);
-}
-
-__attribute__((noreturn)) void _exit(int status)
-{
-    snapshot();
-    for (;;) syscall(SYS_exit_group, status);
-}
-
-__attribute__((destructor)) static void end(void) { snapshot(); }

@@ -26,6 +26,7 @@ class Pagewise(PythonPackage):
 
     build_directory = "runners"
 
+    depends_on("c", type="build")
     depends_on("py-setuptools@68:80", type="build")
     # The ranges of runners/pyproject.toml.
     with default_args(type=("build", "run")):
@@ -52,7 +53,7 @@ class Pagewise(PythonPackage):
     requires("platform=linux", msg="pagewise reads pages and topology from Linux (/proc, /sys)")
 
     def setup_build_environment(self, env: EnvironmentModifications) -> None:
-        # install_shell_files runs the installed program.
+        # install_shell_files and install_launcher run the installed program.
         env.prepend_path("PYTHONPATH", join_path(self.prefix, self.spec["python"].package.purelib))
 
     @run_after("install")
@@ -60,6 +61,12 @@ class Pagewise(PythonPackage):
         """Completion for bash, zsh and fish, and the manual page."""
         write = Executable(join_path(self.stage.source_path, "setup", "shell-files"))
         write(self.prefix.bin.pagewise, self.prefix.share)
+
+    @run_after("install")
+    def install_launcher(self):
+        """The launcher pagewise-exec, which needs no Python."""
+        install = Executable(self.prefix.bin.pagewise)
+        install("exec", "--install", self.prefix, extra_env={"XDG_CACHE_HOME": self.stage.path})
 
     def setup_run_environment(self, env: EnvironmentModifications) -> None:
         # For modules that load no dependencies. Programs of the system come first.
@@ -79,3 +86,7 @@ class Pagewise(PythonPackage):
     def test_commands(self):
         """list the page policies that are available to a program"""
         Executable(self.prefix.bin.pagewise)("list", "policies", "--json", "--", "/bin/true")
+
+    def test_exec(self):
+        """run a program under a page policy"""
+        Executable(self.prefix.bin.join("pagewise-exec"))("none", "--", "/bin/true")

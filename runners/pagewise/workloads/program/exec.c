@@ -1,0 +1,397 @@
+/* pagewise-exec POLICY -- PROGRAM ARGUMENTS: becomes the program, under a page policy (policies.h).
+ *
+ * The policy reaches the program by its environment (tunables of glibc, preloaded libraries) and by prctl, both of
+ * which its children inherit. Nothing is set where the policy cannot work: exit code 3. The library report.c writes
+ * at the end which pages were observed. The libraries lie where the macros name them, relative to this program.
+ */
+#define _GNU_SOURCE
+#include "table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#ifndef PAGEWISE_REMAP
+#define PAGEWISE_REMAP "../lib/pagewise/remap.so"
+#endif
+#ifndef PAGEWISE_REPORT
+#define PAGEWISE_REPORT "../lib/pagewise/report.so"
+#endif
+
+enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127, LIST = 65536 };
+
+/* The program's file. `loader`: its own, empty for a static one. is_elf: else a script. */
+struct image {
+    char path[PATH_MAX], loader[PATH_MAX];
+    int is_elf, is_foreign, has_tunable, is_musl, is_new_glibc;
+};
+
+__attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    fputs("pagewise: error: ", stderr);
+    vfprintf(stderr, format, values);
+    va_end(values);
+    fputs("\n", stderr);
+    if (remedy) fprintf(stderr, "  remedy: %s\n", remedy);
+    exit(code);
+}
+
+static void list_policies(FILE *stream)
+{
+    for (unsigned number = 0; number < PARTS; number++)
+        fprintf(stream, "  %-13s %s\n", parts[number].name, parts[number].meaning);
+    fputs("Join them with +, as in reuse+thp; thp and hugetlbfs take a size: hugetlbfs:1g.\n", stream);
+}
+
+static void usage(FILE *stream)
+{
+    fputs("Usage: pagewise-exec [--quiet] [--record FILE] POLICY -- PROGRAM [ARGUMENTS]\n\n"
+          "Become PROGRAM, under a page policy. At its end it reports on standard error which pages it had.\n\n"
+          "  --quiet        Report nothing on standard error.\n"
+          "  --record FILE  Append the report to FILE as a line of JSON; %h is the host's name, %p the process.\n"
+          "  --help         Show this text.\n\n"
+          "Policies:\n",
+          stream);
+    list_policies(stream);
+}
+
+/* The mode of transparent huge pages of a size: `always`, `madvise`, `never`; empty if the kernel has no such size. */
+static void read_mode(uint64_t size, uint64_t pmd, char mode[16])
+{
+    char name[128], text[128], general[128];
+    read_text(THP_FOLDER "/enabled", general, sizeof general);
+    snprintf(name, sizeof name, THP_FOLDER "/hugepages-%llukB/enabled", (unsigned long long)size >> 10);
+    read_text(name, text, sizeof text);
+    const char *from = strstr(text, "[inherit]") || (!*text && size == pmd) ? general : text;
+    const char *open = strchr(from, '['), *end = open ? strchr(open, ']') : NULL;
+    mode[0] = '\0';
+    if (end && end - open < 16) snprintf(mode, (size_t)(end - open), "%s", open + 1);
+}
+
+static void check_transparent_pages(uint64_t size, uint64_t pmd, const char *mode)
+{
+    unsigned long long kib = size >> 10;
+    char remedy[160], larger_mode[16];
+    if (!*mode) fail(UNAVAILABLE, NULL, "this kernel has no transparent huge pages of %llu KiB", kib);
+    snprintf(remedy, sizeof remedy, "as root: echo madvise > " THP_FOLDER "/hugepages-%llukB/enabled", kib);
+    if (size == pmd) snprintf(remedy, sizeof remedy, "as root: echo madvise > " THP_FOLDER "/enabled");
+    if (!strcmp(mode, "never"))
+        fail(UNAVAILABLE, remedy, "transparent huge pages of %llu KiB are switched off on this node (never)", kib);
+    for (uint64_t larger = size * 2; larger <= pmd; larger *= 2) {
+        read_mode(larger, pmd, larger_mode);
+        if (*larger_mode && strcmp(larger_mode, "never"))
+            fail(UNAVAILABLE, "have root switch the larger size off (never)",
+                 "pages of %llu KiB are on too, and the kernel takes the largest that fits",
+                 (unsigned long long)larger >> 10);
+    }
+}
+
+static void check_pool(uint64_t size)
+{
+    char name[128], text[32], remedy[160];
+    unsigned long long kib = size >> 10;
+    snprintf(name, sizeof name, POOL_FOLDER "/hugepages-%llukB/free_hugepages", kib);
+    read_text(name, text, sizeof text);
+    if (!*text) fail(UNAVAILABLE, NULL, "this kernel has no hugetlb pool of pages of %llu KiB", kib);
+    snprintf(remedy, sizeof remedy, "as root: echo N > " POOL_FOLDER "/hugepages-%llukB/nr_hugepages", kib);
+    if (strtoull(text, NULL, 10) == 0)
+        fail(UNAVAILABLE, remedy,
+             "the hugetlb pool of pages of %llu KiB is empty: glibc would silently use base pages", kib);
+}
+
+/* The file that `execvp` would execute. */
+static void find_program(const char *name, char path[PATH_MAX])
+{
+    struct stat status;
+    int error = ENOENT;
+    const char *folders = strchr(name, '/') ? "" : getenv("PATH");
+    for (const char *at = folders ? folders : "/bin:/usr/bin";; at++) {
+        int length = (int)strcspn(at, ":");
+        snprintf(path, PATH_MAX, "%.*s%s%s", length, at, length ? "/" : "", name);
+        if (!stat(path, &status) && S_ISREG(status.st_mode)) {
+            if (!access(path, X_OK)) return;
+            error = EACCES;
+        }
+        at += length;
+        if (!*at) break;
+    }
+    if (error == EACCES) fail(NOT_EXECUTABLE, NULL, "%s: this file is not executable", name);
+    fail(NOT_FOUND, "name a program with its path, or one on PATH", "%s: there is no such program", name);
+}
+
+/* Whether a file contains a text. */
+static int contains(const char *path, const char *text)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0;
+    struct stat status;
+    if (file < 0) return 0;
+    if (!fstat(file, &status) && status.st_size > 0) {
+        size_t length = (size_t)status.st_size;
+        void *content = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
+        if (content != MAP_FAILED) {
+            contained = memmem(content, length, text, strlen(text)) != NULL;
+            munmap(content, length);
+        }
+    }
+    close(file);
+    return contained;
+}
+
+static void examine(const char *name, struct image *image)
+{
+    Elf64_Ehdr head, own;
+    find_program(name, image->path);
+    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
+        image->is_elf = 1;
+        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || self < 0
+                            || read(self, &own, sizeof own) != sizeof own || own.e_machine != head.e_machine;
+        for (int number = 0; !image->is_foreign && number < head.e_phnum; number++) {
+            Elf64_Phdr segment;
+            off_t at = (off_t)(head.e_phoff + (uint64_t)number * head.e_phentsize);
+            if (pread(file, &segment, sizeof segment, at) != sizeof segment) break;
+            if (segment.p_type != PT_INTERP || segment.p_filesz >= PATH_MAX) continue;
+            if (pread(file, image->loader, segment.p_filesz, (off_t)segment.p_offset) < 0) image->loader[0] = '\0';
+        }
+    }
+    if (file >= 0) close(file);
+    if (self >= 0) close(self);
+    if (!image->is_elf || image->is_foreign) return;
+    const char *of_libc = *image->loader ? image->loader : image->path;
+    image->is_musl = strstr(image->loader, "ld-musl") != NULL;
+    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
+    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
+}
+
+/* Whether a library can be preloaded into the program. What a script starts is unknown. */
+static int can_preload(const struct image *image)
+{
+    return !image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl);
+}
+
+static void check_program(const struct policy *policy, const struct image *image, int by_preloading)
+{
+    struct stat status;
+    if (stat(image->path, &status)) return;
+    int is_secured = (status.st_mode & S_ISUID && status.st_uid != geteuid())
+                     || (status.st_mode & S_ISGID && status.st_gid != getegid())
+                     || (geteuid() && getxattr(image->path, "security.capability", NULL, 0) > 0);
+    if (is_secured && !has(policy, "none"))
+        fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
+             "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
+    if (!image->is_elf) return;
+    if (by_preloading && wants_huge_pages(policy) && !can_preload(image))
+        fail(UNAVAILABLE, "link it dynamically with glibc; the policy glibc needs no preloaded library",
+             "%s is static, runs with musl, or is built for another architecture: nothing can be preloaded",
+             image->path);
+    int by_tunable = has(policy, "glibc") || has(policy, "hugetlbfs") || (has(policy, "thp") && by_preloading);
+    if (by_tunable && !image->has_tunable)
+        fail(UNAVAILABLE, "run it on a newer system, or have root set transparent huge pages to `always`",
+             "%s: its C library does not have the tunable glibc.malloc.hugetlb (glibc 2.35)", image->path);
+    if (has(policy, "libhugetlbfs") && (image->is_new_glibc || !can_preload(image)))
+        fail(UNAVAILABLE, "use hugetlbfs: glibc's own tunable",
+             "libhugetlbfs would silently do nothing: glibc 2.34 removed its hook into malloc");
+}
+
+static const char *find_libhugetlbfs(void)
+{
+    static const char *const files[] = {"/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so"};
+    for (size_t number = 0; number < sizeof files / sizeof *files; number++)
+        if (!access(files[number], R_OK)) return files[number];
+    fail(UNAVAILABLE, "apt-get install libhugetlbfs0", "libhugetlbfs is not installed");
+}
+
+static int applies(const struct setting *row, const struct policy *policy, int advised)
+{
+    const char *condition = row->condition;
+    if (!*row->part || !has(policy, row->part)) return 0;
+    if (!strcmp(condition, "advised")) return advised;
+    return !*condition || !strcmp(condition, policy->size ? "sized" : "unsized");
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char list[LIST], char separator, const char *format, ...)
+{
+    size_t at = strlen(list);
+    va_list values;
+    va_start(values, format);
+    if (at) list[at++] = separator;
+    int length = vsnprintf(list + at, LIST - at, format, values);
+    va_end(values);
+    if (length < 0 || (size_t)length >= LIST - at) fail(REFUSED, NULL, "an environment variable is too long");
+}
+
+static void set(const char *name, const char *value)
+{
+    if (*value ? setenv(name, value, 1) : unsetenv(name)) fail(REFUSED, NULL, "%s: %s", name, strerror(errno));
+}
+
+/* The caller's tunables that are no page policies. */
+static void keep_tunables(char list[LIST])
+{
+    const char *inherited = getenv("GLIBC_TUNABLES");
+    for (const char *at = inherited ? inherited : ""; *at;) {
+        size_t length = strcspn(at, ":"), name = strcspn(at, "=:"), row = 0;
+        while (row < SETTINGS
+               && (strcmp(settings[row].kind, "tunable") || strlen(settings[row].name) != name
+                   || strncmp(settings[row].name, at, name)))
+            row++;
+        if (length && row == SETTINGS) append(list, ':', "%.*s", (int)length, at);
+        at += length + (at[length] == ':');
+    }
+}
+
+/* Sets tunables and variables, as the table has them; `actions` are those of the preloaded library. */
+static void apply_settings(const struct policy *policy, int advised, char actions[LIST])
+{
+    static char tunables[LIST];
+    for (unsigned row = 0; row < SETTINGS; row++)
+        if (!strcmp(settings[row].kind, "variable")) unsetenv(settings[row].name);
+    keep_tunables(tunables);
+    for (unsigned row = 0; row < SETTINGS; row++) {
+        const struct setting *of = &settings[row];
+        if (!applies(of, policy, advised)) continue;
+        if (!strcmp(of->kind, "variable")) set(of->name, of->value);
+        if (!strcmp(of->kind, "action") && !listed(actions, of->name, ',')) append(actions, ',', "%s", of->name);
+        if (strcmp(of->kind, "tunable")) continue;
+        if (strcmp(of->value, "{size}")) append(tunables, ':', "%s=%s", of->name, of->value);
+        else append(tunables, ':', "%s=%llu", of->name, (unsigned long long)policy->size);
+    }
+    set("GLIBC_TUNABLES", tunables);
+}
+
+/* Adds a library to those that are preloaded. */
+static void preload(const char *name, char list[LIST])
+{
+    static char own[PATH_MAX], path[PATH_MAX * 2], real[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    char *end = length < 0 ? NULL : strrchr(own, '/');
+    if (!end) fail(REFUSED, "mount /proc", "/proc/self/exe cannot be read");
+    *end = '\0';
+    snprintf(path, sizeof path, "%s/%s", own, name);
+    if (!realpath(path, real)) fail(UNAVAILABLE, "install pagewise again", "%s: %s", path, strerror(errno));
+    if (strpbrk(real, " :"))
+        fail(UNAVAILABLE, "install pagewise in another folder", "%s: the loader splits this path", real);
+    append(list, ':', "%s", real);
+}
+
+static void set_preloaded(char list[LIST])
+{
+    static char ours[LIST];
+    const char *inherited = getenv("LD_PRELOAD");
+    snprintf(ours, sizeof ours, "%s", list);
+    for (const char *at = inherited ? inherited : ""; *at;) {
+        static char word[LIST];
+        size_t length = strcspn(at, ": ");
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (length && !listed(ours, word, ':')) append(list, ':', "%s", word);
+        at += length + (at[length] != '\0');
+    }
+    set("LD_PRELOAD", list);
+}
+
+/* Refuses or accepts transparent huge pages: inherited by all that the program starts, also where it is static. */
+static void set_refused(int is_refused)
+{
+    if (prctl(PR_SET_THP_DISABLE, is_refused, 0, 0, 0) && (is_refused || prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0))
+        fail(UNAVAILABLE, "allow this call; a container's seccomp profile may forbid it",
+             "prctl(PR_SET_THP_DISABLE): %s", strerror(errno));
+}
+
+/* Where the report goes: `record` with its %h and %p, as an absolute path. */
+static void set_record(const char *record)
+{
+    static char path[PATH_MAX], folder[PATH_MAX];
+    char host[256] = "";
+    size_t at = 0;
+    if (*record != '/' && getcwd(folder, sizeof folder)) at = (size_t)snprintf(path, sizeof path, "%s/", folder);
+    gethostname(host, sizeof host - 1);
+    for (; *record && at < sizeof path - 1; record++) {
+        if (record[0] == '%' && record[1] == 'h') at += (size_t)snprintf(path + at, sizeof path - at, "%s", host);
+        else if (record[0] == '%' && record[1] == 'p')
+            at += (size_t)snprintf(path + at, sizeof path - at, "%d", (int)getpid());
+        else {
+            path[at++] = *record;
+            continue;
+        }
+        record++;
+    }
+    if (at >= sizeof path) fail(USAGE, NULL, "--record: this path is too long");
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (file < 0) fail(REFUSED, NULL, "--record %s: %s", path, strerror(errno));
+    close(file);
+    set("PAGEWISE_EXEC_RECORD", path);
+}
+
+/* Checks that the policy is available, and sets it. */
+static void apply(const struct policy *policy, const char *name, const struct image *image, int reporting)
+{
+    static char actions[LIST], libraries[LIST];
+    char mode[16], text[32];
+    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "glibc");
+    uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
+    read_mode(size, pmd, mode);
+    int advised = strcmp(mode, "always") != 0;
+    if (is_transparent) check_transparent_pages(size, pmd, mode);
+    int from_pool = has(policy, "hugetlbfs") || has(policy, "libhugetlbfs");
+    if (from_pool) check_pool(policy->size ? policy->size : pool_size());
+    apply_settings(policy, advised, actions);
+    check_program(policy, image, *actions != '\0');
+    /* Daemons that start ranks (srun) do not pass on what prctl set. */
+    if (!wants_huge_pages(policy)) append(actions, ',', "refuse");
+    if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
+    if (can_preload(image)) {
+        preload(PAGEWISE_REMAP, libraries);
+        if (reporting) preload(PAGEWISE_REPORT, libraries);
+    }
+    snprintf(text, sizeof text, "%llu", (unsigned long long)size);
+    set("PAGEWISE_PRELOAD", actions);
+    set("PAGEWISE_PRELOAD_SIZE", text);
+    set("PAGEWISE_EXEC_POLICY", name);
+    if (*libraries) set_preloaded(libraries);
+    set_refused(!wants_huge_pages(policy));
+}
+
+int main(int count, char **arguments)
+{
+    const char *record = NULL;
+    int quiet = 0, at = 1;
+    for (; at < count && arguments[at][0] == '-'; at++) {
+        if (!strcmp(arguments[at], "--quiet")) quiet = 1;
+        else if (!strcmp(arguments[at], "--record") && at + 1 < count) record = arguments[++at];
+        else if (!strncmp(arguments[at], "--record=", 9)) record = arguments[at] + 9;
+        else if (!strcmp(arguments[at], "--help")) return usage(stdout), 0;
+        else fail(USAGE, "pagewise-exec --help", "%s: there is no such option, or its value is missing", arguments[at]);
+    }
+    int program = at + 1;
+    if (program < count && !strcmp(arguments[program], "--")) program++;
+    if (program >= count) return usage(stderr), USAGE;
+    struct policy policy;
+    const char *why = parse_policy(arguments[at], &policy);
+    if (why) {
+        fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", arguments[at], why);
+        list_policies(stderr);
+        return USAGE;
+    }
+    static struct image image;
+    static char name[256], process[16];
+    examine(arguments[program], &image);
+    write_name(&policy, name, sizeof name);
+    if (record) set_record(record);
+    else unsetenv("PAGEWISE_EXEC_RECORD");
+    snprintf(process, sizeof process, "%d", (int)getpid());
+    set("PAGEWISE_EXEC_PROCESS", process);
+    set("PAGEWISE_EXEC_REPORT", quiet ? "" : "line");
+    apply(&policy, name, &image, !quiet || record);
+    if (!can_preload(&image) && (!quiet || record))
+        fprintf(stderr, "pagewise: %s: static, or not with glibc: its memory is not observed, nothing is recorded\n",
+                image.path);
+    execvp(arguments[program], &arguments[program]);
+    fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, NULL, "%s: %s", arguments[program], strerror(errno));
+}

@@ -1,0 +1,97 @@
+/* The table of page policies (policies.h) for C programs, and the names of policies: parts and a page size. */
+#pragma once
+#include "node.h"
+
+struct part {
+    const char *name, *size, *targets, *meaning;
+};
+struct setting {
+    const char *part, *condition, *kind, *name, *value;
+};
+struct policy {
+    unsigned parts; /* a bit per row of `parts` */
+    uint64_t size;  /* of its pages in bytes; 0 if it names none */
+};
+
+#define SETTING(part, condition, kind, name, value)
+#define PART(name, size, targets, meaning) {name, size, targets, meaning},
+static const struct part parts[] = {
+#include "policies.h"
+};
+#undef PART
+#undef SETTING
+#define PART(name, size, targets, meaning)
+#define SETTING(part, condition, kind, name, value) {part, condition, kind, name, value},
+__attribute__((unused)) static const struct setting settings[] = {
+#include "policies.h"
+};
+#undef PART
+#undef SETTING
+enum { PARTS = sizeof parts / sizeof *parts, SETTINGS = sizeof settings / sizeof *settings };
+
+static int has(const struct policy *policy, const char *name)
+{
+    for (unsigned number = 0; number < PARTS; number++)
+        if (!strcmp(parts[number].name, name)) return policy->parts >> number & 1;
+    return 0;
+}
+
+/* Whether a part puts memory on huge pages; else they are refused. */
+static int wants_huge_pages(const struct policy *policy)
+{
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1 && *parts[number].targets) return 1;
+    return 0;
+}
+
+/* 65536 for `64k`; 0 for another text. */
+static uint64_t size_of_name(const char *text)
+{
+    static const char units[] = "kmgt";
+    char *end;
+    uint64_t number = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    const char *unit = number && *end ? strchr(units, *end) : NULL;
+    return unit && !end[1] && number < 1u << 20 ? number << (10 * (unit - units + 1)) : 0;
+}
+
+/* Reads `thp`, `hugetlbfs:1g`, `reuse+glibc`; NULL, or why it is no policy. */
+static const char *parse_policy(const char *text, struct policy *policy)
+{
+    int serving_malloc = 0;
+    *policy = (struct policy){0};
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, "+:"), number = 0;
+        while (number < PARTS && (strlen(parts[number].name) != length || strncmp(parts[number].name, at, length)))
+            number++;
+        if (number == PARTS) return "there is no such page policy";
+        if (policy->parts >> number & 1) return "a part of this policy is named twice";
+        policy->parts |= 1u << number;
+        serving_malloc += listed(parts[number].targets, "heap", ' ');
+        at += length;
+        if (*at == ':') {
+            char size[24] = "";
+            length = strcspn(++at, "+");
+            if (length < sizeof size) memcpy(size, at, length);
+            if (!*parts[number].size) return "this page policy has no size";
+            if (!(policy->size = size_of_name(size))) return "this is no page size; write it like thp:64k";
+            at += length;
+        }
+        if (!*at) break;
+    }
+    if (has(policy, "none") && policy->parts & (policy->parts - 1)) return "none refuses huge pages: it stands alone";
+    return serving_malloc > 1 ? "two parts of this policy would serve malloc" : NULL;
+}
+
+/* The name of a policy, its parts in the order of the table. */
+__attribute__((unused)) static void write_name(const struct policy *policy, char *name, size_t room)
+{
+    size_t at = 0;
+    name[0] = '\0';
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1)
+            at += (size_t)snprintf(name + at, room - at, "%s%s", at ? "+" : "", parts[number].name);
+    uint64_t size = policy->size >> 10;
+    const char *unit = "kmgt";
+    for (; size && !(size & 1023); size >>= 10) unit++;
+    if (size) snprintf(name + at, room - at, ":%llu%c", (unsigned long long)size, *unit);
+}

@@ -25,7 +25,7 @@ static void scalar_rows(int64_t length, int64_t rows, int64_t leading, double *y
 /* A row is one vector. */
 PW_WIDE static void rows_512(int64_t length, int64_t rows, int64_t leading, double *y, const double *x)
 {
-    const __mmask8 mask = (__mmask8)((1u << length) - 1u);
+    const __mmask8 mask = (__mmask8)((1U << length) - 1U);
     for (int64_t j = 0; j < rows; j++, y += leading, x += leading)
         _mm512_mask_storeu_pd(y, mask, _mm512_add_pd(_mm512_maskz_loadu_pd(mask, y), _mm512_maskz_loadu_pd(mask, x)));
 }

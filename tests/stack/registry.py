@@ -1,4 +1,4 @@
-"""A registry of container images on this machine, with HTTP or with HTTPS by a certificate of its own."""
+"""A registry of container images on this machine, with HTTP or with HTTPS by its own certificate."""
 
 from __future__ import annotations
 

@@ -26,11 +26,15 @@ class Cache:
 
 @dataclass(frozen=True)
 class Thp:
-    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`)."""
+    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`).
+
+    khugepaged: its settings, and its progress since the node started, by their names in its folder.
+    """
 
     enabled: str
     defrag: str | None
     sizes: Mapping[str, str | None]
+    khugepaged: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,10 @@ class PoolState:
 
 @dataclass(frozen=True)
 class Host:
-    """A node: processor, memory, caches, and the settings that change what is measured."""
+    """A node: processor, memory, caches, and the settings that change what is measured.
+
+    free_page_reporting: whether the hypervisor takes back freed memory.
+    """
 
     hostname: str
     cpu: str | None
@@ -65,3 +72,4 @@ class Host:
     container: bool
     pmu: bool
     perf_event_paranoid: int | None
+    free_page_reporting: bool | None = None

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pagewise.core.node_state import NodeChange
+
 Option = float | str | bool | None
 #: The metric of a program that is the most memory that a run used.
 PEAK_MEMORY = "peak_memory_gib"
@@ -357,6 +359,7 @@ class RunOf:
     group: str | None = None
     settings: Mapping[str, str] | None = None
     left_behind: tuple[LeftProcess, ...] | None = None
+    node: NodeChange | None = None
     log: str | None = None
 
 

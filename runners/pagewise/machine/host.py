@@ -12,7 +12,10 @@ from pathlib import Path
 from pagewise.core.cpus import cpu_list
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 
-_THP = Path("sys/kernel/mm/transparent_hugepage")
+THP = Path("sys/kernel/mm/transparent_hugepage")
+_BALLOON = Path("sys/bus/virtio/drivers/virtio_balloon")
+# VIRTIO_BALLOON_F_REPORTING, the number of a feature bit (linux/virtio_balloon.h).
+_REPORTING = 5
 _CPUS = Path("sys/devices/system/cpu")
 _PMUS = ("cpu", "cpu_core", "cpu_atom", "armv8_*", "arm_pmu*", "POWER*", "a64fx*")
 _HYPERVISORS = re.compile(r"KVM|QEMU|VMware|VirtualBox|Virtual Machine|Xen|Bochs|Amazon EC2|Google Compute")
@@ -48,6 +51,7 @@ def read_host(root: Path = Path("/")) -> Host:
         container=(root / ".dockerenv").exists() or (root / "run/.containerenv").exists(),
         pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
         perf_event_paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
+        free_page_reporting=_free_page_reporting(root),
     )
 
 
@@ -112,12 +116,24 @@ def _caches(root: Path) -> Iterator[Cache]:
 
 
 def _thp(root: Path) -> Thp | None:
-    enabled = chosen(read(root / _THP / "enabled"))
+    enabled = chosen(read(root / THP / "enabled"))
     if enabled is None:
         return None
-    sizes = [folder for _, folder in _numbered(root / _THP, "hugepages-", "kB")]
+    sizes = [folder for _, folder in _numbered(root / THP, "hugepages-", "kB")]
     by_size = {path.name.removeprefix("hugepages-"): chosen(read(path / "enabled")) for path in sizes}
-    return Thp(enabled, chosen(read(root / _THP / "defrag")), by_size)
+    return Thp(enabled, chosen(read(root / THP / "defrag")), by_size, khugepaged(root))
+
+
+def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:
+    """The settings of khugepaged and its progress since the node started; None without it."""
+    values = {file.name: _number(file) for file in sorted((root / THP / "khugepaged").glob("*"))}
+    return {name: value for name, value in values.items() if value is not None} or None
+
+
+def _free_page_reporting(root: Path) -> bool | None:
+    """Whether the hypervisor takes back freed memory; None without a virtio balloon."""
+    features = [read(file) or "" for file in (root / _BALLOON).glob("virtio*/features")]
+    return any(bits[_REPORTING : _REPORTING + 1] == "1" for bits in features) if features else None
 
 
 def _governors(root: Path) -> tuple[str, ...] | None:

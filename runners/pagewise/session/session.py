@@ -14,11 +14,13 @@ from rich.console import Console
 
 from pagewise.core.errors import Interrupted, PagewiseError
 from pagewise.core.manifest import Manifest, State, Until
+from pagewise.core.node_state import change
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, altered
 from pagewise.core.signals import interruptible
 from pagewise.core.units import clock_text, percent_text
+from pagewise.machine.node_state import read_state
 from pagewise.session.options import SessionOptions
 from pagewise.session.progress import ProgressReporter
 from pagewise.session.recorder import FolderRecorder
@@ -124,7 +126,10 @@ class Session:
         assert self._launcher is not None
         module = step.cell.measured.module
         changed = self._watch.look(module)
+        before = read_state()
         outcome = self._launcher.run(step)
+        if self.workload.planner.can_run(step):
+            outcome = outcome.on_node(change(before, read_state()))
         changed = changed or self._watch.look(module)
         self.recorder.note_changed({module: changed})
         self.recorder.keep(step, outcome)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pagewise.core.manifest import Manifest, State
+from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
@@ -33,6 +34,13 @@ class Outcome:
     def failed(self) -> bool:
         """Whether the run ended otherwise than well."""
         return any(record.status != "ok" for record in self.records)
+
+    def on_node(self, node: NodeChange) -> Outcome:
+        """The same, with the state of the node's memory in its records."""
+        records = [
+            replace(record, run=record.run and replace(record.run, node=node)) for record in self.records
+        ]
+        return replace(self, records=records)
 
 
 class Planner(Protocol):

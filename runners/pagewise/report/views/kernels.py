@@ -21,7 +21,17 @@ from pagewise.report.model import (
     Text,
     value_of,
 )
-from pagewise.report.views import advice, data, evidence, kernel, program, ratios, session, structures
+from pagewise.report.views import (
+    advice,
+    data,
+    evidence,
+    kernel,
+    node_state,
+    program,
+    ratios,
+    session,
+    structures,
+)
 from pagewise.report.views.wording import change_text, choice_text, equally_good, label_of, method_text
 
 # A noise floor above this hides most of what page sizes do.
@@ -88,7 +98,7 @@ def view(result: Result) -> Report:
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
-    notes = [*notes_of(kernels), *session.notes(result)]
+    notes = [*notes_of(kernels), *node_state.notes(result, kernels), *session.notes(result)]
     return Report(
         session.title(result.manifest),
         advice.headline(kernels),
@@ -101,6 +111,7 @@ def view(result: Result) -> Report:
             *_excluded(kernels),
             *program.sections(result),
             *evidence.sections(result, kernels),
+            *node_state.sections(result, kernels),
             *session.sections(result),
         ),
         tuple(_answers(kernels, several)),
@@ -240,5 +251,6 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
             }
             for of_kernel in kernels
         ],
+        "node_state": node_state.table_of(result, kernels),
         **program.data(result),
     }

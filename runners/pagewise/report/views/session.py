@@ -61,6 +61,11 @@ def notes(result: Result) -> list[str]:
             f"This is a virtual machine ({machine}): the page size of its host limits what huge pages can do "
             "for the TLB here. A bare-metal node may gain more."
         )
+    if manifest.host.free_page_reporting and manifest.kind != "simulation":
+        texts.append(
+            "The hypervisor takes back freed memory (free page reporting). The first touch of such memory "
+            "takes longer, and depends on when other programs freed it."
+        )
     if manifest.prefetchers:
         texts.append(f"Hardware prefetchers were off: {_prefetchers(manifest)}.")
     if manifest.state == "interrupted":
@@ -172,6 +177,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         if host.thp is None
         else f"{host.thp.enabled}, defrag {host.thp.defrag}"
     )
+    khugepaged = (host.thp and host.thp.khugepaged) or {}
     reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]
     switches = manifest.switches or ()
     changed = [f"{switch.file} from {switch.before} to {switch.now}" for switch in switches]
@@ -185,6 +191,11 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         ("Kernel", host.kernel),
         ("Virtual machine", host.virtual_machine or "no"),
         ("Transparent huge pages", thp),
+        ("khugepaged", ", ".join(f"{name} {value}" for name, value in khugepaged.items())),
+        (
+            "Free page reporting",
+            "yes: the hypervisor takes back freed memory" if host.free_page_reporting else "",
+        ),
         ("Hugetlb pools", "; ".join(pools) or "none"),
         ("Governor", ", ".join(host.governors or ()) or "unknown"),
         ("Hardware counters", "yes" if host.pmu else "no"),

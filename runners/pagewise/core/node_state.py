@@ -1,0 +1,74 @@
+"""The state of a node's memory: free blocks, and what the kernel counts. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Free blocks of 2^0, 2^1, ... base pages by zone, as `0/Normal`: NUMA node and name.
+FreeBlocks = Mapping[str, tuple[int, ...]]
+# The events of /proc/vmstat that are recorded.
+_COUNTERS = re.compile(r"^((?:compact|numa|thp)_\w+) (\d+)$", re.MULTILINE)
+_ZONE = re.compile(r"^Node (\d+), zone +(\w+)((?: +\d+)+) *$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeState:
+    """The state at a moment. `huge_order`: the order of a block of the THP size, None without THP."""
+
+    free_blocks: FreeBlocks
+    huge_order: int | None
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeChange:
+    """The free memory before a run, and what the kernel counted during it, for all processes of the node.
+
+    unusable_index: see `unusable_index`, for the THP size; None without THP or without free memory.
+    counted: the events that occurred, by their names in /proc/vmstat, and the progress of khugepaged.
+    """
+
+    free_blocks: FreeBlocks
+    unusable_index: float | None
+    counted: Mapping[str, int]
+
+
+def parse_buddyinfo(text: str) -> dict[str, tuple[int, ...]]:
+    """The free blocks in /proc/buddyinfo; empty if it has none."""
+    return {f"{node}/{zone}": tuple(map(int, counts.split())) for node, zone, counts in _ZONE.findall(text)}
+
+
+def parse_counters(text: str) -> dict[str, int]:
+    """The events of memory compaction, NUMA and THP in /proc/vmstat."""
+    return {name: int(count) for name, count in _COUNTERS.findall(text)}
+
+
+def unusable_index(free_blocks: FreeBlocks, order: int) -> float | None:
+    """The share of free memory that lies in blocks smaller than this order; None if no memory is free.
+
+    The kernel's "unusable free space index" of all zones together: 0 if all free memory could be allocated in
+    blocks of this order, 1 if none. Source: M. Gorman, A. Whitcroft, "The what, the why and the where to of
+    anti-fragmentation", OLS 2006, and mm/vmstat.c.
+    """
+    free = sum(_pages(blocks) for blocks in free_blocks.values())
+    usable = sum(_pages(blocks, order) for blocks in free_blocks.values())
+    return None if free == 0 else 1.0 - usable / free
+
+
+def change(before: NodeState, after: NodeState) -> NodeChange:
+    """What a record keeps of the states before and after a run."""
+    order = before.huge_order
+    unusable = None if order is None else unusable_index(before.free_blocks, order)
+    counted = {name: count - before.counters.get(name, count) for name, count in after.counters.items()}
+    return NodeChange(
+        free_blocks=before.free_blocks,
+        unusable_index=None if unusable is None else round(unusable, 6),
+        counted={name: count for name, count in counted.items() if count > 0},
+    )
+
+
+def _pages(blocks: tuple[int, ...], smallest: int = 0) -> int:
+    """The base pages in free blocks of at least this order."""
+    return sum(count << order for order, count in enumerate(blocks) if order >= smallest)

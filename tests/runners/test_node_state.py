@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from builders import a_manifest, compared, configuration, record, varied
 from pagewise.analysis.node_state import use_by_cell
 from pagewise.core.configuration import Configuration
-from pagewise.core.node_state import NodeState, change, parse_buddyinfo, parse_counters, unusable_index
+from pagewise.core.host import Thp
+from pagewise.core.node_state import (
+    NodeState,
+    change,
+    obtainable_blocks,
+    parse_buddyinfo,
+    parse_counters,
+    parse_reserves,
+    unusable_index,
+)
 from pagewise.core.plan import key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
 from pagewise.core.schemas import faults
 from pagewise.machine.host import read_host
-from pagewise.machine.node_state import read_state
+from pagewise.machine.node_state import predict, read_state, unit_of_process
 from pagewise.report.views import node_state as views
+from pagewise.workloads.doctor import supply_findings
 from stage import TRIAD, Stage
 
 BUDDYINFO = """\
@@ -163,3 +176,190 @@ def test_every_run_records_the_state(stage: Stage):
     nodes = [record.run.node for record in result.records]
     assert len(nodes) == 6 and all(node.free_blocks for node in nodes)
     assert all(0 <= node.unusable_index <= 1 for node in nodes if node.unusable_index is not None)
+
+
+ZONEINFO = """\
+Node 0, zone      DMA
+  per-node stats
+      nr_inactive_anon 1457
+  pages free     3840
+        boost    0
+        min      23
+        low      28
+        protection: (0, 3019, 12491, 12491, 12491)
+Node 0, zone   Normal
+  pages free     800580
+        boost    100
+        min      12796
+        low      15995
+        protection: (0, 0, 0, 0, 0)
+  pagesets
+    cpu: 0
+              count:    2
+"""
+
+
+def test_what_the_kernel_keeps():
+    assert parse_reserves(ZONEINFO) == {"0/DMA": 23 + 12491, "0/Normal": 12896}
+    assert parse_reserves("") == {}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "reserve", "expected"),
+    [
+        # Of order 3: one free block of 8 pages, two of order 4.
+        ((0, 0, 0, 1, 2), 0, (5, 5)),
+        # The watermark keeps a part of the last block.
+        ((0, 0, 0, 1, 2), 1, (4, 4)),
+        ((64, 0, 0, 0, 0), 0, (0, 8)),
+        ((64, 0, 0, 0, 1), 8, (2, 9)),
+        ((64, 0, 0, 1, 0), 100, (0, 0)),
+    ],
+)
+def test_blocks_that_page_faults_get(blocks: tuple[int, ...], reserve: int, expected: tuple[int, int]):
+    assert obtainable_blocks({"0/Normal": blocks}, {"0/Normal": reserve}, 3) == expected
+
+
+def buddyinfo(used: np.ndarray, orders: int = 11) -> tuple[int, ...]:
+    """The free blocks of memory of which these pages are in use, as the kernel's allocator joins them."""
+    counts = [0] * orders
+    free = ~used
+    for order in reversed(range(orders)):
+        whole = free.reshape(-1, 1 << order).all(axis=1)
+        counts[order] = int(whole.sum())
+        free = free & ~np.repeat(whole, 1 << order)
+    return tuple(counts)
+
+
+def test_prediction_and_outcome_over_fragmentation_levels():
+    """Programs take 512-page blocks, one after the other, until the kernel would refuse the next one."""
+    random, order, reserve, right, cases = np.random.default_rng(5), 9, 3000, 0, 0
+    for share in (0.0, 0.0005, 0.001, 0.002, 0.005, 0.02, 0.1, 0.5, 1.0):
+        for _ in range(5):
+            used = random.random(1 << 17) < share
+            text = "Node 0, zone Normal " + " ".join(map(str, buddyinfo(used)))
+            predicted, _ = obtainable_blocks(parse_buddyinfo(text), {"0/Normal": reserve}, order)
+            free_pages, got = int((~used).sum()), 0
+            for block in (~used).reshape(-1, 1 << order).all(axis=1):
+                if block and free_pages - (1 << order) >= reserve:
+                    free_pages -= 1 << order
+                    got += 1
+            right += predicted == got
+            cases += 1
+    assert right >= 0.9 * cases
+
+
+# Maps 16 MiB at an address of 2 MiB, advises huge pages, touches all, prints the kilobytes on huge pages.
+PROGRAM = """
+import ctypes, mmap, re
+size, huge = 16 << 20, 2 << 20
+memory = mmap.mmap(-1, size + huge, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+begin = -address % huge
+memory.madvise(mmap.MADV_HUGEPAGE, begin, size)
+for at in range(begin, begin + size, 4096):
+    memory[at] = 1
+inside = total = 0
+for line in open("/proc/self/smaps"):
+    span = re.match("([0-9a-f]+)-([0-9a-f]+) ", line)
+    if span:
+        inside = int(span[1], 16) <= address + begin < int(span[2], 16)
+    elif inside and line.startswith("AnonHugePages"):
+        total += int(line.split()[1])
+print(total)
+"""
+
+
+def test_prediction_and_outcome_on_this_machine():
+    supply = predict(read_host().thp)
+    if supply is None or supply.page_bytes != 2 << 20:
+        pytest.skip("no THP of 2 MiB on this machine")
+    if 0 < supply.obtainable < 64:
+        pytest.skip("other programs could take the few huge pages that are left")
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    if supply.obtainable:
+        assert int(done.stdout) == 16 << 10
+    elif not supply.with_compaction:
+        assert int(done.stdout) == 0
+
+
+def node(root: Path) -> Path:
+    return write(
+        root,
+        {
+            "proc/buddyinfo": BUDDYINFO,
+            "proc/zoneinfo": ZONEINFO,
+            f"{THP}/hpage_pmd_size": "2097152\n",
+            "proc/meminfo": "MemAvailable: 1048576 kB\n",
+        },
+    )
+
+
+def test_settings_and_limits_bound_the_prediction(tmp_path: Path):
+    madvise = Thp("madvise", "madvise", {"2048kB": "inherit", "64kB": "never"})
+    root = node(tmp_path)
+    supply = predict(madvise, "allowed", root)
+    assert supply is not None
+    # 1 GiB is available, though more is free.
+    assert (supply.obtainable, supply.with_compaction, supply.mode) == (512, 512, "madvise")
+    assert supply.usable_share == pytest.approx(1 - unusable_index(parse_buddyinfo(BUDDYINFO), 9))
+    (root / "proc/meminfo").write_text("MemAvailable: 99999999 kB\n")
+    zone = parse_buddyinfo(BUDDYINFO)["0/Normal"]
+    blocks = zone[9] + 2 * zone[10]
+    for thp, process, now, later in (
+        (madvise, "allowed", blocks, (sum(n << o for o, n in enumerate(zone)) - 12896) // 512),
+        (madvise, "advised", blocks, None),
+        (replace(madvise, defrag="defer"), "allowed", blocks, blocks),
+        (madvise, "refused", 0, 0),
+        (replace(madvise, sizes={"2048kB": "never"}), "allowed", 0, 0),
+        (Thp("never", "madvise", {}), "allowed", 0, 0),
+    ):
+        found = predict(thp, process, root)
+        assert found is not None and found.obtainable == now and found.process == process
+        assert later is None or found.with_compaction == later
+    assert predict(None, "allowed", root) is None and predict(madvise, "allowed", root / "none") is None
+
+
+def test_a_control_group_bounds_the_prediction(tmp_path: Path):
+    root = node(tmp_path)
+    group = "sys/fs/cgroup/system.slice/job.service"
+    write(
+        root,
+        {
+            "proc/self/cgroup": "0::/system.slice/job.service\n",
+            f"{group}/memory.max": str(64 << 20),
+            f"{group}/memory.current": str(32 << 20),
+        },
+    )
+    supply = predict(Thp("always", "madvise", {}), "allowed", root)
+    assert supply is not None and (supply.obtainable, supply.limit_bytes) == (16, 32 << 20)
+    assert unit_of_process(root) == "job.service" and unit_of_process(tmp_path / "none") is None
+
+
+def test_what_doctor_makes_of_it(tmp_path: Path):
+    root = node(tmp_path)
+    thp = Thp("madvise", "madvise", {})
+    states = {}
+    for process in ("allowed", "advised", "refused"):
+        (finding,) = supply_findings(predict(thp, process, root), root)
+        states[process] = finding.state
+    assert states == {"allowed": "good", "advised": "good", "refused": "note"}
+    (root / "proc/buddyinfo").write_text("Node 0, zone   Normal  90000 0 0 0 0 0 0 0 0 0 0\n")
+    (finding,) = supply_findings(predict(thp, "allowed", root), root)
+    assert finding.state == "note" and finding.remedy
+    assert list(supply_findings(predict(Thp("never", "madvise", {}), "allowed", root), root)) == []
+    assert list(supply_findings(None, root)) == []
+
+
+def test_a_process_that_may_not_use_thp():
+    code = """
+import ctypes
+from pagewise.machine.settings.thp import process_thp
+print(process_thp(), ctypes.CDLL(None).prctl(41, 1, 0, 0, 0), process_thp())
+print(ctypes.CDLL(None).prctl(41, 1, 2, 0, 0), process_thp())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, result, after, flagged, advised = done.stdout.split()
+    assert (before, result, after) == ("allowed", "0", "refused")
+    # PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18.
+    assert advised == ("advised" if flagged == "0" else "refused")

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+#: What a process may use: all modes, transparent huge pages only for memory that it advises, none.
+ProcessThp = Literal["allowed", "advised", "refused"]
 #: Free blocks of 2^0, 2^1, ... base pages by zone, as `0/Normal`: NUMA node and name.
 FreeBlocks = Mapping[str, tuple[int, ...]]
 # The events of /proc/vmstat that are recorded.
 _COUNTERS = re.compile(r"^((?:compact|numa|thp)_\w+) (\d+)$", re.MULTILINE)
+_WATERMARKS = re.compile(
+    r"^Node (\d+), zone +(\w+)$|^ +(?P<name>min|boost) +(?P<pages>\d+)$|^ +protection: \((?P<levels>.*)\)$",
+    re.MULTILINE,
+)
 _ZONE = re.compile(r"^Node (\d+), zone +(\w+)((?: +\d+)+) *$", re.MULTILINE)
 
 
@@ -35,6 +42,27 @@ class NodeChange:
     counted: Mapping[str, int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class HugePageSupply:
+    """A prediction from the node's free memory: how many transparent huge pages programs would get now.
+
+    obtainable: without compaction. with_compaction: at most, if the kernel can move everything else; the same
+    as `obtainable` where page faults may not wait for compaction. usable_share: the share of free memory in
+    blocks of the size, None without free memory. mode: the THP setting of the size. process: what
+    PR_SET_THP_DISABLE leaves to this process and the programs that it starts. limit_bytes: what the kernel
+    and the control groups leave to new programs, None if unknown.
+    """
+
+    page_bytes: int
+    obtainable: int
+    with_compaction: int
+    usable_share: float | None
+    mode: str
+    defrag: str | None
+    process: ProcessThp
+    limit_bytes: int | None
+
+
 def parse_buddyinfo(text: str) -> dict[str, tuple[int, ...]]:
     """The free blocks in /proc/buddyinfo; empty if it has none."""
     return {f"{node}/{zone}": tuple(map(int, counts.split())) for node, zone, counts in _ZONE.findall(text)}
@@ -43,6 +71,37 @@ def parse_buddyinfo(text: str) -> dict[str, tuple[int, ...]]:
 def parse_counters(text: str) -> dict[str, int]:
     """The events of memory compaction, NUMA and THP in /proc/vmstat."""
     return {name: int(count) for name, count in _COUNTERS.findall(text)}
+
+
+def parse_reserves(text: str) -> dict[str, int]:
+    """By zone, the base pages of /proc/zoneinfo that the kernel keeps from page faults of programs.
+
+    Those are the minimum watermark, its boost after fragmentation, and what protects low zones.
+    """
+    reserves: dict[str, int] = {}
+    zone = ""
+    for match in _WATERMARKS.finditer(text):
+        if match[1] is not None:
+            zone = f"{match[1]}/{match[2]}"
+            reserves[zone] = 0
+        elif zone and match["name"] is not None:
+            reserves[zone] += int(match["pages"])
+        elif zone:
+            reserves[zone] += max(map(int, match["levels"].split(",")))
+    return reserves
+
+
+def obtainable_blocks(free_blocks: FreeBlocks, reserves: Mapping[str, int], order: int) -> tuple[int, int]:
+    """How many blocks of this order page faults get: from free blocks, and if all free memory is compacted.
+
+    reserves: base pages by zone that stay free (see `parse_reserves`).
+    """
+    now = compacted = 0
+    for zone, blocks in free_blocks.items():
+        most = max(0, _pages(blocks) - reserves.get(zone, 0)) >> order
+        now += min(most, _pages(blocks, order) >> order)
+        compacted += most
+    return now, compacted
 
 
 def unusable_index(free_blocks: FreeBlocks, order: int) -> float | None:

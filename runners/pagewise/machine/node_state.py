@@ -5,11 +5,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pagewise.core.node_state import NodeState, parse_buddyinfo, parse_counters
+from pagewise.core.host import Thp
+from pagewise.core.node_state import (
+    HugePageSupply,
+    NodeState,
+    ProcessThp,
+    obtainable_blocks,
+    parse_buddyinfo,
+    parse_counters,
+    parse_reserves,
+    unusable_index,
+)
 from pagewise.machine.host import THP, khugepaged, read
+from pagewise.machine.memory import available
+from pagewise.machine.settings.thp import process_thp
 
 # What khugepaged counts; its other files are settings.
 _PROGRESS = ("pages_collapsed", "full_scans")
+# Settings of `defrag` with which a page fault may wait for compaction, at least of advised memory.
+_WAITING = ("always", "madvise", "defer+madvise")
 
 
 def read_state(root: Path = Path("/")) -> NodeState:
@@ -27,3 +41,42 @@ def huge_order(root: Path = Path("/")) -> int | None:
     """The order of a block of the THP size: 9 for 2 MiB of base pages of 4 KiB; None without THP."""
     size = read(root / THP / "hpage_pmd_size") or ""
     return (int(size) // os.sysconf("SC_PAGESIZE")).bit_length() - 1 if size.isdigit() else None
+
+
+def predict(
+    thp: Thp | None, process: ProcessThp | None = None, root: Path = Path("/")
+) -> HugePageSupply | None:
+    """How many huge pages of the THP size programs would get now; None without THP.
+
+    thp: the node's settings. process: what this process may use (default: what the kernel reports).
+    """
+    order = huge_order(root)
+    if thp is None or order is None:
+        return None
+    page = os.sysconf("SC_PAGESIZE") << order
+    # Since Linux 6.8 each size has a setting, which decides unless it is `inherit`.
+    of_size = thp.sizes.get(f"{page // 1024}kB")
+    mode = of_size if of_size not in (None, "inherit") else thp.enabled
+    process = process or process_thp()
+    free, limit = parse_buddyinfo(read(root / "proc/buddyinfo") or ""), available(root)
+    now, compacted = obtainable_blocks(free, parse_reserves(read(root / "proc/zoneinfo") or ""), order)
+    most = 0 if mode == "never" or process == "refused" else compacted if limit is None else limit // page
+    unusable = unusable_index(free, order)
+    return HugePageSupply(
+        page_bytes=page,
+        obtainable=min(now, most),
+        with_compaction=min(compacted if thp.defrag in _WAITING else now, most),
+        usable_share=None if unusable is None else round(1.0 - unusable, 6),
+        mode=mode,
+        defrag=thp.defrag,
+        process=process,
+        limit_bytes=limit,
+    )
+
+
+def unit_of_process(root: Path = Path("/")) -> str | None:
+    """The systemd unit that this process belongs to, by its control group: `slurmd.service`."""
+    parts = (
+        part for line in (read(root / "proc/self/cgroup") or "").splitlines() for part in line.split("/")
+    )
+    return next((part for part in parts if part.endswith((".service", ".scope"))), None)

@@ -16,9 +16,11 @@ from rich.text import Text
 
 from pagewise.core.errors import PagewiseError
 from pagewise.core.host import Host
+from pagewise.core.node_state import HugePageSupply
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.machine.host import read_host
+from pagewise.machine.node_state import predict, unit_of_process
 from pagewise.machine.placement import place
 from pagewise.machine.settings.prefetchers import ALL, find_control
 from pagewise.machine.settings.session import traces
@@ -32,6 +34,8 @@ from pagewise.stack.user_spack import find_spack
 State = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
 _FEWEST_TIMES = 10
+# Of the memory that new programs can use.
+_ENOUGH_IN_BLOCKS = 0.5
 _STEADY = 0.03
 _MARKS: dict[State, tuple[str, str]] = {
     "good": ("✓", "green"),
@@ -84,26 +88,38 @@ _TOOLS, _COMPILERS, _PAGES = _Topic("Tools"), _Topic("Compilers"), _Topic("Pages
 _SETTINGS, _SIMULATION, _MACHINE = _Topic("Settings"), _Topic("Simulation"), _Topic("Machine")
 
 
-def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> list[Finding]:
+@dataclass(frozen=True)
+class Examination:
+    """What was found, and how many huge pages programs would get now (None without THP)."""
+
+    findings: list[Finding]
+    supply: HugePageSupply | None
+
+
+def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> Examination:
     """Check tools, compilers, modules, pages and the machine; measuring noise takes two seconds."""
     findings, facts, host = [], None, read_host()
+    supply = predict(host.thp)
     try:
         facts = setup_facts()
     except PagewiseError as fault:
         findings.append(_TOOLS.missing("set-up", fault.what, fault.remedy))
-    findings += [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host), *setting_findings()]
+    findings += [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host)]
+    findings += [*supply_findings(supply), *setting_findings()]
     findings += [*counter_findings(host, environment, modules), *simulation_findings(), *_machine(host)]
     if measure_noise:
         findings.append(noise_finding(measure_spread()))
-    return findings
+    return Examination(findings, supply)
 
 
-def to_dict(findings: list[Finding]) -> dict[str, Any]:
+def to_dict(examined: Examination) -> dict[str, Any]:
     """Schema pagewise.findings/1."""
+    findings, supply = examined.findings, examined.supply
     return {
         "schema": "pagewise.findings/1",
         "ready": not any(finding.is_missing for finding in findings),
         "findings": [asdict(finding) for finding in findings],
+        "huge_pages": None if supply is None else asdict(supply),
     }
 
 
@@ -219,6 +235,35 @@ def _pages(host: Host) -> Iterator[Finding]:
         else:
             policy = f"hugetlbfs:{size_name(pool.page_bytes)}"
             yield _PAGES.note(name, f"empty; only compare --policies {policy} needs it")
+
+
+def supply_findings(supply: HugePageSupply | None, root: Path = Path("/")) -> Iterator[Finding]:
+    """How many huge pages programs would get now; none where the THP setting refuses them all."""
+    if supply is None or supply.mode == "never":
+        return
+    name, size = "huge pages now", bytes_text(supply.page_bytes)
+    if supply.process == "refused":
+        unit = unit_of_process(root)
+        origin = f" of the unit {unit}" if unit else ""
+        detail = (
+            f"none: this process may not use THP (PR_SET_THP_DISABLE, set by systemd's MemoryTHP={origin})"
+        )
+        remedy = "remove MemoryTHP= from the unit, or start programs elsewhere; pagewise's own runs reset it"
+        yield _PAGES.note(name, detail, remedy)
+        return
+    obtainable = supply.obtainable * supply.page_bytes
+    detail = f"{supply.obtainable} of {size} without compaction ({bytes_text(obtainable)})"
+    if supply.with_compaction > supply.obtainable:
+        detail += f", at most {supply.with_compaction} if page faults wait for compaction"
+    if supply.usable_share is not None:
+        detail += f"; {percent_text(supply.usable_share)} of free memory is in such blocks"
+    if supply.process == "advised":
+        detail += "; for this process only in memory that it advises (PR_THP_DISABLE_EXCEPT_ADVISED)"
+    if obtainable < (supply.limit_bytes or 0) * _ENOUGH_IN_BLOCKS:
+        remedy = "as root: echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory"
+        yield _PAGES.note(name, detail, remedy)
+    else:
+        yield _PAGES.good(name, detail)
 
 
 def _sizes_text(sizes: Mapping[str, str | None]) -> str:

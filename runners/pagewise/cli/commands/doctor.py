@@ -32,9 +32,9 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
         from pagewise.machine.settings.session import restore
 
         restore()
-    findings = examine(environment, modules, noise)
+    examined = examine(environment, modules, noise)
     if as_json:
-        print_json(to_dict(findings))
+        print_json(to_dict(examined))
     else:
-        print_findings(make_console(), findings)
-    return _INVALID if any(finding.is_missing for finding in findings) else 0
+        print_findings(make_console(), examined.findings)
+    return _INVALID if any(finding.is_missing for finding in examined.findings) else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.manifest import Switched
+from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
@@ -19,7 +20,7 @@ _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 _ON = "madvise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
-_SET, _GET, _REFUSED = 41, 42, 1
+_SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
@@ -80,6 +81,15 @@ def refused(refuse: bool) -> Iterator[None]:
         yield
     finally:
         _set_refused(prctl, before)
+
+
+def process_thp() -> ProcessThp:
+    """What PR_SET_THP_DISABLE leaves to this process; systemd sets it for a unit with MemoryTHP=."""
+    # Kernels or emulators without the call return -1.
+    setting = max(ctypes.CDLL(None, use_errno=True).prctl(_GET, 0, 0, 0, 0), 0)
+    if setting == 0:
+        return "allowed"
+    return "advised" if setting & _UNLESS_ADVISED else "refused"
 
 
 def _set_refused(prctl: Callable[..., int], value: int) -> None:

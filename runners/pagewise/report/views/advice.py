@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import AGAINST, Advice, AdviceOutcome, Choice, Effect, advise, bests, choices
+from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
 from pagewise.core.units import count_text
@@ -236,25 +237,33 @@ def largest(kernels: Sequence[KernelResult]) -> str:
 
 
 def _where(choice: Choice, effects: Sequence[Effect]) -> str:
-    """`34 % less time in Pointer chase, 43 to 47 % in Random access`, or in how many comparisons.
+    """`34 % (31 to 36 %) less time in Pointer chase, 4 to 7 % in Random access`, or in how many comparisons.
 
-    For a program: `7 % less time for 12 % more memory`.
+    For a program: `7 % (5 to 9 %) less time for 12 % more memory`.
     """
-    less = effects[0].ratio.median < 1.0
-    direction = "less time" if less else "more time"
-    by_kernel: dict[str, list[float]] = {}
+    direction = "less time" if effects[0].ratio.median < 1.0 else "more time"
+    by_kernel: dict[str, list[Ratio]] = {}
     for effect in effects:
-        by_kernel.setdefault(effect.kernel.kernel.title, []).append(abs(1.0 - effect.ratio.median))
+        by_kernel.setdefault(effect.kernel.kernel.title, []).append(effect.ratio)
     if len(by_kernel) == 1 and len({effect.kernel.kernel.name for effect in choice.effects}) == 1:
-        (shares,) = by_kernel.values()
+        (ratios,) = by_kernel.values()
         memory = memory_text(effects[0].memory) if len(effects) == 1 else ""
-        return f"{_range(shares)} {direction}{memory}"
+        return f"{_shares(ratios)} {direction}{memory}"
     if len(by_kernel) <= _FEW:
         first, *rest = by_kernel.items()
-        texts = [f"{_range(first[1])} {direction} in {first[0]}"]
-        return ", ".join([*texts, *(f"{_range(shares)} in {title}" for title, shares in rest)])
-    shares = [abs(1.0 - effect.ratio.median) for effect in effects]
-    return f"{direction} in {len(effects)} of {len(choice.effects)} comparisons ({_range(shares)})"
+        texts = [f"{_shares(first[1])} {direction} in {first[0]}"]
+        return ", ".join([*texts, *(f"{_shares(ratios)} in {title}" for title, ratios in rest)])
+    ratios = [effect.ratio for effect in effects]
+    return f"{direction} in {len(effects)} of {len(choice.effects)} comparisons ({_shares(ratios)})"
+
+
+def _shares(ratios: Sequence[Ratio]) -> str:
+    """Changes of time: of one ratio with its interval, `34 % (31 to 36 %)`, of several the range."""
+    ratio = ratios[0]
+    if len(ratios) == 1 and ratio.low is not None and ratio.high is not None:
+        ends = (abs(1.0 - ratio.low), abs(1.0 - ratio.high))
+        return f"{share_text(abs(1.0 - ratio.median))} ({_range(ends)})"
+    return _range([abs(1.0 - ratio.median) for ratio in ratios])
 
 
 def _range(shares: Sequence[float]) -> str:

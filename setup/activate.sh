@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Source this file in bash or zsh. It adds `pagewise` to PATH, with completion and manual page, defines Spack's shell
-# function with the project's settings and Lmod's `module`, and adds the module trees of all environments that are built.
+# function with the project's settings and Lmod's `module`, and adds the module trees of all environments that are built and
+# the modules pagewise-pages.
 # Then `spack env activate .` and `module load pagewise-micro/...` work.
 
 # The path of this file, which bash and zsh name differently. `command -p` searches the system's folders, independent of
@@ -40,10 +41,13 @@ if command -v module >/dev/null 2>&1 && [ -d "${PAGEWISE_ROOT}/.pagewise/modules
     done
     unset pagewise_tree
 fi
+if command -v module >/dev/null 2>&1 && [ -d "${PAGEWISE_ROOT}/.pagewise/exec/share" ]; then
+    module use --append "${PAGEWISE_ROOT}/.pagewise/exec/share/pagewise/modulefiles"
+fi
 
 case ":${PATH:-}:" in
     *":${PAGEWISE_ROOT}:"*) ;;
-    *) export PATH="${PAGEWISE_ROOT}${PATH:+:${PATH}}" ;;
+    *) export PATH="${PAGEWISE_ROOT}:${PAGEWISE_ROOT}/.pagewise/exec/bin${PATH:+:${PATH}}" ;;
 esac
 pagewise_share="${PAGEWISE_ROOT}/.pagewise/share"
 if [ -d "${pagewise_share}" ]; then

@@ -17,11 +17,12 @@ from own_program import POOL, THP, Own, needs_madvise, needs_thp
 from pagewise.core.schemas import faults
 from pagewise.machine.host import read, read_host
 from pagewise.stack.binary import examine
+from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.machine import read_machine
-from pagewise.workloads.program.policy import parse_policy
-from pagewise.workloads.program.production import install_launcher
-from pagewise.workloads.program.table import PARTS
+from pagewise.workloads.program.policy import IN_MODULES, parse_policy
+from pagewise.workloads.program.production import MODULES, install, module_text
+from pagewise.workloads.program.table import PARTS, settings
 from stage import RUNNERS, Stage
 
 MIB = 1 << 20
@@ -58,7 +59,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / ".pagewise").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAGEWISE_ROOT", str(folder))
-        return install_launcher(folder / "prefix")
+        return install(folder / "prefix")
 
 
 @pytest.fixture
@@ -327,6 +328,74 @@ def test_a_preloaded_library_of_the_user_is_kept_and_ours_are_there_once(launche
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
     words = line.partition("=")[2].split(":")
     assert words.count(str(mine)) == 1 and words[-1] == "libdl.so.2"
+
+
+needs_lmod = pytest.mark.skipif(
+    not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
+)
+
+
+def with_module(launcher: Launcher, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A shell in which the modules of the installation are known, with a clean environment."""
+    tree = launcher.program.parents[1] / MODULES
+    init = find_init(None)
+    return subprocess.run(
+        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use {tree}; {script}"],
+        cwd=launcher.folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@needs_lmod
+@needs_thp
+@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+glibc", "large"), ("none", "large")])
+def test_a_module_applies_a_policy_to_a_whole_script(
+    launcher: Launcher, programs: Path, policy: str, way: str
+):
+    script = f"module load pagewise-pages/{policy}; {programs / 'memory'} {way}; true"
+    # The user's own page policy is overridden.
+    mine = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb={'0' if policy == 'none' else '2'}"}
+    done = with_module(launcher, script, PAGEWISE_EXEC_RECORD=str(launcher.folder / "pages.jsonl"), **mine)
+    assert done.stdout.startswith("sum:") and "pagewise" not in done.stderr, done.stderr
+    records = [one for one in launcher.records() if one["program"] == str(programs / "memory")]
+    (record,) = records
+    assert record["policy"] == policy and record["met"] is True
+
+
+@needs_lmod
+@needs_madvise
+def test_a_module_warns_if_its_policy_was_not_met(launcher: Launcher, programs: Path):
+    done = with_module(launcher, f"module load pagewise-pages/glibc; {programs / 'memory'} mapped")
+    assert [line for line in done.stderr.splitlines() if line.startswith("pagewise: warning")]
+    alone = with_module(launcher, f"module load pagewise-pages/glibc; {programs / 'memory'} large; true")
+    assert "warning" not in alone.stderr
+
+
+@needs_lmod
+def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
+    script = "; ".join(["unset LD_PRELOAD", "module load pagewise-pages/thp pagewise-pages/reuse", "env"])
+    inside = with_module(launcher, script).stdout.splitlines()
+    assert "PAGEWISE_EXEC_POLICY=reuse" in inside and "PAGEWISE_PRELOAD=refuse" in inside
+    assert not [line for line in inside if "malloc.hugetlb" in line and line.startswith("GLIBC_TUNABLES")]
+    mine = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}
+    script = "module load pagewise-pages/thp; module unload pagewise-pages/thp; env"
+    inside = with_module(launcher, script, **mine).stdout.splitlines()
+    assert "GLIBC_TUNABLES=glibc.malloc.arena_max=1" in inside
+    assert not [line for line in inside if line.startswith(("PAGEWISE_", "LD_PRELOAD="))]
+
+
+@pytest.mark.parametrize("name", IN_MODULES)
+def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
+    policy = parse_policy(name)
+    text = module_text(policy)
+    for setting, value in settings("tunable", policy.parts, None, advised=True).items():
+        assert f'append_path("GLIBC_TUNABLES", "{setting}={value}")' in text
+    assert ("refuse" in text) == policy.refuses_huge_pages
+    assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
 
 
 def test_pagewise_exec_becomes_the_launcher(own: Own):

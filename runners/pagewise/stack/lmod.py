@@ -17,7 +17,7 @@ from pagewise.stack.setup import SetupFacts
 _LOADER = Path(__file__).with_name("load_modules.bash")
 _KEPT = ("HOME", "USER", "LOGNAME", "TMPDIR", "TERM")
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_USUAL_PLACES = ("/usr/share/lmod/lmod", "/usr/local/lmod/lmod", "/opt/lmod/lmod", "/opt/apps/lmod/lmod")
+USUAL_PLACES = ("/usr/share/lmod/lmod", "/usr/local/lmod/lmod", "/opt/lmod/lmod", "/opt/apps/lmod/lmod")
 _SHELL_STATE = ("BASH_FUNC_", "_ModuleTable", "__LMOD", "SHLVL", "PWD", "OLDPWD", "_=")
 _SECONDS_PER_LOAD = 30
 
@@ -39,7 +39,7 @@ def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ)
     candidates = [Path((facts or SetupFacts()).lmod.init or "/nonexistent")]
     packages = (environ.get("LMOD_PKG"), environ.get("PAGEWISE_LMOD"))
     candidates += [Path(package) / "init" / "bash" for package in packages if package]
-    candidates += [Path(place) / "init" / "bash" for place in _USUAL_PLACES]
+    candidates += [Path(place) / "init" / "bash" for place in USUAL_PLACES]
     for file in candidates:
         if file.is_file():
             return file

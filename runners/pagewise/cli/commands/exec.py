@@ -29,7 +29,7 @@ from pagewise.cli.types import Folder
         ),
         opt.option(
             "--install prefix",
-            "Install the launcher pagewise-exec with its libraries in this folder, and run nothing.",
+            "Install the launcher pagewise-exec and the modules pagewise-pages here, and run nothing.",
             type=Folder(),
             metavar="FOLDER",
         ),
@@ -46,12 +46,12 @@ def command(
     memory and the share on huge pages. Exit codes if it cannot start: 2 wrong usage; 3 the policy is
     unavailable here; 126 not executable; 127 no such program.
     """
-    from pagewise.workloads.program.production import find_launcher, install_launcher
+    from pagewise.workloads.program.production import find_launcher, install
 
     if prefix is not None:
         if policy or command:
             raise click.UsageError("--install runs nothing: name no policy and no program.")
-        click.echo(install_launcher(prefix))
+        click.echo(install(prefix))
         return 0
     if policy is None or not command:
         raise click.UsageError("Name a policy, and a program after --.")

@@ -11,6 +11,8 @@ from pagewise.core.suggestions import choose_of
 from pagewise.workloads.program.table import PARTS
 
 DEFAULT = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+glibc")
+#: The policies with a module that applies them (production.py).
+IN_MODULES = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+thp", "reuse+glibc")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Policy:
     def meaning(self) -> str:
         """The meaning of each part."""
         return "; ".join(PARTS[part].meaning for part in self.parts)
+
+    @property
+    def module(self) -> str | None:
+        """The module that applies it to all programs of a job; None without one."""
+        return f"pagewise-pages/{self.name}" if self.name in IN_MODULES else None
 
 
 def parse_policy(text: str) -> Policy:

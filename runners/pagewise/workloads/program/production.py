@@ -1,9 +1,8 @@
-"""The launcher of production runs, `pagewise-exec` (exec.c), and its libraries: installed or compiled."""
+"""Production runs: the launcher `pagewise-exec` (exec.c), installed or compiled, and modules of policies."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,13 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.stack.c_code import Product, compiled, find_compiler
 from pagewise.workloads.program.environment import LIBRARY
+from pagewise.workloads.program.policy import IN_MODULES, Policy, parse_policy
+from pagewise.workloads.program.table import names, settings
 
 NAME = "pagewise-exec"
+#: The folder of modulefiles in an installation.
+MODULES = "share/pagewise/modulefiles"
+_FOLDER = "lib/pagewise"
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
 _LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
@@ -33,28 +37,64 @@ def find_launcher() -> Path:
     return compiled(_HERE / "exec.c", replace(_LAUNCHER, options=(*_LAUNCHER.options, *macros)), compiler)
 
 
-def install_launcher(prefix: Path) -> Path:
-    """Installs the launcher in `bin` of a folder, which can be moved; it needs no Python.
+def install(prefix: Path) -> Path:
+    """Installs the launcher in `bin` of a folder and the modules in `share`; returns the launcher.
 
-    Raises SetupError, RefusedError.
+    The folder can be moved, and needs no Python. Raises SetupError, RefusedError.
     """
     compiler = _compiler()
     launcher = prefix / "bin" / NAME
-    files = {launcher: compiled(_HERE / "exec.c", _LAUNCHER, compiler)}
+    files = {launcher: compiled(_HERE / "exec.c", _LAUNCHER, compiler).read_bytes()}
     for name in _LIBRARIES.values():
-        made = prefix / "lib" / "pagewise" / Path(name).with_suffix(".so")
-        files[made] = compiled(_HERE / name, LIBRARY, compiler)
+        made = prefix / _FOLDER / Path(name).with_suffix(".so")
+        files[made] = compiled(_HERE / name, LIBRARY, compiler).read_bytes()
+    texts = {}
+    for policy in map(parse_policy, IN_MODULES):
+        texts[prefix / MODULES / f"{policy.module}.lua"] = module_text(policy).encode()
     try:
-        for file, source in files.items():
+        for file, content in (*files.items(), *texts.items()):
             file.parent.mkdir(parents=True, exist_ok=True)
             # A program that runs from it keeps its file.
             fresh = file.with_name(f".{file.name}.new")
-            shutil.copyfile(source, fresh)
-            fresh.chmod(0o755)
+            fresh.write_bytes(content)
+            fresh.chmod(0o755 if file in files else 0o644)
             fresh.replace(file)
     except OSError as fault:
         raise RefusedError(f"the launcher cannot be installed: {fault}", where=prefix) from fault
     return launcher
+
+
+def module_text(policy: Policy) -> str:
+    """The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one."""
+    parts, size = policy.parts, policy.size
+    actions = list(settings("action", parts, size, advised=True))
+    actions += ["refuse"] if policy.refuses_huge_pages else []
+    variables = {
+        **settings("variable", parts, size, advised=True),
+        **({"PAGEWISE_PRELOAD": ",".join(actions)} if actions else {}),
+        "PAGEWISE_EXEC_POLICY": policy.name,
+        "PAGEWISE_EXEC_REPORT": "warn",
+    }
+    tunables = settings("tunable", parts, size, advised=True).items()
+    removed = [name for name in names("variable") if name not in variables]
+    lines = [
+        f"whatis({_lua(f'Page policy {policy.name}: {policy.meaning}')})",
+        'family("pagewise_pages")',
+        # The folder that --install named, wherever it is now.
+        f'local libraries = myFileName():gsub("/{MODULES}/.*$", "/{_FOLDER}")',
+        *(f"unsetenv({_lua(name)})" for name in removed),
+        *(f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()),
+        # The last of two values counts.
+        *(f'append_path("GLIBC_TUNABLES", {_lua(f"{name}={value}")})' for name, value in tunables),
+        'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
+        'prepend_path("LD_PRELOAD", pathJoin(libraries, "remap.so"))',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _lua(text: str) -> str:
+    """A string of Lua."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _compiler() -> list[str]:

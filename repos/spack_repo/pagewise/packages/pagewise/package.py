@@ -64,7 +64,7 @@ class Pagewise(PythonPackage):
 
     @run_after("install")
     def install_launcher(self):
-        """The launcher pagewise-exec, which needs no Python."""
+        """The launcher pagewise-exec, which needs no Python, and the modules pagewise-pages."""
         install = Executable(self.prefix.bin.pagewise)
         install("exec", "--install", self.prefix, extra_env={"XDG_CACHE_HOME": self.stage.path})
 
@@ -79,6 +79,8 @@ class Pagewise(PythonPackage):
                     env.append_path("PYTHONPATH", join_path(dependency.prefix, folder))
         if self.spec.satisfies("+cluster"):
             env.append_path("PYTHONPATH", self.spec["reframe"].prefix)
+        # The modules pagewise-pages.
+        env.prepend_path("MODULEPATH", self.prefix.share.pagewise.modulefiles)
         # LMOD_PKG would change the user's own Lmod.
         env.set("PAGEWISE_LMOD", self.spec["lmod"].prefix.lmod.lmod)
         env.set("PAGEWISE_SPACK", spack_script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -423,6 +424,28 @@ def test_pagewise_exec_becomes_the_launcher(own: Own):
     made = run("--install", str(own.folder / "prefix")).stdout.strip()
     assert Path(made) == own.folder / "prefix/bin/pagewise-exec" and os.access(made, os.X_OK)
     assert run("--install", str(own.folder / "prefix"), "none", "--", "true").returncode == 2
+
+
+@pytest.mark.long
+def test_a_comparison_ends_with_the_command_that_applies_its_advice(own: Own):
+    # Memory that is freed and allocated again takes a fifth of the time.
+    done = own.run("--json", "--policies", "none,reuse", "--rounds", "5", way="again")
+    assert done.returncode == 0, done.stderr
+    advice = json.loads(done.stdout)["program"]["advice"]
+    assert advice["policy"] == "reuse" and advice["module"] == "pagewise-pages/reuse"
+    name, *words = advice["command"]
+    assert name == "pagewise" and shlex.join(advice["command"]) in done.stderr
+    again = own.stage.run("report", str(own.stage.result()))
+    assert shlex.join(advice["command"]) in again.stdout and advice["module"] in again.stdout
+    applied = subprocess.run(
+        [sys.executable, "-m", "pagewise", *words],
+        cwd=own.folder,
+        env={**own.stage.variables(), "PYTHONPATH": str(RUNNERS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert applied.stdout.startswith("sum:") and advice["policy"] in applied.stderr
 
 
 @needs_thp

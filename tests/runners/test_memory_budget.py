@@ -15,6 +15,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.report.views import advice
+from pagewise.report.views.program import advised_policy
 from pagewise.report.views.wording import cost_text
 from pagewise.workloads.program.memory import from_samples
 from pagewise.workloads.program.sampler import Sample, Samples
@@ -62,7 +63,7 @@ def test_a_policy_above_the_budget_is_ranked_and_not_advised(budget: float | Non
     result = compared(budget)
     assert len(result.ranked) == 3 and row(result, THP).over_budget == (advised != "thp")
     assert bests([result])[0].row.cell.measured.hugepages == advised
-    assert advice.answers([result])[0].values == (advised,)
+    assert advice.answers([result])[0].values == (advised,) and advised_policy([result]) == advised
     # Both as advice and as the reason against it.
     assert cost_text(row(result, THP)) in advice.headline([result])
 
@@ -71,7 +72,14 @@ def test_nothing_is_advised_when_all_are_above_the_budget():
     records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa"), *runs(THP, 0.8, 3.0)]
     (result,) = analyse([subject_of(kernel(), BASE, THP)], records, 1, memory_budget=0.1)
     assert advice.answers([result]) == [] and bests([result])[0].row is None
+    assert advised_policy([result]) is None
     assert cost_text(row(result, THP)) in advice.headline([result])
+
+
+def test_the_baseline_is_advised_when_others_are_slower():
+    records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa"), *runs(THP, 1.3, 2.0)]
+    (result,) = analyse([subject_of(kernel(), BASE, THP)], records, 1)
+    assert advised_policy([result]) == "none"
 
 
 def test_less_memory_is_no_breach_and_equal_memory_is_named():

@@ -114,7 +114,7 @@ def view(result: Result) -> Report:
             *node_state.sections(result, kernels),
             *session.sections(result),
         ),
-        tuple(_answers(kernels, several)),
+        (*program.answers(result, kernels), *_answers(kernels, several)),
         (*session.facts(result), *_facts(kernels)),
         tuple(notes),
         "kernels",
@@ -252,5 +252,5 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
             for of_kernel in kernels
         ],
         "node_state": node_state.table_of(result, kernels),
-        **program.data(result),
+        **program.data(result, kernels),
     }

@@ -402,11 +402,11 @@ def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
 def test_pagewise_exec_becomes_the_launcher(own: Own):
     stage = Stage(own.folder, {"PAGEWISE_ROOT": str(own.programs)})
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pagewise", "exec", *words],
             cwd=own.folder,
-            env={**stage.variables(), "PYTHONPATH": str(RUNNERS)},
+            env={**stage.variables(), "PYTHONPATH": str(RUNNERS), **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -424,6 +424,11 @@ def test_pagewise_exec_becomes_the_launcher(own: Own):
     made = run("--install", str(own.folder / "prefix")).stdout.strip()
     assert Path(made) == own.folder / "prefix/bin/pagewise-exec" and os.access(made, os.X_OK)
     assert run("--install", str(own.folder / "prefix"), "none", "--", "true").returncode == 2
+    # Without a compiler, what the set-up installed is used.
+    without = {"CC": "/nonexistent/cc", "PAGEWISE_ROOT": str(own.folder)}
+    assert run("none", "--", "true", **without).returncode == 3
+    shutil.copytree(own.folder / "prefix", own.folder / ".pagewise" / "exec")
+    assert run("none", "--", "true", **without).returncode == 0
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.stack.c_code import Product, compiled, find_compiler
+from pagewise.stack.paths import project_root
 from pagewise.workloads.program.environment import LIBRARY
 from pagewise.workloads.program.policy import IN_MODULES, Policy, parse_policy
 from pagewise.workloads.program.table import names, settings
@@ -26,11 +27,14 @@ _LAUNCHER = Product("the launcher pagewise-exec", LIBRARY.kind, ("-std=c11", "-O
 def find_launcher() -> Path:
     """The launcher beside this program, as Spack installs it, else one compiled on first use.
 
-    Raises SetupError.
+    Without a compiler: the one that the set-up installed in this checkout. Raises SetupError.
     """
     installed = Path(sys.argv[0]).resolve().with_name(NAME)
     if os.access(installed, os.X_OK):
         return installed
+    set_up = project_root() / ".pagewise" / "exec" / "bin" / NAME
+    if find_compiler() is None and os.access(set_up, os.X_OK):
+        return set_up
     compiler = _compiler()
     names = {macro: compiled(_HERE / file, LIBRARY, compiler).name for macro, file in _LIBRARIES.items()}
     macros = [f'-D{macro}="{name}"' for macro, name in names.items()]

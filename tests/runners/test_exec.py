@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shlex
 import shutil
 import signal
@@ -263,6 +264,25 @@ def test_a_process_that_ends_by_exit_or_vforks_reports_once(launcher: Launcher):
     done = launcher.run("--record", "pages.jsonl", "none", "--", sys.executable, "-c", code)
     (record,) = launcher.records()
     assert done.returncode == 5 and record["peak_bytes"] >= 32 * MIB
+
+
+@needs_thp
+def test_memory_that_was_given_back_unobserved_is_not_verified(launcher: Launcher):
+    # A raw system call, which no preloaded library sees.
+    code = (
+        "import ctypes, mmap; libc = ctypes.CDLL(None); at = ctypes.c_void_p;"
+        "libc.mmap.restype = at; size = 64 << 20;"
+        "one = libc.mmap(at(), ctypes.c_size_t(size), 3, 0x22, -1, ctypes.c_long(0));"
+        "ctypes.memset(at(one), 1, size);"
+        "assert libc.syscall(ctypes.c_long(11), at(one), ctypes.c_size_t(size)) == 0"
+    )
+    if platform.machine() != "x86_64":
+        pytest.skip("the number of munmap is that of x86-64")
+    for policy in ("thp", "none"):
+        done = launcher.run("--record", f"{policy}.jsonl", policy, "--", sys.executable, "-c", code)
+        assert done.returncode == 0, done.stderr
+        (record,) = launcher.records(f"{policy}.jsonl")
+        assert record["met"] is None and record["observed_bytes"] < record["peak_bytes"] / 2
 
 
 def test_the_report_never_reaches_another_file(launcher: Launcher):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.counter_runs import Key
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.rows import Row
+from pagewise.analysis.verdict import Outcome
+from pagewise.core.dimensions import BY_NAME, PAGES
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import key_of
 from pagewise.core.record import Record
+
+_STATE = BY_NAME["node_state"].name
 
 
 @dataclass(frozen=True)
@@ -52,3 +59,49 @@ def use_by_cell(records: Iterable[Record]) -> dict[Key, NodeUse]:
             of_cell = runs.setdefault((record.of_kernel, *key_of(run)), {})
             of_cell[run.round, run.position] = run.node
     return {key: NodeUse.of(tuple(changes.values())) for key, changes in runs.items()}
+
+
+@dataclass(frozen=True)
+class StateVerdict:
+    """The verdict on a page policy in a state of the node, against base pages in the same state.
+
+    holds: whether it is that in the first state. ratio, verdict: None where the policy or its baseline is
+    excluded in this state; `reason` has why.
+    """
+
+    compiler: str
+    policy: str
+    state: str
+    ratio: Ratio | None
+    verdict: Outcome | None
+    reason: str | None
+    holds: bool
+
+
+def verdicts_by_state(result: KernelResult) -> list[StateVerdict]:
+    """The verdicts on each page policy in each state of the node; none if no states were compared."""
+    verdicts = []
+    for group in result.groups:
+        rows = [row for row in group.rows if set(row.differs) <= {PAGES.name, _STATE}]
+        for first in rows:
+            if first.differs != (PAGES.name,):
+                continue
+            policy = PAGES.of(first.cell.measured)
+            others = [row for row in rows if PAGES.of(row.cell.measured) == policy and _STATE in row.differs]
+            if others:
+                of_policy = [_of_state(group.compiler, row) for row in (first, *others)]
+                verdicts += [replace(each, holds=each.verdict == of_policy[0].verdict) for each in of_policy]
+    return verdicts
+
+
+def _of_state(compiler: str, row: Row) -> StateVerdict:
+    """The row's verdict on its pages alone: that against the baseline, or that of its single change."""
+    measured, ratio = row.cell.measured, row.time_ratio
+    verdict: Outcome | None = row.verdict
+    if _STATE in row.differs:
+        change = row.change if row.change is not None and row.change.dimension == PAGES.name else None
+        ratio, verdict = (None, None) if change is None else (change.time_ratio, change.verdict)
+    if row.invalid is not None or ratio is None:
+        ratio, verdict = None, None
+    reason = None if verdict else row.invalid or "its baseline is missing in this state"
+    return StateVerdict(compiler, measured.hugepages, measured.node_state, ratio, verdict, reason, holds=True)

@@ -330,6 +330,17 @@ RESERVE = flag(
 SET_THP_SIZES = flag(
     "--set-thp-sizes", "Enable the needed THP sizes during the command, then restore them (root)."
 )
+NODE_STATE = option(
+    "--node-state node_states",
+    "State of the node's memory before each run: fresh (compacted), aged (fragmented), warm (just in use); "
+    "several with commas are compared, and the first is the baseline's (root; docs/node-state.md).",
+    metavar="STATES",
+    list_of={
+        "fresh": "compacted memory",
+        "aged": "fragmented memory",
+        "warm": "memory that was just in use",
+    },
+)
 PREFETCHERS = option(
     "--hardware-prefetchers prefetchers",
     "Switch hardware prefetchers off, all or by name, during the command, then restore them (root; "

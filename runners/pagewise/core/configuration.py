@@ -18,7 +18,7 @@ BASELINE = "none/hardware-regular"
 #: Options of programs that a comparison can vary (kernel.yaml: `options`).
 OPTIONS = ("scheme", "layout", "table")
 #: Fields that no module sets, because runs of one module may differ in them.
-OF_RUNS = ("placement", "setting", *OPTIONS)
+OF_RUNS = ("placement", "node_state", "setting", *OPTIONS)
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 
@@ -33,9 +33,9 @@ class Configuration:
     SIMD width, empty for that of the toolchain's flags. flags: the set of flags by its name, such as a
     study's, empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
-    compared, else empty. setting: environment variables of its runs that are compared, as
-    `OMP_WAIT_POLICY=active`. scheme, layout, table: options of its runs (OPTIONS), empty for the program's
-    default.
+    compared, else empty. node_state: the state of the node that its runs get, empty for the node as it is.
+    setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme, layout,
+    table: options of its runs (OPTIONS), empty for the program's default.
     """
 
     module: str
@@ -59,6 +59,7 @@ class Configuration:
     flags: str = ""
     ancestors: str = ""
     placement: str = ""
+    node_state: str = ""
     setting: str = ""
     scheme: str = ""
     layout: str = ""
@@ -109,7 +110,7 @@ class Configuration:
     @property
     def options(self) -> list[str]:
         """The options of its runs, as `layout=soa`, and their settings."""
-        options = [f"{name}={value}" for name in OPTIONS if (value := getattr(self, name))]
+        options = [f"{name}={value}" for name in (*OPTIONS, "node_state") if (value := getattr(self, name))]
         return options + (self.setting.split(",") if self.setting else [])
 
     @property

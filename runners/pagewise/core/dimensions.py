@@ -196,6 +196,21 @@ DIMENSIONS = (
         other="the placement {}",
     ),
     Dimension(
+        "node_state",
+        "Node state",
+        "the state of the node",
+        "Does the state of the node's memory matter?",
+        empty="as found",
+        yes="keep",
+        neither=("choose",),
+        texts={
+            "": "the node as found",
+            "fresh": "compacted memory",
+            "aged": "fragmented memory",
+            "warm": "memory that was just in use",
+        },
+    ),
+    Dimension(
         "setting",
         "Setting",
         "the setting",

@@ -193,9 +193,9 @@ class Kernel:
         return region
 
     def is_sensitive_to(self, dimension: str) -> bool:
-        """Whether its configurations may differ in this dimension; every run has these two."""
+        """Whether its configurations may differ in this dimension; every run has these three."""
         return (
-            dimension in ("placement", "setting")
+            dimension in ("placement", "node_state", "setting")
             or dimension in self.sensitive_to
             or dimension in self.options
         )

@@ -17,6 +17,8 @@ from pagewise.core.record_parts import RunOf
 
 #: As the value of a setting: the variable is removed.
 UNSET = "-"
+# Among the options of a cell, what names the state of the node.
+_STATE = "node-state"
 Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
 
 
@@ -31,8 +33,8 @@ class Cell:
     `pages` is the page policy that its runs request, None for the one that they were built for; the
     configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
     several; the configurations have it, too. `options` are those that its runs get beside the kernel's own,
-    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`; None without.
-    The configurations have them, too.
+    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`, and the state
+    of the node, as `node-state=aged`; None without. The configurations have them, too.
     """
 
     measured: Configuration
@@ -56,9 +58,14 @@ class Cell:
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of its runs: the inherited one with its settings."""
-        changed = {name: value for name, value in _pairs(self.options) if name not in OPTIONS}
+        changed = {name: value for name, value in _pairs(self.options) if name not in (*OPTIONS, _STATE)}
         kept = {name: value for name, value in inherited.items() if changed.get(name) != UNSET}
         return kept | {name: value for name, value in changed.items() if value != UNSET}
+
+    @property
+    def node_state(self) -> str | None:
+        """The state of the node that its runs get; None: as it is."""
+        return dict(_pairs(self.options)).get(_STATE)
 
     @property
     def compiler(self) -> str:
@@ -217,12 +224,26 @@ def with_settings(subjects: Sequence[Subject], settings: Mapping[str, Sequence[s
         replace(
             subject,
             cells=tuple(
-                _with_options(
-                    cell, ",".join(filter(None, (cell.options, text))), cell.is_baseline and number == 0
-                )
+                _with_more(cell, text, cell.is_baseline and number == 0)
                 for number, text in enumerate(texts)
                 for cell in subject.cells
             ),
+        )
+        for subject in subjects
+    ]
+
+
+def with_states(subjects: Sequence[Subject], states: Sequence[str]) -> list[Subject]:
+    """The subjects with each cell once per state of the node, baselines in the first; unchanged without."""
+    return [
+        replace(
+            subject,
+            cells=tuple(
+                _with_more(cell, f"{_STATE}={state}", cell.is_baseline and state == states[0])
+                for state in states
+                for cell in subject.cells
+            )
+            or subject.cells,
         )
         for subject in subjects
     ]
@@ -342,10 +363,17 @@ def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
     return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, placement=name)
 
 
+def _with_more(cell: Cell, options: str, is_baseline: bool) -> Cell:
+    """The cell with further options of its runs."""
+    return _with_options(cell, ",".join(filter(None, (cell.options, options))), is_baseline)
+
+
 def _with_options(cell: Cell, options: str, is_baseline: bool) -> Cell:
     """The cell with these options of its runs."""
     values = {name: value for name, value in _pairs(options) if name in OPTIONS}
-    values["setting"] = ",".join(f"{name}={value}" for name, value in _pairs(options) if name not in OPTIONS)
+    changed = {name: value for name, value in _pairs(options) if name not in OPTIONS}
+    values["node_state"] = changed.pop(_STATE, "")
+    values["setting"] = ",".join(f"{name}={value}" for name, value in changed.items())
     equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
     measured = replace(cell.measured, **values)
     return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, options=options)

@@ -30,4 +30,5 @@ class SessionOptions:
     resume: Path | None = None
     where: Where = field(default_factory=Where)
     end_leftovers: bool = False
+    node_states: tuple[str, ...] = ()
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from pagewise.core.result import Result, altered
 from pagewise.core.signals import interruptible
 from pagewise.core.units import clock_text, percent_text
 from pagewise.machine.node_state import read_state
+from pagewise.session.node_states import NodeStates, check_states
 from pagewise.session.options import SessionOptions
 from pagewise.session.progress import ProgressReporter
 from pagewise.session.recorder import FolderRecorder
@@ -43,6 +44,7 @@ class Session:
     _watch: Watch = field(default_factory=lambda: Watch({}))
     _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
     _launcher: Launcher | None = None
+    _states: NodeStates = field(default_factory=lambda: NodeStates(Path()))
     _altered: str | None = None
 
     @classmethod
@@ -67,6 +69,7 @@ class Session:
 
         Raises RefusedError, SelectionError or FormatError.
         """
+        check_states(self.options.node_states)
         self._watch = Watch(self.workload.watched_files())
         self.recorder.note(files=self._watch.digests())
         if self.options.resume is None:
@@ -102,8 +105,14 @@ class Session:
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
             self._launcher = self.workload.launcher(Path(scratch))
+            self._states = NodeStates(Path(scratch))
             try:
-                with interruptible(), self.recorder.writing(), self.workload.prepared(self):
+                with (
+                    interruptible(),
+                    self.recorder.writing(),
+                    self._states,
+                    self.workload.prepared(self),
+                ):
                     self.recorder.save()
                     self._run_all()
             except (PagewiseError, Interrupted) as ending:
@@ -126,9 +135,12 @@ class Session:
         assert self._launcher is not None
         module = step.cell.measured.module
         changed = self._watch.look(module)
+        starts = self.workload.planner.can_run(step)
+        self._states.enter(step.cell.node_state if starts else None)
         before = read_state()
         outcome = self._launcher.run(step)
-        if self.workload.planner.can_run(step):
+        self._states.check()
+        if starts:
             outcome = outcome.on_node(change(before, read_state()))
         changed = changed or self._watch.look(module)
         self.recorder.note_changed({module: changed})

@@ -26,6 +26,7 @@ MODULE_KINDS = ("kernels", "counters")
 CHANGING = {
     "reserve": "--reserve-hugepages",
     "set_thp_sizes": "--set-thp-sizes",
+    "node_states": "--node-state",
     "prefetchers": "--hardware-prefetchers",
 }
 

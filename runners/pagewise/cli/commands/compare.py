@@ -25,6 +25,7 @@ from pagewise.cli.shell import values
 from pagewise.cli.types import Percent
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
+from pagewise.core.node_state import STATES
 
 # docs/statistics.md: what these detect.
 _ROUNDS, _WIDTH = 7, 0.03
@@ -81,7 +82,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS, opt.NODE_STATE),
     program=(
         opt.option(
             "--metric metrics",
@@ -111,11 +112,12 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
     (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
     unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
-    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --hardware-prefetchers change
-    settings of the machine, which are always restored. See docs/statistics.md and, for programs,
-    docs/programs.md and docs/services.md.
+    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers and
+    --node-state change settings of the machine, which are always restored. See docs/statistics.md and, for
+    programs, docs/programs.md and docs/services.md.
     """
     chosen["settings"] = _settings(chosen["settings"])
+    _check_states(chosen["node_states"])
     if chosen["rounds"] is None:
         chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}
     if has_program(chosen):
@@ -138,6 +140,16 @@ def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[s
             "a variable is given twice", where="--setting", remedy="write its values with commas: NAME=a,b,c"
         )
     return settings
+
+
+def _check_states(states: Sequence[str]) -> None:
+    """Raises SelectionError for an unknown state, or one that is given twice."""
+    if not set(states) <= set(STATES) or len(set(states)) < len(states):
+        raise SelectionError(
+            f"{', '.join(states)} are not different states of the node",
+            where="--node-state",
+            remedy=f"choose from {', '.join(STATES)}",
+        )
 
 
 def _with_baseline(chosen: dict[str, Any], default: str) -> dict[str, Any]:

@@ -115,6 +115,30 @@ class Switch:
         _write(self.file, value, "transparent huge pages cannot be switched")
 
 
+@dataclass(frozen=True)
+class Sysctl:
+    """A number in a file of /proc/sys."""
+
+    file: Path
+    kind: ClassVar[str] = "sysctl"
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.file)
+
+    def get(self) -> str:
+        """The number."""
+        number = read(self.file)
+        if number is None:
+            raise RefusedError("this kernel does not have the setting, or hides it", where=self.file)
+        return number
+
+    def put(self, value: str) -> None:
+        """Writes the number."""
+        _write(self.file, value, "the setting cannot be changed")
+
+
 class _Bits:
     """Bits of a number of the machine that switch prefetchers; its other bits keep their values."""
 
@@ -274,7 +298,9 @@ class Hwpfctl:
             raise RefusedError(f"{' '.join(command)} failed: {output}", where=self.place)
 
 
-_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Switch, Msr, Attribute, Hwpfctl)}
+_KINDS: dict[str, type[Setting]] = {
+    kind.kind: kind for kind in (Pool, Switch, Sysctl, Msr, Attribute, Hwpfctl)
+}
 
 
 def described(setting: Setting) -> dict[str, Any]:

@@ -133,6 +133,7 @@ def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
     if several and (text := advice.largest(kernels)):
         yield Text(text)
     yield from structures.answer(kernels)
+    yield from node_state.answers(kernels)
     for answer in advice.answers(kernels)[len(advice.first_answers(kernels)) :]:
         yield Text(answer.whole, answer.question)
 
@@ -252,5 +253,6 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
             for of_kernel in kernels
         ],
         "node_state": node_state.table_of(result, kernels),
+        "node_states": node_state.verdicts_of(kernels),
         **program.data(result, kernels),
     }

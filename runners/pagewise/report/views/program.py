@@ -32,6 +32,7 @@ _METRICS: Mapping[str, Getter] = {
 _COSTS: Mapping[str, Getter] = {
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
+    "node_state": "row.cell.node_state",
     "setting": lambda cost: cost.row.cell.measured.setting or None,
     "text": "text",
     **ratio_fields("row.time_ratio", "time_"),

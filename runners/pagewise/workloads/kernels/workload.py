@@ -13,7 +13,7 @@ from rich.text import Text
 
 from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed, with_settings
+from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed, with_settings, with_states
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
@@ -162,6 +162,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
     control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
     chosen = with_settings(choose(catalog, options), options.settings)
+    chosen = with_states(chosen, options.node_states)
     chosen = placed(chosen, [place.name for place in places])
     check_programs(catalog, chosen)
     launchers = find_launchers(catalog, chosen) if options.where.ranks else {}

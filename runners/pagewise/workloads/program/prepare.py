@@ -17,7 +17,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Kind, Manifest
-from pagewise.core.plan import Cell, Subject, order_of_round, placed, with_settings
+from pagewise.core.plan import Cell, Subject, order_of_round, placed, with_settings, with_states
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
@@ -83,6 +83,7 @@ def arrange(
     print_placements(console, places)
     _check_settings(options.settings)
     subjects = with_settings([_subject(program, policies, baseline)], options.settings)
+    subjects = with_states(subjects, options.node_states)
     (subject,) = placed(subjects, [place.name for place in places])
     by_module = {cell.measured.module: cell.measured for cell in subject.cells}
     manifest = new_manifest(

@@ -1,0 +1,202 @@
+"""The state of the node as a dimension of a comparison: --node-state."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, kernel, record
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.node_state import verdicts_by_state
+from pagewise.core.errors import RefusedError
+from pagewise.core.plan import Subject, subject, with_states
+from pagewise.core.schemas import faults
+from pagewise.machine.host import size
+from pagewise.machine.node_state import huge_order
+from pagewise.report.views import node_state as views
+from pagewise.session.node_states import NodeStates, check_states
+from stage import RUNNERS, Stage
+from test_node_state import THP, write
+
+BASE, WITH_THP = (configuration(label=(name, "hardware", "regular")) for name in ("none", "thp"))
+UNEVICTABLE = Path("/proc/sys/vm/compact_unevictable_allowed")
+BLOCKS, HUGE, GIB = 4, 2 << 20, 1 << 30
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not os.access(UNEVICTABLE, os.W_OK) or huge_order() != 9,
+    reason="only root may change the memory of a node with THP",
+)
+
+
+def planned(*states: str) -> Subject:
+    (one,) = with_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], states)
+    return one
+
+
+def test_each_configuration_runs_in_each_state() -> None:
+    one = planned("fresh", "aged")
+    assert {(cell.measured.hugepages, cell.node_state, cell.is_baseline) for cell in one.cells} == {
+        ("none", "fresh", True),
+        ("none", "aged", False),
+        ("thp", "fresh", False),
+        ("thp", "aged", False),
+    }
+    assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
+    assert all(cell.measured.node_state == cell.node_state for cell in one.cells)
+    modules = {built.module: built for built in (BASE, WITH_THP)}
+    assert Subject.of(one.planned(), modules) == one
+    assert planned() == subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")
+
+
+@pytest.mark.parametrize(
+    ("aged", "verdict", "holds"),
+    [(1.1, "faster", True), (2.2, "inconclusive", False), (3.0, "slower", False)],
+)
+def test_whether_the_advice_holds(aged: float, verdict: str, holds: bool) -> None:
+    one = planned("fresh", "aged")
+    times = {("none", "fresh"): 2.0, ("thp", "fresh"): 1.0, ("none", "aged"): 2.2, ("thp", "aged"): aged}
+    records = []
+    for cell in one.cells:
+        for number in range(1, 8):
+            for series in ("compare", "aa") if cell.is_baseline else ("compare",):
+                at = number + len(series) + 3 * len(cell.measured.hugepages) + len(str(cell.node_state))
+                noise = (1.0, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998)[at % 7]
+                seconds = times[cell.measured.hugepages, str(cell.node_state)] * noise
+                made = record(cell.measured, seconds, number=number, series=series, kernel=one.kernel.name)
+                assert made.run is not None
+                object.__setattr__(made.run, "options", cell.options)
+                records.append(made)
+    results = analyse([one], records, seed=1)
+    found = {each.state: each for each in verdicts_by_state(results[0])}
+    assert (found["fresh"].verdict, found["fresh"].holds) == ("faster", True)
+    assert (found["aged"].verdict, found["aged"].holds) == (verdict, holds)
+    assert [row["holds"] for row in views.verdicts_of(results).records()] == [True, holds]
+    assert len(list(views.answers(results))) == 1
+    # Without the runs in one state there is nothing that could hold.
+    left = [each for each in records if each.run.options != "node-state=aged"]
+    found = {each.state: each for each in verdicts_by_state(analyse([one], left, seed=1)[0])}
+    assert (found["aged"].verdict, found["aged"].holds) == (None, False) and found["aged"].reason
+
+
+def node(root: Path, free: int, limit: int | None = None) -> Path:
+    files = {
+        "proc/sys/vm/compact_memory": "",
+        "proc/meminfo": f"MemFree: {free >> 10} kB\nMemAvailable: {free >> 10} kB\n",
+        f"{THP}/hpage_pmd_size": f"{HUGE}\n",
+    }
+    if limit is not None:
+        files |= {
+            "proc/self/cgroup": "0::/job\n",
+            "sys/fs/cgroup/job/memory.max": str(limit),
+            "sys/fs/cgroup/job/memory.current": "0",
+        }
+    return write(root, files)
+
+
+def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_states([], tmp_path)
+    check_states(["fresh", "aged", "warm"], node(tmp_path / "enough", 4 * GIB))
+    check_states(["fresh"], node(tmp_path / "short", GIB // 2))
+    for states, root in (
+        (["fresh"], tmp_path / "none"),
+        (["aged"], tmp_path / "short"),
+        (["warm"], tmp_path / "short"),
+        (["aged"], node(tmp_path / "limited", 4 * GIB, 2 * GIB)),
+    ):
+        with pytest.raises(RefusedError) as raised:
+            check_states(states, root)
+        assert raised.value.remedy
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(RefusedError):
+        check_states(["fresh"])
+
+
+@pytest.mark.parametrize("states", ["old", "fresh,old", "aged,aged"])
+def test_unknown_states_are_refused(stage: Stage, states: str) -> None:
+    assert stage.run("compare", "--node-state", states, "--", "true").returncode == 2
+
+
+def bytes_of(process: int, name: str) -> int:
+    return size(Path(f"/proc/{process}/smaps_rollup"), name) or 0
+
+
+@needs_root
+def test_fragmented_memory_is_held_and_released(tmp_path: Path) -> None:
+    before = UNEVICTABLE.read_text()
+    with NodeStates(tmp_path, most=BLOCKS) as states:
+        states.enter("aged")
+        assert states._holder is not None and UNEVICTABLE.read_text().split() == ["0"]
+        process = states._holder.pid
+        # Half of what was taken is left, on locked base pages.
+        held = BLOCKS * HUGE // 2
+        assert held <= bytes_of(process, "Locked") < held + HUGE and bytes_of(process, "AnonHugePages") == 0
+        states.enter("aged")
+        states.check()
+        assert states._holder.pid == process
+        states.enter(None)
+        assert not Path(f"/proc/{process}").exists() and UNEVICTABLE.read_text() == before
+        states.enter("warm")
+        states.enter("fresh")
+        assert UNEVICTABLE.read_text() == before
+
+
+@needs_root
+def test_a_holder_that_was_ended_is_reported(tmp_path: Path) -> None:
+    with NodeStates(tmp_path, most=BLOCKS) as states:
+        states.enter("aged")
+        assert states._holder is not None
+        os.kill(states._holder.pid, signal.SIGKILL)
+        states._holder.process.wait()
+        with pytest.raises(RefusedError):
+            states.check()
+
+
+@needs_root
+def test_the_guardian_undoes_what_a_killed_session_did(tmp_path: Path) -> None:
+    before = UNEVICTABLE.read_text()
+    code = f"""
+import sys, time
+from pathlib import Path
+from pagewise.session.node_states import NodeStates
+with NodeStates(Path({str(tmp_path)!r}), most={BLOCKS}) as states:
+    states.enter("aged")
+    print(states._holder.pid, flush=True)
+    time.sleep(60)
+"""
+    session = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(RUNNERS)}
+    )
+    assert session.stdout is not None
+    holder = Path(f"/proc/{int(session.stdout.readline())}")
+    assert holder.exists() and UNEVICTABLE.read_text().split() == ["0"]
+    session.kill()
+    session.wait()
+    deadline = time.monotonic() + 30
+    while (holder.exists() or UNEVICTABLE.read_text() != before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not holder.exists() and UNEVICTABLE.read_text() == before
+
+
+@needs_root
+def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
+    free = size(Path("/proc/meminfo"), "MemFree") or 0
+    if not 2 * GIB < free < 32 * GIB:
+        pytest.skip("too little memory, or more than a test should take")
+    code = "import mmap, time; m = mmap.mmap(-1, 32 << 20); m[::4096] = bytes(8192); time.sleep(0.2)"
+    options = ("--policies", "thp", "--rounds", "1", "--node-state", "fresh,aged", "--enough-coverage", "1%")
+    done = stage.run("compare", "--json", *options, "--", sys.executable, "-c", code, timeout=500)
+    assert done.returncode in (0, 1), done.stderr
+    shown = json.loads(done.stdout)
+    assert faults("verdicts", shown) == []
+    assert {(row["hugepages"], row["node_state"]) for row in shown["node_states"]} == {
+        ("thp", "fresh"),
+        ("thp", "aged"),
+    }
+    index = {(row["hugepages"], row["node_state"]): row["unusable_index"] for row in shown["node_state"]}
+    assert index["none", "aged"] > 0.9 and index["thp", "aged"] > 0.9

@@ -198,5 +198,7 @@ def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
         ("thp", "fresh"),
         ("thp", "aged"),
     }
+    again = stage.run("report", "--json", str(stage.result()))
+    assert json.loads(again.stdout)["node_states"] == shown["node_states"]
     index = {(row["hugepages"], row["node_state"]): row["unusable_index"] for row in shown["node_state"]}
     assert index["none", "aged"] > 0.9 and index["thp", "aged"] > 0.9

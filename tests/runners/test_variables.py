@@ -44,6 +44,8 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
         "none A=5": 5,
     }
     assert [row["setting"] for row in found["program"]["costs"]] == ["A=-", "A=3", "A=5"]
+    again = stage.run("report", "--json", str(stage.result()))
+    assert again.returncode == 0 and json.loads(again.stdout)["kernels"] == found["kernels"]
     (rows,) = (one["configurations"] for one in found["kernels"])
     assert [(row["setting"], row["is_baseline"]) for row in rows] == [
         ("A=-", True),

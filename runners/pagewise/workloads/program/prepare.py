@@ -82,10 +82,11 @@ def arrange(
     places = placements(options.threads, options.where)
     print_placements(console, places)
     _check_settings(options.settings)
-    subjects = with_settings([_subject(program, policies, baseline)], options.settings)
-    subjects = with_states(subjects, options.node_states)
+    # The manifest has the configurations without what only their runs have.
+    plain = _subject(program, policies, baseline)
+    by_module = {cell.measured.module: cell.measured for cell in plain.cells}
+    subjects = with_states(with_settings([plain], options.settings), options.node_states)
     (subject,) = placed(subjects, [place.name for place in places])
-    by_module = {cell.measured.module: cell.measured for cell in subject.cells}
     manifest = new_manifest(
         replace(options, baseline=baseline),
         kind,

@@ -114,7 +114,7 @@ def test_a_state_is_read_from_its_files(tmp_path: Path):
         "khugepaged_pages_collapsed": 12,
     }
     host = read_host(root)
-    assert host.thp is not None and host.thp.khugepaged == {"max_ptes_none": 511, "pages_collapsed": 12}
+    assert host.khugepaged == {"max_ptes_none": 511, "pages_collapsed": 12}
     assert host.free_page_reporting is True
 
 

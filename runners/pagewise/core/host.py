@@ -26,15 +26,11 @@ class Cache:
 
 @dataclass(frozen=True)
 class Thp:
-    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`).
-
-    khugepaged: its settings, and its progress since the node started, by their names in its folder.
-    """
+    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`)."""
 
     enabled: str
     defrag: str | None
     sizes: Mapping[str, str | None]
-    khugepaged: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,7 @@ class PoolState:
 class Host:
     """A node: processor, memory, caches, and the settings that change what is measured.
 
+    khugepaged: its settings, and its progress since the node started, by their names in its folder.
     free_page_reporting: whether the hypervisor takes back freed memory.
     """
 
@@ -72,4 +69,5 @@ class Host:
     container: bool
     pmu: bool
     perf_event_paranoid: int | None
+    khugepaged: Mapping[str, int] | None = None
     free_page_reporting: bool | None = None

@@ -51,6 +51,7 @@ def read_host(root: Path = Path("/")) -> Host:
         container=(root / ".dockerenv").exists() or (root / "run/.containerenv").exists(),
         pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
         perf_event_paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
+        khugepaged=khugepaged(root),
         free_page_reporting=_free_page_reporting(root),
     )
 
@@ -121,7 +122,7 @@ def _thp(root: Path) -> Thp | None:
         return None
     sizes = [folder for _, folder in _numbered(root / THP, "hugepages-", "kB")]
     by_size = {path.name.removeprefix("hugepages-"): chosen(read(path / "enabled")) for path in sizes}
-    return Thp(enabled, chosen(read(root / THP / "defrag")), by_size, khugepaged(root))
+    return Thp(enabled, chosen(read(root / THP / "defrag")), by_size)
 
 
 def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:

@@ -177,7 +177,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         if host.thp is None
         else f"{host.thp.enabled}, defrag {host.thp.defrag}"
     )
-    khugepaged = (host.thp and host.thp.khugepaged) or {}
+    khugepaged = host.khugepaged or {}
     reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]
     switches = manifest.switches or ()
     changed = [f"{switch.file} from {switch.before} to {switch.now}" for switch in switches]

@@ -54,7 +54,7 @@ switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers man docs check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -87,6 +87,10 @@ peers: stack
 man: setup
 	@setup/shell-files
 	@echo 'man .pagewise/share/man/man1/pagewise.1'
+
+docs: setup-tests
+	@.pagewise/venv/bin/zensical build --clean --strict --config-file mkdocs.yml
+	@echo .pagewise/docs/index.html
 
 # Compiled once, also for users whose Python writes no compiled files.
 pytest = env -u PYTHONDONTWRITEBYTECODE .pagewise/venv/bin/python -m pytest

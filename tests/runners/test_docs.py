@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import pytest
 
 from pagewise.cli import root
 from stage import ROOT, RUNNERS
@@ -81,3 +83,20 @@ def test_every_command_with_json_is_reported_with_its_schema():
     assert len(have) > 10
     for name, version in re.findall(r"pagewise\.([a-z-]+)/(\d)", table):
         assert (RUNNERS / "pagewise" / "core" / "schema" / f"{name}-{version}.json").is_file()
+
+
+def test_the_site_has_every_document_and_no_broken_link(tmp_path):
+    if sys.version_info < (3, 11):
+        pytest.skip("zensical needs Python 3.11")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    build = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = re.findall(r"(\S+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
+    documents = {str(file.relative_to(ROOT / "docs")) for file in (ROOT / "docs").rglob("*.md")}
+    assert sorted(listed) == sorted(documents)
+    # It works offline.
+    start = (tmp_path / ".pagewise" / "docs" / "index.html").read_text()
+    assert re.findall(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', start) == []

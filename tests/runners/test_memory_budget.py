@@ -16,7 +16,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.report.views import advice
 from pagewise.report.views.program import advised_policy
-from pagewise.report.views.wording import cost_text
+from pagewise.report.views.wording import cost_text, memory_text
 from pagewise.workloads.program.memory import from_samples
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Account, Usage, parse_status
@@ -65,7 +65,7 @@ def test_a_policy_above_the_budget_is_ranked_and_not_advised(budget: float | Non
     assert bests([result])[0].row.cell.measured.hugepages == advised
     assert advice.answers([result])[0].values == (advised,) and advised_policy([result]) == advised
     # Both as advice and as the reason against it.
-    assert cost_text(row(result, THP)) in advice.headline([result])
+    assert memory_text(row(result, THP).memory) in advice.headline([result])
 
 
 def test_nothing_is_advised_when_all_are_above_the_budget():

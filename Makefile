@@ -37,7 +37,7 @@ PREFIX ?=
 RELEASE ?=
 DEFAULT ?=
 export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
-export BUNDLE KEY FROM JOBS
+export BUNDLE KEY FROM JOBS NO_INSTALL
 
 # Refuse variables that the help does not list, because they would have no effect.
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))

@@ -190,6 +190,20 @@ def test_missing_packages_are_listed_with_their_purpose(fresh: Path, tmp_path: P
     assert missing == "abacus\tcounting beads\tapt-get install abacus\n"
 
 
+def test_packages_are_only_listed_on_request(fresh: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    apt = tmp_path / "bin" / "apt-get"
+    apt.write_text(f'#!/bin/sh\ntouch "{tmp_path}/called"\n')
+    apt.chmod(0o755)
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("run\tabacus\tabacus\tcounting beads\ntest\tlute\tlute\tmusic\n")
+    settings = {"PATH": f"{apt.parent}:{os.environ['PATH']}", "PAGEWISE_SYSTEM_PACKAGES": str(rows)}
+    done = run(fresh / "setup" / "system-packages", "run", NO_INSTALL="1", **settings)
+    assert done.returncode == 4 and "abacus\tcounting beads\n" in done.stdout and "lute" not in done.stdout
+    assert not (tmp_path / "called").exists()
+    assert run(fresh / "setup" / "system-packages", "gcc", NO_INSTALL="1", **settings).returncode == 0
+
+
 def test_without_network_hdf5_for_aarch64_is_skipped_with_a_warning(fresh: Path) -> None:
     done = run(fresh / "setup" / "aarch64-hdf5", PAGEWISE_OFFLINE="1")
     assert done.returncode == 4

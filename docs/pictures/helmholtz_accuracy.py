@@ -1,4 +1,4 @@
-"""Map the error of interpolation in the table of the equation of state, and tell its quantiles.
+"""Map the error of interpolation in the table of the equation of state, and print its quantiles.
 
 helmholtz_accuracy.py TABLE FINE PICTURE
 
@@ -47,7 +47,7 @@ def read(path):
 
 
 def chain(f, x, axis):
-    """Derivatives by x made ones by ln(x); `axis` tells which of the two orders is that of x."""
+    """Derivatives by x made ones by ln(x); `axis` is the one of the two orders that is of x."""
 
     def order(k, other):
         return (k, other) if axis == 0 else (other, k)

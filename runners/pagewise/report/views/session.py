@@ -22,7 +22,7 @@ def title(manifest: Manifest) -> str:
 
 
 def facts(result: Result) -> list[tuple[str, str]]:
-    """Node, CPU, threads, time and rounds, target."""
+    """Node, CPUs, memory, kernel, threads, time and rounds, target."""
     manifest = result.manifest
     host, configurations = manifest.host, manifest.configurations
     ranks = manifest.placement.ranks
@@ -31,7 +31,9 @@ def facts(result: Result) -> list[tuple[str, str]]:
     day, _, clock = manifest.created.partition("T")
     return [
         ("Node", host.hostname),
-        ("CPU", host.cpu or host.architecture),
+        ("CPU", f"{host.cpu or host.architecture}, {count_text(host.cpus, 'CPU')}"),
+        *([("Memory", bytes_text(host.memory_bytes))] if host.memory_bytes else []),
+        ("Kernel", host.kernel),
         ("Threads", threads if ranks is None else f"{threads} in each of {count_text(ranks, 'rank')}"),
         ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(result)}"),
         *([("Built for", ", ".join(targets))] if targets else []),

@@ -191,6 +191,10 @@ def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
     free = size(Path("/proc/meminfo"), "MemFree") or 0
     if not 2 * GIB < free < 32 * GIB:
         pytest.skip("too little memory, or more than a test should take")
+    try:
+        check_states(["fresh", "aged"])
+    except RefusedError as error:
+        pytest.skip(str(error))
     code = "import mmap, time; m = mmap.mmap(-1, 32 << 20); m[::4096] = bytes(8192); time.sleep(0.2)"
     options = ("--policies", "thp", "--rounds", "1", "--node-state", "fresh,aged", "--enough-coverage", "1%")
     done = stage.run("compare", "--json", *options, "--", sys.executable, "-c", code, timeout=500)

@@ -92,7 +92,7 @@ def test_the_manifest_contains_the_provenance(quick: tuple[Path, str]) -> None:
     assert manifest["state"] == "complete"
     provenance = json.dumps(manifest["provenance"])
     assert "c8e4b8166d4aaa26ff0e515265d047b02cae3e2b" in provenance, "the tree of Spack"
-    assert "119680aeee8ea802c6111b7167583bddef97e82f" in provenance, "the commit of its packages"
+    assert "0e093dad700a9be836b0d4aefc4bb5183e4990bd" in provenance, "the commit of its packages"
 
 
 def test_summary_report_and_table_contain_all_kernels(quick: tuple[Path, str]) -> None:

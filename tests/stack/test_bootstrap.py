@@ -30,7 +30,7 @@ def other_repository(tmp_path: Path) -> str:
     folder.mkdir()
     (folder / "file").write_text("not Spack\n")
     git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in ("init -q", "add .", "commit -q --no-gpg-sign -m x", "tag v1.1.0", "tag v2025.11.0"):
+    for command in ("init -q", "add .", "commit -q --no-gpg-sign -m x", "tag v1.1.0", "tag v2026.03.0"):
         subprocess.run([*git, *command.split()], check=True)
     return f"file://{folder}"
 
@@ -69,7 +69,7 @@ def test_a_wrong_commit_of_the_packages_is_refused(
         PAGEWISE_SPACK_PACKAGES_URL=other_repository,
     )
     assert done.returncode == 4
-    assert "119680aeee8ea802c6111b7167583bddef97e82f" in done.stdout
+    assert "0e093dad700a9be836b0d4aefc4bb5183e4990bd" in done.stdout
     assert "PAGEWISE_SPACK_PACKAGES_URL" in done.stdout
     assert leftovers(fresh) == ["spack"]
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spack_versions
 PINS = dict(re.findall(r"^(\w+)=(\S+)$", (ROOT / "setup" / "spack-pins.sh").read_text(), re.MULTILINE))
 #: The pinned release, and the default branch.
 SPACKS = (PINS["spack_tag"], "HEAD")
-PACKAGES = (PINS["spack_packages_tag"], "v2026.03.0", "v2026.06.0")
+PACKAGES = ("v2025.11.0", PINS["spack_packages_tag"], "v2026.06.0")
 PAIRS = tuple(itertools.product(SPACKS, PACKAGES))
 #: Oldest and newest of both.
 CORNERS = tuple(itertools.product(SPACKS, (PACKAGES[0], PACKAGES[-1])))

@@ -1,3 +1,3 @@
 """Compares huge pages, prefetching, store type and compilers on this node, with evidence."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

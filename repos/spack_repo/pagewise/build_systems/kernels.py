@@ -13,6 +13,7 @@ from spack.package import *
 
 #: The commit of each release. A release never changes: a correction is another version.
 RELEASES = {
+    "0.2.0": "08ebc01806c72a35d14c540240ac32de2f576e87",
     "0.1.0": "da046ae328555136a91c07012d023ae886eb3ff2",
 }
 

@@ -41,6 +41,8 @@ def host_facts(host: Host) -> dict[str, str | float]:
         "memory": None if host.memory_bytes is None else float(host.memory_bytes),
         "base page size": bytes_text(host.base_page_size_bytes),
         "governor": ", ".join(host.governors) if host.governors else None,
+        "scaling driver": ", ".join(host.scaling_drivers) if host.scaling_drivers else None,
+        "boost": _switch(host.boost),
         "THP": thp.enabled if thp else None,
         "THP defrag": thp.defrag if thp else None,
         "THP for this process": _switch(host.thp_allowed),

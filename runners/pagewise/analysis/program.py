@@ -9,9 +9,9 @@ from statistics import median
 from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.quantities import compared_values, positive
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.series import by_cell, runs_of
-from pagewise.analysis.statistics import Runs, noise_floor, quotients, ratio, repeated_ratios
+from pagewise.analysis.series import by_cell
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
 from pagewise.core.kernel import Metric
 from pagewise.core.page_policy import PagePolicy
@@ -87,24 +87,18 @@ def metric_rows(result: Result) -> list[MetricRow]:
     (analysed,) = analyse_result(result)
     kernel, records = analysed.kernel, by_cell(result.records)
     ranked = [row.cell for row in analysed.ranked]
-    base = next((cell for cell in ranked if cell.is_baseline), None)
     rows: list[MetricRow] = []
     comparisons: dict[int, Comparison] = {}
     for metric in kernel.metrics:
         seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())
 
-        def runs(cell: Cell, metric: Metric = metric) -> Runs:
-            timed, repeated = (records.get((kernel.name, cell.key, name), []) for name in ("compare", "aa"))
-            return runs_of(timed, repeated, lambda record: _positive(record.figures.get(metric.field)))
+        def value(record: Record, name: str = metric.field) -> float | None:
+            return positive(record.figures.get(name))
 
-        baseline = [] if base is None else runs(base)
-        floor = noise_floor(*repeated_ratios(baseline, seed))
-        for cell in ranked:
-            own = runs(cell)[:1]
-            if own[0]:
-                if not cell.is_baseline:
-                    comparisons[len(rows)] = Comparison(ratio(quotients(own, baseline), seed), floor)
-                rows.append(MetricRow(metric, cell, median(own[0].values()), floor))
+        for cell, middle, comparison in compared_values(kernel.name, ranked, records, value, seed):
+            if not cell.is_baseline:
+                comparisons[len(rows)] = comparison
+            rows.append(MetricRow(metric, cell, middle, comparison.floor))
     verdicts = judge_all(comparisons)
     return [replace(row, verdict=verdicts.get(place)) for place, row in enumerate(rows)]
 
@@ -145,11 +139,6 @@ def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
     methods = tuple(sorted({usage.method for usage in usages}, reverse=True))
     samples = median(usage.samples for usage in usages)
     return SamplingCost(median(shares) if shares else 0.0, samples, methods)
-
-
-def _positive(value: float | None) -> float | None:
-    """Ratios need numbers above zero; a time that was too short to measure is omitted."""
-    return float(value) if value is not None and value > 0 else None
 
 
 def _memory(policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:

@@ -47,7 +47,8 @@ class Host:
     """A node: processor, memory, caches, and the settings that change what is measured.
 
     khugepaged: its settings, and its progress since the node started, by their names in its folder.
-    free_page_reporting: whether the hypervisor takes back freed memory.
+    free_page_reporting: whether the hypervisor takes back freed memory. boost: whether clocks above the
+    nominal one are allowed.
     """
 
     hostname: str
@@ -71,3 +72,5 @@ class Host:
     perf_event_paranoid: int | None
     khugepaged: Mapping[str, int] | None = None
     free_page_reporting: bool | None = None
+    scaling_drivers: tuple[str, ...] | None = None
+    boost: bool | None = None

@@ -251,6 +251,23 @@ class SimulationPart:
     published_events: Mapping[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class EnergyPart:
+    """What measures the energy of runs: powercap, hwmon energy or hwmon power; or why nothing does."""
+
+    source: str | None = None
+    sensors: tuple[str, ...] = ()
+    unavailable: str | None = None
+    remedy: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is shown: `powercap: package-0, package-1`."""
+        if self.unavailable is not None:
+            return f"unavailable, because: {self.unavailable}"
+        return f"{self.source}: {', '.join(self.sensors)}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """What was run, how, on which machine, from which sources. `files`: digests by path."""
@@ -293,6 +310,7 @@ class Manifest:
     subjects: tuple[PlannedSubject, ...]
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None
+    energy: EnergyPart | None = None
     program: Mapping[str, Any] | None = None
     counters: CountersPart | None = None
     peers: PeersPart | None = None

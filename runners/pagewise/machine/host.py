@@ -42,17 +42,19 @@ def read_host(root: Path = Path("/")) -> Host:
         thp_allowed={"1": True, "0": False}.get(field(root / "proc/self/status", "THP_enabled") or ""),
         pools=tuple(
             PoolState(
-                kib * 1024, _number(folder / "nr_hugepages") or 0, _number(folder / "free_hugepages") or 0
+                kib * 1024, number(folder / "nr_hugepages") or 0, number(folder / "free_hugepages") or 0
             )
             for kib, folder in _numbered(root / "sys/kernel/mm/hugepages", "hugepages-", "kB")
         ),
-        governors=_governors(root),
+        governors=_cpufreq(root, "scaling_governor"),
         virtual_machine=_virtual_machine(root),
         container=(root / ".dockerenv").exists() or (root / "run/.containerenv").exists(),
         pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
-        perf_event_paranoid=_number(root / "proc/sys/kernel/perf_event_paranoid"),
+        perf_event_paranoid=number(root / "proc/sys/kernel/perf_event_paranoid"),
         khugepaged=khugepaged(root),
         free_page_reporting=_free_page_reporting(root),
+        scaling_drivers=_cpufreq(root, "scaling_driver"),
+        boost=_boost(root),
     )
 
 
@@ -87,7 +89,8 @@ def is_guest(root: Path = Path("/")) -> bool:
     return "hypervisor" in (field(root / "proc/cpuinfo", "flags") or "").split()
 
 
-def _number(file: Path) -> int | None:
+def number(file: Path) -> int | None:
+    """The whole number in a file; None if it cannot be read or holds something else."""
     text = read(file) or ""
     return int(text) if re.fullmatch(r"-?\d+", text) else None
 
@@ -113,7 +116,7 @@ def _caches(root: Path) -> Iterator[Cache]:
         kib = re.match(r"(\d+)K", read(folder / "size") or "")
         if read(folder / "type") in ("Data", "Unified") and kib:
             shared_by = len(_cpus(folder / "shared_cpu_list")) or 1
-            yield Cache(_number(folder / "level") or 0, int(kib[1]) * 1024, shared_by)
+            yield Cache(number(folder / "level") or 0, int(kib[1]) * 1024, shared_by)
 
 
 def _thp(root: Path) -> Thp | None:
@@ -127,7 +130,7 @@ def _thp(root: Path) -> Thp | None:
 
 def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:
     """The settings of khugepaged and its progress since the node started; None without it."""
-    values = {file.name: _number(file) for file in sorted((root / THP / "khugepaged").glob("*"))}
+    values = {file.name: number(file) for file in sorted((root / THP / "khugepaged").glob("*"))}
     return {name: value for name, value in values.items() if value is not None} or None
 
 
@@ -137,9 +140,17 @@ def _free_page_reporting(root: Path) -> bool | None:
     return any(bits[_REPORTING : _REPORTING + 1] == "1" for bits in features) if features else None
 
 
-def _governors(root: Path) -> tuple[str, ...] | None:
-    names = {read(file) for file in (root / _CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
+def _cpufreq(root: Path, name: str) -> tuple[str, ...] | None:
+    """The values of a setting of all CPUs."""
+    names = {read(file) for file in (root / _CPUS).glob(f"cpu[0-9]*/cpufreq/{name}")}
     return tuple(sorted(name for name in names if name)) or None
+
+
+def _boost(root: Path) -> bool | None:
+    """Whether clocks above the nominal one are allowed; None if the driver does not report it."""
+    off = read(root / _CPUS / "intel_pstate/no_turbo")
+    reported = {"0": "1", "1": "0"}.get(off or "", read(root / _CPUS / "cpufreq/boost") or "")
+    return {"1": True, "0": False}.get(reported)
 
 
 def _virtual_machine(root: Path) -> str | None:

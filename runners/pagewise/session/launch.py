@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import BuildReport, Failure, LeftProcess, ProcessPlacement, RunOf
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
+from pagewise.machine.energy import Meter, find_meter
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.session.processes import in_session
@@ -48,6 +49,7 @@ class Measurement:
 
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
+    energy: metrics of the node's energy during the run; empty where it is unavailable.
     """
 
     started: datetime
@@ -60,6 +62,7 @@ class Measurement:
     involuntary_switches: int
     left_behind: tuple[LeftProcess, ...] | None
     implausible: str | None
+    energy: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def log(self) -> str:
@@ -83,7 +86,7 @@ class Stopwatch:
 
     limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
     that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
-    with its exit code.
+    with its exit code. meter: measures the energy of runs.
     """
 
     hyperfine: str
@@ -91,6 +94,7 @@ class Stopwatch:
     scratch: Path
     end_leftovers: bool = False
     wrapper: tuple[str, ...] = ()
+    meter: Meter = field(default_factory=find_meter)
 
     def measure(
         self,
@@ -112,14 +116,17 @@ class Stopwatch:
         arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
         arguments.append(shlex.join(command))
         started, before = datetime.now(timezone.utc), _used()
-        with in_session(
-            arguments,
-            written,
-            environment,
-            folder or self.scratch,
-            inherited,
-            end_leftovers=self.end_leftovers,
-        ) as running:
+        with (
+            self.meter.measuring() as energy,
+            in_session(
+                arguments,
+                written,
+                environment,
+                folder or self.scratch,
+                inherited,
+                end_leftovers=self.end_leftovers,
+            ) as running,
+        ):
             observed = observed_placement(running.pid)
             if watch is not None:
                 watch(running.pid)
@@ -137,6 +144,7 @@ class Stopwatch:
             after.ru_nivcsw - before.ru_nivcsw,
             running.left_behind,
             implausible(wall, running.elapsed),
+            energy.metrics,
         )
 
     def measure_overhead(self) -> int:

@@ -13,6 +13,7 @@ from pagewise.core.manifest import BrokenModule, Kind, Manifest, Modules, Record
 from pagewise.core.plan import Subject
 from pagewise.core.record import digest_of
 from pagewise.core.result import utc_text
+from pagewise.machine.energy import find_meter
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
 from pagewise.stack.catalog import Entry
@@ -74,6 +75,7 @@ def new_manifest(
         subjects=tuple(subject.planned() for subject in subjects),
         broken_modules=tuple(broken),
         timing=None,
+        energy=find_meter().part,
         host=host,
         **more,
     )

@@ -34,6 +34,8 @@ _HOST = (
     "smt",
     "thp",
     "governors",
+    "scaling_drivers",
+    "boost",
 )
 _PROGRAM = ("command", "service", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
 _PARTS = {

@@ -19,6 +19,7 @@ from pagewise.core.host import Host
 from pagewise.core.node_state import HugePageSupply
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
+from pagewise.machine.energy import find_meter
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, unit_of_process
 from pagewise.machine.placement import place
@@ -316,6 +317,15 @@ def _machine(host: Host) -> Iterator[Finding]:
         detail = f"{', '.join(host.governors)}: the clock may change between runs"
         yield _MACHINE.note("governor", detail, "as root: cpupower frequency-set -g performance")
     yield prefetcher_finding()
+    yield energy_finding()
+
+
+def energy_finding(root: Path | None = None) -> Finding:
+    """What measures the energy of runs, and why nothing does."""
+    part = find_meter(root).part
+    if part.unavailable is None:
+        return _MACHINE.good("energy", part.text)
+    return _MACHINE.note("energy", part.text, part.remedy)
 
 
 def prefetcher_finding(root: Path = Path("/")) -> Finding:

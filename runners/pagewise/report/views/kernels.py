@@ -24,6 +24,7 @@ from pagewise.report.model import (
 from pagewise.report.views import (
     advice,
     data,
+    energy,
     evidence,
     kernel,
     node_state,
@@ -111,6 +112,7 @@ def view(result: Result) -> Report:
             *_excluded(kernels),
             *program.sections(result),
             *evidence.sections(result, kernels),
+            *energy.sections(result, kernels),
             *node_state.sections(result, kernels),
             *session.sections(result),
         ),
@@ -252,6 +254,7 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
             }
             for of_kernel in kernels
         ],
+        "energy": energy.table_of(result, kernels),
         "node_state": node_state.table_of(result, kernels),
         "node_states": node_state.verdicts_of(kernels),
         **program.data(result, kernels),

@@ -56,6 +56,9 @@ class KernelLauncher:
             records.append(failed_record(step, measured.started, status, self._failure(measured, skipped)))
         elif measured.implausible is not None:
             records = [failed_record(step, measured.started, "failed", Failure(4, measured.implausible))]
+        if len(records) == 1 and records[0].status == "ok":
+            # A sweep has several records of one run.
+            records = [replace(records[0], metrics={**records[0].figures, **measured.energy})]
         if ranks is not None:
             records = [_of_ranks(record, ranks) for record in records]
         run = replace(

@@ -192,6 +192,7 @@ class ProgramLauncher:
         metrics = {**self.program.values(seen.output), **(measured.cpu_seconds if self._accounts else {})}
         if seen.memory is not None:
             metrics |= seen.memory.metrics
+        metrics |= measured.energy
         return Record(
             kernel=step.kernel.name,
             started=utc_text(started),

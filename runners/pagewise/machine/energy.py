@@ -1,0 +1,176 @@
+"""The energy that this node uses: counters of RAPL (powercap) or hwmon, or hwmon's averages of power.
+
+Sources: Linux, Documentation/power/powercap/powercap.rst and Documentation/hwmon/sysfs-interface.rst.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pagewise.core.manifest import EnergyPart
+from pagewise.core.record_parts import ENERGY, POWER
+from pagewise.machine.host import number, read
+
+#: Stands for / (tests pass another).
+ROOT = Path("/")
+_POWERCAP, _HWMON = Path("sys/class/powercap"), Path("sys/class/hwmon")
+# Counters of RAPL wrap after 65 kJ or more: no package uses 1 kW for a minute.
+_COUNTER_SECONDS, _POWER_SECONDS = 60.0, 1.0
+# Their sensors are not those of the node.
+_GPUS = ("amdgpu", "i915", "nouveau", "radeon", "xe")
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A file with a counter of energy in microjoules, or with an average of power in microwatts.
+
+    wrap: the value after which a counter begins at 0; None if it does not wrap. is_power: the file has the
+    average of power over `interval` seconds.
+    """
+
+    name: str
+    file: Path
+    wrap: int | None = None
+    is_power: bool = False
+    interval: float = 0.0
+
+    def microjoules(self, before: int, after: int, seconds: float) -> float | None:
+        """The energy between two readings; None if a counter went back without wrapping."""
+        if self.is_power:
+            return after * seconds
+        if after >= before:
+            return after - before
+        return None if self.wrap is None else after - before + self.wrap
+
+
+class Reading:
+    """The energy since it was made, up to the last `advance`."""
+
+    def __init__(self, sensors: Sequence[Sensor]) -> None:
+        self._sensors = sensors
+        self._values = [number(sensor.file) for sensor in sensors]
+        self._time = time.monotonic()
+        self._microjoules: float | None = 0.0 if sensors else None
+        self.seconds = 0.0
+
+    def advance(self) -> None:
+        """Adds the energy since the last call."""
+        values, now = [number(sensor.file) for sensor in self._sensors], time.monotonic()
+        for sensor, before, after in zip(self._sensors, self._values, values, strict=True):
+            used = (
+                None
+                if before is None or after is None
+                else sensor.microjoules(before, after, now - self._time)
+            )
+            self._microjoules = (
+                None if used is None or self._microjoules is None else self._microjoules + used
+            )
+        self.seconds += now - self._time
+        self._values, self._time = values, now
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Joules and watts for a record; empty if a sensor failed, or if the run was too short for it."""
+        longest = max((sensor.interval for sensor in self._sensors), default=0.0)
+        if not self._microjoules or self.seconds <= longest:
+            return {}
+        joules = self._microjoules / 1e6
+        return {ENERGY: joules, POWER: joules / self.seconds}
+
+
+@dataclass(frozen=True)
+class Meter:
+    """The sensors that measure the energy of this node; none if it is `part.unavailable`."""
+
+    part: EnergyPart
+    sensors: tuple[Sensor, ...] = ()
+
+    @contextmanager
+    def measuring(self) -> Iterator[Reading]:
+        """Measures the energy while the block runs."""
+        reading = Reading(self.sensors)
+        if not self.sensors:
+            yield reading
+            return
+        period = _POWER_SECONDS if self.sensors[0].is_power else _COUNTER_SECONDS
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(period):
+                reading.advance()
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield reading
+        finally:
+            over.set()
+            thread.join()
+            reading.advance()
+
+
+def find_meter(root: Path | None = None) -> Meter:
+    """The first source of energy that this user may read. `root`: see ROOT."""
+    root = root or ROOT
+    sources = {
+        "powercap": _powercap(root),
+        "hwmon energy": _hwmon(root, "energy*_input"),
+        "hwmon power": _hwmon(root, "power*_average"),
+    }
+    refused: list[Path] = []
+    for source, sensors in sources.items():
+        unreadable = [sensor.file for sensor in sensors if number(sensor.file) is None]
+        if sensors and not unreadable:
+            return Meter(EnergyPart(source, tuple(sensor.name for sensor in sensors)), tuple(sensors))
+        refused = refused or unreadable
+    if refused:
+        remedy = f"as root: chmod a+r {' '.join(map(str, refused))} (see docs/energy.md), or run as root"
+        return Meter(EnergyPart(unavailable=f"{refused[0]} cannot be read", remedy=remedy))
+    reason = f"no package in {root / _POWERCAP}, and no sensor of energy or power in {root / _HWMON}"
+    remedy = "measure on a bare-metal node; there, as root: modprobe intel_rapl_msr"
+    return Meter(EnergyPart(unavailable=reason, remedy=remedy))
+
+
+def _powercap(root: Path) -> list[Sensor]:
+    """Packages and their memory, of the control type that has most.
+
+    Others count packages again: intel-rapl-mmio. The domain psys contains the packages, and core and uncore
+    are parts of them.
+    """
+    by_type: dict[str, list[Sensor]] = {}
+    for folder in sorted((root / _POWERCAP).glob("*:*")):
+        name, parent = read(folder / "name") or "", folder.name.rpartition(":")[0]
+        if name == "dram":
+            name = f"{read(folder.parent / parent / 'name') or parent} dram"
+        elif not name.startswith("package"):
+            continue
+        wrap = number(folder / "max_energy_range_uj")
+        by_type.setdefault(folder.name.split(":")[0], []).append(Sensor(name, folder / "energy_uj", wrap))
+    return max(by_type.values(), key=len, default=[])
+
+
+def _hwmon(root: Path, pattern: str) -> list[Sensor]:
+    """The sensors of all devices of the first driver that has them; older drivers have them in `device`."""
+    by_driver: dict[str, list[tuple[str, Sensor]]] = {}
+    is_power = pattern.startswith("power")
+    for folder in sorted((root / _HWMON).glob("hwmon*")):
+        driver = read(folder / "name") or read(folder / "device/name") or folder.name
+        files = sorted(folder.glob(pattern)) or sorted((folder / "device").glob(pattern))
+        for file in files if driver not in _GPUS else ():
+            number_of = file.name.partition("_")[0]
+            label = read(file.with_name(f"{number_of}_label")) or number_of
+            milliseconds = number(file.with_name(f"{file.name}_interval")) or 1000
+            interval = milliseconds / 1000 if is_power else 0.0
+            sensor = Sensor(f"{driver} {label}", file, is_power=is_power, interval=interval)
+            by_driver.setdefault(driver, []).append((label.lower(), sensor))
+    labelled = next(iter(by_driver.values()), [])
+    # Sums over all others (ibmpowernv), and over the cores of a socket (amd_energy).
+    for total in ("system", "esocket"):
+        if whole := [sensor for label, sensor in labelled if label.startswith(total)]:
+            return whole
+    return [sensor for _, sensor in labelled]

@@ -1,0 +1,240 @@
+"""The energy of runs, by sensors of synthetic sysfs trees: found, measured, judged, reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import a_manifest, configuration, kernel, record, subject_of
+from pagewise.analysis.analysis import analyse
+from pagewise.core.manifest import EnergyPart
+from pagewise.core.record import Record
+from pagewise.core.record_parts import ENERGY, POWER
+from pagewise.core.result import Result, read_result
+from pagewise.core.schemas import faults
+from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
+from pagewise.machine.host import read_host
+from pagewise.report.views import energy as views
+from pagewise.report.views.kernels import view
+from pagewise.session.launch import Stopwatch, find_hyperfine
+from pagewise.workloads.doctor import energy_finding
+from stage import RUNNERS, Stage
+from test_node_state import write
+
+POWERCAP, HWMON = "sys/class/powercap", "sys/class/hwmon"
+WRAP = 262143328850
+#: Two packages, their cores and memory, the platform, and the second interface to the same counters.
+INTEL = {
+    f"{POWERCAP}/{folder}/{name}": text
+    for folder, title, energy in (
+        ("intel-rapl:0", "package-0", 1000),
+        ("intel-rapl:0:0", "core", 10),
+        ("intel-rapl:0:1", "dram", 300),
+        ("intel-rapl:1", "package-1", 2000),
+        ("intel-rapl:1:0", "dram", 400),
+        ("intel-rapl:2", "psys", 9000),
+        ("intel-rapl-mmio:0", "package-0", 1000),
+    )
+    for name, text in (("name", title), ("energy_uj", str(energy)), ("max_energy_range_uj", str(WRAP)))
+}
+BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
+
+
+def test_packages_and_their_memory_are_counted_once(tmp_path: Path) -> None:
+    meter = find_meter(write(tmp_path, INTEL))
+    names = ("package-0", "package-0 dram", "package-1", "package-1 dram")
+    assert meter.part == EnergyPart("powercap", names)
+    assert {sensor.wrap for sensor in meter.sensors} == {WRAP}
+
+
+@pytest.mark.parametrize(
+    ("files", "part"),
+    [
+        (
+            {"hwmon0/name": "amd_energy"}
+            | {f"hwmon0/energy{n}_input": "5" for n in (1, 2, 3)}
+            | {"hwmon0/energy1_label": "Ecore000", "hwmon0/energy2_label": "Ecore001"}
+            | {"hwmon0/energy3_label": "Esocket0"},
+            EnergyPart("hwmon energy", ("amd_energy Esocket0",)),
+        ),
+        (
+            {"hwmon0/name": "ibmpowernv"}
+            | {f"hwmon0/power{n}_average": "900000" for n in (1, 2)}
+            | {"hwmon0/power1_label": "Chip 0 Vdd", "hwmon0/power2_label": "System"},
+            EnergyPart("hwmon power", ("ibmpowernv System",)),
+        ),
+        (
+            {"hwmon0/name": "amdgpu", "hwmon0/power1_average": "1"}
+            | {"hwmon1/device/name": "power_meter", "hwmon1/device/power1_average": "2"},
+            EnergyPart("hwmon power", ("power_meter power1",)),
+        ),
+    ],
+)
+def test_sensors_of_the_node(tmp_path: Path, files: dict[str, str], part: EnergyPart) -> None:
+    assert find_meter(write(tmp_path, {f"{HWMON}/{name}": text for name, text in files.items()})).part == part
+
+
+def test_without_a_sensor_the_reason_is_named(tmp_path: Path) -> None:
+    for root in (tmp_path, write(tmp_path / "gpu", {f"{HWMON}/hwmon0/name": "amdgpu"})):
+        meter = find_meter(root)
+        assert meter.sensors == () and meter.part.source is None
+        assert meter.part.unavailable and meter.part.remedy
+        finding = energy_finding(root)
+        assert finding.remedy == meter.part.remedy
+        with meter.measuring() as reading:
+            pass
+        assert reading.metrics == {}
+    assert energy_finding(write(tmp_path / "intel", INTEL)).remedy is None
+
+
+def test_an_unreadable_counter_is_not_half_measured(tmp_path: Path) -> None:
+    # Not a number for root, who may read every file, either.
+    root = write(tmp_path, INTEL | {f"{POWERCAP}/intel-rapl:1/energy_uj": ""})
+    part = find_meter(root).part
+    assert part.source is None and "intel-rapl:1/energy_uj" in str(part.unavailable)
+    assert "chmod a+r" in str(part.remedy)
+
+
+@pytest.mark.parametrize(
+    ("sensor", "values", "microjoules"),
+    [
+        (Sensor("a", Path(), WRAP), (1000, 5000), 4000),
+        (Sensor("a", Path(), WRAP), (WRAP - 10, 90), 100),
+        (Sensor("a", Path()), (1000, 900), None),
+        (Sensor("a", Path(), is_power=True, interval=1.0), (7, 3_000_000), 6_000_000),
+    ],
+)
+def test_the_energy_between_readings(
+    sensor: Sensor, values: tuple[int, int], microjoules: float | None
+) -> None:
+    assert sensor.microjoules(*values, 2.0) == microjoules
+
+
+def test_a_failing_or_slow_sensor_gives_no_number(tmp_path: Path) -> None:
+    file = tmp_path / "energy"
+    file.write_text("0")
+    reading = Reading([Sensor("a", file)])
+    file.write_text("gone")
+    reading.advance()
+    file.write_text("5000000")
+    reading.advance()
+    assert reading.metrics == {}
+    # The average of a longer time than the run says nothing on the run.
+    slow = Reading([Sensor("a", file, is_power=True, interval=60.0)])
+    slow.advance()
+    assert slow.metrics == {}
+
+
+def test_a_run_is_measured(tmp_path: Path) -> None:
+    counter = tmp_path / "energy_uj"
+    counter.write_text("1000000")
+    meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", counter, WRAP),))
+    stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path, meter=meter)
+    script = f"echo 4500000 > {counter}; sleep 0.2"
+    measured = stopwatch.measure(["/bin/sh", "-c", script], os.environ, nullcontext())
+    assert measured.energy[ENERGY] == 3.5
+    assert measured.wall is not None and 3.5 / 2 < measured.energy[POWER] <= 3.5 / 0.2
+
+
+def test_a_counter_that_wraps_twice_is_read_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pagewise.machine.energy._COUNTER_SECONDS", 0.02)
+    counter = tmp_path / "energy_uj"
+    counter.write_text("0")
+    meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", counter, 1000),))
+    with meter.measuring() as reading:
+        for value in (900, 800, 700):
+            # Not truncated in between: the sensor would seem to fail.
+            (tmp_path / "next").write_text(str(value))
+            (tmp_path / "next").rename(counter)
+            time.sleep(0.3)
+    assert reading.metrics[ENERGY] == pytest.approx(2700 / 1e6)
+
+
+def records_of(one: object, seconds: float, watts: float, series: str = "compare") -> list[Record]:
+    made = []
+    for number in range(1, 8):
+        scatter = 1.0 + 0.01 * ((number * 3 + len(series)) % 7) / 7
+        run = record(one, seconds * scatter, number=number, series=series)  # type: ignore[arg-type]
+        made.append(replace(run, metrics={**run.figures, POWER: watts, ENERGY: 20 * watts}))
+    return made
+
+
+@pytest.mark.parametrize(("watts", "verdict"), [(100.0, "lower"), (125.0, "inconclusive"), (180.0, "higher")])
+def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: float, verdict: str) -> None:
+    """THP takes 20 % less time at this power against 100 W."""
+    records = [
+        *(*records_of(BASE, 1.0, 100.0), *records_of(BASE, 1.0, 100.0, "aa")),
+        *records_of(THP, 0.8, watts),
+    ]
+    kernels = analyse([subject_of(kernel(), BASE, THP)], records, 1)
+    result = Result(tmp_path, a_manifest(energy=EnergyPart("powercap", ("package-0",))), [], records, [])
+    by_policy = {row["hugepages"]: row for row in views.table_of(result, kernels).records()}
+    base, thp = by_policy["none"], by_policy["thp"]
+    assert (base["ratio"], base["verdict"]) == (None, None)
+    assert base["watts"] == 100.0 and base["joules"] == pytest.approx(100.0, rel=0.01)
+    assert thp["ratio"] == pytest.approx(0.8 * watts / 100, rel=0.01) and thp["verdict"] == verdict
+    assert thp["time_ratio"] == pytest.approx(0.8, rel=0.01)
+    (section,) = views.sections(result, kernels)
+    assert len(section.blocks[0].rows) == 2
+    assert views.sections(replace(result, records=[record(BASE, 1.0)]), kernels) == []
+
+
+def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    counter = write(tmp_path / "machine", INTEL) / POWERCAP / "intel-rapl:0" / "energy_uj"
+    start = (
+        "import runpy, sys; from pathlib import Path; from pagewise.machine import energy; "
+        f"energy.ROOT = Path({str(tmp_path / 'machine')!r}); sys.argv[0] = 'pagewise'; "
+        "runpy.run_module('pagewise', run_name='__main__')"
+    )
+    # A run adds 2 J, or 4 J in the second mode.
+    script = f"read -r now < {counter}; echo $((now + MODE * 2000000)) > {counter}; sleep 0.05"
+    words = ["compare", "--output", str(stage.results), "--rounds", "7", "--setting", "MODE=1,2"]
+    words += ["--policies", "none", "--json", "--", "/bin/sh", "-c", script]
+    done = subprocess.run(
+        [sys.executable, "-c", start, *words],
+        env={**stage.variables(), "PYTHONPATH": str(RUNNERS)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [row["ratio"] is None for row in found["energy"]].count(True) == 1
+    second = next(row for row in found["energy"] if row["ratio"] is not None)
+    assert second["verdict"] == "higher" and 1.5 < second["ratio"] < 2.5
+    result = read_result(stage.result())
+    timed = (one for one in result.records if one.run and one.run.series == "compare")
+    assert {one.figures[ENERGY] for one in timed} == {2, 4}
+    assert result.manifest.energy is not None and result.manifest.energy.source == "powercap"
+    assert not faults("verdicts", found)
+    assert any(block.title == "Energy" for block in view(result).sections)
+
+
+@pytest.mark.parametrize(
+    ("files", "boost"),
+    [
+        ({"intel_pstate/no_turbo": "0"}, True),
+        ({"intel_pstate/no_turbo": "1"}, False),
+        ({"cpufreq/boost": "1"}, True),
+        ({"cpufreq/boost": "0"}, False),
+        ({}, None),
+    ],
+)
+def test_the_clock_is_recorded(tmp_path: Path, files: dict[str, str], boost: bool | None) -> None:
+    cpus = "sys/devices/system/cpu"
+    files = {f"{cpus}/{name}": text for name, text in files.items()}
+    files |= {f"{cpus}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in (0, 1)}
+    host = read_host(write(tmp_path, files))
+    assert (host.boost, host.scaling_drivers) == (boost, ("intel_pstate",))

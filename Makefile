@@ -34,10 +34,11 @@ FROM ?= cache
 JOBS ?= 1
 REVISION ?=
 PREFIX ?=
+STUBS ?= 1
 RELEASE ?=
 DEFAULT ?=
 export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
-export BUNDLE KEY FROM JOBS NO_INSTALL
+export BUNDLE KEY FROM JOBS NO_INSTALL STUBS
 
 # Refuse variables that the help does not list, because they would have no effect.
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
@@ -50,7 +51,7 @@ endif
 # on NAME: 1 if the variable means yes, else empty.
 on = $(if $(filter-out 1 yes true 0 no false,$($1))$(word 2,$($1)),$(error $1=$($1) is neither yes (1, yes, true) nor no (0, no, false)))$(if \
     $(filter 1 yes true,$($1)),1)
-switches := $(sort $(patsubst %=1,%,$(shell LC_ALL=C grep -owE '[A-Z_]+=1' setup/help.txt)))
+switches := $(sort $(shell LC_ALL=C grep -owE '[A-Z_]+=[01]' setup/help.txt | cut -d = -f 1))
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help

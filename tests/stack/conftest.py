@@ -205,10 +205,10 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def spack(checkout: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Spack with the checkout's settings."""
+def spack(checkout: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run Spack with the checkout's settings, and these in the environment."""
     script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" "$@"'
-    return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout))
+    return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout), **settings)
 
 
 def installed(checkout: Path, environment: str) -> dict[Path, dict[str, Any]]:

@@ -85,6 +85,10 @@ def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: st
     assert variables["DEFAULT"] == meaning
     _, (_, _, variables) = started(project, "regression", f"ACCEPT={text}")
     assert variables["ACCEPT"] == meaning
+    *_, (_, _, variables) = started(project, "stack", f"STUBS={text}")
+    assert variables["STUBS"] == meaning
+    *_, (_, _, variables) = started(project, "stack")
+    assert variables["STUBS"] == "1"
 
 
 @pytest.mark.parametrize(

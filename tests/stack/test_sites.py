@@ -117,3 +117,37 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     finally:
         shutil.rmtree(program)
         kept.rename(program)
+
+
+def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(STATE / "site", site)
+    packages = json.loads((site / "packages.yaml").read_text())
+    packages["packages"]["hdf5"] = {"buildable": True, "require": "+mpi+hl"}
+    (site / "packages.yaml").write_text(json.dumps(packages))
+    (site / "concretizer.yaml").write_text("concretizer: {reuse: true}")
+    folder = built / "envs" / "own-hdf5"
+    folder.mkdir()
+    include = [str(site), "../toolchains/gcc.yaml", "../common", "../../modulefiles"]
+    specs = ["pagewise-ember +mpi %pagewise-gcc"]
+    (folder / "spack.yaml").write_text(json.dumps({"spack": {"include": include, "specs": specs}}))
+    refused = spack(built, "-D", folder, "concretize")
+    assert refused.returncode != 0, "the short recipe has no variant mpi"
+    done = spack(built, "-D", folder, "concretize", STUBS="0")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    nodes = {node["name"]: node for node in lock["concrete_specs"].values()}
+    assert {node["namespace"] for node in nodes.values()} == {"builtin", "pagewise"}
+    assert nodes["hdf5"]["parameters"]["mpi"] and not nodes["hdf5"].get("external")
+    assert {"gcc", "cmake"} <= {name for name, node in nodes.items() if node.get("external")}
+
+
+@pytest.mark.parametrize(("stubs", "namespace"), [("1", "externals"), ("", "builtin")])
+def test_stubs_are_an_input_of_a_solve(two_environments: Path, stubs: str, namespace: str) -> None:
+    checkout = two_environments
+    for _ in range(2):
+        done = run(checkout / "setup" / "solve", "beside", STUBS=stubs)
+        assert done.returncode == 0, done.stdout
+    assert not done.stdout, "the second solve has nothing to do"
+    lock = json.loads((checkout / "envs" / "beside" / "spack.lock").read_text())
+    assert namespace in {node["namespace"] for node in lock["concrete_specs"].values()}

@@ -19,7 +19,8 @@ import json, os, pathlib, sys
 root = pathlib.Path(__file__).resolve().parent
 root = root if (root / "Makefile").exists() else root.parent
 with (root / "started").open("a") as file:
-    kept = {name: os.environ.get(name) for name in ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV")}
+    names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS")
+    kept = {name: os.environ.get(name) for name in names}
     file.write(json.dumps([pathlib.Path(sys.argv[0]).name, sys.argv[1:], kept]) + "\\n")
 """
 

@@ -192,6 +192,9 @@ def set_up(folder: Path) -> Path:
         (folder / ".pagewise" / shared).symlink_to((STATE / shared).resolve())
     shutil.copy2(STATE / "setup.json", folder / ".pagewise" / "setup.json")
     shutil.copytree(STATE / "site", folder / ".pagewise" / "site")
+    # Without it, Spack clones and indexes its builtin packages for commands outside of environments.
+    (folder / ".pagewise" / "spack-config").mkdir(exist_ok=True)
+    (folder / ".pagewise" / "spack-config" / "include.yaml").write_text(f"include:\n- {folder}/envs/common\n")
     return link_sites(folder)
 
 

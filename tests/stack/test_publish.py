@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,31 +22,50 @@ def cache(unavailable: Callable[[str], NoReturn], tmp_path_factory: pytest.TempP
         yield f"oci+http://{host}/pagewise"
 
 
-def publish(locked: Path, cache: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def publish(
+    locked: Path, cache: str | Path, *, target: str = "host", **settings: str
+) -> subprocess.CompletedProcess[str]:
     """Push the quick release to a cache, as `make --jobs 2` does: with MAKEFLAGS but without its pipe."""
-    settings |= {"LOCK": str(locked / "lock"), "MAKEFLAGS": " -j2 --jobserver-auth=3,4"}
-    return run(*(locked / "setup" / "publish", "release-quick", "host", cache), **settings)
+    settings |= {"LOCK": str(lock_for(locked, target)), "MAKEFLAGS": " -j2 --jobserver-auth=3,4"}
+    return run(*(locked / "setup" / "publish", "release-quick", target, cache), **settings)
 
 
-def install(locked: Path, site: Path, **settings: str) -> None:
-    """Install the same lock in another clone, and check that nothing was built."""
-    done = run(set_up(site) / "setup" / "stack", "release-quick", LOCK=str(locked / "lock"), **settings)
+def lock_for(locked: Path, target: str) -> Path:
+    """The folder with the lock for a target, which is made if it does not exist."""
+    folder = locked / ("lock" if target == "host" else f"lock-{target}")
+    if not folder.exists():
+        done = run(locked / "setup" / "lock", "release-quick", target, folder)
+        assert done.returncode == 0, done.stdout
+    return folder
+
+
+def targets() -> list[str]:
+    """This machine, and the levels of x86-64 that it runs."""
+    levels = {"x86_64_v3": "avx2", "x86_64_v4": "avx512vl"}
+    flags = Path("/proc/cpuinfo").read_text().split() if platform.machine() == "x86_64" else []
+    return ["host", *(level for level, flag in levels.items() if flag in flags)]
+
+
+def install(lock: Path, site: Path, **settings: str) -> None:
+    """Install a published lock in another clone, and check that nothing was built."""
+    done = run(set_up(site) / "setup" / "stack", "release-quick", LOCK=str(lock), **settings)
     assert done.returncode == 0, done.stdout
     log = (site / ".pagewise" / "logs" / "install-release-quick.log").read_text()
     assert "Executing phase" not in log
-    wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
+    wanted = {root["hash"] for root in json.loads((lock / "spack.lock").read_text())["roots"]}
     packages = site / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}
     for program in packages.glob("*/bin/*"):
         assert b"__spack_path_placeholder__" not in program.read_bytes()
 
 
-def test_a_folder_is_signed_and_installs_elsewhere(
+def test_a_folder_of_several_targets_is_signed_and_installs_elsewhere(
     locked: Path, clone: Callable[..., Path], tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"
-    done = publish(locked, cache)
-    assert done.returncode == 0, done.stdout
+    for target in targets():
+        done = publish(locked, cache, target=target)
+        assert done.returncode == 0, done.stdout
     key = done.stdout.split()[-1]
     gpg = (
         "gpg",
@@ -57,9 +77,10 @@ def test_a_folder_is_signed_and_installs_elsewhere(
         tmp_path / "key.asc",
     )
     assert run(*gpg, "--export", key).returncode == 0
-    site = clone("site")
     trusted = {"PAGEWISE_CACHE": f"file://{cache}", "PAGEWISE_CACHE_KEY": str(tmp_path / "key.asc")}
-    install(locked, site, **trusted)
+    for target in targets():
+        site = clone(f"site-{target}")
+        install(lock_for(locked, target), site, **trusted)
     assert "Good signature" in (site / ".pagewise" / "logs" / "install-release-quick.log").read_text()
 
 
@@ -67,7 +88,7 @@ def test_a_registry_installs_elsewhere(locked: Path, cache: str, clone: Callable
     for _ in range(2):  # The second time everything is in the registry.
         done = publish(locked, cache, TAG="release-quick")
         assert done.returncode == 0, done.stdout
-    install(locked, clone("site"), PAGEWISE_CACHE=cache)
+    install(locked / "lock", clone("site"), PAGEWISE_CACHE=cache)
 
 
 def test_missing_and_contradictory_settings_are_refused(tmp_path: Path) -> None:

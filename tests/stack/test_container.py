@@ -14,14 +14,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from typing import NoReturn
 
 import pytest
 import registry
+import yaml
 
 import debian
 from conftest import KERNEL, ROOT, STATE, VERSION, git, run, set_up
 
+CI_JOBS = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 DEFINITION = ROOT / "containers" / "pagewise.def"
 #: Sections of a definition file (Apptainer's user guide, Definition Files).
 SECTIONS = {"arguments", "labels", "help", "environment", "runscript", "test"}
@@ -243,12 +246,17 @@ def test_packages_in_a_registry_are_images_that_run(
         )
         digest = (tmp_path / "digest").read_text().strip()
         settings = {"LOCK": str(locked / "lock"), "SSL_CERT_FILE": str(certificate)}
-        settings |= {"BASE": f"{host}/base@{digest}", "TAG": "all"}
-        command = (locked / "setup" / "publish", "release-quick", "host", f"oci://{host}/pagewise")
-        done = run(*command, **settings)
+        settings |= {"PAGEWISE_BASE": f"{host}/base@{digest}", "CI_REGISTRY_IMAGE": host}
+        settings["CI_COMMIT_SHORT_SHA"] = "all"
+        # The lines of the jobs in the template for GitLab; the set-up is complete.
+        (line,) = CI_JOBS["image"]["script"]
+        make = line.replace("make ", f"make --old-file=setup -C {locked} ")
+        done = run("bash", "-c", make, **settings)
         assert done.returncode == 0, done.stdout
-        container = engine("from", *access, f"docker://{host}/pagewise:all").splitlines()[-1]
+        image = Template(CI_JOBS["run-image"]["image"]).substitute(settings)
+        container = engine("from", *access, f"docker://{image}").splitlines()[-1]
     # Code 0: it ran, and its result is valid.
-    done = engine.inside(container, f"pw-{KERNEL} --working-set 1MB --repetitions 1", user="nobody")
+    (line,) = CI_JOBS["run-image"]["script"]
+    done = engine.inside(container, line, user="nobody")
     assert done.returncode == 0, done.stdout
     engine("rm", container)

@@ -18,16 +18,20 @@ import pytest
 from own_program import POOL, THP, Own, needs_madvise, needs_thp
 from pagewise.core.schemas import faults
 from pagewise.machine.host import read, read_host
+from pagewise.machine.settings.thp import supports_advised
 from pagewise.stack.binary import examine
 from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.policy import IN_MODULES, parse_policy
-from pagewise.workloads.program.production import MODULES, install, module_text
+from pagewise.workloads.program.production import MODULES, REFUSALS, install, module_text
 from pagewise.workloads.program.table import PARTS, settings
 from stage import RUNNERS, Stage
 
 MIB = 1 << 20
+needs_advised = pytest.mark.skipif(
+    not supports_advised(), reason="PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18"
+)
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 
 
@@ -114,6 +118,37 @@ def test_huge_pages_are_refused(launcher: Launcher, programs: Path, policy: str)
     assert record["peak_bytes"] >= 64 * MIB
 
 
+@needs_thp
+@needs_advised
+@pytest.mark.parametrize("by", ["program", "glibc"])
+def test_only_advised_memory_is_on_huge_pages(launcher: Launcher, programs: Path, by: str):
+    if by == "glibc":
+        record = recorded(launcher, "advised+glibc", programs / "memory", "large")
+        assert record["met"] is True and share(record, "anonymous") > 0.8
+        return
+    code = (
+        "import ctypes, mmap; maps = [mmap.mmap(-1, 32 << 20, mmap.MAP_PRIVATE) for _ in range(2)];"
+        "maps[0].madvise(mmap.MADV_HUGEPAGE);"
+        "[one.write(b'x' * len(one)) for one in maps]; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"
+    )
+    done = launcher.run("--record", "pages.jsonl", "advised", "--", sys.executable, "-c", code)
+    (record,) = launcher.records()
+    assert done.stdout.split() == ["3"] and record["met"] is True
+    assert 28 * MIB < record["kinds"]["anonymous"]["huge_bytes"] <= 34 * MIB
+
+
+@needs_thp
+@needs_advised
+def test_the_preloaded_library_limits_programs_to_advised_memory(launcher: Launcher):
+    """Where ranks do not inherit what the launcher set (srun)."""
+    code = "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"
+    forget = "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 0, 0, 0, 0);"
+    forget += "os.execv(sys.argv[1], sys.argv[1:])"
+    for policy, expected in (("advised", "3"), ("none", "1"), ("glibc", "0")):
+        words = (sys.executable, "-c", forget, sys.executable, "-c", code)
+        assert launcher.run("--quiet", policy, "--", *words).stdout.split() == [expected]
+
+
 @needs_madvise
 def test_a_policy_that_was_not_met_is_a_warning(launcher: Launcher, programs: Path):
     # What the program maps itself is none of malloc's.
@@ -131,7 +166,13 @@ def test_one_line_on_standard_error_unless_quiet(launcher: Launcher, programs: P
     assert (quiet.returncode, quiet.stderr, list(launcher.folder.iterdir())) == (0, "", [])
 
 
-@pytest.mark.parametrize("policy", ["thp", "none", "reuse+glibc", "glibc", "text+bss+reuse", "bss+glibc"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *("thp", "none", "reuse+glibc", "glibc", "text+bss+reuse", "bss+glibc"),
+        pytest.param("advised+glibc", marks=needs_advised),
+    ],
+)
 @needs_thp
 def test_the_launcher_sets_what_the_runner_sets(launcher: Launcher, policy: str):
     machine = read_machine(read_host(), settable=False, reserving=False)
@@ -143,8 +184,7 @@ def test_the_launcher_sets_what_the_runner_sets(launcher: Launcher, policy: str)
     for name, value in applied.variables(given).items():
         assert inside.get(name) == value, name
     actions = inside["PAGEWISE_PRELOAD"].split(",") if inside.get("PAGEWISE_PRELOAD") else []
-    refusal = ["refuse"] if applied.policy.refuses_huge_pages else []
-    assert actions == [*applied.preloaded_actions, *refusal]
+    assert actions == [*applied.preloaded_actions, *REFUSALS[applied.policy.thp]]
     untouched = {"HOME", "PATH", "LANG"} & set(given)
     assert all(inside[name] == given[name] for name in untouched)
 
@@ -170,6 +210,8 @@ def unavailable() -> Iterator[str]:
             yield f"thp:{int(folder.name[10:-2])}k"
             break
     yield "thp:4k"
+    if not supports_advised():
+        yield "advised"
 
 
 @pytest.mark.parametrize("policy", unavailable())
@@ -415,7 +457,7 @@ def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
     text = module_text(policy)
     for setting, value in settings("tunable", policy.parts, None, advised=True).items():
         assert f'append_path("GLIBC_TUNABLES", "{setting}={value}")' in text
-    assert ("refuse" in text) == policy.refuses_huge_pages
+    assert ("refuse" in text) == (policy.thp != "allowed")
     assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
 
 

@@ -28,6 +28,7 @@ MACHINE = Machine(
     compiler=True,
     hugetlbfs_library=None,
     elf_machine=X86,
+    limits_to_advised=True,
 )
 ELF = Elf(
     Path("/opt/app"),
@@ -68,6 +69,7 @@ def applied(policy: str, machine: Machine = MACHINE, binary: Binary = BINARY) ->
         ("thp:64k+reuse", "reuse+thp:64k"),
         ("hugetlbfs:1g", "hugetlbfs:1g"),
         ("glibc+bss+text", "text+bss+glibc"),
+        ("thp+advised+reuse", "reuse+advised+thp"),
     ],
 )
 def test_policies_have_one_name(text: str, name: str):
@@ -83,6 +85,7 @@ def test_policies_have_one_name(text: str, name: str):
         ("thp:big", "'thp:big'"),
         ("glibc:64k", "glibc"),
         ("none+reuse", "none"),
+        ("none+advised", "none"),
         ("thp+hugetlbfs", "thp and hugetlbfs"),
         ("reuse+reuse", "twice"),
     ],
@@ -140,11 +143,13 @@ def test_advice_is_only_given_if_the_system_needs_it():
     assert applied("thp", always).variables({}) == {}
     assert applied("text+glibc", always).preloaded_actions == ["text"]
     assert applied("thp", always, STATIC).unavailable is None
+    assert applied("advised+thp", always).preloaded_actions == ["advise", "bss"]
 
 
 def test_policies_without_huge_pages_refuse_them():
-    assert parse_policy("none").refuses_huge_pages and parse_policy("reuse").refuses_huge_pages
-    assert not parse_policy("reuse+thp").refuses_huge_pages
+    expected = {"none": "refused", "reuse": "refused", "reuse+thp": "allowed", "advised": "advised"}
+    assert {name: parse_policy(name).thp for name in expected} == expected
+    assert parse_policy("reuse+advised").thp == parse_policy("advised+thp").thp == "advised"
 
 
 def test_requested_pages():
@@ -193,6 +198,8 @@ def test_requested_pages():
         ("libhugetlbfs", replace(BINARY, version=(2, 31)), {}, "libhugetlbfs is not installed"),
         ("libhugetlbfs", STATIC, {}, "dynamic program"),
         ("glibc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
+        ("advised", BINARY, {"limits_to_advised": False}, "PR_THP_DISABLE_EXCEPT_ADVISED"),
+        ("advised", BINARY, {"modes": {2 * MIB: "never"}}, "never"),
     ],
 )
 def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict, why: str):
@@ -211,6 +218,8 @@ def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict,
         ("hugetlbfs:1g", BINARY, {"reserving": True}),
         ("libhugetlbfs", replace(BINARY, version=(2, 31)), {"hugetlbfs_library": "/usr/lib/libhugetlbfs.so"}),
         ("none", replace(BINARY, secured="it is set-user-ID"), {}),
+        ("advised", replace(BINARY, secured="it is set-user-ID"), {}),
+        ("advised", STATIC, {}),
     ],
 )
 def test_available_policies(policy: str, binary: Binary, machine: dict):

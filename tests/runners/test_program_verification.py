@@ -155,3 +155,17 @@ def test_the_tables_of_memory_and_of_the_cost_of_sampling():
     ]
     assert rows[2].coverage == pytest.approx(0.9)
     assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)
+
+
+def test_with_advised_only_memory_that_was_not_advised_is_wrong():
+    advised = PageRequest("advised", (), 4096, HUGE, 0.0, thp="advised")
+    both = replace(BOTH, policy="text+advised+glibc", thp="advised")
+    right = memory(sample(0.0, heap=usage(64, 60), text=usage(10, 10)))
+    unasked = replace(usage(64, 60), unasked=2 * MIB)
+    wrong = memory(sample(0.0, heap=unasked, text=usage(10, 10)))
+    for request in (advised, both):
+        assert page_failure(request, right, page_use(request, right, 4096)) is None
+        failure = page_failure(request, wrong, page_use(request, wrong, 4096))
+        assert failure is not None and failure.exit_code == 3
+    pages = page_use(advised, right, 4096)
+    assert pages.page_size_observed_bytes == pages.page_size_requested_bytes == HUGE

@@ -36,6 +36,13 @@ def test_a_large_array_on_transparent_huge_pages():
     assert {"file", "data", "stack"} <= usage.keys()
 
 
+def test_huge_pages_without_advice_are_counted_apart():
+    recorded = text("thp")
+    assert by_kind(parse(recorded), HUGE, no_bss)["anonymous"].unasked == 0
+    usage = by_kind(parse(recorded.replace(" hg", "")), HUGE, no_bss)["anonymous"]
+    assert usage.unasked == usage.huge == 62 * MIB
+
+
 def test_pages_of_a_hugetlb_pool_count_although_rss_excludes_them():
     usage = by_kind(parse(text("hugetlbfs")), HUGE, no_bss)
     assert usage["anonymous"].huge == 66 * MIB
@@ -107,6 +114,7 @@ def test_kinds_by_rights(rights: str, kind: str):
 
 def test_moved_machine_code_is_anonymous_and_executable():
     line = "10000000-10400000 r-xp 00000000 00:00 0 \nRss:    4096 kB\nAnonHugePages:    4096 kB\n"
+    line += "VmFlags: rd ex hg\n"
     assert by_kind(parse(line), HUGE) == {"text": Usage(4 * MIB, 4 * MIB, 4 * MIB)}
 
 

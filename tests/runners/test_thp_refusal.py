@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.errors import PagewiseError
-from pagewise.machine.settings.thp import refused
+from pagewise.machine.settings.thp import left_to_programs, supports_advised
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.tracer import Program, Tracer, trace
 
@@ -36,11 +36,14 @@ def started() -> int:
 
 
 def test_programs_refuse_or_accept_and_then_inherit_as_before(inherited: int):
-    with refused(True):
+    with left_to_programs("refused"):
         assert started() == 1
-        with refused(False):
+        with left_to_programs("allowed"):
             assert started() == 0
         assert started() == 1
+    if supports_advised():
+        with left_to_programs("advised"):
+            assert started() == 3
     assert started() == inherited
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pagewise.core.node_state import ProcessThp
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import Failure, RankUse
 from pagewise.core.units import count_text
@@ -38,7 +39,7 @@ class Ranks:
         """How many there are."""
         return len(self.placement.cpus_by_rank)
 
-    def command(self, command: Sequence[str], *, refuses_huge_pages: bool = False) -> list[str]:
+    def command(self, command: Sequence[str], *, thp: ProcessThp = "allowed") -> list[str]:
         """The command line that starts the ranks; what they reported before is deleted."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -48,7 +49,7 @@ class Ranks:
             "cpus": self.placement.cpus_by_rank,
             "folder": str(self.folder),
             "inherits": kind.inherits,
-            "refuses_huge_pages": refuses_huge_pages,
+            "thp": thp,
             "memory": {
                 "name": memory.name,
                 "reported": memory.reported,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,11 @@ _ON = "madvise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
+_SETTINGS: Mapping[ProcessThp, int] = {
+    "allowed": 0,
+    "refused": _REFUSED,
+    "advised": _REFUSED | _UNLESS_ADVISED,
+}
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
@@ -67,8 +72,8 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
 
 
 @contextmanager
-def refused(refuse: bool) -> Iterator[None]:
-    """Lets programs started in the block refuse transparent huge pages, or accept them.
+def left_to_programs(thp: ProcessThp) -> Iterator[None]:
+    """Sets which transparent huge pages programs started in the block may have.
 
     The setting belongs to this process, is inherited and survives exec. At the end of the block it is as
     before, with its flags. Raises RefusedError.
@@ -76,7 +81,7 @@ def refused(refuse: bool) -> Iterator[None]:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     # Kernels or emulators without the call return -1: then nothing was inherited.
     before = max(prctl(_GET, 0, 0, 0, 0), 0)
-    _set_refused(prctl, _REFUSED if refuse else 0)
+    _set_refused(prctl, _SETTINGS[thp])
     try:
         yield
     finally:
@@ -90,6 +95,15 @@ def process_thp() -> ProcessThp:
     if setting == 0:
         return "allowed"
     return "advised" if setting & _UNLESS_ADVISED else "refused"
+
+
+def supports_advised() -> bool:
+    """Whether this kernel can limit transparent huge pages to memory that a program advises (Linux 6.18)."""
+    try:
+        with left_to_programs("advised"):
+            return True
+    except RefusedError:
+        return False
 
 
 def _set_refused(prctl: Callable[..., int], value: int) -> None:

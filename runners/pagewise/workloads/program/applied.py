@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure
 from pagewise.core.units import bytes_text
 from pagewise.stack.binary import Binary
@@ -29,7 +30,7 @@ class PageRequest:
 
     page: the page size asked for, without targets the base page's; huge: that of huge pages. enough: the
     minimum coverage over time. by_counter: whether a counter of the kernel verifies it, because smaps does
-    not show this size (mTHP).
+    not show this size (mTHP). thp: what the policy leaves to the program.
     """
 
     policy: str
@@ -39,6 +40,7 @@ class PageRequest:
     enough: float
     by_counter: bool = False
     from_pool: bool = False
+    thp: ProcessThp = "allowed"
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ class AppliedPolicy:
 
     @property
     def advises(self) -> bool:
-        """Whether the system gives transparent huge pages only to programs that ask for them."""
-        return self.machine.settable or self.machine.modes.get(self.page_size) != "always"
+        """Whether only programs that ask get transparent huge pages, by the system or by the policy."""
+        by_policy = self.policy.thp == "advised" or self.machine.settable
+        return by_policy or self.machine.modes.get(self.page_size) != "always"
 
     @property
     def preloaded_actions(self) -> list[str]:
@@ -77,11 +80,13 @@ class AppliedPolicy:
     def request(self, enough: float) -> PageRequest:
         """The pages that a run must be on, with this minimum coverage."""
         policy, machine = self.policy, self.machine
-        if policy.refuses_huge_pages:
-            return PageRequest(policy.name, (), machine.base, machine.pmd, 0.0)
+        if not policy.targets:
+            return PageRequest(policy.name, (), machine.base, machine.pmd, 0.0, thp=policy.thp)
         size = self.page_size
         by_counter = "thp" in policy.parts and size != machine.pmd
-        return PageRequest(policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool)
+        return PageRequest(
+            policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool, policy.thp
+        )
 
     def variables(self, inherited: Mapping[str, str]) -> dict[str, str | None]:
         """Changes to an inherited environment, except preloaded libraries; None: the variable is removed."""
@@ -117,9 +122,15 @@ class AppliedPolicy:
 
     def _obstacles(self) -> Iterator[Failure]:
         parts, binary, machine = set(self.policy.parts), self.binary, self.machine
-        if parts & {"text", "bss", "thp", "glibc"}:
+        if parts & {"text", "bss", "thp", "glibc", "advised"}:
             yield from self._transparent_pages()
-        if binary.secured and parts - {"none"}:
+        if "advised" in parts and not machine.limits_to_advised:
+            yield _obstacle(
+                "this kernel cannot limit transparent huge pages to memory that a program advises "
+                "(PR_THP_DISABLE_EXCEPT_ADVISED)",
+                "run it on Linux 6.18 or newer, or have root set transparent huge pages to `madvise`",
+            )
+        if binary.secured and parts - {"none", "advised"}:
             yield _obstacle(
                 f"{binary.secured}: its loader drops LD_PRELOAD and GLIBC_TUNABLES, and its memory is hidden",
                 "run it as its owner, or measure a copy without these rights",

@@ -176,14 +176,14 @@ static int can_preload(const struct image *image)
     return !image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl);
 }
 
-static void check_program(const struct policy *policy, const struct image *image, int by_preloading)
+static void check_program(const struct policy *policy, const char *name, const struct image *image, int by_preloading)
 {
     struct stat status;
     if (stat(image->path, &status)) return;
     int is_secured = (status.st_mode & S_ISUID && status.st_uid != geteuid())
                      || (status.st_mode & S_ISGID && status.st_gid != getegid())
                      || (geteuid() && getxattr(image->path, "security.capability", NULL, 0) > 0);
-    if (is_secured && !has(policy, "none"))
+    if (is_secured && strcmp(name, "none") && strcmp(name, "advised"))
         fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
              "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
     if (!image->is_elf) return;
@@ -297,9 +297,13 @@ static void set_preloaded(char list[LIST])
 }
 
 /* Refuses or accepts transparent huge pages: inherited by all that the program starts, also where it is static. */
-static void set_refused(int is_refused)
+static void limit_transparent_pages(unsigned long setting)
 {
-    if (prctl(PR_SET_THP_DISABLE, is_refused, 0, 0, 0) && (is_refused || prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0))
+    if (!prctl(PR_SET_THP_DISABLE, setting & REFUSED_THP, setting & UNLESS_ADVISED, 0, 0)) return;
+    if (setting & UNLESS_ADVISED && errno == EINVAL)
+        fail(UNAVAILABLE, "run it on Linux 6.18 or newer, or have root set transparent huge pages to `madvise`",
+             "this kernel does not have PR_THP_DISABLE_EXCEPT_ADVISED");
+    if (setting || prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) > 0)
         fail(UNAVAILABLE, "allow this call; a container's seccomp profile may forbid it",
              "prctl(PR_SET_THP_DISABLE): %s", strerror(errno));
 }
@@ -334,17 +338,19 @@ static void apply(const struct policy *policy, const char *name, const struct im
 {
     static char actions[LIST], libraries[LIST];
     char mode[16], text[32];
-    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "glibc");
+    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "glibc")
+                         || has(policy, "advised");
     uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
     read_mode(size, pmd, mode);
-    int advised = strcmp(mode, "always") != 0;
+    int advised = has(policy, "advised") || strcmp(mode, "always");
     if (is_transparent) check_transparent_pages(size, pmd, mode);
     int from_pool = has(policy, "hugetlbfs") || has(policy, "libhugetlbfs");
     if (from_pool) check_pool(policy->size ? policy->size : pool_size());
     apply_settings(policy, advised, actions);
-    check_program(policy, image, *actions != '\0');
+    check_program(policy, name, image, *actions != '\0');
     /* Daemons that start ranks (srun) do not pass on what prctl set. */
-    if (!wants_huge_pages(policy)) append(actions, ',', "refuse");
+    unsigned long setting = thp_setting(policy);
+    if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image)) {
         preload(PAGEWISE_REMAP, libraries);
@@ -355,7 +361,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
     set("PAGEWISE_PRELOAD_SIZE", text);
     set("PAGEWISE_EXEC_POLICY", name);
     if (*libraries) set_preloaded(libraries);
-    set_refused(!wants_huge_pages(policy));
+    limit_transparent_pages(setting);
 }
 
 int main(int count, char **arguments)

@@ -26,7 +26,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
-from pagewise.machine.settings.thp import refused
+from pagewise.machine.settings.thp import left_to_programs
 from pagewise.session.launch import (
     Measurement,
     Stopwatch,
@@ -146,7 +146,7 @@ class ProgramLauncher:
             snapshots=snapshots if step.series == "trial" else None,
         )
         if ranks is not None:
-            command = ranks.command(command, refuses_huge_pages=applied.policy.refuses_huge_pages)
+            command = ranks.command(command, thp=applied.policy.thp)
             environment |= ranks.launcher.environment
         counter = pages_in_use(request.page) if request.by_counter else None
         # Measured before the run: both write to the same files.
@@ -257,7 +257,7 @@ def trial_text(policy: str, record: Record) -> str:
 @contextmanager
 def _inherited(applied: AppliedPolicy, placement: Placement) -> Iterator[None]:
     """The settings that a run inherits from the process that starts it."""
-    with refused(applied.policy.refuses_huge_pages), placement.bound():
+    with left_to_programs(applied.policy.thp), placement.bound():
         yield
 
 

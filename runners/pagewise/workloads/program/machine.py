@@ -16,6 +16,7 @@ from pagewise.core.host import Host
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.thp import supports_advised
 from pagewise.stack.c_code import find_compiler
 from pagewise.stack.elf import read_elf
 
@@ -30,6 +31,7 @@ class Machine:
     modes: by size in bytes, the mode in effect (`always`, `madvise`, `never`). free: free pages by page size.
     settable: whether the user asked to switch sizes for the runs. reserving: whether to reserve pools.
     compiler: whether there is a C compiler, for the preloaded library. hugetlbfs_library: libhugetlbfs' file.
+    limits_to_advised: whether the kernel can give huge pages only to memory that a program advises.
     """
 
     base: int
@@ -42,6 +44,7 @@ class Machine:
     compiler: bool
     hugetlbfs_library: str | None
     elf_machine: int
+    limits_to_advised: bool
 
 
 def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
@@ -66,6 +69,7 @@ def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
         compiler=find_compiler() is not None,
         hugetlbfs_library=libraries[0] if libraries else ctypes.util.find_library("hugetlbfs"),
         elf_machine=read_elf(Path(sys.executable).resolve()).machine,
+        limits_to_advised=supports_advised(),
     )
 
 

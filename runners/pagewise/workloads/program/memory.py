@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise, zip_longest
 
 from pagewise.core.record_parts import (
@@ -20,6 +20,7 @@ from pagewise.workloads.program.smaps import KINDS, Usage, add_usages
 #: With fewer samples by kind, the memory of an untimed run counts.
 FEWEST_SAMPLES = 3
 _MIB, _GIB = 1 << 20, 1 << 30
+_NUMBERS = tuple(field.name for field in fields(Usage))
 # Kinds with less memory are not taken from a second source.
 _LARGE = _MIB
 _SAMPLED, _SNAPSHOTS = "smaps, sampled", "smaps, untimed run"
@@ -105,7 +106,7 @@ def from_samples(sampled: Samples) -> Memory | None:
 
     def over_time(kind: str) -> UsageOverTime:
         usages = [sample.kind(kind) for sample in full]
-        highest = (max(getattr(usage, name) for usage in usages) for name in ("resident", "huge", "eligible"))
+        highest = (max(getattr(usage, name) for usage in usages) for name in _NUMBERS)
         return UsageOverTime(Usage(*highest), _mean(full, lambda sample: sample.kind(kind), end))
 
     largest = max((sample.total for sample in every), key=lambda total: total.resident)
@@ -202,4 +203,4 @@ def _mean(samples: Sequence[Sample], usage_of: Callable[[Sample], Usage], end: f
         )
         return round(total / sum(weights))
 
-    return Usage(mean("resident"), mean("huge"), mean("eligible"))
+    return Usage(*map(mean, _NUMBERS))

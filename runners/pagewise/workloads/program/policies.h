@@ -7,16 +7,17 @@
  *
  * SETTING(part, condition, kind, name, value)
  *   part       "" only removes the caller's setting, as every other row does, too
- *   condition  ""; "advised": the system gives transparent huge pages to programs that ask; "sized" or "unsized":
- *              whether the policy has a page size
+ *   condition  ""; "advised": the system or the policy gives transparent huge pages to programs that ask; "sized" or
+ *              "unsized": whether the policy has a page size
  *   kind       "tunable" of glibc; "variable" of the environment; "action" of the preloaded library (remap.c)
  *   value      {size}: the page size in bytes
  *
- * A policy without targets refuses huge pages (prctl PR_SET_THP_DISABLE).
+ * A policy without targets refuses huge pages (prctl PR_SET_THP_DISABLE), with `advised` except in advised memory.
  */
 /* clang-format off */
 PART("none", "", "", "base pages: huge pages refused (prctl PR_SET_THP_DISABLE), no tunables")
 PART("reuse", "", "", "freed memory is kept and used again (glibc's trim_threshold, mmap_max, top_pad)")
+PART("advised", "", "", "transparent huge pages only where the program or another part asks for them (Linux 6.18)")
 PART("text", "", "text", "machine code copied onto huge pages (preloaded library)")
 PART("bss", "", "bss", "zeroed static arrays on transparent huge pages (preloaded library)")
 PART("thp", "sized", "heap anonymous bss", "transparent huge pages for all private memory, as given by the system (always) or by advice")

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.suggestions import choose_of
 from pagewise.workloads.program.table import PARTS
 
 DEFAULT = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+glibc")
 #: The policies with a module that applies them (production.py).
-IN_MODULES = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+thp", "reuse+glibc")
+IN_MODULES = (
+    *("none", "thp", "glibc", "hugetlbfs", "text", "bss"),
+    *("reuse", "reuse+thp", "reuse+glibc", "advised"),
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,11 @@ class Policy:
         return tuple(PARTS[part].targets for part in self.parts if PARTS[part].targets)
 
     @property
-    def refuses_huge_pages(self) -> bool:
-        """Whether no part uses huge pages, so that they are refused."""
-        return not self.targets
+    def thp(self) -> ProcessThp:
+        """What PR_SET_THP_DISABLE leaves to the program: nothing if no part uses huge pages."""
+        if "advised" in self.parts:
+            return "advised"
+        return "allowed" if self.targets else "refused"
 
     @property
     def from_pool(self) -> bool:

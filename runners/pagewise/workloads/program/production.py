@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SetupError
+from pagewise.core.node_state import ProcessThp
 from pagewise.stack.c_code import Product, compiled, find_compiler
 from pagewise.stack.paths import project_root
 from pagewise.workloads.program.environment import LIBRARY
@@ -17,6 +19,12 @@ from pagewise.workloads.program.table import names, settings
 NAME = "pagewise-exec"
 #: The folder of modulefiles in an installation.
 MODULES = "share/pagewise/modulefiles"
+#: What the preloaded library refuses where the launcher's refusal is not inherited (remap.c).
+REFUSALS: Mapping[ProcessThp, list[str]] = {
+    "allowed": [],
+    "advised": ["refuse-unadvised"],
+    "refused": ["refuse"],
+}
 _FOLDER = "lib/pagewise"
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
@@ -72,7 +80,7 @@ def module_text(policy: Policy) -> str:
     """The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one."""
     parts, size = policy.parts, policy.size
     actions = list(settings("action", parts, size, advised=True))
-    actions += ["refuse"] if policy.refuses_huge_pages else []
+    actions += REFUSALS[policy.thp]
     variables = {
         **settings("variable", parts, size, advised=True),
         **({"PAGEWISE_PRELOAD": ",".join(actions)} if actions else {}),

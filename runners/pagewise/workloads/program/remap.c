@@ -5,6 +5,7 @@
  *   bss     zeroed static data is advised before it is touched
  *   text    machine code is copied onto huge pages, which take its place
  *   refuse  huge pages are refused, in programs that do not inherit this from their launcher (prctl)
+ *   refuse-unadvised  the same, except where the program asks for them (MADV_HUGEPAGE; Linux 6.18)
  * PAGEWISE_PRELOAD_SIZE is the page size in bytes (default: that of transparent huge pages). What could not be done is appended to the file that
  * PAGEWISE_PRELOAD_LOG names, one line per failure. glibc's malloc maps memory behind our back: its tunable sees to it.
  *
@@ -31,10 +32,14 @@
 #error "this is for Linux"
 #endif
 
-enum { LINES_OF_ITSELF = 2 }; /* `.` and `..` in the links of a folder of /proc */
+enum {
+    LINES_OF_ITSELF = 2, /* `.` and `..` in the links of a folder of /proc */
+    UNLESS_ADVISED = 2,  /* PR_THP_DISABLE_EXCEPT_ADVISED of Linux 6.18 */
+};
 
 static struct {
-    int known, advise, bss, text, refuse;
+    int known, advise, bss, text;
+    unsigned long refuse; /* the first argument of PR_SET_THP_DISABLE, and its flags */
     uintptr_t huge, base;
     void *(*sbrk)(intptr_t);
 } plan;
@@ -61,7 +66,7 @@ static void read_plan(void)
     if (!list) return;
     plan.base = (uintptr_t)sysconf(_SC_PAGESIZE);
     plan.huge = size ? strtoull(size, NULL, 10) : pmd_size();
-    plan.refuse = listed(list, "refuse", ',');
+    plan.refuse = listed(list, "refuse-unadvised", ',') ? 1 | UNLESS_ADVISED : listed(list, "refuse", ',');
     if (plan.huge <= plan.base || plan.huge & (plan.huge - 1)) return;
     plan.advise = listed(list, "advise", ',');
     plan.bss = listed(list, "bss", ',');
@@ -155,7 +160,7 @@ static int each_object(struct dl_phdr_info *object, size_t size, void *unused)
 __attribute__((constructor)) static void begin(void)
 {
     if (!plan.known) read_plan();
-    if (plan.refuse && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) report("refuse: ");
+    if (plan.refuse && prctl(PR_SET_THP_DISABLE, plan.refuse & 1, plan.refuse & UNLESS_ADVISED, 0, 0)) report("refuse: ");
     if (!plan.bss && !plan.text) return;
     struct stat tasks;
     if (plan.text && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {

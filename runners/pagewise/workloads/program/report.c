@@ -31,13 +31,14 @@ struct usage {
     uint64_t resident, huge, eligible;
 };
 struct memory {
-    uint64_t total, huge;
+    uint64_t total, huge, unasked; /* unasked: transparent huge pages in mappings that were not advised */
     struct usage by_kind[KINDS];
 };
 struct mapping {
     uintptr_t start, end;
     char rights[5], name[PATH_MAX];
-    uint64_t resident, huge;
+    uint64_t resident, huge, transparent;
+    int is_advised;
 };
 
 static struct {
@@ -97,6 +98,7 @@ static void add(struct memory *memory, const struct mapping *one)
     sum->eligible += eligible > one->huge ? eligible : one->huge;
     memory->total += one->resident;
     memory->huge += one->huge;
+    if (!one->is_advised) memory->unasked += one->transparent;
 }
 
 static void read_line(const char *line, struct memory *memory, struct mapping *one)
@@ -113,7 +115,11 @@ static void read_line(const char *line, struct memory *memory, struct mapping *o
     }
     if (begins(line, "Rss:")) one->resident += kib_after(line, "Rss:");
     for (size_t number = 0; number < sizeof huge / sizeof *huge; number++)
-        if (begins(line, huge[number])) one->huge += kib_after(line, huge[number]);
+        if (begins(line, huge[number])) {
+            one->huge += kib_after(line, huge[number]);
+            one->transparent += kib_after(line, huge[number]);
+        }
+    if (begins(line, "VmFlags:")) one->is_advised = listed(line, "hg", ' ');
     for (size_t number = 0; number < sizeof pool / sizeof *pool; number++)
         if (begins(line, pool[number])) {
             one->huge += kib_after(line, pool[number]);
@@ -191,7 +197,10 @@ static int is_met(uint64_t peak, double *coverage)
     /* Memory was given back without `free`, as by operator delete of jemalloc. */
     int is_observed = state.most.total >= peak / 2;
     *coverage = state.most.total ? (double)state.most.huge / (double)state.most.total : 0.0;
-    if (!wants_huge_pages(&state.policy)) return state.most.huge ? 0 : is_observed ? 1 : -1;
+    unsigned long setting = thp_setting(&state.policy);
+    if (setting & UNLESS_ADVISED && state.most.unasked) return 0;
+    if (setting == REFUSED_THP && state.most.huge) return 0;
+    if (!wants_huge_pages(&state.policy)) return is_observed ? 1 : -1;
     /* smaps does not show transparent huge pages of other sizes. */
     if (!is_observed || (has(&state.policy, "thp") && state.page != pmd_size())) return -1;
     int met = 1;

@@ -14,10 +14,10 @@ KINDS = ("heap", "anonymous", "bss", "data", "stack", "text", "file", "shared")
 _LINE = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][ps]) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+ *(.*)$"
     r"|^(Rss|AnonHugePages|ShmemPmdMapped|FilePmdMapped|Shared_Hugetlb|Private_Hugetlb|KernelPageSize):"
-    r" +(\d+) kB$",
+    r" +(\d+) kB$|^VmFlags:(.*)$",
     re.MULTILINE,
 )
-_HUGE = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb")
+_TRANSPARENT = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")
 _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
@@ -27,7 +27,7 @@ Zeroed = Callable[[str], tuple[int, int] | None]
 
 @dataclass(frozen=True)
 class Mapped:
-    """A mapping: addresses, rights, name, and its sizes in bytes by their names in smaps."""
+    """A mapping: addresses, rights, name, its sizes in bytes by their names in smaps, the kernel's flags."""
 
     start: int
     end: int
@@ -35,6 +35,7 @@ class Mapped:
     offset: int
     name: str
     sizes: Mapping[str, int]
+    flags: tuple[str, ...] = ()
 
     @property
     def resident(self) -> int:
@@ -44,7 +45,12 @@ class Mapped:
     @property
     def huge(self) -> int:
         """Bytes on pages of PMD size, or of a hugetlb pool."""
-        return sum(self.sizes.get(name, 0) for name in _HUGE)
+        return sum(self.sizes.get(name, 0) for name in (*_TRANSPARENT, *_POOL))
+
+    @property
+    def unasked(self) -> int:
+        """Bytes on transparent huge pages that nobody asked for by MADV_HUGEPAGE."""
+        return 0 if "hg" in self.flags else sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
 
     def eligible(self, page: int) -> int:
         """Bytes that could be on pages of this size.
@@ -58,14 +64,23 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Usage:
-    """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages."""
+    """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages.
+
+    unasked: on transparent huge pages without advice.
+    """
 
     resident: int = 0
     huge: int = 0
     eligible: int = 0
+    unasked: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(self.resident + other.resident, self.huge + other.huge, self.eligible + other.eligible)
+        return Usage(
+            self.resident + other.resident,
+            self.huge + other.huge,
+            self.eligible + other.eligible,
+            self.unasked + other.unasked,
+        )
 
     @property
     def coverage(self) -> float:
@@ -92,15 +107,17 @@ def parse_status(text: str) -> Account:
 
 def parse(text: str) -> list[Mapped]:
     """The mappings of smaps, without incomplete ones (the process is ending) and lines of another format."""
-    mappings: list[tuple[re.Match[str], dict[str, int]]] = []
+    mappings: list[tuple[re.Match[str], dict[str, int], list[str]]] = []
     for line in _LINE.finditer(text):
-        if line[6] is None:
-            mappings.append((line, {}))
-        elif mappings:
+        if line[1] is not None:
+            mappings.append((line, {}, []))
+        elif mappings and line[6] is not None:
             mappings[-1][1][line[6]] = int(line[7]) * 1024
+        elif mappings:
+            mappings[-1][2].extend(line[8].split())
     return [
-        Mapped(int(head[1], 16), int(head[2], 16), head[3], int(head[4], 16), head[5], sizes)
-        for head, sizes in mappings
+        Mapped(int(head[1], 16), int(head[2], 16), head[3], int(head[4], 16), head[5], sizes, tuple(flags))
+        for head, sizes, flags in mappings
         if "Rss" in sizes
     ]
 
@@ -122,7 +139,7 @@ def parse_rollup(text: str) -> Usage | None:
 def by_kind(mappings: Iterable[Mapped], page: int, zeroed: Zeroed | None = None) -> dict[str, Usage]:
     """The sums by kind. page: the page size asked for. zeroed: where a file's .bss is (see `zeroed_of`)."""
     return add_usages(
-        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page))}
+        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page), mapping.unasked)}
         for mapping, kind in kinds(mappings, zeroed or zeroed_of)
     )
 

@@ -44,6 +44,14 @@ static int wants_huge_pages(const struct policy *policy)
     return 0;
 }
 
+/* What PR_SET_THP_DISABLE leaves to the program, as PR_GET_THP_DISABLE returns it: 0 or 1, plus flags (Linux 6.18). */
+enum { ALLOWED = 0, REFUSED_THP = 1, UNLESS_ADVISED = 2 };
+__attribute__((unused)) static unsigned long thp_setting(const struct policy *policy)
+{
+    if (has(policy, "advised")) return REFUSED_THP | UNLESS_ADVISED;
+    return wants_huge_pages(policy) ? ALLOWED : REFUSED_THP;
+}
+
 /* 65536 for `64k`; 0 for another text. */
 static uint64_t size_of_name(const char *text)
 {

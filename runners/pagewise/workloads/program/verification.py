@@ -24,13 +24,15 @@ def page_use(request: PageRequest, memory: Memory | None, base: int) -> PageUse:
         for kind in KINDS:
             if kind in memory.kinds:
                 peak = memory.peak(kind)
-                observed = request.huge if peak.coverage > 0.5 else base
-                arrays.append(ArrayPages(kind, peak.resident, peak.huge, observed))
+                of_kind = request.huge if peak.coverage > 0.5 else base
+                arrays.append(ArrayPages(kind, peak.resident, peak.huge, of_kind))
     is_huge = coverage > 0.5 or (memory and request.targets and coverage >= request.enough)
+    observed = request.huge if is_huge else base
     return PageUse(
         policy=request.policy,
-        page_size_requested_bytes=request.page,
-        page_size_observed_bytes=request.page if is_huge else base,
+        # The program decides what `advised` gives it.
+        page_size_requested_bytes=request.page if request.targets or request.thp != "advised" else observed,
+        page_size_observed_bytes=observed,
         huge_coverage=round(min(coverage, 1.0), 6),
         enough_coverage=None if memory is None else request.enough,
         base_page_size_bytes=base,
@@ -41,13 +43,9 @@ def page_use(request: PageRequest, memory: Memory | None, base: int) -> PageUse:
 
 def page_failure(request: PageRequest, memory: Memory | None, pages: PageUse) -> Failure | None:
     """Why a run is excluded: its memory was not on the pages asked for, or was not observed."""
-    if not request.targets:
-        if memory is None or not memory.total.peak.huge:
-            return None
-        return _failure(
-            f"{bytes_text(memory.total.peak.huge)} on huge pages, where none were wanted: the program "
-            "takes them from the pool itself"
-        )
+    unwanted = None if memory is None else _unwanted(request, memory)
+    if unwanted is not None or not request.targets:
+        return unwanted
     if memory is None:
         return _failure(
             "the program ended before its memory could be sampled: its pages are not verified",
@@ -73,6 +71,18 @@ def page_failure(request: PageRequest, memory: Memory | None, pages: PageUse) ->
         if request.from_pool
         else "--enough-coverage PERCENT accepts less; `pages` in the result lists the kinds of its memory",
     )
+
+
+def _unwanted(request: PageRequest, memory: Memory) -> Failure | None:
+    """Huge pages that the policy excludes."""
+    if request.thp == "advised" and (unasked := memory.peak(*KINDS).unasked):
+        return _failure(f"{bytes_text(unasked)} on transparent huge pages that the program did not ask for")
+    if request.thp != "advised" and not request.targets and (huge := memory.total.peak.huge):
+        return _failure(
+            f"{bytes_text(huge)} on huge pages, where none were wanted: the program "
+            "takes them from the pool itself"
+        )
+    return None
 
 
 def _coverage(request: PageRequest, kinds: tuple[str, ...], memory: Memory) -> float:

@@ -195,6 +195,6 @@ def _libraries(console: Console) -> Libraries | None:
 
 
 def _is_transparent(policy: Policy) -> bool:
-    return any(part in ("text", "bss", "glibc") for part in policy.parts) or (
+    return any(part in ("text", "bss", "glibc", "advised") for part in policy.parts) or (
         "thp" in policy.parts and policy.size is None
     )

@@ -16,7 +16,7 @@ from typing import Any
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, parse_record
-from pagewise.machine.settings.thp import refused
+from pagewise.machine.settings.thp import left_to_programs
 from pagewise.session.launch import after
 from pagewise.session.processes import in_session
 from pagewise.workloads.simulation.geometry import Geometry
@@ -154,7 +154,7 @@ def trace(
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
         variables.setdefault("QEMU_LD_PREFIX", str(libraries))
     output = scratch / OUTPUT
-    within = refused(True) if without_thp else contextlib.nullcontext()
+    within = left_to_programs("refused") if without_thp else contextlib.nullcontext()
     with in_session(command, output, variables, folder or scratch, within, end_leftovers=True) as running:
         running.wait(limit)
     if running.is_ended_by_us:

@@ -364,7 +364,12 @@ MESSAGES = (
         expose_value=False,
         callback=_keep,
     ),
-    flag("-v --verbose", "Print every run with its duration.", expose_value=False, callback=_keep),
+    flag(
+        "-v --verbose",
+        "Print every run with its duration, and explain the tables at the end.",
+        expose_value=False,
+        callback=_keep,
+    ),
 )
 JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/json.md).")
 _CONSENT = (

@@ -148,7 +148,7 @@ def _open_closed_descriptors() -> None:
 
 def make_console(as_json: bool = False) -> Console:
     """The console of results: standard output, or beside JSON standard error."""
-    return _console(stderr=as_json, quiet=as_json and _is_chosen("quiet"))
+    return _console(stderr=as_json, quiet=as_json and is_chosen("quiet"))
 
 
 def make_messages() -> Console:
@@ -156,9 +156,9 @@ def make_messages() -> Console:
 
     With --verbose what the session logs, every run, is printed there until the command ends.
     """
-    console = _console(stderr=True, quiet=_is_chosen("quiet"))
+    console = _console(stderr=True, quiet=is_chosen("quiet"))
     context = click.get_current_context(silent=True)
-    if context is not None and _is_chosen("verbose"):
+    if context is not None and is_chosen("verbose"):
         handler, logger = _Messages(console), logging.getLogger("pagewise")
         logger.addHandler(handler)
         logger.setLevel(logging.INFO)
@@ -177,7 +177,8 @@ class _Messages(logging.Handler):
         self._console.print(record.getMessage(), highlight=False, soft_wrap=True)
 
 
-def _is_chosen(name: str) -> bool:
+def is_chosen(name: str) -> bool:
+    """Whether a flag that applies to all commands, such as `verbose`, was given."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"pagewise.{name}"))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 
-from pagewise.cli.output import make_console, print_json
+from pagewise.cli.output import is_chosen, make_console, print_json
 from pagewise.core.errors import Interrupted, PagewiseError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def publish_session(session: Session, as_json: bool) -> int:
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
+    session.verdicts = partial(_verdicts, session.console)
     session.begin()
     session.measure()
     faults = [] if session.ending is None else [session.ending]
@@ -97,8 +99,16 @@ def _show_result(console: Console, result: Result) -> Report:
     from pagewise.report.views import report_of
 
     report = report_of(result)
-    terminal.show(console, report)
+    terminal.show(console, report, explained=is_chosen("verbose"))
     return report
+
+
+def _verdicts(console: Console, result: Result) -> RenderableType:
+    from pagewise.report.render import terminal
+    from pagewise.report.views import verdicts_of
+
+    known = verdicts_of(result)
+    return terminal.summary(console, *known) if known else ""
 
 
 def _print_line(console: Console, text: str) -> None:

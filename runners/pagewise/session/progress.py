@@ -1,13 +1,13 @@
-"""Progress of a session: a bar on a terminal, one line per round elsewhere."""
+"""Progress of a session: the verdicts so far and a bar on a terminal, one line per round elsewhere."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 
 from pagewise.core.plan import CellKey, Step
@@ -16,6 +16,8 @@ from pagewise.core.units import clock_text
 _LOG = logging.getLogger(__name__)
 # Runs that take about the same: kernel, key of the cell, what is swept.
 _Alike = tuple[str, CellKey, str | None]
+# The most of a session's time that showing verdicts takes.
+_SHARE = 0.01
 
 
 class TimeLeft:
@@ -47,6 +49,18 @@ class TimeLeft:
         return step.kernel.name, step.cell.key, step.swept
 
 
+class _Bar(Progress):
+    """A bar, below what is known so far. Drawn between runs only, because a thread would disturb runs."""
+
+    above: RenderableType | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is drawn, from top to bottom."""
+        if self.above is not None:
+            yield self.above
+        yield from super().get_renderables()
+
+
 class ProgressReporter:
     """Shows the progress of steps on the console."""
 
@@ -54,7 +68,8 @@ class ProgressReporter:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
         self._left, self._stage, self._why = TimeLeft(), "", ""
         self._started = time.monotonic()
-        self._bar = Progress(
+        self._showing = 0.0
+        self._bar = _Bar(
             TextColumn("{task.fields[stage]:<12}"),
             BarColumn(bar_width=32),
             TextColumn("{task.completed}/{task.total}"),
@@ -62,6 +77,7 @@ class ProgressReporter:
             TextColumn("{task.fields[what]}", style="dim", markup=False),
             console=console,
             transient=True,
+            auto_refresh=False,
             disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
@@ -90,7 +106,7 @@ class ProgressReporter:
         remaining = "" if left is None else f"{clock_text(left)} left"
         what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
         if self._console.is_terminal:
-            self._bar.update(self._task, stage=stage, left=remaining, what=what)
+            self._bar.update(self._task, stage=stage, left=remaining, what=what, refresh=True)
         elif stage != self._stage:
             passed = clock_text(time.monotonic() - self._started)
             self._console.print(
@@ -104,6 +120,15 @@ class ProgressReporter:
         _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.kernel.name, label, seconds)
         self._left.add(step, seconds)
         self._drop(step)
+
+    def show(self, verdicts: Callable[[], RenderableType]) -> None:
+        """Shows verdicts on a terminal, unless computing them so often takes more than 1 % of the time."""
+        began = time.monotonic()
+        if not self._console.is_terminal or self._showing > _SHARE * (began - self._started):
+            return
+        self._bar.above = verdicts()
+        self._bar.refresh()
+        self._showing += time.monotonic() - began
 
     def skip(self, step: Step) -> None:
         """A step is not run after all."""

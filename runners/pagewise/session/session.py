@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from pagewise.core.errors import Interrupted, PagewiseError
 from pagewise.core.manifest import Manifest, State, Until
@@ -32,7 +32,10 @@ from pagewise.stack.files import Watch
 
 @dataclass
 class Session:
-    """A session, prepared and then under way. `began` is the clock's reading when the program started."""
+    """A session, prepared and then under way. `began` is the clock's reading when the program started.
+
+    `verdicts`: what a terminal shows of the result so far.
+    """
 
     options: SessionOptions
     workload: Workload
@@ -40,6 +43,7 @@ class Session:
     console: Console
     began: float
     earlier: Earlier = field(default_factory=Earlier)
+    verdicts: Callable[[Result], RenderableType] | None = None
     ending: PagewiseError | Interrupted | None = None
     _watch: Watch = field(default_factory=lambda: Watch({}))
     _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
@@ -160,7 +164,7 @@ class Session:
                 progress.learn(self.earlier.took(self._steps_of_round(number)))
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
-                self._end_round(number)
+                self._end_round(number, progress)
             if self.options.until is not None and not self.earlier.until_ended:
                 self._run_until(self.options.until, began, progress)
             self._run_steps(sweeps, progress)
@@ -181,9 +185,11 @@ class Session:
             self.run(step)
             progress.end(step, time.monotonic() - started)
 
-    def _end_round(self, number: int) -> None:
+    def _end_round(self, number: int, progress: ProgressReporter) -> None:
         self.recorder.note(rounds_done=max(number, self.manifest.rounds_done))
         self.recorder.save()
+        if (verdicts := self.verdicts) is not None:
+            progress.show(lambda: verdicts(self.result))
 
     def _run_until(self, width: float, began: float, progress: ProgressReporter) -> None:
         """Further rounds of the subjects whose intervals are still wider, as the budget allows.
@@ -211,7 +217,7 @@ class Session:
             if until.ended is None:
                 progress.add(left, until_text(wide, width))
                 self._run_steps(left, progress)
-                self._end_round(number)
+                self._end_round(number, progress)
         self.recorder.save()
 
     def _too_wide(self, number: int, width: float, names: Sequence[str]) -> dict[str, float | None]:

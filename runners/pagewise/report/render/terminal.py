@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 import rich.table
 from rich import box
-from rich.console import Console, JustifyMethod
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.measure import Measurement
 from rich.text import Text as RichText
 
@@ -26,17 +27,30 @@ _TEXTS = {"dim": "dim", "note": "yellow"}
 # Column heads are wrapped at this number of characters.
 _HEAD = 16
 _UNLIMITED = 10000
+# Lines of a window that a table of verdicts leaves to its title and heads, the headline and the bar.
+_AROUND = 12
 
 
-def show(console: Console, report: Report) -> None:
-    """Prints the sections for a terminal, then headline, answers and notes."""
-    _show(console, report.sections)
+def show(console: Console, report: Report, *, explained: bool = True) -> None:
+    """Prints the sections for a terminal, then headline, answers and notes.
+
+    `explained`: with the texts that describe what tables show, and with the noise of each comparison.
+    """
+    _show(console, report.sections, explained)
     console.print()
     console.print(RichText(report.headline, style="bold"), soft_wrap=True)
     for answer in report.answers:
         _text(console, answer)
     for note in report.notes:
         console.print(RichText(f"note: {note}", style="yellow"), soft_wrap=True)
+
+
+def summary(console: Console, headline: str, table: Table) -> RenderableType:
+    """A headline and the rows of a table that fit into the window."""
+    shown = replace(table, rows=table.rows[: max(1, console.height - _AROUND)])
+    hidden = len(table.rows) - len(shown.rows)
+    more = [RichText(f"and {hidden} more", style="dim")] if hidden else []
+    return Group(_rich(shown, with_optional=False), *more, RichText(headline, style="bold"))
 
 
 def show_table(console: Console, table: Table) -> None:
@@ -50,17 +64,19 @@ def show_table(console: Console, table: Table) -> None:
     console.width = width
 
 
-def _show(console: Console, blocks: Sequence[Block]) -> None:
+def _show(console: Console, blocks: Sequence[Block], explained: bool) -> None:
     for block in blocks:
         match block:
             case Section(only=""):
                 if not all(isinstance(inner, Section) for inner in block.blocks):
                     console.print()
                     console.rule(RichText(block.title, style="bold"), align="left")
-                _show(console, block.blocks)
+                _show(console, block.blocks, explained)
             case Table():
                 console.print()
                 show_table(console, block)
+            case Text(style="dim") if not explained:
+                pass
             case Text():
                 _text(console, block)
             case Facts():

@@ -6,10 +6,17 @@ from collections.abc import Callable
 from importlib import import_module
 
 from pagewise.core.result import Result
-from pagewise.report.model import Report
+from pagewise.report.model import Report, Table
 
 # Other kinds, kernels and the user's program, are comparisons.
 _VIEWS = {"counters": "counters", "peers": "peers", "simulation": "simulation"}
+
+
+def verdicts_of(result: Result) -> tuple[str, Table] | None:
+    """Headline and table of what an unfinished comparison shows so far; None for other kinds of result."""
+    from pagewise.report.views import kernels
+
+    return None if result.manifest.kind in _VIEWS else kernels.verdicts(result)
 
 
 def report_of(result: Result) -> Report:

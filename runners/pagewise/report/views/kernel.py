@@ -62,9 +62,11 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
     groups = [group for group in result.groups if group.ranked]
     for group in groups:
         prefix = f"{group.compiler}: " if len(groups) > 1 else ""
-        sentences = [floor_text(group), *noise_sentences(kernel, group)]
+        blocks.append(Text(prefix + floor_text(group)))
+        sentences = noise_sentences(kernel, group)
         sentences += [f"{label(kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note]
-        blocks.append(Text(prefix + " ".join(sentences), style="dim"))
+        if sentences:
+            blocks.append(Text(prefix + " ".join(sentences), style="dim"))
     blocks += _changes(kernel, entries)
     blocks += _forest(result)
     blocks += sweeps(result, manifest)

@@ -82,6 +82,13 @@ def _best_ratio(best: Best) -> Cell | None:
     return Cell(best.row.time_ratio, "faster", floor=best.group.floor) if best.row else None
 
 
+# During a comparison: what fits into a window.
+_SO_FAR = (
+    Column("kernel", merged=True, get="kernel.kernel.name"),
+    Column("compiler", get="group.compiler"),
+    Column("best so far", get=lambda best: Cell(label_of(best), "strong" if best.row else "")),
+    Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
+)
 _BESTS = (
     Column("kernel", merged=True, get="kernel.kernel.title"),
     Column("compiler", get="group.compiler"),
@@ -129,6 +136,13 @@ def view(result: Result) -> Report:
         bool(data.faults(kernels)),
         method_text(kernels),
     )
+
+
+def verdicts(result: Result) -> tuple[str, Table]:
+    """Headline and table of the best configurations, during the comparison."""
+    kernels = analyse_result(result)
+    title = f"After {count_text(result.manifest.rounds_done, 'round')}"
+    return advice.headline(kernels), Table.of(title, _SO_FAR, bests(kernels))
 
 
 def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:

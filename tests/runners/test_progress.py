@@ -1,0 +1,96 @@
+"""What a session shows while it runs, and when it draws."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from many_kernels import COMPILERS, all_kernels, result_of
+from pagewise.report.render import terminal
+from pagewise.report.views import verdicts_of
+from pagewise.session import progress
+from pagewise.session.progress import ProgressReporter
+from stage import Stage
+
+
+def terminal_of(*, is_terminal: bool = True, height: int = 40) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, force_terminal=is_terminal, width=100, height=height), text
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """The clock of the progress; the function moves it on."""
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+
+    def advance(seconds: float) -> None:
+        now[0] += seconds
+
+    return advance
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_verdicts_are_drawn_on_a_terminal_only(is_terminal: bool):
+    console, text = terminal_of(is_terminal=is_terminal)
+    with ProgressReporter(console, 3, []) as reporter:
+        reporter.show(lambda: "the verdicts")
+    assert ("the verdicts" in text.getvalue()) == is_terminal
+
+
+def test_verdicts_take_one_percent_of_the_time(clock: Callable[[float], None]):
+    drawn = []
+
+    def slow() -> RenderableType:
+        drawn.append(1)
+        clock(0.5)
+        return ""
+
+    console, _ = terminal_of()
+    with ProgressReporter(console, 3, []) as reporter:
+        for _ in range(1000):
+            clock(1)
+            reporter.show(slow)
+    assert 10 <= len(drawn) <= 21
+
+
+def test_nothing_is_drawn_during_a_run():
+    console, _ = terminal_of()
+    before = threading.active_count()
+    with ProgressReporter(console, 3, []):
+        assert threading.active_count() == before
+
+
+def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
+    result = result_of(tmp_path, all_kernels())
+    known = verdicts_of(result)
+    assert known is not None
+    for height in (24, 200):
+        console, text = terminal_of(height=height)
+        console.print(terminal.summary(console, *known))
+        shown = text.getvalue().splitlines()
+        assert len(shown) < height
+        rows = sum(any(name in line for name in COMPILERS) for line in shown)
+        assert rows < len(known[1].rows) if height == 24 else rows >= len(known[1].rows)
+
+
+def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
+    command = shlex.join(small.command("compare", "--output", str(small.results), "--rounds", "3"))
+    done = subprocess.run(
+        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        env={**small.variables(), "TERM": "xterm"},
+        cwd=small.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    before, _, after = done.stdout.partition("After 1 round")
+    assert "round 1/3" in before and "round 2/3" in after

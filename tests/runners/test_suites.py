@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -24,6 +27,15 @@ VALUES = {
     "minife": {"cg": 223577.0, "cg_time": 0.73506, "program_time": 1.34695},
     "cloverleaf": {"wall_clock": 20.137},
     "flash-x": {"hydro": 13.362, "evolution": 15.005},
+    "sqlite": {"fill": 0.280, "index": 0.097, "join": 0.473},
+    "gcc": {"compiler": None},
+    "numpy": {"gather": 0.464684, "fft": 0.109585, "sort": 0.257917, "dictionary": 0.155428},
+    "lammps": {"rate": 74.050, "loop_time": 1.35044},
+    "gromacs": {"rate": None},
+    "java": {"random_reads": 0.098953716, "hash_map": 0.187916362},
+    "redis": {"throughput": 91911.76, "p50": 0.119, "p99": 0.303},
+    "memcached": {"set": 3.180, "get": 2.818},
+    "postgresql": {"throughput": 23747.337824, "p50": 0.128, "p99": 0.335, "p99_9": 0.749},
 }
 # Codes that users build themselves.
 OWN_BUILDS = {"flash-x"}
@@ -37,6 +49,15 @@ WRONG = {
     "minife": ("0.00140664", "nan"),
     "cloverleaf": ("considered PASSED", "considered NOT PASSED"),
     "flash-x": ("2.9233E-04", "2.8233E-04"),
+    "sqlite": ("matches 399991", "matches 399990"),
+    "gcc": ("f1999:", "f1998:"),
+    "numpy": ("all results are right", "AssertionError"),
+    "lammps": ("-4.6223613", "-4.1223613"),
+    "gromacs": ("Finished mdrun", "nan"),
+    "java": ("499999500000", "499999500001"),
+    "redis": ('"GET"', "ERR"),
+    "memcached": ("Time total", "FAIL"),
+    "postgresql": ("60000/60000", "59999/60000"),
 }
 
 
@@ -59,7 +80,8 @@ def test_the_environments_name_these_codes():
         *reported["definitions"][0]["codes"],
         *(one for one in reported["specs"] if isinstance(one, str)),
     ]
-    assert {spec.split("@")[0].split()[0] for spec in specs} == set(VALUES) - OWN_BUILDS
+    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).packages}
+    assert {spec.split("@")[0].split()[0] for spec in specs} == built
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -178,7 +200,45 @@ def test_a_code_that_is_not_here_or_not_known(suites: Stage):
     done = suites.run("compare", "--suite", "minife")
     assert done.returncode == 3 and "miniFE.x" in done.stderr and "make stack ENV=suites" in done.stderr
     done = suites.run("compare", "--suite", "nothing")
-    assert done.returncode == 2 and "cloverleaf, flash-x, hpcc" in done.stderr
+    assert done.returncode == 2 and all(name in done.stderr for name in VALUES)
+
+
+def test_a_code_of_missing_packages_names_them(suites: Stage):
+    file = suites.folder / "envs/suites/codes/sqlite.yaml"
+    file.write_text(file.read_text().replace("programs: [sqlite3]", "programs: [nowhere-there]"))
+    done = suites.run("compare", "--suite", "sqlite")
+    assert done.returncode == 3 and "apt-get install" in done.stderr and " sqlite3" in done.stderr
+
+
+def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable: Callable[[str], NoReturn]):
+    if shutil.which("sqlite3") is None:
+        unavailable("needs sqlite3 (make setup-tests)")
+    file = suites.folder / "envs/suites/codes/sqlite.yaml"
+    file.write_text(re.sub("policies: .*", "policies: [none, thp]", file.read_text()))
+    done = suites.run("compare", "--output", str(suites.results), "--rounds", "1", "--suite", "sqlite")
+    assert done.returncode == 0, done.stderr
+    result = read_result(suites.result())
+    assert {record.status for record in result.records} == {"ok"} and len(result.records) == 5
+    assert {name for name, *_ in metrics(result)} >= {"fill", "index", "join"}
+
+
+def test_commands_before_a_run_prepare_its_folder(suites: Stage):
+    program = suites.folder / "opt/prepared"
+    program.write_text("#!/bin/sh\ncat made\n")
+    program.chmod(0o755)
+    data = {
+        **{"schema": "pagewise.suite/1", "name": "prepared", "title": "P", "summary": "s"},
+        **{"source": "https://example.org/", "programs": [str(program)], "packages": ["prepared"]},
+        "setup": ["test -x {bin}/prepared", "echo value 7 > made"],
+        "metrics": [{"label": "Value", "unit": "s", "better": "lower", "pattern": r"^value (\S+)"}],
+        "checks": ["^value"],
+    }
+    file = suites.folder / "envs/suites/codes/prepared.yaml"
+    words = ("--policies", "none", "--rounds", "1", "--suite", "prepared")
+    for last, status in (("true", "ok"), ("exit 3", "failed")):
+        file.write_text(yaml.safe_dump(data | {"setup": [*data["setup"], last]}))
+        suites.run("compare", "--output", str(suites.results), *words)
+        assert {record.status for record in read_result(suites.result()).records} == {status}
 
 
 def test_a_code_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -37,7 +37,17 @@ _HOST = (
     "scaling_drivers",
     "boost",
 )
-_PROGRAM = ("command", "service", "sha256", "policies", "metrics", "checks", "enough_coverage", "environment")
+_PROGRAM = (
+    "command",
+    "service",
+    "setup",
+    "sha256",
+    "policies",
+    "metrics",
+    "checks",
+    "enough_coverage",
+    "environment",
+)
 _PARTS = {
     "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),

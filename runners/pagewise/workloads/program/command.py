@@ -41,10 +41,12 @@ def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -
 
 def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[ProgramOptions, Program]:
     """The session's options and the program, from a command's options. Raises SelectionError, SetupError."""
-    program = _program(chosen, console)
+    code = _code(chosen)
+    program = _program(chosen, code, console)
     given = {field.name: chosen[field.name] for field in fields(ProgramOptions) if field.name in chosen}
     given["pool_memory"] = _pool_memory(chosen["pool_memory"])
     given["name"] = chosen["name"] or program.name
+    given["policies"] = chosen["policies"] or (code.policies if code else ())
     return ProgramOptions(**given), program
 
 
@@ -60,7 +62,7 @@ class Survey:
         """The policies that the options name. Raises SelectionError, SetupError."""
         if not chosen["command"] and not chosen["suite"]:
             return cls(None, [(parse_policy(part), None) for part in PARTS])
-        program = _program(chosen, console)
+        program = _program(chosen, _code(chosen), console)
         machine = read_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
         further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
         further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
@@ -115,17 +117,20 @@ class Survey:
             )
 
 
-def _program(chosen: Mapping[str, Any], console: Console) -> Program:
+def _code(chosen: Mapping[str, Any]) -> Code | None:
+    return None if chosen["suite"] is None else find_code(chosen["suite"])
+
+
+def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
     command = list(chosen["command"]) or _words("--service", chosen.get("service") or "")
     if command and command[0] == "--":
         command = command[1:]
-    code = None if chosen["suite"] is None else find_code(chosen["suite"])
-    environment = dict(os.environ)
+    environment, folder = dict(os.environ), None
     if code is not None and not command:
         path, environment, place = find_program(code, chosen["environment"], chosen["modules"])
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
-        command = [path, *code.arguments]
+        command, folder = [*code.start, path, *code.arguments], Path(path).parent
     if code is not None and code.service is not None and "service" not in chosen:
         raise SelectionError(
             f"{code.title} is a service",
@@ -138,10 +143,12 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
         )
     metrics, checks = map(parse_metric, chosen.get("metrics", ())), map(parse_check, chosen["checks"])
     binary = examine(command[0], environment)
-    service = _service(chosen, code, binary.program.parent, environment)
-    needs_folder = bool(chosen["inputs"] or service or (code and (code.input or code.reads)))
+    folder = folder or binary.program.parent
+    service = _service(chosen, code, folder, environment)
+    setup = () if service or not code else _placed(code.setup, folder)
+    needs_folder = bool(chosen["inputs"] or service or setup or (code and (code.input or code.reads)))
     if service is not None:
-        command = [word.replace(BIN, str(binary.program.parent)) for word in command]
+        command = [word.replace(BIN, str(folder)) for word in command]
         if "where" in chosen and chosen["where"].ranks:
             raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
     return Program(
@@ -156,8 +163,14 @@ def _program(chosen: Mapping[str, Any], console: Console) -> Program:
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
         ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
+        setup=setup,
         service=service,
     )
+
+
+def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The commands with the folder of the program."""
+    return tuple(command.replace(BIN, str(folder)) for command in commands)
 
 
 def _service(
@@ -171,9 +184,8 @@ def _service(
     if texts is None or not texts.get("load"):
         return None
     load, ready = texts["load"].replace(BIN, str(folder)), texts.get("ready")
-    setup, fill = (
-        tuple(text.replace(BIN, str(folder)) for text in texts.get(name, ())) for name in ("setup", "fill")
-    )
+    setup = _placed(texts.get("setup", ()) if code is None else code.setup, folder)
+    fill = _placed(texts.get("fill", ()), folder)
     words = _words("--load", load)
     program = shutil.which(words[0], path=environment.get("PATH"))
     if program is None:

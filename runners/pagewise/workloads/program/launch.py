@@ -44,7 +44,7 @@ from pagewise.workloads.program.environment import ENV, Libraries, command_of_ru
 from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
-from pagewise.workloads.program.service import ServiceError, Serving
+from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
 
 
@@ -159,6 +159,7 @@ class ProgramLauncher:
             inherited, log = _inherited(applied, placement), ""
             try:
                 if program.service is None:
+                    run_all(program.setup, folder, program.environment, self.stopwatch.limit)
                     measured = self.stopwatch.measure(command, environment, inherited, folder, sampler.watch)
                 else:
                     serving = Serving(program.service, folder, program.environment, self.stopwatch)

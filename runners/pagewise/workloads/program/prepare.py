@@ -118,6 +118,7 @@ def _described(
     return {
         "command": list(program.command),
         "service": None if program.service is None else program.service.to_dict(),
+        "setup": list(program.setup) or None,
         "folder": None if program.folder is None else str(program.folder),
         "inputs": [*map(str, program.inputs), *program.texts],
         "reads": list(program.reads),

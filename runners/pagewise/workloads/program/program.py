@@ -20,8 +20,8 @@ class Program:
 
     command: the program and its arguments. folder: where it runs; None: in a new one for each run, with
     copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
-    output. ok: the exit codes of valid runs. service: for a program that serves, how it is loaded; then
-    metrics, checks and exit codes are those of the load.
+    output. ok: the exit codes of valid runs. setup: shell commands in that folder before the run. service:
+    for a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Program:
     metrics: tuple[Pattern, ...] = ()
     checks: tuple[Check, ...] = ()
     ok: tuple[int, ...] = (0,)
+    setup: tuple[str, ...] = ()
     service: Service | None = None
 
     @property

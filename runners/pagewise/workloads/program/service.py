@@ -63,7 +63,7 @@ class Service:
 
 
 class ServiceError(Exception):
-    """A service that could not be measured. `log`: what it and the commands around it reported."""
+    """A service, or a command around a run, that failed. `log`: what it and the other commands reported."""
 
     def __init__(self, failure: Failure, log: str = "") -> None:
         super().__init__(failure.message)
@@ -94,15 +94,13 @@ class Serving:
         service, command = self.service.on_port(command)
         self._log.write_text("", encoding="utf-8")
         try:
-            for text in service.setup:
-                self._run(text)
+            self._run_all(service.setup)
             _check_port(service.ready)
             with in_session(
                 command, self._log, environment, self.folder, inherited, end_leftovers=True
             ) as running:
                 self._wait(service.ready, running)
-                for text in service.fill:
-                    self._run(text)
+                self._run_all(service.fill)
                 observed = observed_placement(running.pid)
                 with loaded(running.pid):
                     measured = self.stopwatch.measure(
@@ -145,14 +143,18 @@ class Serving:
 
     def _succeeds(self, command: str) -> bool:
         with suppress(subprocess.TimeoutExpired):
-            return self._shell(command, _PROBE_SECONDS).returncode == 0
+            return _shell(command, self.folder, self.environment, _PROBE_SECONDS).returncode == 0
         return False
 
-    def _run(self, command: str) -> None:
-        """Runs a shell command around the load. Raises ServiceError if it fails."""
-        limit = self.stopwatch.limit
+    def _run_all(self, commands: Iterable[str]) -> None:
+        run_all(commands, self.folder, self.environment, self.stopwatch.limit)
+
+
+def run_all(commands: Iterable[str], folder: Path, environment: Mapping[str, str], limit: float) -> None:
+    """Runs shell commands around a run, each for `limit` seconds at most. Raises ServiceError."""
+    for command in commands:
         try:
-            done = self._shell(command, limit)
+            done = _shell(command, folder, environment, limit)
         except subprocess.TimeoutExpired as fault:
             raise ServiceError(Failure(TIMED_OUT, f"'{command}' did not end within {limit:g} s")) from fault
         if done.returncode != 0:
@@ -161,18 +163,21 @@ class Serving:
             message = ": ".join([f"'{command}' {exit_text(done.returncode)}", *last])
             raise ServiceError(Failure(_REFUSED, message[:500]), output[-_LONGEST_LOG:])
 
-    def _shell(self, command: str, limit: float) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["/bin/sh", "-c", command],
-            env=dict(self.environment),
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit,
-            check=False,
-        )
+
+def _shell(
+    command: str, folder: Path, environment: Mapping[str, str], limit: float
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-c", command],
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=limit,
+        check=False,
+    )
 
 
 def parse_ready(text: str) -> Callable[[Iterable[int], str, Callable[[str], bool]], bool]:

@@ -28,13 +28,23 @@ BIN = "{bin}"
 
 @dataclass(frozen=True)
 class Code:
-    """A code as its file describes it. `service`: for one that serves, the values of --load, --ready etc."""
+    """A code as its file describes it.
+
+    packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
+    the folder of a run. policies: those to compare by default. service: for one that serves, the values of
+    --load, --ready and --fill.
+    """
 
     name: str
     title: str
+    summary: str
     programs: tuple[str, ...]
+    packages: tuple[str, ...]
     obtain: str
+    start: tuple[str, ...]
     arguments: tuple[str, ...]
+    policies: tuple[str, ...]
+    setup: tuple[str, ...]
     input: Mapping[str, str]
     reads: tuple[str, ...]
     exit_codes: tuple[int, ...]
@@ -68,12 +78,19 @@ def read_code(file: Path) -> Code:
     metrics = (
         metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)) for row in data["metrics"]
     )
+    packages = tuple(data.get("packages", ()))
+    by_packages = f"apt-get install --no-install-recommends {' '.join(packages)}"
     return Code(
         data["name"],
         data["title"],
+        data["summary"],
         tuple(data["programs"]),
-        data.get("obtain", "make stack ENV=suites, or ENV=suites-system"),
+        packages,
+        data.get("obtain", by_packages if packages else "make stack ENV=suites, or ENV=suites-system"),
+        tuple(data.get("start", ())),
         tuple(data.get("arguments", ())),
+        tuple(data.get("policies", ())),
+        tuple(data.get("setup", ())),
         data.get("input", {}),
         tuple(data.get("reads", ())),
         tuple(data.get("exit_codes", (0,))),
@@ -102,13 +119,15 @@ def find_program(
     Modules of the environments for suites come first, then PATH. Raises SetupError if it is missing.
     """
     for place, variables in _environments(code, environment, modules):
-        for program in code.programs:
-            path = shutil.which(program, path=variables.get("PATH", ""))
+        for name in code.programs:
+            # The last of several versions.
+            of_glob = map(str, Path("/").glob(name[1:])) if name.startswith("/") else ()
+            path = shutil.which(max(of_glob, default=name), path=variables.get("PATH", ""))
             if path is not None:
                 return path, variables, place
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.programs)}",
-        where="PATH, and the modules of " + ", ".join(ENVIRONMENTS),
+        where="PATH" if code.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
         remedy=f"{code.obtain}; or name it: compare --suite {code.name} -- PROGRAM",
     )
 
@@ -119,6 +138,8 @@ def _environments(
     """Of the module trees named, or else of those built for suites, the code's last module; then `PATH`."""
     if modules is not None or environment is not None:
         trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
+    elif code.packages:
+        trees = []
     else:
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]

@@ -55,7 +55,7 @@ switches := $(sort $(shell LC_ALL=C grep -owE '[A-Z_]+=[01]' setup/help.txt | cu
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers man docs check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -84,6 +84,10 @@ compare: stack
 
 peers: stack
 	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)
+
+gallery: setup
+	@SUITES='$(SUITES)' OUT='$(OUT)' setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \
+	    $(call option,BUDGET,budget) $(call option,PAGES,policies) $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(ARGS)
 
 man: setup
 	@setup/shell-files

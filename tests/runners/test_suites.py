@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -220,6 +223,34 @@ def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable:
     result = read_result(suites.result())
     assert {record.status for record in result.records} == {"ok"} and len(result.records) == 5
     assert {name for name, *_ in metrics(result)} >= {"fill", "index", "join"}
+    store = ("--store", str(suites.folder / "store.duckdb"))
+    assert suites.run("results", "collect", str(suites.results), *store).returncode == 0
+    table = json.loads(suites.run("results", "query", "programs", *store, "--json").stdout)
+    (row,) = table["rows"]
+    assert (row["program"], row["policy"], row["excluded"]) == ("sqlite", "thp", None)
+    assert row["time_ratio"] > 0 and row["memory_ratio"] > 0 and row["p99_ratio"] is None
+
+
+@pytest.mark.parametrize(
+    ("endings", "code"), [((0, 1, 3), 0), ((3, 3, 3), 4), ((0, 70, 0), 70), ((0, 130, 0), 130)]
+)
+def test_the_gallery_measures_what_is_installed(tmp_path: Path, endings: tuple[int, ...], code: int):
+    for name in ("setup/gallery", "setup/messages.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "pagewise").write_text(
+        '#!/bin/sh\necho "$@" >>calls\ntest "$1" != compare || exit "$(sed -n "$(wc -l <calls)p" endings)"\n'
+    )
+    (tmp_path / "pagewise").chmod(0o755)
+    (tmp_path / "endings").write_text("".join(f"{ending}\n" for ending in endings))
+    settings = {"PATH": os.environ["PATH"], "SUITES": "redis sqlite java"}
+    command = [tmp_path / "setup" / "gallery", "--rounds", "5"]
+    done = subprocess.run(command, cwd=tmp_path, env=settings, check=False)
+    calls = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
+    assert done.returncode == code
+    suites = [words[2] for words in calls if words[0] == "compare"]
+    assert suites == ["redis", "sqlite", "java"][: 2 if code == 130 else 3]
+    assert any(words[:3] == ["results", "query", "programs"] for words in calls) == (code in (0, 70))
 
 
 def test_commands_before_a_run_prepare_its_folder(suites: Stage):

@@ -11,6 +11,7 @@ from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import PAGES
+from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
@@ -19,6 +20,7 @@ from pagewise.report.views.advice import first_answers
 from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
 from pagewise.workloads.program.policy import parse_policy
+from pagewise.workloads.program.table import PARTS
 
 _METRICS: Mapping[str, Getter] = {
     "metric": "metric.label",
@@ -123,7 +125,15 @@ def _application(result: Result, kernels: Sequence[KernelResult]) -> _Applicatio
 
 
 def answers(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Text]:
-    """How the advice is applied."""
+    """How the advice is applied: to the program, or what kernels suggest for programs."""
+    policy = advised_policy(kernels)
+    if policy not in (None, "none") and not is_program(result) and PagePolicy(policy).kind in PARTS:
+        module = parse_policy(policy).module
+        yield Text(
+            f"For a program of yours: pagewise compare --policies none,{policy} -- PROGRAM checks it, "
+            f"pagewise exec {policy} -- PROGRAM applies it"
+            + (f", and module load {module} to a whole job script." if module else ".")
+        )
     applied = _application(result, kernels) if is_program(result) else None
     if applied is not None:
         ranks = " in each MPI rank" if result.manifest.placement.ranks else ""

@@ -8,6 +8,7 @@ import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.counted import count, quotient
+from pagewise.analysis.counter_runs import rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.plan import order_of_groups
 from pagewise.report.model import Column
@@ -245,3 +246,15 @@ def test_numbers_as_the_studies_print_them():
     ]
     values = [count.text(x) for x in (226322429.4, 0.5, 3.618e-6, None)]
     assert values == ["226322429", "0.5", "3.62e-06", ""]
+
+
+def test_pipelines_and_operations_of_a64fx():
+    counts = {"CPU_CYCLES": 1000.0, "EFFECTIVE_INST_SPEC": 500.0, "FLA_VAL": 250.0, "L1_PIPE0_VAL": 125.0}
+    counts |= {"COMMIT_0": 400.0, "COMMIT_4": 100.0, "L1_PIPE_ABORT_STLD_INTLK": 5.0}
+    # 100 operations per 128 bits are 400 at 512 bits.
+    counts |= {"FP_SCALE_OPS_SPEC": 100.0, "FP_FIXED_OPS_SPEC": 50.0}
+    values = rates(A64FX, counts, 2.0)
+    expected = {"commit_0_share": 0.4, "commit_4_share": 0.1, "fla_busy": 0.25, "l1_pipe0_busy": 0.125}
+    expected |= {"store_load_interlocks": 0.01, "flops": 225.0}
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
+    assert "commit_1_share" not in values

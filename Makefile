@@ -51,7 +51,7 @@ endif
 # on NAME: 1 if the variable means yes, else empty.
 on = $(if $(filter-out 1 yes true 0 no false,$($1))$(word 2,$($1)),$(error $1=$($1) is neither yes (1, yes, true) nor no (0, no, false)))$(if \
     $(filter 1 yes true,$($1)),1)
-switches := $(sort $(shell LC_ALL=C grep -owE '[A-Z_]+=[01]' setup/help.txt | cut -d = -f 1))
+switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.txt | cut -d = -f 1))
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help

@@ -102,6 +102,13 @@ def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: s
     assert not (project / "started").exists()
 
 
+def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
+    *_, (_, words, _) = started(project, "compare", "CPUS=0-3")
+    assert words[words.index("--cpus") + 1] == "0-3"
+    *_, (_, words, _) = started(project, "deploy", "RELEASE=0.1.0", "PREFIX=/apps")
+    assert words == ["/apps", "0.1.0"]
+
+
 @pytest.mark.parametrize("target", ["compare", "peers"])
 def test_further_options_are_passed_through(project: Path, target: str) -> None:
     *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")

@@ -163,7 +163,7 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
         )
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
     advice, base = advise(compared), _base(dimension, compared)
-    lead = _lead(dimension, advice)
+    lead = _lead(dimension, advice, compared)
     others = [choice for choice in compared if choice not in advice.choices]
     slower = [_more_time(choice) for choice in others if choice.having("slower")]
     more = [f"{capital('; '.join(slower))}."] if slower else []
@@ -173,8 +173,11 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
     return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, further)
 
 
-def _lead(dimension: Dimension, advice: Advice) -> str:
-    """`Yes. `, `No. ` or neither."""
+def _lead(dimension: Dimension, advice: Advice, compared: Sequence[Choice]) -> str:
+    """`Yes. `, `No. ` or neither: `Unclear. ` if only the mean of all comparisons shows a difference."""
+    means = [choice.mean for choice in compared if len(choice.effects) > 1]
+    if advice.outcome == "same" and any(mean is not None and mean.excludes_one for mean in means):
+        return "Unclear. "
     if not dimension.yes or advice.outcome in dimension.neither:
         return ""
     # The question is about values other than the default, which is a choice if the baseline has another.

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from collecting import DATES, NODES
+from launched import Launcher
 from many_results import multiply
 from own_program import POOL, Own, compile_program
+from pagewise.workloads.program.production import install
 from simulator import compiled_build
 from stage import CHASE, TRIAD, Stage
 
@@ -81,12 +83,27 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compile_program(folder, "memory")
     compile_program(folder, "memory-static", "-static")
     compile_program(folder, "memory-code", "-DLARGE_TEXT")
+    compile_program(folder, "memory-data", "-DLARGE_DATA")
     return folder
 
 
 @pytest.fixture
 def own(programs: Path, tmp_path: Path) -> Iterator[Own]:
     yield Own(programs, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / ".pagewise").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAGEWISE_ROOT", str(folder))
+        return install(folder / "prefix")
+
+
+@pytest.fixture
+def launcher(installed: Path, tmp_path: Path) -> Launcher:
+    return Launcher(installed, tmp_path)
 
 
 @pytest.fixture(scope="session")

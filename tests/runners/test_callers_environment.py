@@ -15,15 +15,17 @@ from pagewise.core.errors import SetupError
 from pagewise.core.result import read_result
 from pagewise.session.launch import find_hyperfine, implausible
 from pagewise.store.diff import differences
-from pagewise.workloads.program.applied import removed_variables
+from pagewise.workloads.program.table import removed_variables
 from stage import CHASE, Stage
 
 CALLERS = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
     "MALLOC_TOP_PAD_": "1048576",
     "MALLOC_ARENA_MAX": "2",
-    "MALLOC_CONF": "thp:always",
+    "MALLOC_CONF": "narenas:2,thp:always",
+    "JAVA_TOOL_OPTIONS": "-XX:+UseLargePages -Xmx1g",
     "MIMALLOC_ALLOW_LARGE_OS_PAGES": "1",
+    "MIMALLOC_ARENA_RESERVE": "1GiB",
     "TCMALLOC_RELEASE_RATE": "1",
     "HUGETLB_MORECORE": "yes",
     "XOS_MMM_L_HPAGE_TYPE": "hugetlbfs",
@@ -35,7 +37,11 @@ CALLERS = {
 POLICIES = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2",
     "HUGETLB_MORECORE": "yes",
+    "JAVA_TOOL_OPTIONS": "-XX:+UseLargePages",
+    "MALLOC_CONF": "thp:always",
     "MALLOC_TOP_PAD_": "1048576",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES": "1",
+    "TCMALLOC_RELEASE_RATE": "1",
 }
 
 
@@ -68,7 +74,8 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
     assert reported["removed"] == POLICIES
     assert reported["passed"].items() >= {
-        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_ARENA_MAX": "2", "MALLOC_CONF": "thp:always",
+        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_ARENA_MAX": "2", "MALLOC_CONF": "narenas:2",
+        "JAVA_TOOL_OPTIONS": "-Xmx1g",
         "LD_LIBRARY_PATH": "/nowhere/lib", "OMP_NUM_THREADS": "3", "KMP_AFFINITY": "compact",
     }.items()  # fmt: skip
     assert influences(variables) == reported["passed"]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from launched import MIB, Launcher, recorded, share
 from own_program import POOL, THP, Own, needs_madvise, needs_thp
 from pagewise.core.schemas import faults
 from pagewise.machine.host import read, read_host
@@ -24,65 +25,14 @@ from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.policy import IN_MODULES, parse_policy
-from pagewise.workloads.program.production import MODULES, REFUSALS, install, module_text
-from pagewise.workloads.program.table import PARTS, settings
+from pagewise.workloads.program.production import MODULES, REFUSALS, module_text
+from pagewise.workloads.program.table import LISTINGS, PARTS, Chosen
 from stage import RUNNERS, Stage
 
-MIB = 1 << 20
 needs_advised = pytest.mark.skipif(
     not supports_advised(), reason="PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18"
 )
 SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
-
-
-class Launcher:
-    """The installed launcher, started in a folder."""
-
-    def __init__(self, program: Path, folder: Path) -> None:
-        self.program, self.folder = program, folder
-
-    def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.program, *words],
-            cwd=self.folder,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-
-    def records(self, name: str = "pages.jsonl") -> list[dict]:
-        lines = (self.folder / name).read_text().splitlines()
-        records = [json.loads(line) for line in lines]
-        assert [fault for record in records for fault in faults("exec", record)] == []
-        return records
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("installed")
-    (folder / ".pagewise").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAGEWISE_ROOT", str(folder))
-        return install(folder / "prefix")
-
-
-@pytest.fixture
-def launcher(installed: Path, tmp_path: Path) -> Launcher:
-    return Launcher(installed, tmp_path)
-
-
-def recorded(launcher: Launcher, policy: str, *command: str | Path, **environment: str) -> dict:
-    done = launcher.run("--record", "pages.jsonl", policy, "--", *command, **environment)
-    assert done.returncode == 0, done.stderr
-    (record,) = launcher.records()
-    return record
-
-
-def share(record: dict, kind: str) -> float:
-    used = record["kinds"].get(kind, {"resident_bytes": 1, "huge_bytes": 0})
-    return used["huge_bytes"] / used["resident_bytes"]
 
 
 @needs_thp
@@ -90,8 +40,8 @@ def share(record: dict, kind: str) -> float:
     ("policy", "way", "kind"),
     [
         ("thp", "large", "anonymous"),
-        ("glibc", "large", "anonymous"),
-        ("reuse+glibc", "large", "heap"),
+        ("malloc", "large", "anonymous"),
+        ("reuse+malloc", "large", "heap"),
         pytest.param("thp", "mapped", "anonymous", marks=needs_madvise),
         pytest.param("bss", "static", "bss", marks=needs_madvise),
     ],
@@ -120,10 +70,10 @@ def test_huge_pages_are_refused(launcher: Launcher, programs: Path, policy: str)
 
 @needs_thp
 @needs_advised
-@pytest.mark.parametrize("by", ["program", "glibc"])
+@pytest.mark.parametrize("by", ["program", "malloc"])
 def test_only_advised_memory_is_on_huge_pages(launcher: Launcher, programs: Path, by: str):
-    if by == "glibc":
-        record = recorded(launcher, "advised+glibc", programs / "memory", "large")
+    if by == "malloc":
+        record = recorded(launcher, "advised+malloc", programs / "memory", "large")
         assert record["met"] is True and share(record, "anonymous") > 0.8
         return
     code = (
@@ -144,7 +94,7 @@ def test_the_preloaded_library_limits_programs_to_advised_memory(launcher: Launc
     code = "import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))"
     forget = "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 0, 0, 0, 0);"
     forget += "os.execv(sys.argv[1], sys.argv[1:])"
-    for policy, expected in (("advised", "3"), ("none", "1"), ("glibc", "0")):
+    for policy, expected in (("advised", "3"), ("none", "1"), ("malloc", "0")):
         words = (sys.executable, "-c", forget, sys.executable, "-c", code)
         assert launcher.run("--quiet", policy, "--", *words).stdout.split() == [expected]
 
@@ -152,7 +102,7 @@ def test_the_preloaded_library_limits_programs_to_advised_memory(launcher: Launc
 @needs_madvise
 def test_a_policy_that_was_not_met_is_a_warning(launcher: Launcher, programs: Path):
     # What the program maps itself is none of malloc's.
-    done = launcher.run("--record", "pages.jsonl", "glibc", "--", programs / "memory", "mapped")
+    done = launcher.run("--record", "pages.jsonl", "malloc", "--", programs / "memory", "mapped")
     (record,) = launcher.records()
     assert done.returncode == 0 and record["met"] is False and record["coverage"] < 0.2
     assert "warning" in done.stderr and len(done.stderr.splitlines()) == 1
@@ -169,8 +119,8 @@ def test_one_line_on_standard_error_unless_quiet(launcher: Launcher, programs: P
 @pytest.mark.parametrize(
     "policy",
     [
-        *("thp", "none", "reuse+glibc", "glibc", "text+bss+reuse", "bss+glibc"),
-        pytest.param("advised+glibc", marks=needs_advised),
+        *("thp", "none", "reuse+malloc", "malloc", "text+bss+reuse", "bss+malloc"),
+        pytest.param("advised+malloc", marks=needs_advised),
     ],
 )
 @needs_thp
@@ -181,15 +131,17 @@ def test_the_launcher_sets_what_the_runner_sets(launcher: Launcher, policy: str)
     applied = AppliedPolicy(parse_policy(policy), examine(sys.executable, given), machine)
     done = launcher.run("--quiet", policy, "--", sys.executable, "-c", SHOW, **mine)
     inside = json.loads(done.stdout)
-    for name, value in applied.variables(given).items():
+    for name, value in applied.chosen.changes(given).items():
         assert inside.get(name) == value, name
     actions = inside["PAGEWISE_PRELOAD"].split(",") if inside.get("PAGEWISE_PRELOAD") else []
-    assert actions == [*applied.preloaded_actions, *REFUSALS[applied.policy.thp]]
+    assert actions == [*applied.chosen.actions, *REFUSALS[applied.policy.thp]]
     untouched = {"HOME", "PATH", "LANG"} & set(given)
     assert all(inside[name] == given[name] for name in untouched)
 
 
-@pytest.mark.parametrize("policy", ["", "huge", "glibc:64k", "thp:big", "none+reuse", "thp+glibc", "bss+bss"])
+@pytest.mark.parametrize(
+    "policy", ["", "huge", "malloc:64k", "thp:big", "none+reuse", "thp+malloc", "bss+bss"]
+)
 def test_an_unknown_policy_is_wrong_usage_and_the_known_ones_are_listed(launcher: Launcher, policy: str):
     done = launcher.run(policy, "--", "true")
     assert (done.returncode, done.stdout) == (2, "")
@@ -230,7 +182,7 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     static = programs / "memory-static"
     assert launcher.run("thp", "--", static, "large").returncode == 3
     assert launcher.run("bss", "--", static, "static").returncode == 3
-    done = launcher.run("--record", "pages.jsonl", "glibc", "--", static, "large")
+    done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
     assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
 
 
@@ -245,7 +197,7 @@ def test_a_static_program_refuses_huge_pages_by_inheritance(launcher: Launcher):
         "--",
         launcher.program,
         "--quiet",
-        "glibc",
+        "malloc",
         "--",
         "grep",
         "THP_e",
@@ -381,7 +333,7 @@ def test_the_installation_can_be_moved_and_needs_no_python(installed: Path, tmp_
         text=True,
         check=True,
     )
-    assert f"{prefix}/lib/pagewise/remap.so:{prefix}/lib/pagewise/report.so" in done.stdout
+    assert f"{prefix}/lib/pagewise/report.so:{prefix}/lib/pagewise/remap.so" in done.stdout
 
 
 def test_a_preloaded_library_of_the_user_is_kept_and_ours_are_there_once(launcher: Launcher):
@@ -415,7 +367,7 @@ def with_module(launcher: Launcher, script: str, **environment: str) -> subproce
 
 @needs_lmod
 @needs_thp
-@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+glibc", "large"), ("none", "large")])
+@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+malloc", "large"), ("none", "large")])
 def test_a_module_applies_a_policy_to_a_whole_script(
     launcher: Launcher, programs: Path, policy: str, way: str
 ):
@@ -432,9 +384,9 @@ def test_a_module_applies_a_policy_to_a_whole_script(
 @needs_lmod
 @needs_madvise
 def test_a_module_warns_if_its_policy_was_not_met(launcher: Launcher, programs: Path):
-    done = with_module(launcher, f"module load pagewise-pages/glibc; {programs / 'memory'} mapped")
+    done = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} mapped")
     assert [line for line in done.stderr.splitlines() if line.startswith("pagewise: warning")]
-    alone = with_module(launcher, f"module load pagewise-pages/glibc; {programs / 'memory'} large; true")
+    alone = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} large; true")
     assert "warning" not in alone.stderr
 
 
@@ -455,8 +407,10 @@ def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
 def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
     policy = parse_policy(name)
     text = module_text(policy)
-    for setting, value in settings("tunable", policy.parts, None, advised=True).items():
-        assert f'append_path("GLIBC_TUNABLES", "{setting}={value}")' in text
+    chosen = Chosen(policy.parts, None, ("advised", "replaced"))
+    for listing in LISTINGS:
+        for entry in chosen.entries(listing):
+            assert f'append_path("{listing.variable}", "{entry}", "{listing.separator}")' in text
     assert ("refuse" in text) == (policy.thp != "allowed")
     assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
 

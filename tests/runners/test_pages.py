@@ -28,7 +28,7 @@ ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.
 POLICIES = ("hugetlbfs:1g", "thp:64k")
 FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
-WORDS = ("always", "inherit", "madvise", "never")
+WORDS = ("always", "inherit", "madvise", "never", "within_size", "advise")
 
 
 def planned(one=None) -> Subject:
@@ -171,6 +171,7 @@ def machine(tmp_path: Path, monkeypatch) -> Path:
     for name, word in {"": "madvise", "hugepages-64kB": "never", "hugepages-2048kB": "inherit"}.items():
         (tmp_path / FOLDER / name).mkdir(parents=True, exist_ok=True)
         FakeSwitch(tmp_path / FOLDER / name / "enabled").put(word)
+    FakeSwitch(tmp_path / FOLDER / "shmem_enabled").put("never")
     (tmp_path / FOLDER / "hpage_pmd_size").write_text("2097152\n")
     return tmp_path
 
@@ -185,6 +186,15 @@ def test_only_what_refuses_is_switched_and_put_back(machine: Path):
         assert [(one.before, one.now) for one in switched] == [("never", "madvise")]
         assert words(machine) == ["madvise", "madvise", "inherit"]
     assert words(machine) == ["madvise", "never", "inherit"]
+
+
+def test_shared_memory_has_a_switch_of_its_own(machine: Path):
+    shared = FakeSwitch(machine / FOLDER / "shmem_enabled")
+    with switched_on(["shared"], machine) as switched:
+        assert [(one.before, one.now) for one in switched] == [("never", "advise")]
+    assert shared.get() == "never" and words(machine) == ["madvise", "never", "inherit"]
+    shared.put("within_size")
+    assert switches_needed(["shared", "none"], machine) == []
 
 
 def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):

@@ -50,6 +50,7 @@ BINARY = Binary(
     version=(2, 36),
     tunable=True,
     allocator=None,
+    beside=None,
     go=False,
     secured=None,
 )
@@ -68,7 +69,10 @@ def applied(policy: str, machine: Machine = MACHINE, binary: Binary = BINARY) ->
         ("thp+reuse", "reuse+thp"),
         ("thp:64k+reuse", "reuse+thp:64k"),
         ("hugetlbfs:1g", "hugetlbfs:1g"),
-        ("glibc+bss+text", "text+bss+glibc"),
+        ("malloc+bss+text", "text+bss+malloc"),
+        ("hugetlbfs:1g+hugetlbfs-data", "hugetlbfs-data+hugetlbfs:1g"),
+        ("hugetlbfs-data:1g+hugetlbfs:1g", "hugetlbfs-data+hugetlbfs:1g"),
+        ("hugetlbfs-shared:1g+text", "text+hugetlbfs-shared:1g"),
         ("thp+advised+reuse", "reuse+advised+thp"),
     ],
 )
@@ -83,11 +87,13 @@ def test_policies_have_one_name(text: str, name: str):
         ("huge", "'huge'"),
         ("", "''"),
         ("thp:big", "'thp:big'"),
-        ("glibc:64k", "glibc"),
+        ("malloc:64k", "malloc"),
         ("none+reuse", "none"),
         ("none+advised", "none"),
         ("thp+hugetlbfs", "thp and hugetlbfs"),
         ("reuse+reuse", "twice"),
+        ("glibc", "malloc"),
+        ("hugetlbfs:1g+hugetlbfs-data:2m", "one page size"),
     ],
 )
 def test_unknown_policies_are_refused(text: str, named: str):
@@ -105,18 +111,18 @@ def test_the_default_policies_are_available_for_a_plain_program(name: str):
     [
         ("none", None),
         ("bss", None),
-        ("glibc", "glibc.malloc.hugetlb=1"),
+        ("malloc", "glibc.malloc.hugetlb=1"),
         ("thp", "glibc.malloc.hugetlb=1"),
         ("hugetlbfs", "glibc.malloc.hugetlb=2"),
         ("hugetlbfs:1g", "glibc.malloc.hugetlb=1073741824"),
     ],
 )
 def test_tunables(policy: str, tunables: str | None):
-    assert applied(policy).variables({}).get("GLIBC_TUNABLES") == tunables
+    assert applied(policy).chosen.changes({}).get("GLIBC_TUNABLES") == tunables
 
 
 def test_reuse_keeps_freed_memory():
-    tunables = applied("reuse+glibc").variables({})["GLIBC_TUNABLES"].split(":")
+    tunables = applied("reuse+malloc").chosen.changes({})["GLIBC_TUNABLES"].split(":")
     assert "glibc.malloc.mmap_max=0" in tunables and "glibc.malloc.hugetlb=1" in tunables
     assert any(text.startswith("glibc.malloc.trim_threshold=9223372036854775807") for text in tunables)
 
@@ -127,23 +133,51 @@ def test_the_users_page_policies_are_removed_and_other_tunables_kept():
         "HUGETLB_MORECORE": "yes",
         "MALLOC_TOP_PAD_": "1",
     }
-    variables = applied("none").variables(inherited)
+    variables = applied("none").chosen.changes(inherited)
     assert variables == {
         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
         "HUGETLB_MORECORE": None,
         "MALLOC_TOP_PAD_": None,
     }
-    assert applied("none").variables({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {"GLIBC_TUNABLES": None}
+    assert applied("none").chosen.changes({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {
+        "GLIBC_TUNABLES": None
+    }
+
+
+def test_lists_of_other_allocators_and_languages_keep_the_callers_other_settings():
+    inherited = {
+        "MALLOC_CONF": "narenas:4,thp:never,dirty_decay_ms:1000",
+        "JAVA_TOOL_OPTIONS": "-Xmx1g -XX:-UseTransparentHugePages",
+        "MIMALLOC_PURGE_DELAY": "5",
+    }
+    changed = applied("reuse+malloc").chosen.changes(inherited)
+    assert changed["MALLOC_CONF"] == "narenas:4,dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"
+    assert changed["JAVA_TOOL_OPTIONS"] == "-Xmx1g -XX:+UseTransparentHugePages"
+    assert changed["MIMALLOC_PURGE_DELAY"] == "-1"
+    none = applied("none").chosen.changes(inherited)
+    assert (none["MALLOC_CONF"], none["JAVA_TOOL_OPTIONS"]) == ("narenas:4", "-Xmx1g")
+    assert none["MIMALLOC_PURGE_DELAY"] is None
+    pool = applied("hugetlbfs:1g").chosen.changes({})
+    assert pool["JAVA_TOOL_OPTIONS"] == f"-XX:+UseLargePages -XX:LargePageSizeInBytes={GIB}"
+
+
+def test_the_preloaded_library_serves_allocators_that_replace_malloc():
+    replaced = replace(BINARY, allocator="tcmalloc")
+    assert applied("malloc").chosen.actions == []
+    assert applied("malloc", binary=replaced).chosen.actions == ["advise-malloc"]
+    assert applied("hugetlbfs", binary=replaced).chosen.actions == ["pool-malloc"]
+    launched = replace(applied("malloc", binary=SMALL), programs=(SMALL, replaced))
+    assert launched.chosen.actions == ["advise-malloc"]
 
 
 def test_advice_is_only_given_if_the_system_needs_it():
     always = replace(MACHINE, modes={2 * MIB: "always"})
-    assert applied("thp", MACHINE).preloaded_actions == ["advise", "bss"]
-    assert applied("thp", always).preloaded_actions == []
-    assert applied("thp", always).variables({}) == {}
-    assert applied("text+glibc", always).preloaded_actions == ["text"]
+    assert applied("thp", MACHINE).chosen.actions == ["advise", "bss"]
+    assert applied("thp", always).chosen.actions == []
+    assert applied("thp", always).chosen.changes({}) == {}
+    assert applied("text+malloc", always).chosen.actions == ["text"]
     assert applied("thp", always, STATIC).unavailable is None
-    assert applied("advised+thp", always).preloaded_actions == ["advise", "bss"]
+    assert applied("advised+thp", always).chosen.actions == ["advise", "bss"]
 
 
 def test_policies_without_huge_pages_refuse_them():
@@ -154,7 +188,7 @@ def test_policies_without_huge_pages_refuse_them():
 
 def test_requested_pages():
     assert applied("none").request(0.8).targets == ()
-    both = applied("text+glibc").request(0.8)
+    both = applied("text+malloc").request(0.8)
     assert both.targets == (("text",), ("heap", "anonymous")) and both.page == 2 * MIB
     small = applied("thp:64k").request(0.8)
     assert small.by_counter and small.page == 64 << 10
@@ -165,7 +199,7 @@ def test_requested_pages():
     ("policy", "binary", "machine", "why"),
     [
         ("thp", BINARY, {"modes": {2 * MIB: "never"}}, "switched off on this machine"),
-        ("glibc", BINARY, {"modes": {}}, "has no transparent huge pages of 2 MiB"),
+        ("malloc", BINARY, {"modes": {}}, "has no transparent huge pages of 2 MiB"),
         ("thp:64k", BINARY, {}, "64 KiB are switched off"),
         (
             "thp:64k",
@@ -175,17 +209,27 @@ def test_requested_pages():
         ),
         ("thp", STATIC, {}, "linked statically"),
         ("text", STATIC, {}, "linked statically"),
-        ("text", SMALL, {}, "machine code of 2 MiB"),
+        ("text", SMALL, {}, "less than one page of 2 MiB"),
         ("bss", SMALL, {}, "less than one page"),
         ("bss", BINARY, {"compiler": False}, "no C compiler"),
         ("bss", replace(BINARY, c_library="musl", tunable=False), {}, "runs with musl"),
         ("bss", replace(BINARY, elf=replace(ELF, machine=183)), {}, "another architecture"),
-        ("glibc", replace(BINARY, allocator="jemalloc"), {}, "served by jemalloc"),
-        ("reuse", replace(BINARY, allocator="tcmalloc (inside)"), {}, "served by tcmalloc"),
+        ("malloc", replace(STATIC, allocator="tcmalloc (inside)"), {}, "served by tcmalloc"),
+        ("hugetlbfs", replace(BINARY, allocator="snmalloc"), {"compiler": False}, "served by snmalloc"),
+        ("reuse", replace(BINARY, allocator="TBB malloc"), {}, "served by TBB malloc"),
+        ("shared", BINARY, {}, "shared memory are switched off"),
+        ("shared", BINARY, {"shmem": "deny"}, "shared memory are switched off"),
+        ("shared", STATIC, {"shmem": "advise"}, "linked statically"),
+        ("collapse", BINARY, {"collapses": "only root"}, "only root"),
+        ("collapse", BINARY, {"compiler": False}, "no C compiler"),
+        ("hugetlbfs-data", SMALL, {}, "less than one page"),
+        ("hugetlbfs-data", STATIC, {}, "linked statically"),
+        ("hugetlbfs-data:1g", BINARY, {"free": {GIB: 1}}, "less than one page of 1 GiB"),
+        ("hugetlbfs-shared", BINARY, {"free": {2 * MIB: 0}}, "2 MiB"),
         ("reuse", replace(STATIC, c_library=None, tunable=False), {}, "malloc is not glibc's"),
-        ("glibc", replace(STATIC, c_library=None, tunable=False, go=True), {}, "a Go program"),
+        ("malloc", replace(STATIC, c_library=None, tunable=False, go=True), {}, "a Go program"),
         (
-            "glibc",
+            "malloc",
             replace(BINARY, version=(2, 31), tunable=False),
             {},
             "glibc 2.31 does not have the tunable",
@@ -197,7 +241,7 @@ def test_requested_pages():
         ("libhugetlbfs", BINARY, {}, "(here 2.36)"),
         ("libhugetlbfs", replace(BINARY, version=(2, 31)), {}, "libhugetlbfs is not installed"),
         ("libhugetlbfs", STATIC, {}, "dynamic program"),
-        ("glibc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
+        ("malloc", replace(BINARY, secured="it is set-user-ID"), {}, "set-user-ID"),
         ("advised", BINARY, {"limits_to_advised": False}, "PR_THP_DISABLE_EXCEPT_ADVISED"),
         ("advised", BINARY, {"modes": {2 * MIB: "never"}}, "never"),
     ],
@@ -213,7 +257,18 @@ def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict,
         ("thp", BINARY, {"modes": {2 * MIB: "never"}, "settable": True}),
         ("thp:64k", BINARY, {"settable": True}),
         ("thp:64k", BINARY, {"modes": {64 << 10: "madvise", 2 * MIB: "never"}}),
-        ("glibc", STATIC, {}),
+        ("malloc", STATIC, {}),
+        ("malloc", replace(BINARY, allocator="tcmalloc"), {}),
+        ("malloc", replace(STATIC, allocator="jemalloc (inside)", tunable=False), {}),
+        ("hugetlbfs", replace(BINARY, allocator="mimalloc"), {}),
+        ("reuse", replace(BINARY, allocator="mimalloc"), {}),
+        ("malloc", replace(BINARY, beside="pymalloc"), {}),
+        ("shared", BINARY, {"shmem": "within_size"}),
+        ("shared", BINARY, {"shmem": "never", "settable": True}),
+        ("collapse", replace(STATIC, c_library=None, go=True), {}),
+        ("collapse", BINARY, {"modes": {2 * MIB: "never"}}),
+        ("hugetlbfs-data", BINARY, {}),
+        ("hugetlbfs-shared+hugetlbfs-data", BINARY, {}),
         ("thp", replace(BINARY, allocator="jemalloc"), {}),
         ("hugetlbfs:1g", BINARY, {"reserving": True}),
         ("libhugetlbfs", replace(BINARY, version=(2, 31)), {"hugetlbfs_library": "/usr/lib/libhugetlbfs.so"}),
@@ -233,7 +288,7 @@ def test_the_default_excludes_text_and_bss_of_a_small_program():
 
 
 def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named():
-    shell = applied("text+bss+glibc", binary=SMALL)
+    shell = applied("text+bss+malloc", binary=SMALL)
     assert shell.unavailable is not None
     assert replace(shell, programs=(SMALL, BINARY)).unavailable is None
     served = replace(BINARY, secured="it is set-user-ID")
@@ -241,7 +296,7 @@ def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named():
 
 
 def command(policy: AppliedPolicy, inherited: dict[str, str], *, trial: bool = False) -> list[str]:
-    libraries = Libraries(Path("/lib/remap.so"), Path("/lib/snapshot.so"))
+    libraries = Libraries(Path("/lib/remap.so"), Path("/lib/snapshot.so"), Path("/lib/collapse"))
     snapshots = Path("/tmp/snapshots") if trial else None
     return command_of_run(
         policy, ("-n", "5"), inherited, libraries, log=Path("/tmp/log"), snapshots=snapshots
@@ -255,9 +310,20 @@ def test_the_command_sets_and_removes_variables_of_the_policy():
     assert "--unset=HUGETLB_SHM" in words and not any(word.startswith("PATH=") for word in words)
     assert {
         "PAGEWISE_PRELOAD=bss",
+        f"PAGEWISE_PRELOAD_POOL={2 * MIB}",
         f"PAGEWISE_PRELOAD_SIZE={2 * MIB}",
         "LD_PRELOAD=/lib/remap.so:/lib/mine.so",
     } <= set(words)
+
+
+def test_the_memory_of_a_run_is_moved_from_outside():
+    assert command(applied("collapse"), {}) == [ENV, "/lib/collapse", "/opt/app", "-n", "5"]
+
+
+def test_sizes_of_the_pool_and_of_transparent_pages_are_apart():
+    both = applied("text+hugetlbfs:1g")
+    assert (both.pool_size, both.transparent_size) == (GIB, 2 * MIB)
+    assert applied("thp:64k").transparent_size == 64 << 10
 
 
 def test_only_trial_runs_of_programs_that_can_preload_write_snapshots():

@@ -16,9 +16,9 @@ from pagewise.workloads.program.smaps import Usage
 from pagewise.workloads.program.verification import page_failure, page_use
 
 MIB, HUGE = 1 << 20, 2 << 20
-THP = PageRequest("glibc", (("heap", "anonymous"),), HUGE, HUGE, 0.8)
+THP = PageRequest("malloc", (("heap", "anonymous"),), HUGE, HUGE, 0.8)
 NONE = PageRequest("none", (), 4096, HUGE, 0.0)
-BOTH = PageRequest("text+glibc", (("text",), ("heap", "anonymous")), HUGE, HUGE, 0.8)
+BOTH = PageRequest("text+malloc", (("text",), ("heap", "anonymous")), HUGE, HUGE, 0.8)
 SMALL = PageRequest("thp:64k", (("anonymous",),), 64 << 10, 64 << 10, 0.8, by_counter=True)
 
 
@@ -84,6 +84,15 @@ def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
     assert "anonymous: 0 B of 50 MiB" in failure.message and "--enough-coverage" in (failure.remedy or "")
     _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
     assert failure is not None and "--pool-memory" in (failure.remedy or "")
+
+
+def test_transparent_pages_do_not_count_for_a_pool():
+    """As mimalloc takes them where the pool is short."""
+    of_pool = replace(THP, from_pool=True, of_pool=THP.targets)
+    in_part = memory(sample(0.0, heap=replace(usage(50, 50), pool=20 * MIB)))
+    pages, failure = verified(of_pool, in_part)
+    assert pages.huge_coverage == pytest.approx(0.4) and failure is not None
+    assert verified(of_pool, memory(sample(0.0, heap=replace(usage(50, 50), pool=50 * MIB))))[1] is None
 
 
 def test_a_pool_that_ran_short_half_way_is_not_ranked():
@@ -159,7 +168,7 @@ def test_the_tables_of_memory_and_of_the_cost_of_sampling():
 
 def test_with_advised_only_memory_that_was_not_advised_is_wrong():
     advised = PageRequest("advised", (), 4096, HUGE, 0.0, thp="advised")
-    both = replace(BOTH, policy="text+advised+glibc", thp="advised")
+    both = replace(BOTH, policy="text+advised+malloc", thp="advised")
     right = memory(sample(0.0, heap=usage(64, 60), text=usage(10, 10)))
     unasked = replace(usage(64, 60), unasked=2 * MIB)
     wrong = memory(sample(0.0, heap=unasked, text=usage(10, 10)))

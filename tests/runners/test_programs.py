@@ -21,11 +21,11 @@ SMALL = THP / "hugepages-64kB/enabled"
 @needs_thp
 def test_a_program_with_a_large_array(own: Own):
     done = own.run(
-        *("--policies", "none,thp,glibc,reuse+glibc", "--rounds", "3", "--name", "large"),
+        *("--policies", "none,thp,malloc,reuse+malloc", "--rounds", "3", "--name", "large"),
         *("--metric", "rate[GB/s]=rate: (\\S+)", "--check", "sum: -?[0-9]", "--check", "! nan"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {policy: {"ok"} for policy in ("none", "thp", "glibc", "reuse+glibc")}
+    assert own.statuses() == {policy: {"ok"} for policy in ("none", "thp", "malloc", "reuse+malloc")}
     for one in own.records():
         huge = one.configuration.hugepages != "none"
         assert (one.pages.huge_coverage > 0.8) == huge
@@ -42,11 +42,11 @@ def test_a_program_with_a_large_array(own: Own):
     assert {row["hugepages"] for row in metrics if row["metric"] == "rate"} == {
         "none",
         "thp",
-        "glibc",
-        "reuse+glibc",
+        "malloc",
+        "reuse+malloc",
     }
     memory = list(csv.DictReader((folder / "memory.csv").open()))
-    heap = next(row for row in memory if row["hugepages"] == "reuse+glibc" and row["kind"] == "heap")
+    heap = next(row for row in memory if row["hugepages"] == "reuse+malloc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
     reported = json.loads((folder / "manifest.json").read_text())["program"]
     assert reported["sha256"] == own.records()[0].run.hash and reported["c_library"] == "glibc"
@@ -57,32 +57,32 @@ def test_a_program_with_a_large_array(own: Own):
 @needs_thp
 @pytest.mark.parametrize("way", ["small", "fork", "again"])
 def test_programs_that_allocate_otherwise(own: Own, way: str):
-    done = own.run("--policies", "none,glibc,reuse", "--rounds", "1", way=way)
+    done = own.run("--policies", "none,malloc,reuse", "--rounds", "1", way=way)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "glibc": {"ok"}, "reuse": {"ok"}}
+    assert own.statuses() == {"none": {"ok"}, "malloc": {"ok"}, "reuse": {"ok"}}
     if way == "fork":
         assert all(one.program.processes >= 2 for one in own.records())
     if way == "again":
         faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
         # Twenty times 40 MiB, or once.
-        assert faults["none"] > 150_000 and max(faults["reuse"], faults["glibc"]) < 50_000
+        assert faults["none"] > 150_000 and max(faults["reuse"], faults["malloc"]) < 50_000
 
 
 @needs_madvise
 def test_static_arrays_get_huge_pages_by_advice_and_not_by_malloc(own: Own):
-    done = own.run("--policies", "none,bss,thp,glibc", "--rounds", "1", way="static 0.2")
+    done = own.run("--policies", "none,bss,thp,malloc", "--rounds", "1", way="static 0.2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "thp": {"ok"}, "glibc": {"pages_unavailable"}}
-    assert "(heap, anonymous)" in own.reason("glibc")
+    assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
+    assert "(heap, anonymous)" in own.reason("malloc")
 
 
 @needs_madvise
 def test_what_a_program_maps_itself_is_reached_by_advice_alone(own: Own):
-    done = own.run("--policies", "none,thp,glibc", "--rounds", "1", way="mapped")
+    done = own.run("--policies", "none,thp,malloc", "--rounds", "1", way="mapped")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "glibc": {"pages_unavailable"}}
-    (glibc,) = [one for one in own.records() if one.configuration.hugepages == "glibc"]
-    assert glibc.pages.huge_coverage < 0.001
+    assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
+    (malloc,) = [one for one in own.records() if one.configuration.hugepages == "malloc"]
+    assert malloc.pages.huge_coverage < 0.001
 
 
 @needs_thp
@@ -99,12 +99,12 @@ def test_machine_code_is_moved_onto_huge_pages(own: Own):
 def test_a_static_program_gets_what_its_own_glibc_knows_and_the_rest_is_refused(own: Own):
     # Pages count over time, and on a busy virtual machine it may take a tenth of a second to get them.
     done = own.run(
-        "--policies", "none,glibc,thp,bss", "--rounds", "1", program="memory-static", way="large 1.2"
+        "--policies", "none,malloc,thp,bss", "--rounds", "1", program="memory-static", way="large 1.2"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {
         "none": {"ok"},
-        "glibc": {"ok"},
+        "malloc": {"ok"},
         "thp": {"pages_unavailable"},
         "bss": {"pages_unavailable"},
     }, done.stdout
@@ -113,9 +113,9 @@ def test_a_static_program_gets_what_its_own_glibc_knows_and_the_rest_is_refused(
 @needs_thp
 def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     # As rarely as this no timed run is seen often enough.
-    done = own.run("--policies", "none,glibc", "--rounds", "1", "--sample-interval", "60", way="short")
+    done = own.run("--policies", "none,malloc", "--rounds", "1", "--sample-interval", "60", way="short")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "glibc": {"ok"}}
+    assert own.statuses() == {"none": {"ok"}, "malloc": {"ok"}}
     assert all("untimed run" in one.program.method for one in own.records())
 
 

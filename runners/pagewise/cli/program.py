@@ -17,7 +17,7 @@ from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 POLICIES = option(
     "--policies",
     "Page policies; several with commas. For a program: the policies to compare, as "
-    "none,thp,hugetlbfs:1g,reuse+glibc (pagewise list policies). For kernels: further page sizes, as "
+    "none,thp,hugetlbfs:1g,reuse+malloc (pagewise list policies). For kernels: further page sizes, as "
     "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
     metavar="POLICIES",
     list_of=values.policies,

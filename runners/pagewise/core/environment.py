@@ -11,6 +11,8 @@ _INFLUENCES = re.compile(
     # Allocators: jemalloc (with prefixes of builds), mimalloc, tcmalloc, TBB's, Go's.
     r"(?:_RJEM_|JE_|_?JEMALLOC_)\w+|MIMALLOC_\w+|TCMALLOC_\w+|TBB_?MALLOC_\w+|"
     r"GO(?:DEBUG|GC|MEMLIMIT|MAXPROCS)|"
+    # Virtual machines and interpreters: Java, Python.
+    r"JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|PYTHONMALLOC|PYTHON_PYMALLOC_HUGEPAGES|"
     # Large pages: libhugetlbfs, Fujitsu's libmpg.
     r"HUGETLB_\w+|XOS_MMM_\w+|"
     # Threads: OpenMP of the standard, of GCC, LLVM, Intel and Fujitsu; BLAS libraries.

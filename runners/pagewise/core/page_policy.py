@@ -35,7 +35,7 @@ HUGEPAGES = tuple(_KINDS)
 
 @dataclass(frozen=True)
 class PagePolicy:
-    """A page policy by its name: `thp`, `thp:64k`, `fjmpg-none`; for unmodified programs also `glibc`."""
+    """A page policy by its name: `thp`, `thp:64k`, `fjmpg-none`; for unmodified programs also `malloc`."""
 
     name: str
 

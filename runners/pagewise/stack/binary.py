@@ -27,6 +27,8 @@ _ALLOCATORS = {
     "Hoard": (r"libhoard", b"libhoard"),
     "snmalloc": (r"libsnmalloc", b"snmalloc"),
 }
+# The allocator of a language, beside malloc: the name of its library, and a string in its program.
+_BESIDE = {"pymalloc": (r"libpython", b"PYTHONMALLOC")}
 _GO = b"\xff Go build"
 _VERSION = re.compile(rb"GNU C Library \([^)]*\) \w+ release version (\d+)\.(\d+)")
 
@@ -37,8 +39,8 @@ class Binary:
 
     image: the ELF file that runs (a script's interpreter). c_library: `glibc`, `musl` or None. version: that
     of glibc, if known. tunable: whether its malloc has a tunable for huge pages. allocator: what serves
-    malloc, None for the C library. secured: why the loader ignores settings of page policies, None if it
-    does not.
+    malloc, None for the C library. beside: the allocator of a language, for small objects. secured: why the
+    loader ignores settings of page policies, None if it does not.
     """
 
     program: Path
@@ -51,6 +53,7 @@ class Binary:
     version: tuple[int, int] | None
     tunable: bool
     allocator: str | None
+    beside: str | None
     go: bool
     secured: str | None
 
@@ -58,6 +61,11 @@ class Binary:
     def static(self) -> bool:
         """Whether it runs without a loader."""
         return self.elf.interpreter is None
+
+    def can_preload(self, machine: int) -> bool:
+        """Whether a library for this machine (of ELF) that needs glibc can be preloaded into it."""
+        is_alike = self.elf.machine == machine and self.elf.bits == 64
+        return is_alike and self.c_library == "glibc" and not self.static
 
     @property
     def text(self) -> str:
@@ -68,6 +76,8 @@ class Binary:
         parts = [f"{kind}, {library}{number}"]
         if self.allocator:
             parts.append(f"allocator {self.allocator}")
+        if self.beside:
+            parts.append(self.beside)
         if self.go:
             parts.append("Go")
         if self.script:
@@ -131,7 +141,8 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         c_library,
         version,
         tunable,
-        _allocator(image, libraries, environment),
+        _allocator(image, libraries, environment, _ALLOCATORS),
+        _allocator(image, libraries, {}, _BESIDE),
         bool(holds(image, _GO)),
         _secured(image),
     )
@@ -219,14 +230,19 @@ def _version(file: Path) -> tuple[int, int] | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def _allocator(image: Path, libraries: tuple[str, ...], environment: Mapping[str, str]) -> str | None:
-    """The allocator that replaces the C library's: a library, preloaded or linked, or in the program."""
+def _allocator(
+    image: Path,
+    libraries: tuple[str, ...],
+    environment: Mapping[str, str],
+    known: Mapping[str, tuple[str, bytes]],
+) -> str | None:
+    """The first of the known allocators that is there: a library, preloaded or linked, or in the program."""
     files = (*environment.get("LD_PRELOAD", "").replace(":", " ").split(), *libraries)
-    for name, (pattern, _) in _ALLOCATORS.items():
+    for name, (pattern, _) in known.items():
         if any(re.match(pattern, Path(file).name) for file in files):
             return name
-    inside = holds(image, *(word for _, word in _ALLOCATORS.values()))
-    return next((f"{name} (inside)" for name, (_, word) in _ALLOCATORS.items() if word in inside), None)
+    inside = holds(image, *(word for _, word in known.values()))
+    return next((f"{name} (inside)" for name, (_, word) in known.items() if word in inside), None)
 
 
 def _secured(image: Path) -> str | None:

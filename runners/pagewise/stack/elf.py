@@ -62,6 +62,11 @@ class Elf:
         """The bytes of .bss."""
         return 0 if self.zeroed is None else self.zeroed[1] - self.zeroed[0]
 
+    @property
+    def static_bytes(self) -> int:
+        """The bytes of the largest piece of static data (.data and .bss)."""
+        return max((part.memory_bytes for part in self.segments if part.writable), default=0)
+
 
 @cache
 def read_elf(path: Path) -> Elf:

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@
 #define TEXT (10 * MIB)
 
 static char zeroed[48 * MIB];
+#ifdef LARGE_DATA
+static char filled[16 * MIB] = {1};
+#endif
 
 #ifdef LARGE_TEXT
 /* Machine code of 10 MiB, which runs through its last pages. */
@@ -41,7 +45,7 @@ int main(int count, char **arguments)
 {
     const char *way = count > 1 ? arguments[1] : "large";
     double seconds = count > 2 ? atof(arguments[2]) : 0.1;
-    long sum = 0;
+    long sum = 0, exact = 0; /* exact: the same in every run */
     if (!strcmp(way, "large")) {
         char *memory = malloc(64 * MIB);
         sum = for_a_while(memory, 64 * MIB, seconds);
@@ -52,7 +56,41 @@ int main(int count, char **arguments)
         for (int number = 0; number < PIECES; number++) sum += (pieces[number] = calloc(1, 100))[number % 100];
         sum += for_a_while((char *)pieces, sizeof pieces, seconds);
     } else if (!strcmp(way, "static")) {
+        exact = touch(zeroed, sizeof zeroed);
         sum = for_a_while(zeroed, sizeof zeroed, seconds);
+#ifdef LARGE_DATA
+        for (size_t at = 0; at < sizeof filled; at++) exact += filled[at];
+        sum += filled[0] + for_a_while(filled, sizeof filled, seconds);
+#endif
+    } else if (!strcmp(way, "pieces")) {
+        /* More than a window of the preloaded library holds, some of them freed. */
+        enum { PIECES = 30000, BYTES = 3000 };
+        static char *pieces[PIECES];
+        for (int round = 0; round < 2; round++) {
+            for (int number = 0; number < PIECES; number++)
+                if (!pieces[number]) {
+                    pieces[number] = calloc(1, BYTES);
+                    exact += pieces[number][BYTES - 1] + touch(pieces[number], BYTES) * (number % 7);
+                }
+            for (int number = 0; round == 0 && number < PIECES; number += 2) free(pieces[number]), pieces[number] = NULL;
+        }
+        char *large = calloc(1, 5 * MIB);
+        for (size_t at = 0; at < 5 * MIB; at += 64) exact += large[at]++;
+        large = realloc(large, 11 * MIB);
+        for (size_t at = 0; at < 5 * MIB; at += 64) exact += large[at];
+        sum = for_a_while(large, 11 * MIB, seconds);
+    } else if (!strcmp(way, "shared")) {
+        /* 24 MiB and a rest, which no huge page fits. */
+        size_t bytes = 24 * MIB + 5000;
+        int segment = shmget(IPC_PRIVATE, bytes, IPC_CREAT | 0600);
+        char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        char *attached = segment < 0 ? (void *)-1 : shmat(segment, NULL, 0);
+        shmctl(segment, IPC_RMID, NULL);
+        if (memory == MAP_FAILED || attached == (void *)-1) return 4;
+        sum = for_a_while(memory, bytes, seconds) + for_a_while(attached, bytes, seconds);
+        if (!fork()) memory[0] = 77, _exit(0);
+        wait(NULL);
+        if (memory[0] != 77 || munmap(memory, bytes)) return 5;
     } else if (!strcmp(way, "mapped")) {
         char *memory = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sum = for_a_while(memory, 64 * MIB, seconds);
@@ -96,6 +134,6 @@ int main(int count, char **arguments)
     } else {
         return 2;
     }
-    printf("sum: %ld\nrate: %.3f GB/s\n", sum, 1.5);
+    printf("sum: %ld\nrate: %.3f GB/s\nexact: %ld\n", sum, 1.5, exact);
     return 0;
 }

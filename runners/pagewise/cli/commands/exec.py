@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Become a program under a page policy, for production runs.
 
-    POLICY is one of `pagewise list policies`, as thp, hugetlbfs:1g or reuse+glibc. The process becomes the
+    POLICY is one of `pagewise list policies`, as thp, hugetlbfs:1g or reuse+malloc. The process becomes the
     program, with the same standard streams, process group and exit code. At its end it reports its peak
     memory and the share on huge pages. Exit codes if it cannot start: 2 wrong usage; 3 the policy is
     unavailable here; 126 not executable; 127 no such program.

@@ -17,7 +17,8 @@ from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
 
 _FOLDER = Path("sys/kernel/mm/transparent_hugepage")
-_ON = "madvise"
+# What gives pages to programs that ask: private memory, shared memory.
+_ON, _ON_SHARED = "madvise", "advise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
@@ -29,7 +30,7 @@ _SETTINGS: Mapping[ProcessThp, int] = {
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
-    """The switches that refuse one of these page policies: that of its size, if it names one.
+    """The switches that refuse one of these policies: that of its size, if it names one, or of shared memory.
 
     Since Linux 6.8 each size has a switch, which decides unless it is on `inherit`. Raises RefusedError for a
     size that this kernel does not have.
@@ -37,6 +38,9 @@ def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Swi
     for_all = Switch(root / _FOLDER / "enabled")
     needed = []
     for policy in map(PagePolicy, sorted(set(policies))):
+        of_shared = Switch(root / _FOLDER / "shmem_enabled")
+        if policy.kind == "shared" and of_shared.get() in ("never", "deny"):
+            needed.append(of_shared)
         if policy.kind != "thp":
             continue
         size = policy.size or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
@@ -57,7 +61,7 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
     """
     needed = switches_needed(policies, root)
     if needed and root == Path("/") and os.geteuid() != 0:
-        commands = "; ".join(f"echo {_ON} > {switch.file}" for switch in needed)
+        commands = "; ".join(f"echo {_word(switch)} > {switch.file}" for switch in needed)
         raise RefusedError(
             "only root may switch transparent huge pages",
             where="--set-thp-sizes",
@@ -66,9 +70,13 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
     with kept(root) as journal:
         before = [switch.get() for switch in needed]
         for switch in needed:
-            journal.change(switch, _ON)
+            journal.change(switch, _word(switch))
         pairs = zip(needed, before, strict=True)
         yield [Switched(str(switch.file), word, switch.get()) for switch, word in pairs]
+
+
+def _word(switch: Switch) -> str:
+    return _ON_SHARED if switch.file.name == "shmem_enabled" else _ON
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,13 @@ from pagewise.stack.binary import Binary
 from pagewise.stack.elf import NotElfError, read_elf
 from pagewise.workloads.program.machine import Machine
 from pagewise.workloads.program.policy import DEFAULT, Policy
-from pagewise.workloads.program.table import names, settings
+from pagewise.workloads.program.table import PARTS, Chosen, has_settings
 
+# Actions of the preloaded library without which a policy may work.
+_OF_MALLOC = ("advise-malloc", "pool-malloc")
 # glibc 2.34 removed the hook by which libhugetlbfs served malloc; 2.35 brought the tunable.
 _HOOK_REMOVED, _TUNABLE_ADDED = (2, 34), (2, 35)
-# By allocator, its own setting for huge pages.
-_ALLOCATOR_SETTINGS = {"jemalloc": "MALLOC_CONF=thp:always", "mimalloc": "MIMALLOC_ALLOW_LARGE_OS_PAGES=1"}
-_BY_ALWAYS = "have root set transparent huge pages to `always`"
+_BY_ALWAYS = "have root set transparent huge pages to `always`, or measure the policy collapse as root"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class PageRequest:
 
     page: the page size asked for, without targets the base page's; huge: that of huge pages. enough: the
     minimum coverage over time. by_counter: whether a counter of the kernel verifies it, because smaps does
-    not show this size (mTHP). thp: what the policy leaves to the program.
+    not show this size (mTHP). thp: what the policy leaves to the program. of_pool: the targets whose pages
+    are of a hugetlb pool.
     """
 
     policy: str
@@ -41,6 +42,7 @@ class PageRequest:
     by_counter: bool = False
     from_pool: bool = False
     thp: ProcessThp = "allowed"
+    of_pool: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,17 @@ class AppliedPolicy:
     @property
     def page_size(self) -> int:
         """The size of its huge pages in bytes."""
-        default = self.machine.default_pool if self.policy.from_pool else self.machine.pmd
-        return self.policy.size or default
+        return self.pool_size if self.policy.from_pool else self.transparent_size
+
+    @property
+    def pool_size(self) -> int:
+        """The size of pages that it takes from a hugetlb pool."""
+        return self.policy.size or self.machine.default_pool
+
+    @property
+    def transparent_size(self) -> int:
+        """The size of its transparent huge pages. A size in the name may be the pool's."""
+        return self.machine.pmd if self.policy.from_pool else self.policy.size or self.machine.pmd
 
     @property
     def switched_size(self) -> int | None:
@@ -73,9 +84,17 @@ class AppliedPolicy:
         return by_policy or self.machine.modes.get(self.page_size) != "always"
 
     @property
-    def preloaded_actions(self) -> list[str]:
-        """What the preloaded library has to do (remap.c)."""
-        return list(self._settings("action"))
+    def chosen(self) -> Chosen:
+        """Its settings for this program."""
+        conditions = ["advised"] if self.advises else []
+        if any(program.allocator or program.beside for program in (self.binary, *self.programs)):
+            conditions.append("replaced")
+        return Chosen(self.policy.parts, self.policy.size, conditions)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its memory is moved onto huge pages from outside, while it runs."""
+        return "collapse" in self.policy.parts
 
     def request(self, enough: float) -> PageRequest:
         """The pages that a run must be on, with this minimum coverage."""
@@ -84,28 +103,17 @@ class AppliedPolicy:
             return PageRequest(policy.name, (), machine.base, machine.pmd, 0.0, thp=policy.thp)
         size = self.page_size
         by_counter = "thp" in policy.parts and size != machine.pmd
+        of_pool = tuple(PARTS[part].targets for part in policy.parts if PARTS[part].from_pool)
         return PageRequest(
-            policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool, policy.thp
+            policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool, policy.thp, of_pool
         )
-
-    def variables(self, inherited: Mapping[str, str]) -> dict[str, str | None]:
-        """Changes to an inherited environment, except preloaded libraries; None: the variable is removed."""
-        tunables = _other_tunables(inherited.get("GLIBC_TUNABLES", ""))
-        tunables += [f"{name}={value}" for name, value in self._settings("tunable").items()]
-        changed: dict[str, str | None] = {name: None for name in names("variable") if name in inherited}
-        if tunables or "GLIBC_TUNABLES" in inherited:
-            changed["GLIBC_TUNABLES"] = ":".join(tunables) or None
-        return changed | self._settings("variable")
-
-    def _settings(self, kind: str) -> dict[str, str]:
-        return settings(kind, self.policy.parts, self.policy.size, advised=self.advises)
 
     def to_dict(self) -> dict[str, Any]:
         """As the manifest has it."""
         return {
             "name": self.policy.name,
             "meaning": self.policy.meaning,
-            "preloaded": self.preloaded_actions,
+            "preloaded": self.chosen.actions,
             "advised": self.advises,
             "lack": None if self.unavailable is None else self.unavailable.message,
         }
@@ -121,38 +129,49 @@ class AppliedPolicy:
         return None if None in reasons else reasons[0]
 
     def _obstacles(self) -> Iterator[Failure]:
-        parts, binary, machine = set(self.policy.parts), self.binary, self.machine
-        if parts & {"text", "bss", "thp", "glibc", "advised"}:
+        parts = set(self.policy.parts)
+        yield from self._of_machine(parts)
+        yield from self._of_program(parts)
+        if self.policy.from_pool:
+            yield from self._pool()
+
+    def _of_machine(self, parts: set[str]) -> Iterator[Failure]:
+        machine = self.machine
+        if parts & {"text", "bss", "thp", "malloc", "advised"}:
             yield from self._transparent_pages()
+        if "shared" in parts:
+            yield from self._shared_memory()
+        if "collapse" in parts:
+            if machine.collapses is not None:
+                yield _obstacle(machine.collapses, "run pagewise as root on Linux 6.1 or newer, or use thp")
+            yield from self._compiler()
         if "advised" in parts and not machine.limits_to_advised:
             yield _obstacle(
                 "this kernel cannot limit transparent huge pages to memory that a program advises "
                 "(PR_THP_DISABLE_EXCEPT_ADVISED)",
                 "run it on Linux 6.18 or newer, or have root set transparent huge pages to `madvise`",
             )
-        if binary.secured and parts - {"none", "advised"}:
+
+    def _of_program(self, parts: set[str]) -> Iterator[Failure]:
+        binary = self.binary
+        if binary.secured and parts - {"none", "advised", "collapse"}:
             yield _obstacle(
                 f"{binary.secured}: its loader drops LD_PRELOAD and GLIBC_TUNABLES, and its memory is hidden",
                 "run it as its owner, or measure a copy without these rights",
             )
         if "libhugetlbfs" in parts:
             yield from self._libhugetlbfs()
-        if by_tunable := parts & {"glibc", "hugetlbfs", "reuse"}:
-            yield from self._tunables(by_tunable)
-        if self.preloaded_actions:
+        if of_malloc := parts & {"malloc", "hugetlbfs", "reuse"}:
+            yield from self._malloc(of_malloc)
+        if any(action not in _OF_MALLOC for action in self.chosen.actions):
             yield from self._preloading()
-        if "bss" in parts and binary.elf.zeroed_bytes < machine.pmd:
-            yield _obstacle(
-                f"its zeroed static data (.bss) is {bytes_text(binary.elf.zeroed_bytes)}: less than one page "
-                f"of {bytes_text(machine.pmd)}"
-            )
-        if "text" in parts and (largest := largest_text(binary)) < machine.pmd:
-            yield _obstacle(
-                f"neither it nor any of its libraries has machine code of {bytes_text(machine.pmd)}: "
-                f"the largest is {bytes_text(largest)}"
-            )
-        if self.policy.from_pool:
-            yield from self._pool()
+        pmd = self.machine.pmd
+        if "bss" in parts and binary.elf.zeroed_bytes < pmd:
+            yield _too_small("its zeroed static data (.bss) is", binary.elf.zeroed_bytes, pmd)
+        if "hugetlbfs-data" in parts and binary.elf.static_bytes < self.page_size:
+            yield _too_small("its static data (.data, .bss) is", binary.elf.static_bytes, self.page_size)
+        if "text" in parts and (largest := largest_text(binary)) < pmd:
+            yield _too_small("the largest machine code of it and its libraries is", largest, pmd)
 
     def _transparent_pages(self) -> Iterator[Failure]:
         modes, pmd = self.machine.modes, self.machine.pmd
@@ -178,12 +197,31 @@ class AppliedPolicy:
                 "--set-thp-sizes switches the larger ones off during these runs",
             )
 
-    def _tunables(self, parts: set[str]) -> Iterator[Failure]:
-        binary, effect = self.binary, f"glibc's tunables do nothing ({', '.join(sorted(parts))})"
-        if binary.allocator:
-            setting = _ALLOCATOR_SETTINGS.get(binary.allocator.split(" ", maxsplit=1)[0])
-            remedy = "the policy thp reaches what it maps" + (f"; its setting: {setting}" if setting else "")
-            yield _obstacle(f"malloc is served by {binary.allocator}: {effect}", remedy)
+    def _shared_memory(self) -> Iterator[Failure]:
+        mode = self.machine.shmem
+        if mode is None or (mode in ("never", "deny") and not self.machine.settable):
+            yield _obstacle(
+                f"transparent huge pages of shared memory are switched off here ({mode or 'missing'})",
+                "--set-thp-sizes, or as root: "
+                "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
+                "for files in /dev/shm: mount -o remount,huge=advise /dev/shm",
+            )
+
+    def _malloc(self, parts: set[str]) -> Iterator[Failure]:
+        """Why the settings of its allocator do nothing."""
+        binary, names = self.binary, ", ".join(sorted(parts))
+        if binary.allocator is not None:
+            own = binary.allocator.split(" ", maxsplit=1)[0]
+            without = {part for part in parts if not has_settings(own, part)}
+            if "reuse" in without:
+                yield _obstacle(f"malloc is served by {binary.allocator}, which has no settings for reuse")
+            elif without and not (self.machine.compiler and binary.can_preload(self.machine.elf_machine)):
+                yield _obstacle(
+                    f"malloc is served by {binary.allocator}, which has no settings for huge pages "
+                    f"({names}), and nothing can be preloaded",
+                    _BY_ALWAYS,
+                )
+            return
         if binary.c_library != "glibc":
             library = f" ({binary.c_library})" if binary.c_library else ""
             what = (
@@ -191,18 +229,18 @@ class AppliedPolicy:
                 if binary.go
                 else "its malloc is not glibc's"
             )
-            yield _obstacle(f"{what}{library}: {effect}")
-        if parts & {"glibc", "hugetlbfs"} and not binary.tunable:
+            yield _obstacle(f"{what}{library}: glibc's tunables do nothing ({names})", _BY_ALWAYS)
+        if parts & {"malloc", "hugetlbfs"} and not binary.tunable:
             yield _obstacle(
                 f"its glibc{_version(binary)} does not have the tunable glibc.malloc.hugetlb, which "
                 f"{'.'.join(map(str, _TUNABLE_ADDED))} added",
-                "run it on a newer system, or in mode `always`",
+                f"run it on a newer system; or {_BY_ALWAYS}",
             )
 
     def _preloading(self) -> Iterator[Failure]:
         binary, machine, by_thp = self.binary, self.machine, "thp" in self.policy.parts
         if binary.static:
-            other = "; glibc's tunable works: policy glibc" if binary.tunable and by_thp else ""
+            other = "; glibc's tunable works: policy malloc" if binary.tunable and by_thp else ""
             yield _obstacle(
                 "it is linked statically: no library can be preloaded that advises or moves its memory",
                 f"link it dynamically, or {_BY_ALWAYS}{other}",
@@ -212,15 +250,18 @@ class AppliedPolicy:
             yield _obstacle(f"it runs with {library}; the preloaded library needs glibc")
         if binary.elf.machine != machine.elf_machine or binary.elf.bits != 64:
             yield _obstacle("it is built for another architecture than pagewise: nothing can be preloaded")
-        if not machine.compiler:
-            yield _obstacle(
-                "there is no C compiler, and the preloaded library is compiled on first use",
-                "apt-get install gcc, or name one: CC=...",
-            )
+        yield from self._compiler()
         if by_thp and not binary.allocator and not binary.tunable:
             yield _obstacle(
                 "its glibc's malloc maps memory itself, and has no tunable for advice (2.35 added it)",
                 _BY_ALWAYS,
+            )
+
+    def _compiler(self) -> Iterator[Failure]:
+        if not self.machine.compiler:
+            yield _obstacle(
+                "there is no C compiler, and what starts or serves the program is compiled on first use",
+                "apt-get install gcc, or name one: CC=...",
             )
 
     def _libhugetlbfs(self) -> Iterator[Failure]:
@@ -248,15 +289,6 @@ class AppliedPolicy:
             )
 
 
-def removed_variables(inherited: Mapping[str, str]) -> dict[str, str]:
-    """What of the caller's environment is a page policy, and therefore never reaches the program."""
-    removed = {name: inherited[name] for name in names("variable") if name in inherited}
-    text = inherited.get("GLIBC_TUNABLES", "")
-    kept = _other_tunables(text)
-    tunables = [tunable for tunable in text.split(":") if tunable and tunable not in kept]
-    return removed | ({"GLIBC_TUNABLES": ":".join(tunables)} if tunables else {})
-
-
 def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -> tuple[str, ...]:
     """The policies that are measured by default: without code or static arrays smaller than a huge page.
 
@@ -279,14 +311,13 @@ def largest_text(binary: Binary) -> int:
     return largest
 
 
+def _too_small(what: str, size: int, page: int) -> Failure:
+    return _obstacle(f"{what} {bytes_text(size)}: less than one page of {bytes_text(page)}")
+
+
 def _obstacle(reason: str, remedy: str | None = None) -> Failure:
     return Failure(3, reason, remedy)
 
 
 def _version(binary: Binary) -> str:
     return "" if binary.version is None else f" {binary.version[0]}.{binary.version[1]}"
-
-
-def _other_tunables(tunables: str) -> list[str]:
-    """The user's tunables that are no page policies."""
-    return [text for text in tunables.split(":") if text and text.partition("=")[0] not in names("tunable")]

@@ -16,19 +16,26 @@ _HERE = Path(__file__).parent
 LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
+PROGRAM = Product("the program that moves memory onto huge pages", LIBRARY.kind, ("-std=c11", "-O2"))
 
 
 @dataclass(frozen=True)
 class Libraries:
-    """Compiled libraries. remap: asks for huge pages. snapshot: writes the memory of untimed runs."""
+    """Compiled C files: two libraries and a program.
+
+    remap: asks for huge pages. snapshot: writes the memory of untimed runs. collapse, the program: runs
+    another, and moves its memory onto huge pages.
+    """
 
     remap: Path
     snapshot: Path
+    collapse: Path
 
     @classmethod
     def compiled(cls, compiler: list[str]) -> Libraries:
         """Compiles those that are missing. Raises SetupError with the compiler's message."""
-        return cls(*(compiled(_HERE / name, LIBRARY, compiler) for name in ("remap.c", "snapshot.c")))
+        kinds = {"remap.c": LIBRARY, "snapshot.c": LIBRARY, "collapse.c": PROGRAM}
+        return cls(*(compiled(_HERE / name, kind, compiler) for name, kind in kinds.items()))
 
 
 def command_of_run(
@@ -45,23 +52,23 @@ def command_of_run(
     log: for messages of the preloaded library. snapshots: a folder in which the program's processes write
     their memory at their end, if it can preload that.
     """
-    changed = applied.variables(inherited)
+    chosen = applied.chosen
+    changed = chosen.changes(inherited)
     preloaded, binary, machine = [], applied.binary, applied.machine
     if "libhugetlbfs" in applied.policy.parts and machine.hugetlbfs_library:
         preloaded.append(machine.hugetlbfs_library)
-    if libraries is not None and applied.preloaded_actions:
-        preloaded.append(str(libraries.remap))
-        changed["PAGEWISE_PRELOAD"] = ",".join(applied.preloaded_actions)
-        changed["PAGEWISE_PRELOAD_SIZE"] = str(applied.page_size)
-        changed["PAGEWISE_PRELOAD_LOG"] = str(log)
-    can_preload = (
-        binary.c_library == "glibc" and binary.elf.machine == machine.elf_machine and not binary.static
-    )
-    if libraries is not None and snapshots is not None and can_preload:
+    if libraries is not None and snapshots is not None and binary.can_preload(machine.elf_machine):
         preloaded.append(str(libraries.snapshot))
         changed["PAGEWISE_SNAPSHOT"] = str(snapshots / "smaps")
+    if libraries is not None and chosen.actions:
+        preloaded.append(str(libraries.remap))
+        changed["PAGEWISE_PRELOAD"] = ",".join(chosen.actions)
+        changed["PAGEWISE_PRELOAD_SIZE"] = str(applied.transparent_size)
+        changed["PAGEWISE_PRELOAD_POOL"] = str(applied.pool_size)
+        changed["PAGEWISE_PRELOAD_LOG"] = str(log)
     if preloaded:
         changed["LD_PRELOAD"] = ":".join(filter(None, [*preloaded, inherited.get("LD_PRELOAD", "")]))
     removed = [f"--unset={name}" for name, value in changed.items() if value is None]
     added = [f"{name}={value}" for name, value in changed.items() if value is not None]
-    return [ENV, *removed, *added, str(binary.program), *arguments]
+    watched = [str(libraries.collapse)] if libraries is not None and applied.is_watched else []
+    return [ENV, *removed, *added, *watched, str(binary.program), *arguments]

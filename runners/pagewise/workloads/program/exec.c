@@ -5,6 +5,8 @@
  * at the end which pages were observed. The libraries lie where the macros name them, relative to this program.
  */
 #define _GNU_SOURCE
+#include "collapse.h"
+#include "image.h"
 #include "table.h"
 
 #include <elf.h>
@@ -23,31 +25,19 @@
 #define PAGEWISE_REPORT "../lib/pagewise/report.so"
 #endif
 
-enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127, LIST = 65536 };
+enum { LIST = 65536 };
 
-/* The program's file. `loader`: its own, empty for a static one. is_elf: else a script. */
-struct image {
-    char path[PATH_MAX], loader[PATH_MAX];
-    int is_elf, is_foreign, has_tunable, is_musl, is_new_glibc;
+/* Whether transparent huge pages go to programs that ask; whether libraries can be preloaded: one that replaces malloc may
+ * be there, which only the started program shows. */
+struct conditions {
+    int is_advised, is_preloaded;
 };
-
-__attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    fputs("pagewise: error: ", stderr);
-    vfprintf(stderr, format, values);
-    va_end(values);
-    fputs("\n", stderr);
-    if (remedy) fprintf(stderr, "  remedy: %s\n", remedy);
-    exit(code);
-}
 
 static void list_policies(FILE *stream)
 {
     for (unsigned number = 0; number < PARTS; number++)
-        fprintf(stream, "  %-13s %s\n", parts[number].name, parts[number].meaning);
-    fputs("Join them with +, as in reuse+thp; thp and hugetlbfs take a size: hugetlbfs:1g.\n", stream);
+        fprintf(stream, "  %-17s %s\n", parts[number].name, parts[number].meaning);
+    fputs("Join them with +, as in reuse+thp; thp and the parts with hugetlbfs take a size: hugetlbfs:1g.\n", stream);
 }
 
 static void usage(FILE *stream)
@@ -93,6 +83,16 @@ static void check_transparent_pages(uint64_t size, uint64_t pmd, const char *mod
     }
 }
 
+static void check_shared_memory(void)
+{
+    char text[128];
+    read_text(THP_FOLDER "/shmem_enabled", text, sizeof text);
+    if (!*text || strstr(text, "[never]") || strstr(text, "[deny]"))
+        fail(UNAVAILABLE,
+             "as root: echo advise > " THP_FOLDER "/shmem_enabled; for /dev/shm: mount -o remount,huge=advise /dev/shm",
+             "transparent huge pages of shared memory are switched off on this node");
+}
+
 static void check_pool(uint64_t size)
 {
     char name[128], text[32], remedy[160];
@@ -106,74 +106,13 @@ static void check_pool(uint64_t size)
              "the hugetlb pool of pages of %llu KiB is empty: glibc would silently use base pages", kib);
 }
 
-/* The file that `execvp` would execute. */
-static void find_program(const char *name, char path[PATH_MAX])
+/* Whether a policy works only with the preloaded library: an allocator that replaces malloc may also have settings. */
+static int needs_preloading(const char *actions)
 {
-    struct stat status;
-    int error = ENOENT;
-    const char *folders = strchr(name, '/') ? "" : getenv("PATH");
-    for (const char *at = folders ? folders : "/bin:/usr/bin";; at++) {
-        int length = (int)strcspn(at, ":");
-        snprintf(path, PATH_MAX, "%.*s%s%s", length, at, length ? "/" : "", name);
-        if (!stat(path, &status) && S_ISREG(status.st_mode)) {
-            if (!access(path, X_OK)) return;
-            error = EACCES;
-        }
-        at += length;
-        if (!*at) break;
-    }
-    if (error == EACCES) fail(NOT_EXECUTABLE, NULL, "%s: this file is not executable", name);
-    fail(NOT_FOUND, "name a program with its path, or one on PATH", "%s: there is no such program", name);
-}
-
-/* Whether a file contains a text. */
-static int contains(const char *path, const char *text)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0;
-    struct stat status;
-    if (file < 0) return 0;
-    if (!fstat(file, &status) && status.st_size > 0) {
-        size_t length = (size_t)status.st_size;
-        void *content = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
-        if (content != MAP_FAILED) {
-            contained = memmem(content, length, text, strlen(text)) != NULL;
-            munmap(content, length);
-        }
-    }
-    close(file);
-    return contained;
-}
-
-static void examine(const char *name, struct image *image)
-{
-    Elf64_Ehdr head, own;
-    find_program(name, image->path);
-    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
-        image->is_elf = 1;
-        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || self < 0
-                            || read(self, &own, sizeof own) != sizeof own || own.e_machine != head.e_machine;
-        for (int number = 0; !image->is_foreign && number < head.e_phnum; number++) {
-            Elf64_Phdr segment;
-            off_t at = (off_t)(head.e_phoff + (uint64_t)number * head.e_phentsize);
-            if (pread(file, &segment, sizeof segment, at) != sizeof segment) break;
-            if (segment.p_type != PT_INTERP || segment.p_filesz >= PATH_MAX) continue;
-            if (pread(file, image->loader, segment.p_filesz, (off_t)segment.p_offset) < 0) image->loader[0] = '\0';
-        }
-    }
-    if (file >= 0) close(file);
-    if (self >= 0) close(self);
-    if (!image->is_elf || image->is_foreign) return;
-    const char *of_libc = *image->loader ? image->loader : image->path;
-    image->is_musl = strstr(image->loader, "ld-musl") != NULL;
-    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
-    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
-}
-
-/* Whether a library can be preloaded into the program. What a script starts is unknown. */
-static int can_preload(const struct image *image)
-{
-    return !image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl);
+    static const char *const optional[] = {"", "advise-malloc", "pool-malloc"};
+    for (size_t number = 0; number < sizeof optional / sizeof *optional; number++)
+        if (!strcmp(actions, optional[number])) return 0;
+    return 1;
 }
 
 static void check_program(const struct policy *policy, const char *name, const struct image *image, int by_preloading)
@@ -183,15 +122,15 @@ static void check_program(const struct policy *policy, const char *name, const s
     int is_secured = (status.st_mode & S_ISUID && status.st_uid != geteuid())
                      || (status.st_mode & S_ISGID && status.st_gid != getegid())
                      || (geteuid() && getxattr(image->path, "security.capability", NULL, 0) > 0);
-    if (is_secured && strcmp(name, "none") && strcmp(name, "advised"))
+    if (is_secured && strcmp(name, "none") && strcmp(name, "advised") && strcmp(name, "collapse"))
         fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
              "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
     if (!image->is_elf) return;
     if (by_preloading && wants_huge_pages(policy) && !can_preload(image))
-        fail(UNAVAILABLE, "link it dynamically with glibc; the policy glibc needs no preloaded library",
+        fail(UNAVAILABLE, "link it dynamically with glibc; collapse and, with a static glibc, malloc preload nothing",
              "%s is static, runs with musl, or is built for another architecture: nothing can be preloaded",
              image->path);
-    int by_tunable = has(policy, "glibc") || has(policy, "hugetlbfs") || (has(policy, "thp") && by_preloading);
+    int by_tunable = has(policy, "malloc") || has(policy, "hugetlbfs") || (has(policy, "thp") && by_preloading);
     if (by_tunable && !image->has_tunable)
         fail(UNAVAILABLE, "run it on a newer system, or have root set transparent huge pages to `always`",
              "%s: its C library does not have the tunable glibc.malloc.hugetlb (glibc 2.35)", image->path);
@@ -208,11 +147,12 @@ static const char *find_libhugetlbfs(void)
     fail(UNAVAILABLE, "apt-get install libhugetlbfs0", "libhugetlbfs is not installed");
 }
 
-static int applies(const struct setting *row, const struct policy *policy, int advised)
+static int applies(const struct setting *row, const struct policy *policy, const struct conditions *conditions)
 {
     const char *condition = row->condition;
     if (!*row->part || !has(policy, row->part)) return 0;
-    if (!strcmp(condition, "advised")) return advised;
+    if (!strcmp(condition, "advised")) return conditions->is_advised;
+    if (!strcmp(condition, "replaced")) return conditions->is_preloaded;
     return !*condition || !strcmp(condition, policy->size ? "sized" : "unsized");
 }
 
@@ -232,38 +172,59 @@ static void set(const char *name, const char *value)
     if (*value ? setenv(name, value, 1) : unsetenv(name)) fail(REFUSED, NULL, "%s: %s", name, strerror(errno));
 }
 
-/* The caller's tunables that are no page policies. */
-static void keep_tunables(char list[LIST])
+/* Whether the table has a setting of this kind with this name. */
+static int is_policy(const char *kind, const char *name, size_t length)
 {
-    const char *inherited = getenv("GLIBC_TUNABLES");
-    for (const char *at = inherited ? inherited : ""; *at;) {
-        size_t length = strcspn(at, ":"), name = strcspn(at, "=:"), row = 0;
-        while (row < SETTINGS
-               && (strcmp(settings[row].kind, "tunable") || strlen(settings[row].name) != name
-                   || strncmp(settings[row].name, at, name)))
-            row++;
-        if (length && row == SETTINGS) append(list, ':', "%.*s", (int)length, at);
-        at += length + (at[length] == ':');
-    }
+    for (unsigned row = 0; row < SETTINGS; row++)
+        if (!strcmp(settings[row].kind, kind) && strlen(settings[row].name) == length
+            && !strncmp(settings[row].name, name, length))
+            return 1;
+    return 0;
 }
 
-/* Sets tunables and variables, as the table has them; `actions` are those of the preloaded library. */
-static void apply_settings(const struct policy *policy, int advised, char actions[LIST])
+/* Whether each setting of this kind is a whole variable. */
+static int is_variable(const char *kind)
 {
-    static char tunables[LIST];
-    for (unsigned row = 0; row < SETTINGS; row++)
-        if (!strcmp(settings[row].kind, "variable")) unsetenv(settings[row].name);
-    keep_tunables(tunables);
+    for (unsigned number = 0; number < LISTINGS; number++)
+        if (!strcmp(listings[number].kind, kind)) return 0;
+    return strcmp(kind, "action") != 0;
+}
+
+/* A variable that lists settings: the caller's entries that are no page policies, and those of the policy. */
+static void set_list(const struct listing *listing, const struct policy *policy, const struct conditions *conditions)
+{
+    static char list[LIST];
+    const char *inherited = getenv(listing->variable), separator = *listing->separator;
+    const char stops[] = {separator, *listing->joiner, '\0'};
+    list[0] = '\0';
+    for (const char *at = inherited ? inherited : ""; *at;) {
+        size_t length = strcspn(at, listing->separator), name = strcspn(at, stops);
+        if (length && !is_policy(listing->kind, at, name)) append(list, separator, "%.*s", (int)length, at);
+        at += length + (at[length] == separator);
+    }
     for (unsigned row = 0; row < SETTINGS; row++) {
         const struct setting *of = &settings[row];
-        if (!applies(of, policy, advised)) continue;
-        if (!strcmp(of->kind, "variable")) set(of->name, of->value);
-        if (!strcmp(of->kind, "action") && !listed(actions, of->name, ',')) append(actions, ',', "%s", of->name);
-        if (strcmp(of->kind, "tunable")) continue;
-        if (strcmp(of->value, "{size}")) append(tunables, ':', "%s=%s", of->name, of->value);
-        else append(tunables, ':', "%s=%llu", of->name, (unsigned long long)policy->size);
+        if (strcmp(of->kind, listing->kind) || !applies(of, policy, conditions)) continue;
+        append(list, separator, "%s%s", of->name, *of->value ? listing->joiner : "");
+        size_t at = strlen(list);
+        if (!strcmp(of->value, "{size}")) snprintf(list + at, LIST - at, "%llu", (unsigned long long)policy->size);
+        else snprintf(list + at, LIST - at, "%s", of->value);
     }
-    set("GLIBC_TUNABLES", tunables);
+    set(listing->variable, list);
+}
+
+/* Sets lists and variables, as the table has them; `actions` are those of the preloaded library. */
+static void apply_settings(const struct policy *policy, const struct conditions *conditions, char actions[LIST])
+{
+    for (unsigned row = 0; row < SETTINGS; row++)
+        if (is_variable(settings[row].kind)) unsetenv(settings[row].name);
+    for (unsigned row = 0; row < SETTINGS; row++) {
+        const struct setting *of = &settings[row];
+        if (!applies(of, policy, conditions)) continue;
+        if (is_variable(of->kind)) set(of->name, of->value);
+        if (!strcmp(of->kind, "action") && !listed(actions, of->name, ',')) append(actions, ',', "%s", of->name);
+    }
+    for (unsigned number = 0; number < LISTINGS; number++) set_list(&listings[number], policy, conditions);
 }
 
 /* Adds a library to those that are preloaded. */
@@ -338,30 +299,35 @@ static void apply(const struct policy *policy, const char *name, const struct im
 {
     static char actions[LIST], libraries[LIST];
     char mode[16], text[32];
-    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "glibc")
+    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "malloc")
                          || has(policy, "advised");
     uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
     read_mode(size, pmd, mode);
-    int advised = has(policy, "advised") || strcmp(mode, "always");
+    struct conditions conditions = {has(policy, "advised") || strcmp(mode, "always"), can_preload(image)};
     if (is_transparent) check_transparent_pages(size, pmd, mode);
-    int from_pool = has(policy, "hugetlbfs") || has(policy, "libhugetlbfs");
-    if (from_pool) check_pool(policy->size ? policy->size : pool_size());
-    apply_settings(policy, advised, actions);
-    check_program(policy, name, image, *actions != '\0');
+    if (has(policy, "shared")) check_shared_memory();
+    if (has(policy, "collapse") && cannot_collapse())
+        fail(UNAVAILABLE, "run it as root on Linux 6.1 or newer", "%s", cannot_collapse());
+    if (is_from_pool(policy)) check_pool(policy->size ? policy->size : pool_size());
+    apply_settings(policy, &conditions, actions);
+    check_program(policy, name, image, needs_preloading(actions));
     /* Daemons that start ranks (srun) do not pass on what prctl set. */
     unsigned long setting = thp_setting(policy);
     if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image)) {
-        preload(PAGEWISE_REMAP, libraries);
         if (reporting) preload(PAGEWISE_REPORT, libraries);
+        preload(PAGEWISE_REMAP, libraries);
     }
-    snprintf(text, sizeof text, "%llu", (unsigned long long)size);
     set("PAGEWISE_PRELOAD", actions);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)size);
     set("PAGEWISE_PRELOAD_SIZE", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(is_from_pool(policy) && policy->size ? policy->size : pool_size()));
+    set("PAGEWISE_PRELOAD_POOL", text);
     set("PAGEWISE_EXEC_POLICY", name);
     if (*libraries) set_preloaded(libraries);
     limit_transparent_pages(setting);
+    if (has(policy, "collapse") && start_watching()) fail(REFUSED, NULL, "no process can be started: %s", strerror(errno));
 }
 
 int main(int count, char **arguments)

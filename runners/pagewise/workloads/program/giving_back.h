@@ -12,6 +12,7 @@
 enum { LARGE = 1 << 20 };
 
 static void (*next_free)(void *);
+static int (*next_munmap)(void *, size_t);
 
 static int is_looking(void);
 static void look(int at_end);
@@ -26,7 +27,9 @@ void free(void *memory)
 int munmap(void *address, size_t length)
 {
     if (length >= LARGE && is_looking()) look(0);
-    return (int)syscall(SYS_munmap, address, length);
+    /* That of remap.c, if it is preloaded too. */
+    if (!next_munmap) *(void **)&next_munmap = dlsym(RTLD_NEXT, "munmap");
+    return next_munmap ? next_munmap(address, length) : (int)syscall(SYS_munmap, address, length);
 }
 
 __attribute__((noreturn)) void _exit(int status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import mmap
 import os
 import re
 import sys
@@ -13,13 +14,15 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.host import Host
-from pagewise.machine.host import read
+from pagewise.machine.host import chosen, read
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
 from pagewise.machine.settings.thp import supports_advised
 from pagewise.stack.c_code import find_compiler
 from pagewise.stack.elf import read_elf
 
+# madvise(2), capabilities(7).
+_COLLAPSE, _SYS_NICE = 25, 23
 _FOLDER = Path("/sys/kernel/mm/transparent_hugepage")
 _HUGETLBFS_FILES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
 
@@ -32,6 +35,8 @@ class Machine:
     settable: whether the user asked to switch sizes for the runs. reserving: whether to reserve pools.
     compiler: whether there is a C compiler, for the preloaded library. hugetlbfs_library: libhugetlbfs' file.
     limits_to_advised: whether the kernel can give huge pages only to memory that a program advises.
+    shmem: the mode of transparent huge pages of shared memory, None without such pages.
+    collapses: why the memory of other processes cannot be moved onto huge pages, None if it can.
     """
 
     base: int
@@ -45,6 +50,8 @@ class Machine:
     hugetlbfs_library: str | None
     elf_machine: int
     limits_to_advised: bool
+    shmem: str | None = None
+    collapses: str | None = None
 
 
 def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
@@ -70,7 +77,23 @@ def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
         hugetlbfs_library=libraries[0] if libraries else ctypes.util.find_library("hugetlbfs"),
         elf_machine=read_elf(Path(sys.executable).resolve()).machine,
         limits_to_advised=supports_advised(),
+        shmem=chosen(read(_FOLDER / "shmem_enabled")),
+        collapses=_cannot_collapse(),
     )
+
+
+def _cannot_collapse() -> str | None:
+    """Why this process cannot move the memory of others onto huge pages (process_madvise); None if it can."""
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+        try:
+            page.madvise(_COLLAPSE, 0, 0)
+        except (OSError, ValueError):
+            return "this kernel does not have MADV_COLLAPSE (Linux 6.1)"
+    status = read(Path("/proc/self/status")) or ""
+    capabilities = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if capabilities is None or not int(capabilities[1], 16) >> _SYS_NICE & 1:
+        return "only root, or a user with CAP_SYS_NICE, may move the memory of another process"
+    return None
 
 
 def pages_in_use(size: int) -> Path:

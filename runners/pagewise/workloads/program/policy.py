@@ -11,11 +11,11 @@ from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.suggestions import choose_of
 from pagewise.workloads.program.table import PARTS
 
-DEFAULT = ("none", "thp", "glibc", "hugetlbfs", "text", "bss", "reuse", "reuse+glibc")
+DEFAULT = ("none", "thp", "malloc", "hugetlbfs", "text", "bss", "reuse", "reuse+malloc")
 #: The policies with a module that applies them (production.py).
 IN_MODULES = (
-    *("none", "thp", "glibc", "hugetlbfs", "text", "bss"),
-    *("reuse", "reuse+thp", "reuse+glibc", "advised"),
+    *("none", "thp", "malloc", "hugetlbfs", "text", "bss", "shared"),
+    *("reuse", "reuse+thp", "reuse+malloc", "advised", "hugetlbfs-data", "hugetlbfs-shared"),
 )
 
 
@@ -46,7 +46,7 @@ class Policy:
     @property
     def from_pool(self) -> bool:
         """Whether it takes pages of a hugetlb pool."""
-        return "hugetlbfs" in self.parts or "libhugetlbfs" in self.parts
+        return "libhugetlbfs" in self.parts or any(PARTS[part].from_pool for part in self.parts)
 
     @property
     def meaning(self) -> str:
@@ -60,17 +60,18 @@ class Policy:
 
 
 def parse_policy(text: str) -> Policy:
-    """Reads `thp`, `hugetlbfs:1g`, `reuse+glibc`. Raises SelectionError."""
+    """Reads `thp`, `hugetlbfs:1g`, `reuse+malloc`. Raises SelectionError."""
     sizes = {}
     where = f"--policies {text}"
     words = text.split("+")
     for word in words:
         kind = PagePolicy(word).kind
         if kind not in PARTS:
+            known = "malloc, the new name of glibc" if kind == "glibc" else choose_of(kind, PARTS)
             raise SelectionError(
                 f"there is no page policy {word!r}",
                 where="--policies",
-                remedy=f"{choose_of(kind, PARTS)}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
+                remedy=f"{known}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
             )
         try:
             sizes[kind] = PagePolicy(word).size
@@ -85,7 +86,10 @@ def parse_policy(text: str) -> Policy:
             )
     if clash := _clash([PagePolicy(word).kind for word in words]):
         raise SelectionError(clash, where=where, remedy="measure them one after the other")
-    size = next((size for size in sizes.values() if size is not None), None)
+    given = {size for size in sizes.values() if size is not None}
+    if len(given) > 1:
+        raise SelectionError("a policy has one page size", where=where, remedy="name one size")
+    size = next(iter(given), None)
     return Policy(tuple(part for part in PARTS if part in sizes), size)
 
 

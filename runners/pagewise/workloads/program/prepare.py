@@ -30,10 +30,11 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import find_launcher
 from pagewise.stack.provenance import software
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.applied import AppliedPolicy, default_policies, removed_variables
+from pagewise.workloads.program.applied import AppliedPolicy, default_policies
 from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.policy import parse_policy
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.table import removed_variables
 from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
 
 #: The `compiler` of a program that was not built by pagewise.
@@ -149,7 +150,7 @@ def _environment(
 ) -> dict[str, dict[str, str]]:
     """What the caller's environment decides about memory, libraries and threads of the runs."""
     given = {name: text for name, text in program.environment.items() if name not in placement.environment}
-    changed = replace(baseline, policy=parse_policy("none")).variables(given)
+    changed = replace(baseline, policy=parse_policy("none")).chosen.changes(given)
     passed = {name: changed.get(name, text) for name, text in influences(given).items()}
     return {
         "passed": {name: text for name, text in passed.items() if text is not None},

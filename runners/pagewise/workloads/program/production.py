@@ -14,7 +14,7 @@ from pagewise.stack.c_code import Product, compiled, find_compiler
 from pagewise.stack.paths import project_root
 from pagewise.workloads.program.environment import LIBRARY
 from pagewise.workloads.program.policy import IN_MODULES, Policy, parse_policy
-from pagewise.workloads.program.table import names, settings
+from pagewise.workloads.program.table import LISTINGS, Chosen, variable_names
 
 NAME = "pagewise-exec"
 #: The folder of modulefiles in an installation.
@@ -78,17 +78,20 @@ def install(prefix: Path) -> Path:
 
 def module_text(policy: Policy) -> str:
     """The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one."""
-    parts, size = policy.parts, policy.size
-    actions = list(settings("action", parts, size, advised=True))
-    actions += REFUSALS[policy.thp]
+    chosen = Chosen(policy.parts, policy.size, ("advised", "replaced"))
+    actions = [*chosen.actions, *REFUSALS[policy.thp]]
     variables = {
-        **settings("variable", parts, size, advised=True),
+        **chosen.variables,
         **({"PAGEWISE_PRELOAD": ",".join(actions)} if actions else {}),
         "PAGEWISE_EXEC_POLICY": policy.name,
         "PAGEWISE_EXEC_REPORT": "warn",
     }
-    tunables = settings("tunable", parts, size, advised=True).items()
-    removed = [name for name in names("variable") if name not in variables]
+    removed = [name for name in variable_names() if name not in variables]
+    listed = [
+        f"append_path({_lua(listing.variable)}, {_lua(entry)}, {_lua(listing.separator)})"
+        for listing in LISTINGS
+        for entry in chosen.entries(listing)
+    ]
     lines = [
         f"whatis({_lua(f'Page policy {policy.name}: {policy.meaning}')})",
         'family("pagewise_pages")',
@@ -97,9 +100,10 @@ def module_text(policy: Policy) -> str:
         *(f"unsetenv({_lua(name)})" for name in removed),
         *(f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()),
         # The last of two values counts.
-        *(f'append_path("GLIBC_TUNABLES", {_lua(f"{name}={value}")})' for name, value in tunables),
-        'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
+        *listed,
         'prepend_path("LD_PRELOAD", pathJoin(libraries, "remap.so"))',
+        # First, so that it looks before memory is given back.
+        'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,48 +1,40 @@
 /* Preloaded into an unmodified program: asks for huge pages where the program does not.
  *
  * PAGEWISE_PRELOAD lists what to do:
- *   advise  each private anonymous mapping that the program makes (mmap, sbrk) is advised: MADV_HUGEPAGE
- *   bss     zeroed static data is advised before it is touched
- *   text    machine code is copied onto huge pages, which take its place
- *   refuse  huge pages are refused, in programs that do not inherit this from their launcher (prctl)
+ *   advise         each private anonymous mapping that the program makes (mmap, sbrk) is advised: MADV_HUGEPAGE
+ *   advise-malloc  the same for an allocator that replaces the C library's, and for nothing else
+ *   shared         shared memory is advised
+ *   bss            zeroed static data is advised before it is touched
+ *   text           machine code is copied onto huge pages, which take its place
+ *   pool-malloc    an allocator that replaces the C library's gets pages of the hugetlb pool
+ *   pool-shared    shared memory is of the pool: System V (SHM_HUGETLB), anonymous (MAP_HUGETLB)
+ *   pool-data      static data is copied onto pages of the pool, which take its place
+ *   refuse         huge pages are refused, in programs that do not inherit this from their launcher (prctl)
  *   refuse-unadvised  the same, except where the program asks for them (MADV_HUGEPAGE; Linux 6.18)
- * PAGEWISE_PRELOAD_SIZE is the page size in bytes (default: that of transparent huge pages). What could not be done is appended to the file that
- * PAGEWISE_PRELOAD_LOG names, one line per failure. glibc's malloc maps memory behind our back: its tunable sees to it.
+ * PAGEWISE_PRELOAD_SIZE is the page size of transparent huge pages in bytes (default: the system's), PAGEWISE_PRELOAD_POOL that
+ * of the pool (default: the default pool's). What could not be done is appended to the file that PAGEWISE_PRELOAD_LOG names, one
+ * line per failure.
  *
- * Text is remapped as in Intel's iodlr and Chromium: a copy on anonymous huge pages, moved over the old mapping by
+ * Text and data are remapped as in Intel's iodlr and Chromium: a copy on anonymous huge pages, moved over the old mapping by
  * one mremap. Whole pages only. The content is the same before and after, and the kernel holds faults back while it
  * moves a mapping, so that even libc may be moved while it executes the call. Where a thread runs already nothing is
  * done. Profilers and debuggers see anonymous memory instead of the file.
  */
 #define _GNU_SOURCE
-#include "node.h"
+#include "asking.h"
 
-#include <dlfcn.h>
-#include <errno.h>
-#include <link.h>
-#include <sys/mman.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
-#ifndef MAP_HUGETLB
-#error "this is for Linux"
 #endif
 
 enum {
     LINES_OF_ITSELF = 2, /* `.` and `..` in the links of a folder of /proc */
     UNLESS_ADVISED = 2,  /* PR_THP_DISABLE_EXCEPT_ADVISED of Linux 6.18 */
 };
-
-static struct {
-    int known, advise, bss, text;
-    unsigned long refuse; /* the first argument of PR_SET_THP_DISABLE, and its flags */
-    uintptr_t huge, base;
-    void *(*sbrk)(intptr_t);
-} plan;
 
 static void report(const char *what)
 {
@@ -59,100 +51,113 @@ static void report(const char *what)
     close(file);
 }
 
+/* Where malloc is. In a program that is not relocatable the address may be that of an entry of its linkage table. */
+static uintptr_t place_of_malloc(void)
+{
+    void *place = (void *)&malloc, *next = NULL;
+    const ElfW(Sym) *symbol = NULL;
+    Dl_info info;
+    if (dladdr1(place, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF)
+        next = dlsym(RTLD_NEXT, "malloc");
+    return (uintptr_t)(next ? next : place);
+}
+
+/* The object that malloc is in, unless it is the C library, which maps memory without the calls of asking.h; libraries that are
+ * allocators by their name, because a proxy may have malloc (TBB's); and Python, which maps arenas for its small objects. */
+static int find_malloc(struct dl_phdr_info *object, size_t size, void *place_of)
+{
+    uintptr_t place = *(uintptr_t *)place_of, first = UINTPTR_MAX, last = 0;
+    const char *slash = strrchr(object->dlpi_name, '/'), *name = slash ? slash + 1 : object->dlpi_name;
+    (void)size;
+    if (!*name) name = program_invocation_short_name;
+    for (int number = 0; number < object->dlpi_phnum; number++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[number];
+        uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD) continue;
+        if (start < first) first = start;
+        if (start + segment->p_memsz > last) last = start + segment->p_memsz;
+    }
+    int is_libc = !strncmp(name, "libc.so", 7) || !strncmp(name, "ld-linux", 8), has_malloc = place >= first && place < last;
+    if (!is_libc && (has_malloc || strstr(name, "malloc") || strstr(name, "python")) && plan.allocator_count < MOST_ALLOCATORS)
+        plan.allocators[plan.allocator_count++] = (struct range){first, last};
+    return 0;
+}
+
 static void read_plan(void)
 {
     const char *list = getenv("PAGEWISE_PRELOAD"), *size = getenv("PAGEWISE_PRELOAD_SIZE");
+    const char *pool = getenv("PAGEWISE_PRELOAD_POOL");
     plan.known = 1;
     if (!list) return;
     plan.base = (uintptr_t)sysconf(_SC_PAGESIZE);
     plan.huge = size ? strtoull(size, NULL, 10) : pmd_size();
+    plan.pool = pool ? strtoull(pool, NULL, 10) : pool_size();
     plan.refuse = listed(list, "refuse-unadvised", ',') ? 1 | UNLESS_ADVISED : listed(list, "refuse", ',');
-    if (plan.huge <= plan.base || plan.huge & (plan.huge - 1)) return;
+    if (plan.huge <= plan.base || plan.huge & (plan.huge - 1) || plan.pool <= plan.base || plan.pool & (plan.pool - 1)) return;
     plan.advise = listed(list, "advise", ',');
     plan.bss = listed(list, "bss", ',');
     plan.text = listed(list, "text", ',');
+    plan.shared = listed(list, "shared", ',');
+    plan.advise_malloc = listed(list, "advise-malloc", ',');
+    plan.pool_malloc = listed(list, "pool-malloc", ',');
+    plan.pool_shared = listed(list, "pool-shared", ',');
+    plan.pool_data = listed(list, "pool-data", ',');
+    uintptr_t place = plan.advise_malloc || plan.pool_malloc ? place_of_malloc() : 0;
+    if (place) dl_iterate_phdr(find_malloc, &place);
 }
 
-static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
-static uintptr_t down(uintptr_t value, uintptr_t step) { return value & -step; }
-
-static void advise(uintptr_t from, uintptr_t to)
+/* Moves `length` bytes at `from` onto huge pages: of the pool, or transparent ones. */
+static void remap(uintptr_t from, uintptr_t length, int protection, int is_pool)
 {
-    int before = errno;
-    if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE);
-    errno = before;
-}
-
-void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
-{
-    void *got = (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
-    if (!plan.known) read_plan();
-    if (plan.advise && got != MAP_FAILED && (flags & MAP_TYPE) == MAP_PRIVATE && flags & MAP_ANONYMOUS
-        && !(flags & (MAP_HUGETLB | MAP_GROWSDOWN | MAP_STACK)))
-        advise((uintptr_t)got, (uintptr_t)got + up(length, plan.base));
-    return got;
-}
-
-void *mmap64(void *address, size_t length, int protection, int flags, int file, off64_t offset)
-{
-    return mmap(address, length, protection, flags, file, offset);
-}
-
-void *sbrk(intptr_t increment)
-{
-    if (!plan.known) read_plan();
-    if (!plan.sbrk) *(void **)&plan.sbrk = dlsym(RTLD_NEXT, "sbrk");
-    if (!plan.sbrk) {
-        errno = ENOMEM;
-        return (void *)-1;
-    }
-    void *old = plan.sbrk(increment);
-    if (plan.advise && increment > 0 && old != (void *)-1)
-        advise(up((uintptr_t)old, plan.base), up((uintptr_t)old + (uintptr_t)increment, plan.base));
-    return old;
-}
-
-static void remap_text(uintptr_t from, uintptr_t length)
-{
-    uintptr_t room = length + plan.huge;
-    void *got = (void *)syscall(SYS_mmap, NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (got == MAP_FAILED) {
-        report("text: no memory for the copy: ");
+    uintptr_t step = is_pool ? plan.pool : plan.huge, room = length + (is_pool ? 0 : step);
+    uintptr_t start = (uintptr_t)map(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (is_pool ? flags_of_pool() : 0));
+    if (start == (uintptr_t)MAP_FAILED) {
+        report("remap: no memory for the copy: ");
         return;
     }
-    uintptr_t start = (uintptr_t)got, copy = up(start, plan.huge);
-    if (madvise((void *)copy, length, MADV_HUGEPAGE)) report("text: huge pages were refused: ");
+    uintptr_t copy = up(start, step), rest = start, rest_end = start + room;
+    if (!is_pool && madvise((void *)copy, length, MADV_HUGEPAGE)) report("remap: huge pages were refused: ");
     memcpy((void *)copy, (const void *)from, length);
     /* Where the first touch found no free huge page. Older kernels do not have it; page verification shows the effect. */
-    madvise((void *)copy, length, MADV_COLLAPSE);
-    uintptr_t rest = start, rest_end = start + room;
-    if (mprotect((void *)copy, length, PROT_READ | PROT_EXEC)) {
-        report("text: a copy may not be executed: ");
+    if (!is_pool) madvise((void *)copy, length, MADV_COLLAPSE);
+    if (mprotect((void *)copy, length, protection)) {
+        report("remap: the copy may not have the rights of the original: ");
     } else if (mremap((void *)copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED) {
-        report("text: the copy could not take the place: ");
+        report("remap: the copy could not take the place: ");
     } else {
-        __builtin___clear_cache((char *)from, (char *)from + length);
-        munmap((void *)rest, copy - rest);
+        if (protection & PROT_EXEC) __builtin___clear_cache((char *)from, (char *)from + length);
+        if (copy > rest) munmap((void *)rest, copy - rest);
         rest = copy + length;
     }
     if (rest_end > rest) munmap((void *)rest, rest_end - rest);
 }
 
+static void remap_whole_pages(uintptr_t from, uintptr_t to, int protection, int is_pool)
+{
+    uintptr_t step = is_pool ? plan.pool : plan.huge;
+    if (down(to, step) > up(from, step)) remap(up(from, step), down(to, step) - up(from, step), protection, is_pool);
+}
+
 static int each_object(struct dl_phdr_info *object, size_t size, void *unused)
 {
+    uintptr_t relocated = 0; /* the end of what the loader has made read-only */
     (void)size, (void)unused;
+    for (int number = 0; number < object->dlpi_phnum; number++)
+        if (object->dlpi_phdr[number].p_type == PT_GNU_RELRO)
+            relocated = object->dlpi_addr + object->dlpi_phdr[number].p_vaddr + object->dlpi_phdr[number].p_memsz;
     for (int number = 0; number < object->dlpi_phnum; number++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[number];
         if (segment->p_type != PT_LOAD) continue;
-        uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        uintptr_t start = object->dlpi_addr + segment->p_vaddr, end = start + segment->p_memsz;
+        uintptr_t writable = relocated > start && relocated < end ? relocated : start;
         if (plan.bss && segment->p_flags & PF_W && segment->p_memsz > segment->p_filesz) {
-            uintptr_t from = up(start + segment->p_filesz, plan.base), to = up(start + segment->p_memsz, plan.base);
+            uintptr_t from = up(start + segment->p_filesz, plan.base), to = up(end, plan.base);
             if (down(to, plan.huge) > up(from, plan.huge)) advise(from, to);
         }
-        if (plan.text && (segment->p_flags & (PF_R | PF_W | PF_X)) == (PF_R | PF_X)) {
-            uintptr_t from = up(start, plan.huge), to = down(start + segment->p_filesz, plan.huge);
-            if (to > from) remap_text(from, to - from);
-        }
+        if (plan.text && (segment->p_flags & (PF_R | PF_W | PF_X)) == (PF_R | PF_X))
+            remap_whole_pages(start, start + segment->p_filesz, PROT_READ | PROT_EXEC, 0);
+        if (plan.pool_data && (segment->p_flags & (PF_R | PF_W | PF_X)) == (PF_R | PF_W))
+            remap_whole_pages(writable, end, PROT_READ | PROT_WRITE, 1);
     }
     return 0;
 }
@@ -161,12 +166,13 @@ __attribute__((constructor)) static void begin(void)
 {
     if (!plan.known) read_plan();
     if (plan.refuse && prctl(PR_SET_THP_DISABLE, plan.refuse & 1, plan.refuse & UNLESS_ADVISED, 0, 0)) report("refuse: ");
-    if (!plan.bss && !plan.text) return;
+    pthread_atfork(hold, release, release);
+    if (!plan.bss && !plan.text && !plan.pool_data) return;
     struct stat tasks;
-    if (plan.text && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {
+    if ((plan.text || plan.pool_data) && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {
         errno = EBUSY;
-        report("text: other threads run already: ");
-        plan.text = 0;
+        report("remap: other threads run already: ");
+        plan.text = plan.pool_data = 0;
     }
     int before = errno;
     dl_iterate_phdr(each_object, NULL);

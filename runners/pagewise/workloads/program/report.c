@@ -28,7 +28,7 @@ static const double enough = 0.8;
 static const uint64_t fewest_pages_of_a_heap = 2, least_memory = 16u << 20, shortest = 10000000;
 
 struct usage {
-    uint64_t resident, huge, eligible;
+    uint64_t resident, huge, pool, eligible; /* pool: of `huge`, those of the hugetlb pool */
 };
 struct memory {
     uint64_t total, huge, unasked; /* unasked: transparent huge pages in mappings that were not advised */
@@ -37,7 +37,7 @@ struct memory {
 struct mapping {
     uintptr_t start, end;
     char rights[5], name[PATH_MAX];
-    uint64_t resident, huge, transparent;
+    uint64_t resident, huge, transparent; /* huge: transparent ones, and those of the pool */
     int is_advised;
 };
 
@@ -45,11 +45,11 @@ static struct {
     int is_active, is_done, busy, bss_count;
     pid_t process;
     struct policy policy;
-    uint64_t page, began, looked;
+    uint64_t page, base, began, looked;
     struct stat errors;
     struct memory most;
     struct {
-        uintptr_t start, end;
+        uintptr_t data, start, end; /* of .data, and of .bss behind it */
     } bss[MOST_BSS];
 } state;
 
@@ -78,8 +78,11 @@ static int kind_of(const struct mapping *one)
     for (size_t number = 0; number < sizeof shared / sizeof *shared; number++)
         if (begins(name, shared[number])) return SHARED;
     if (strchr(one->rights, 'x')) return TEXT;
-    for (int number = 0; !*name && number < state.bss_count; number++)
-        if (one->start + 4096 >= state.bss[number].start && one->start < state.bss[number].end) return BSS;
+    int is_remapped = begins(name, "/anon_hugepage");
+    for (int number = 0; (!*name || is_remapped) && number < state.bss_count; number++) {
+        uintptr_t first = is_remapped ? state.bss[number].data : state.bss[number].start;
+        if (one->start + state.base > first && one->start < state.bss[number].end) return BSS;
+    }
     if (!*name || begins(name, "[anon") || begins(name, "/anon_hugepage")) return ANONYMOUS;
     return strchr(one->rights, 'w') ? DATA : FILES;
 }
@@ -95,6 +98,7 @@ static void add(struct memory *memory, const struct mapping *one)
     struct usage *sum = &memory->by_kind[kind];
     sum->resident += one->resident;
     sum->huge += one->huge;
+    sum->pool += one->huge - one->transparent;
     sum->eligible += eligible > one->huge ? eligible : one->huge;
     memory->total += one->resident;
     memory->huge += one->huge;
@@ -186,6 +190,7 @@ static struct usage used_by(const struct part *part)
         if (listed(part->targets, kinds[kind], ' ')) {
             sum.resident += state.most.by_kind[kind].resident;
             sum.huge += state.most.by_kind[kind].huge;
+            sum.pool += state.most.by_kind[kind].pool;
             sum.eligible += state.most.by_kind[kind].eligible;
         }
     return sum;
@@ -208,10 +213,12 @@ static int is_met(uint64_t peak, double *coverage)
     for (unsigned number = 0; number < PARTS; number++) {
         if (!(state.policy.parts >> number & 1) || !*parts[number].targets) continue;
         struct usage used = used_by(&parts[number]);
-        uint64_t fewest = listed(parts[number].targets, "heap", ' ') && !has(&state.policy, "hugetlbfs")
+        uint64_t fewest = listed(parts[number].targets, "heap", ' ') && !is_from_pool(&state.policy)
                               ? fewest_pages_of_a_heap
                               : 1;
-        double share = used.eligible ? (double)used.huge / (double)used.eligible : 0.0;
+        /* An allocator may take transparent huge pages where the pool is short. */
+        uint64_t wanted = strcmp(parts[number].size, "pool") ? used.huge : used.pool;
+        double share = used.eligible ? (double)wanted / (double)used.eligible : 0.0;
         if (share < least) least = share;
         if (used.eligible < fewest * state.page) met = met ? -1 : 0;
         else if (share < enough) met = 0;
@@ -299,7 +306,7 @@ static void finish(const char *status)
 {
     const char *record = getenv("PAGEWISE_EXEC_RECORD"), *report = getenv("PAGEWISE_EXEC_REPORT");
     const char *started = getenv("PAGEWISE_EXEC_PROCESS");
-    uint64_t peak = kib_after(status, "VmHWM:") + (has(&state.policy, "hugetlbfs") ? state.most.huge : 0);
+    uint64_t peak = kib_after(status, "VmHWM:") + (is_from_pool(&state.policy) ? state.most.huge : 0);
     double coverage;
     if (peak < state.most.total) peak = state.most.total;
     if (peak < least_memory && (!started || atoi(started) != (int)state.process)) return;
@@ -338,8 +345,9 @@ static int note_bss(struct dl_phdr_info *object, size_t size, void *unused)
     (void)size, (void)unused;
     for (int number = 0; number < object->dlpi_phnum; number++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[number];
-        if (segment->p_type != PT_LOAD || segment->p_memsz <= segment->p_filesz || state.bss_count == MOST_BSS) continue;
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) || state.bss_count == MOST_BSS) continue;
         uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        state.bss[state.bss_count].data = start;
         state.bss[state.bss_count].start = start + segment->p_filesz;
         state.bss[state.bss_count++].end = start + segment->p_memsz;
     }
@@ -367,8 +375,9 @@ __attribute__((constructor)) static void begin(void)
     const char *name = getenv("PAGEWISE_EXEC_POLICY"), *report = getenv("PAGEWISE_EXEC_REPORT");
     if (!name || parse_policy(name, &state.policy) || (!report && !getenv("PAGEWISE_EXEC_RECORD"))) return;
     int before = errno;
-    uint64_t size = has(&state.policy, "hugetlbfs") || has(&state.policy, "libhugetlbfs") ? pool_size() : pmd_size();
+    uint64_t size = is_from_pool(&state.policy) ? pool_size() : pmd_size();
     state.page = state.policy.size ? state.policy.size : size;
+    state.base = (uint64_t)sysconf(_SC_PAGESIZE);
     state.process = getpid();
     state.began = now();
     if (fstat(STDERR_FILENO, &state.errors)) memset(&state.errors, 0, sizeof state.errors);

@@ -20,6 +20,7 @@ _LINE = re.compile(
 _TRANSPARENT = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")
 _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
+_OF_POOL = "/anon_hugepage"
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
 _STATUS = re.compile(r"^(VmHWM|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 Zeroed = Callable[[str], tuple[int, int] | None]
@@ -48,6 +49,11 @@ class Mapped:
         return sum(self.sizes.get(name, 0) for name in (*_TRANSPARENT, *_POOL))
 
     @property
+    def pool(self) -> int:
+        """Bytes on pages of a hugetlb pool."""
+        return sum(self.sizes.get(name, 0) for name in _POOL)
+
+    @property
     def unasked(self) -> int:
         """Bytes on transparent huge pages that nobody asked for by MADV_HUGEPAGE."""
         return 0 if "hg" in self.flags else sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
@@ -66,13 +72,14 @@ class Mapped:
 class Usage:
     """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages.
 
-    unasked: on transparent huge pages without advice.
+    unasked: on transparent huge pages without advice. pool: of those on huge pages, those of a hugetlb pool.
     """
 
     resident: int = 0
     huge: int = 0
     eligible: int = 0
     unasked: int = 0
+    pool: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -80,6 +87,7 @@ class Usage:
             self.huge + other.huge,
             self.eligible + other.eligible,
             self.unasked + other.unasked,
+            self.pool + other.pool,
         )
 
     @property
@@ -139,7 +147,7 @@ def parse_rollup(text: str) -> Usage | None:
 def by_kind(mappings: Iterable[Mapped], page: int, zeroed: Zeroed | None = None) -> dict[str, Usage]:
     """The sums by kind. page: the page size asked for. zeroed: where a file's .bss is (see `zeroed_of`)."""
     return add_usages(
-        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page), mapping.unasked)}
+        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page), mapping.unasked, mapping.pool)}
         for mapping, kind in kinds(mappings, zeroed or zeroed_of)
     )
 
@@ -157,7 +165,8 @@ def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]
     """Each mapping with its kind, except those of the kernel (vdso).
 
     .bss has no name in smaps: it is unnamed memory where the program file's headers say that its .bss is, or,
-    if they cannot be read, unnamed memory directly after the file's last mapping.
+    if they cannot be read, unnamed memory directly after the file's last mapping. Static data on pages of the
+    hugetlb pool (hugetlbfs-data) lies directly after a mapping of its file.
     """
     with_kinds = []
     lowest: dict[str, int] = {}
@@ -165,15 +174,19 @@ def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]
     before: tuple[int, str, str] = (0, "", "")
     for mapping in mappings:
         name = mapping.name
-        if name.startswith("/"):
+        if name.startswith("/") and not name.startswith(_OF_POOL):
             lowest.setdefault(name, mapping.start)
         kind = _kind(mapping)
-        if kind == "anonymous" and not name and _is_zeroed(mapping.start, lowest, zeroed, before):
+        if (kind == "anonymous" and not name and _is_zeroed(mapping.start, lowest, zeroed, before)) or (
+            name.startswith(_OF_POOL) and before[0] == mapping.start and before[2] in ("data", "file", "bss")
+        ):
             kind = "bss"
         if kind is not None:
             with_kinds.append((mapping, kind))
-        if name or kind == "bss":
-            before = (mapping.end, name or before[1], kind or "")
+        if kind == "bss":
+            before = (mapping.end, before[1], kind)
+        elif name:
+            before = (mapping.end, name, kind or "")
     return with_kinds
 
 
@@ -200,7 +213,7 @@ def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
         return "shared"
     if "x" in mapping.rights:
         return "text"
-    if not name or name.startswith(("[anon", "/anon_hugepage")):
+    if not name or name.startswith(("[anon", _OF_POOL)):
         return "anonymous"
     return "data" if "w" in mapping.rights else "file"
 

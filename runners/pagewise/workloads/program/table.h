@@ -5,6 +5,9 @@
 struct part {
     const char *name, *size, *targets, *meaning;
 };
+struct listing {
+    const char *kind, *variable, *separator, *joiner;
+};
 struct setting {
     const char *part, *condition, *kind, *name, *value;
 };
@@ -13,21 +16,34 @@ struct policy {
     uint64_t size;  /* of its pages in bytes; 0 if it names none */
 };
 
-#define SETTING(part, condition, kind, name, value)
-#define PART(name, size, targets, meaning) {name, size, targets, meaning},
+#define SETTING(...)
+#define LIST(...)
+#define PART(...) {__VA_ARGS__},
 static const struct part parts[] = {
 #include "policies.h"
 };
 #undef PART
+#undef LIST
+#define PART(...)
+#define LIST(...) {__VA_ARGS__},
+__attribute__((unused)) static const struct listing listings[] = {
+#include "policies.h"
+};
+#undef LIST
 #undef SETTING
-#define PART(name, size, targets, meaning)
-#define SETTING(part, condition, kind, name, value) {part, condition, kind, name, value},
+#define LIST(...)
+#define SETTING(...) {__VA_ARGS__},
 __attribute__((unused)) static const struct setting settings[] = {
 #include "policies.h"
 };
 #undef PART
+#undef LIST
 #undef SETTING
-enum { PARTS = sizeof parts / sizeof *parts, SETTINGS = sizeof settings / sizeof *settings };
+enum {
+    PARTS = sizeof parts / sizeof *parts,
+    LISTINGS = sizeof listings / sizeof *listings,
+    SETTINGS = sizeof settings / sizeof *settings
+};
 
 static int has(const struct policy *policy, const char *name)
 {
@@ -42,6 +58,14 @@ static int wants_huge_pages(const struct policy *policy)
     for (unsigned number = 0; number < PARTS; number++)
         if (policy->parts >> number & 1 && *parts[number].targets) return 1;
     return 0;
+}
+
+/* Whether it takes pages of a hugetlb pool. */
+__attribute__((unused)) static int is_from_pool(const struct policy *policy)
+{
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1 && !strcmp(parts[number].size, "pool")) return 1;
+    return has(policy, "libhugetlbfs");
 }
 
 /* What PR_SET_THP_DISABLE leaves to the program, as PR_GET_THP_DISABLE returns it: 0 or 1, plus flags (Linux 6.18). */
@@ -71,7 +95,7 @@ static const char *parse_policy(const char *text, struct policy *policy)
         size_t length = strcspn(at, "+:"), number = 0;
         while (number < PARTS && (strlen(parts[number].name) != length || strncmp(parts[number].name, at, length)))
             number++;
-        if (number == PARTS) return "there is no such page policy";
+        if (number == PARTS) return strncmp(at, "glibc", length) ? "there is no such page policy" : "its new name is malloc";
         if (policy->parts >> number & 1) return "a part of this policy is named twice";
         policy->parts |= 1u << number;
         serving_malloc += listed(parts[number].targets, "heap", ' ');
@@ -80,8 +104,10 @@ static const char *parse_policy(const char *text, struct policy *policy)
             char size[24] = "";
             length = strcspn(++at, "+");
             if (length < sizeof size) memcpy(size, at, length);
+            uint64_t before = policy->size;
             if (!*parts[number].size) return "this page policy has no size";
             if (!(policy->size = size_of_name(size))) return "this is no page size; write it like thp:64k";
+            if (before && before != policy->size) return "a policy has one page size";
             at += length;
         }
         if (!*at) break;

@@ -87,7 +87,9 @@ def _unwanted(request: PageRequest, memory: Memory) -> Failure | None:
 
 def _coverage(request: PageRequest, kinds: tuple[str, ...], memory: Memory) -> float:
     mean = memory.mean(*kinds)
-    huge = memory.counted_mean * request.page if request.by_counter else mean.huge
+    # An allocator may take transparent huge pages where the pool is short.
+    seen = mean.pool if kinds in request.of_pool else mean.huge
+    huge = memory.counted_mean * request.page if request.by_counter else seen
     return huge / mean.eligible if mean.eligible else 0.0
 
 

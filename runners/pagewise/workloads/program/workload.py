@@ -117,6 +117,7 @@ class ProgramRuns:
         self._try(trials[0], session)
         self._decide(session)
         transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
+        transparent |= {"shared" for applied in self.policies.values() if "shared" in applied.policy.parts}
         with changed_settings(
             session.recorder,
             self.placements,
@@ -168,21 +169,27 @@ class ProgramRuns:
         memory = self.trials.get(baseline.key)
         if memory is None:
             return {}
-        available = [applied for applied in self.policies.values() if applied.unavailable is None]
-        sizes = {applied.page_size for applied in available if applied.policy.from_pool}
+        sizes = {applied.page_size for applied in self._of_pools}
         return {
             size: -(-self._pages_needed(memory, size) // len(pools_used(self.placements, size)))
             for size in sizes
         }
 
+    @property
+    def _of_pools(self) -> list[AppliedPolicy]:
+        """The available policies that take pages of a pool."""
+        every = self.policies.values()
+        return [applied for applied in every if applied.policy.from_pool and applied.unavailable is None]
+
     def _pages_needed(self, memory: Memory, size: int) -> int:
         margin = hugepages.MARGIN_PAGES if size <= hugepages.PAGE_BYTES else 2
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
-        malloc = memory.peak("heap", "anonymous").resident
+        kinds = {kind for applied in self._of_pools for kinds in applied.policy.targets for kind in kinds}
+        used = memory.peak(*kinds).resident
         most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
-        return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+        return int(-(-used * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
 
 
 def _libraries(console: Console) -> Libraries | None:
@@ -195,6 +202,6 @@ def _libraries(console: Console) -> Libraries | None:
 
 
 def _is_transparent(policy: Policy) -> bool:
-    return any(part in ("text", "bss", "glibc", "advised") for part in policy.parts) or (
+    return any(part in ("text", "bss", "malloc", "advised") for part in policy.parts) or (
         "thp" in policy.parts and policy.size is None
     )

@@ -1,0 +1,280 @@
+/* The calls by which a program and its allocator ask the kernel for memory, instead of libc's: the memory is advised
+ * (MADV_HUGEPAGE) or taken from the hugetlb pool. Small pieces lie where a whole huge page around them is mapped, because
+ * the first touch decides: pymalloc's 1 MiB, tcmalloc's steps of the heap. glibc's own malloc maps memory without these calls:
+ * its tunable does this.
+ */
+#pragma once
+#include "node.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+
+#ifndef MAP_HUGE_SHIFT
+#define MAP_HUGE_SHIFT 26
+#endif
+#ifndef SHM_HUGETLB
+#define SHM_HUGETLB 04000
+#endif
+
+/* Memory of the pool lies in a separate range: its pages cannot be given back in part. */
+enum { SMALLEST_PIECE = 1 << 16, WINDOW = 16 << 20, LARGEST_WINDOW = 32 << 20, MOST_ALLOCATORS = 4 };
+static const uintptr_t room_of_pool = (uintptr_t)1 << 42;
+
+static struct {
+    int known, advise, bss, text, shared, advise_malloc, pool_malloc, pool_data, pool_shared;
+    unsigned long refuse; /* the first argument of PR_SET_THP_DISABLE, and its flags */
+    uintptr_t huge, pool, base;
+    struct range {
+        uintptr_t start, end;
+    } allocators[MOST_ALLOCATORS]; /* the objects that the calls of an allocator come from */
+    int allocator_count;
+    void *(*sbrk)(intptr_t);
+    uintptr_t break_used, break_end;          /* of the heap: what was handed out, and what the kernel gave */
+    struct range window, pool_window; /* of small pieces */
+    uintptr_t pool_start, pool_next, pool_end;
+    int is_held, is_short;
+} plan;
+
+static void read_plan(void);
+static void report(const char *what);
+
+static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
+static uintptr_t down(uintptr_t value, uintptr_t step) { return value & -step; }
+
+static void hold(void)
+{
+    while (__atomic_exchange_n(&plan.is_held, 1, __ATOMIC_ACQUIRE)) {}
+}
+static void release(void) { __atomic_store_n(&plan.is_held, 0, __ATOMIC_RELEASE); }
+
+static void *map(uintptr_t at, size_t length, int protection, int flags)
+{
+    return (void *)syscall(SYS_mmap, at, length, protection, flags, -1, 0);
+}
+
+static void advise(uintptr_t from, uintptr_t to)
+{
+    int before = errno;
+    if (to > from) syscall(SYS_madvise, from, to - from, MADV_HUGEPAGE);
+    errno = before;
+}
+
+static int flags_of_pool(void) { return MAP_HUGETLB | __builtin_ctzll(plan.pool) << MAP_HUGE_SHIFT; }
+static int is_of_pool(const void *address)
+{
+    return (uintptr_t)address >= plan.pool_start && (uintptr_t)address < plan.pool_end;
+}
+
+/* Whether this code belongs to the allocator that replaces the C library's. */
+static int is_malloc(const void *caller)
+{
+    for (int number = 0; number < plan.allocator_count; number++)
+        if ((uintptr_t)caller >= plan.allocators[number].start && (uintptr_t)caller < plan.allocators[number].end) return 1;
+    return 0;
+}
+
+/* Advised memory at an aligned address; NULL if the kernel has none. */
+static void *aligned(size_t length, int flags)
+{
+    uintptr_t start = (uintptr_t)map(0, length, PROT_READ | PROT_WRITE, flags);
+    if (start == (uintptr_t)MAP_FAILED) return NULL;
+    if (start & (plan.huge - 1)) {
+        syscall(SYS_munmap, start, length);
+        start = (uintptr_t)map(0, length + plan.huge, PROT_READ | PROT_WRITE, flags);
+        if (start == (uintptr_t)MAP_FAILED) return NULL;
+        uintptr_t first = up(start, plan.huge), last = first + length, end = start + length + plan.huge;
+        if (first > start) syscall(SYS_munmap, start, first - start);
+        if (end > last) syscall(SYS_munmap, last, end - last);
+        start = first;
+    }
+    advise(start, start + length);
+    return (void *)start;
+}
+
+/* A small piece of a window of huge pages, which `fresh_window` maps; NULL if it does not suit. */
+static void *piece(struct range *window, size_t length, uintptr_t page, void *(*fresh_window)(size_t, int), int flags)
+{
+    if (length < SMALLEST_PIECE || page > LARGEST_WINDOW) return NULL;
+    hold();
+    if (window->end - window->start < length) {
+        uintptr_t room = page > WINDOW ? page : WINDOW, fresh = 0;
+        while (!(fresh = (uintptr_t)fresh_window(room, flags)) && room > page) room /= 2;
+        if (fresh) *window = (struct range){fresh, fresh + room};
+    }
+    uintptr_t got = window->start;
+    int fits = window->end - window->start >= length;
+    if (fits) window->start += length;
+    release();
+    return fits ? (void *)got : NULL;
+}
+
+/* Advised memory for a plain request; NULL if it does not suit. */
+static void *advised(size_t length, int flags)
+{
+    length = up(length, plan.base);
+    return length >= plan.huge ? aligned(length, flags) : piece(&plan.window, length, plan.huge, aligned, flags);
+}
+
+/* Addresses in the range for the pool; 0 if it is full. */
+static uintptr_t place_in_pool(size_t room)
+{
+    uintptr_t none = 0, first = 1;
+    if (!__atomic_load_n(&plan.pool_next, __ATOMIC_ACQUIRE)) {
+        void *got = map(0, room_of_pool, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+        if (got != MAP_FAILED) first = up((uintptr_t)got, plan.pool);
+        if (!__atomic_compare_exchange_n(&plan.pool_next, &none, first, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            if (got != MAP_FAILED) syscall(SYS_munmap, got, room_of_pool);
+        } else if (got != MAP_FAILED) plan.pool_start = first, plan.pool_end = (uintptr_t)got + room_of_pool;
+    }
+    uintptr_t at = __atomic_fetch_add(&plan.pool_next, room, __ATOMIC_RELAXED);
+    return at >= plan.pool_start && at + room <= plan.pool_end ? at : 0;
+}
+
+/* Whole pages of the pool, and base pages for the rest; NULL if the pool has too few. `sharing`: MAP_PRIVATE or MAP_SHARED. */
+static void *whole_pages(size_t length, int sharing)
+{
+    uintptr_t whole = down(length, plan.pool), rest = up(length, plan.base) - whole;
+    int before = errno, flags = sharing | MAP_ANONYMOUS | MAP_FIXED;
+    uintptr_t at = place_in_pool(up(length, plan.pool));
+    if (!at || map(at, whole, PROT_READ | PROT_WRITE, flags | flags_of_pool()) == MAP_FAILED) {
+        errno = before;
+        return NULL;
+    }
+    if (rest && map(at + whole, rest, PROT_READ | PROT_WRITE, flags) == MAP_FAILED) {
+        syscall(SYS_munmap, at, whole);
+        return NULL;
+    }
+    return (void *)at;
+}
+
+static void *from_pool(size_t length, int sharing)
+{
+    void *got = NULL;
+    if (length >= plan.pool) got = whole_pages(length, sharing);
+    else if (sharing == MAP_PRIVATE) got = piece(&plan.pool_window, up(length, plan.base), plan.pool, whole_pages, sharing);
+    if (!got && length >= SMALLEST_PIECE && !__atomic_exchange_n(&plan.is_short, 1, __ATOMIC_RELAXED))
+        report("the hugetlb pool has too few pages: ");
+    return got;
+}
+
+void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
+{
+    if (!plan.known) read_plan();
+    int kind = flags & MAP_TYPE, is_anonymous = flags & MAP_ANONYMOUS && !(flags & MAP_HUGETLB);
+    int is_malloc_s = (plan.advise_malloc || plan.pool_malloc) && is_malloc(__builtin_return_address(0));
+    int is_plain = !address && protection == (PROT_READ | PROT_WRITE) && is_anonymous
+                   && !(flags & (MAP_FIXED | MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED));
+    void *got = NULL;
+    if (is_plain && kind == MAP_PRIVATE && plan.pool_malloc && is_malloc_s) got = from_pool(length, kind);
+    if (is_plain && kind == MAP_SHARED && plan.pool_shared) got = from_pool(length, kind);
+    int is_advised = plan.advise || (plan.advise_malloc && is_malloc_s);
+    if (is_plain && !got && is_advised && (flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS)) got = advised(length, flags);
+    if (got) return got;
+    got = (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
+    uintptr_t start = (uintptr_t)got;
+    if (got == MAP_FAILED) return got;
+    if (is_advised && kind == MAP_PRIVATE && is_anonymous && !(flags & (MAP_GROWSDOWN | MAP_STACK)))
+        advise(start, start + up(length, plan.base));
+    if (plan.shared && kind != MAP_PRIVATE && !(flags & MAP_HUGETLB)) advise(start, start + up(length, plan.base));
+    return got;
+}
+
+void *mmap64(void *address, size_t length, int protection, int flags, int file, off64_t offset)
+    __attribute__((alias("mmap")));
+
+int munmap(void *address, size_t length)
+{
+    int before = errno, failed = (int)syscall(SYS_munmap, address, length);
+    if (!failed || errno != EINVAL || !is_of_pool(address)) return failed;
+    uintptr_t from = up((uintptr_t)address, plan.pool), to = down((uintptr_t)address + length, plan.pool);
+    if (to > from) syscall(SYS_munmap, from, to - from);
+    errno = before;
+    return 0;
+}
+
+/* A part of a page of the pool cannot be dropped: it is zeroed, as the program expects it. */
+int madvise(void *address, size_t length, int advice)
+{
+    uintptr_t start = (uintptr_t)address, end = start + length, from = up(start, plan.pool), to = down(end, plan.pool);
+    if (advice != MADV_DONTNEED || !is_of_pool(address)) return (int)syscall(SYS_madvise, address, length, advice);
+    if (to <= from) {
+        memset(address, 0, length);
+        return 0;
+    }
+    memset(address, 0, from - start);
+    memset((void *)to, 0, end - to);
+    return (int)syscall(SYS_madvise, from, to - from, advice);
+}
+
+/* Memory of the pool does not grow. */
+void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+    va_end(more);
+    if (!is_of_pool(address) || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
+        return (void *)syscall(SYS_mremap, address, length, wanted, flags, at);
+    void *got = from_pool(wanted, MAP_PRIVATE);
+    if (!got) got = map(0, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    if (got == MAP_FAILED) return got;
+    memcpy(got, address, length < wanted ? length : wanted);
+    munmap(address, length);
+    return got;
+}
+
+/* The heap grows by whole huge pages, and hands out what was asked for. */
+void *sbrk(intptr_t increment)
+{
+    if (!plan.known) read_plan();
+    if (!plan.sbrk) *(void **)&plan.sbrk = dlsym(RTLD_NEXT, "sbrk");
+    int is_malloc_s = is_malloc(__builtin_return_address(0));
+    /* Its memory cannot be of the pool: the allocator asks by mmap. */
+    if (!plan.sbrk || (plan.pool_malloc && is_malloc_s && increment > 0)) {
+        errno = ENOMEM;
+        return (void *)-1;
+    }
+    if (!plan.advise && !(plan.advise_malloc && is_malloc_s)) return plan.sbrk(increment);
+    hold();
+    uintptr_t end = (uintptr_t)plan.sbrk(0), old = plan.break_end == end ? plan.break_used : end;
+    uintptr_t wanted = old + (uintptr_t)increment, rounded = increment > 0 ? up(wanted, plan.huge) : wanted;
+    void *got = (void *)old;
+    if (increment && (increment < 0 || wanted > end)) {
+        void *grown = plan.sbrk((intptr_t)(rounded - end));
+        if (grown == (void *)-1 && increment > 0) grown = plan.sbrk((intptr_t)((rounded = wanted) - end));
+        if (grown == (void *)-1) got = grown;
+        else if (rounded > end) advise(up(end, plan.base), rounded);
+    } else rounded = end;
+    if (got != (void *)-1) plan.break_used = wanted, plan.break_end = rounded;
+    release();
+    return got;
+}
+
+void *shmat(int number, const void *address, int flags)
+{
+    void *got = (void *)syscall(SYS_shmat, number, address, flags);
+    struct shmid_ds segment;
+    if (!plan.known) read_plan();
+    int before = errno;
+    if (plan.shared && got != (void *)-1 && !shmctl(number, IPC_STAT, &segment))
+        advise((uintptr_t)got, (uintptr_t)got + up(segment.shm_segsz, plan.base));
+    errno = before;
+    return got;
+}
+
+int shmget(key_t key, size_t size, int flags)
+{
+    if (!plan.known) read_plan();
+    if (plan.pool_shared && size >= plan.pool) {
+        int got = (int)syscall(SYS_shmget, key, up(size, plan.pool), flags | SHM_HUGETLB | __builtin_ctzll(plan.pool) << MAP_HUGE_SHIFT);
+        if (got >= 0 || errno == EEXIST || errno == ENOENT) return got;
+        report("shmget with SHM_HUGETLB: ");
+    }
+    return (int)syscall(SYS_shmget, key, size, flags);
+}

@@ -1,0 +1,177 @@
+"""Page policies of allocators and kinds of memory, with real runs: observed pages and unchanged results."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launched import MIB, Launcher, recorded, share
+from own_program import POOL, THP, Own, needs_madvise
+from pagewise.workloads.program.machine import _cannot_collapse
+
+LIBRARIES = {
+    "jemalloc": "libjemalloc.so.2",
+    "mimalloc": "libmimalloc.so.2*",
+    "tcmalloc": "libtcmalloc_minimal.so.4",
+    "TBB": "libtbbmalloc_proxy.so.2",
+}
+SHARED = THP / "shmem_enabled"
+needs_collapse = pytest.mark.skipif(_cannot_collapse() is not None, reason=str(_cannot_collapse()))
+PYTHON = Path("/usr/bin/python3")
+SMALL_OBJECTS = (
+    "table = {number: str(number) for number in range(400_000)}; print(sum(map(len, table.values())))"
+)
+
+
+def library(name: str) -> str:
+    """The file of an allocator; Debian's package is in setup/system-packages.tsv."""
+    files = sorted(Path("/usr/lib").glob(f"*/{LIBRARIES[name]}"))
+    if not files:
+        pytest.skip(f"{name} is not installed")
+    return str(files[-1])
+
+
+def result(launcher: Launcher, program: Path, way: str, **environment: str) -> str:
+    """What a program prints under the policy none."""
+    return launcher.run("--quiet", "none", "--", program, way, "0.01", **environment).stdout
+
+
+@pytest.fixture
+def pool() -> Iterator[None]:
+    """200 MiB in the default pool; the lock of tests that change the machine is held."""
+    before = POOL.read_text()
+    POOL.write_text("100")
+    yield
+    POOL.write_text(before)
+
+
+@needs_madvise
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("policy", ["thp", "malloc"])
+def test_advice_reaches_every_allocator(launcher: Launcher, programs: Path, name: str, policy: str):
+    preloaded = {"LD_PRELOAD": library(name)}
+    record = recorded(launcher, policy, programs / "memory", "pieces", "0.1", **preloaded)
+    assert record["met"] is True and record["coverage"] >= 0.8, record
+    expected = result(launcher, programs / "memory", "pieces", **preloaded).splitlines()[-1]
+    done = launcher.run("--quiet", policy, "--", programs / "memory", "pieces", "0.01", **preloaded)
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == expected
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.changes_machine
+def test_the_pool_serves_every_allocator(launcher: Launcher, programs: Path, pool: None, name: str):
+    record = recorded(launcher, "hugetlbfs", programs / "memory", "pieces", "0.1", LD_PRELOAD=library(name))
+    assert record["met"] is True and record["coverage"] >= 0.8, record
+    assert record["kinds"]["anonymous"]["huge_bytes"] >= 80 * MIB
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.changes_machine
+def test_a_short_pool_leaves_the_result_and_is_reported(launcher: Launcher, programs: Path, name: str):
+    """As many pages as one of the pieces needs: the allocator gets base pages for the rest."""
+    before = POOL.read_text()
+    try:
+        POOL.write_text("4")
+        record = recorded(
+            launcher, "hugetlbfs", programs / "memory", "pieces", "0.05", LD_PRELOAD=library(name)
+        )
+    finally:
+        POOL.write_text(before)
+    assert record["met"] is False
+
+
+@needs_madvise
+@pytest.mark.parametrize("policy", ["thp", "malloc"])
+def test_small_objects_of_python_are_on_huge_pages(launcher: Launcher, policy: str):
+    record = recorded(launcher, policy, PYTHON, "-I", "-c", SMALL_OBJECTS)
+    assert record["met"] is True and share(record, "anonymous") > 0.8
+
+
+@needs_madvise
+def test_malloc_alone_leaves_what_the_program_maps(launcher: Launcher, programs: Path):
+    preloaded = {"LD_PRELOAD": library("jemalloc")}
+    done = launcher.run("--record", "pages.jsonl", "malloc", "--", programs / "memory", "mapped", **preloaded)
+    (record,) = launcher.records()
+    assert done.returncode == 0 and record["met"] is False and share(record, "anonymous") < 0.3
+
+
+@needs_madvise
+def test_freed_memory_is_kept_by_the_settings_of_jemalloc(own: Own):
+    own.stage.environment["LD_PRELOAD"] = library("jemalloc")
+    done = own.run("--policies", "none,reuse", "--rounds", "1", way="again")
+    assert done.returncode == 0, done.stdout + done.stderr
+    faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
+    assert faults["reuse"] < faults["none"] / 2
+
+
+@pytest.mark.changes_machine
+def test_static_data_is_on_pages_of_the_pool(launcher: Launcher, programs: Path, pool: None):
+    record = recorded(launcher, "hugetlbfs-data", programs / "memory-data", "static")
+    assert record["met"] is True and record["kinds"]["bss"]["huge_bytes"] >= 60 * MIB
+    assert record["kinds"].get("data", {"resident_bytes": 0})["resident_bytes"] < 4 * MIB
+    expected = result(launcher, programs / "memory-data", "static").splitlines()[-1]
+    done = launcher.run("--quiet", "hugetlbfs-data", "--", programs / "memory-data", "static", "0.01")
+    assert done.stdout.splitlines()[-1] == expected
+
+
+@pytest.mark.changes_machine
+def test_shared_memory_is_on_pages_of_the_pool(launcher: Launcher, programs: Path, pool: None):
+    record = recorded(launcher, "hugetlbfs-shared", programs / "memory", "shared")
+    assert record["met"] is True and record["kinds"]["shared"]["huge_bytes"] >= 48 * MIB
+
+
+@pytest.mark.changes_machine
+def test_shared_memory_is_advised_where_the_system_allows_it(launcher: Launcher, programs: Path):
+    assert launcher.run("shared", "--", "true").returncode == 3 or "never" not in SHARED.read_text()
+    before = SHARED.read_text().split("[")[1].split("]")[0]
+    try:
+        SHARED.write_text("advise")
+        record = recorded(launcher, "shared", programs / "memory", "shared")
+    finally:
+        SHARED.write_text(before)
+    assert record["met"] is True and record["kinds"]["shared"]["huge_bytes"] >= 40 * MIB
+
+
+@pytest.mark.long
+@pytest.mark.changes_machine
+def test_a_comparison_over_kinds_of_memory(own: Own):
+    """The pool's size comes from the memory that the policies are for; settings are restored."""
+    before = POOL.read_text(), SHARED.read_text()
+    policies = "none,shared,hugetlbfs-shared"
+    done = own.run(
+        *("--policies", policies, "--rounds", "1", "--reserve-hugepages", "--set-thp-sizes"), way="shared 0.3"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own.statuses() == {policy: {"ok"} for policy in policies.split(",")}
+    assert (POOL.read_text(), SHARED.read_text()) == before
+
+
+@pytest.mark.long
+@needs_collapse
+@pytest.mark.alone
+def test_the_memory_of_a_static_program_is_moved_from_outside(own: Own):
+    done = own.run(
+        *("--policies", "none,collapse", "--rounds", "1", "--enough-coverage", "50%"),
+        *("--end-leftovers",),
+        program="memory-static",
+        way="large 3",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert own.statuses() == {"none": {"ok"}, "collapse": {"ok"}}
+    moved = next(one for one in own.records() if one.configuration.hugepages == "collapse")
+    assert moved.program.kinds["anonymous"].peak.huge_bytes >= 48 * MIB and moved.run.left_behind is None
+
+
+@needs_collapse
+def test_what_moves_memory_ends_with_the_program(launcher: Launcher, programs: Path):
+    done = launcher.run("--quiet", "collapse", "--", "sh", "-c", "echo $PPID $$; kill -TERM $$")
+    assert done.returncode == -15 and done.stderr == ""
+    own = os.getpgrp()
+    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,comm="], capture_output=True, text=True, check=True)
+    running = [line.split() for line in listed.stdout.splitlines() if "pagewise-exec" in line]
+    assert not [words for words in running if int(words[0]) == own and "Z" not in words[1]]
+    assert launcher.run("--quiet", "collapse", "--", "/nonexistent").returncode == 127

@@ -15,8 +15,8 @@ from pagewise.workloads.program.machine import _cannot_collapse
 
 LIBRARIES = {
     "jemalloc": "libjemalloc.so.2",
-    "mimalloc": "libmimalloc.so.2*",
-    "tcmalloc": "libtcmalloc_minimal.so.4",
+    "mimalloc": "libmimalloc.so",
+    "tcmalloc": "libtcmalloc_minimal.so",
     "TBB": "libtbbmalloc_proxy.so.2",
 }
 SHARED = THP / "shmem_enabled"

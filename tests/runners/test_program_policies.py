@@ -285,6 +285,10 @@ def test_the_default_excludes_text_and_bss_of_a_small_program():
     assert default_policies(BINARY, MACHINE, starts_others=False) == DEFAULT
     assert set(DEFAULT) - set(default_policies(SMALL, MACHINE, starts_others=False)) == {"text", "bss"}
     assert default_policies(SMALL, MACHINE, starts_others=True) == DEFAULT
+    assert default_policies(STATIC, MACHINE, starts_others=False) == (*DEFAULT, "collapse")
+    assert "collapse" not in default_policies(STATIC, replace(MACHINE, collapses="no"), starts_others=False)
+    always = replace(MACHINE, modes={2 * MIB: "always"})
+    assert "collapse" not in default_policies(STATIC, always, starts_others=False)
 
 
 def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named():

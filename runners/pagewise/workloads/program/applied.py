@@ -292,12 +292,15 @@ class AppliedPolicy:
 def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -> tuple[str, ...]:
     """The policies that are measured by default: without code or static arrays smaller than a huge page.
 
+    Where huge pages must be asked for and nothing can be preloaded that does, also `collapse`, if this user may.
     starts_others: it is a script or a launcher, so that other programs have the memory.
     """
     if starts_others:
         return DEFAULT
     sizes = {"text": largest_text(binary), "bss": binary.elf.zeroed_bytes}
-    return tuple(name for name in DEFAULT if sizes.get(name, machine.pmd) >= machine.pmd)
+    names = tuple(name for name in DEFAULT if sizes.get(name, machine.pmd) >= machine.pmd)
+    is_reached = machine.modes.get(machine.pmd) == "always" or binary.can_preload(machine.elf_machine)
+    return names if is_reached or machine.collapses is not None else (*names, "collapse")
 
 
 def largest_text(binary: Binary) -> int:

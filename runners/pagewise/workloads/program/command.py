@@ -66,7 +66,7 @@ class Survey:
         machine = read_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
         further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
         further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
-        names = chosen["policies"] or dict.fromkeys((*DEFAULT, "text", "bss", "libhugetlbfs", *further))
+        names = chosen["policies"] or dict.fromkeys((*DEFAULT, *PARTS, *further))
         policies = map(parse_policy, names)
         return cls(
             program, [(one, AppliedPolicy(one, program.binary, machine).unavailable) for one in policies]
@@ -106,11 +106,11 @@ class Survey:
             if unavailable is not None:
                 style, text = "bold yellow", f"unavailable: {unavailable.message}"
                 if unavailable.remedy is not None:
-                    text += f"\n{'':<15}remedy: {unavailable.remedy}"
-            console.print(Text.assemble((f"{policy.name:<15}", style), text), soft_wrap=True)
+                    text += f"\n{'':<17}remedy: {unavailable.remedy}"
+            console.print(Text.assemble((f"{policy.name:<17}", style), text), soft_wrap=True)
         if self.program is None:
             console.print(
-                "Join them with +, as in reuse+thp; thp and hugetlbfs take a size: hugetlbfs:1g.\n"
+                "Join them with +, as in reuse+thp; some take a size: thp:64k, hugetlbfs:1g.\n"
                 f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
                 f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
                 highlight=False,

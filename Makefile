@@ -55,7 +55,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-spack-versions test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-spack-versions test-programs test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -126,6 +126,10 @@ test-newcomer:
 test-spack-versions:
 	@setup/bootstrap test
 	@$(pytest) -m spack_versions tests/stack
+
+test-programs:
+	@setup/bootstrap test
+	@$(pytest) -m programs tests/programs
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

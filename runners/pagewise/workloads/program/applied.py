@@ -292,7 +292,7 @@ class AppliedPolicy:
 def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -> tuple[str, ...]:
     """The policies that are measured by default: without code or static arrays smaller than a huge page.
 
-    Where huge pages must be asked for and nothing can be preloaded that does, also `collapse`, if this user may.
+    Where programs must ask for huge pages and nothing can be preloaded: also `collapse`, if permitted.
     starts_others: it is a script or a launcher, so that other programs have the memory.
     """
     if starts_others:

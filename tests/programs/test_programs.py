@@ -1,0 +1,145 @@
+"""Programs of Debian under page policies: for which kind of their memory is there a policy that works?
+
+Each program of programs.yaml runs once under each policy in `pagewise compare`, whose page verification
+decides. A kind of memory counts if the program has at least two huge pages of it. `make test-programs` prints
+the table.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pagewise.core.result import read_result
+from pagewise.stack.binary import examine
+from pagewise.workloads.program.applied import largest_text
+
+pytestmark = pytest.mark.programs
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TABLE = ROOT / ".pagewise" / "programs.csv"
+HUGE = 2 << 20
+# By wanted memory: its kinds, and the policies of which one suffices.
+WANTED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "private memory": (("heap", "anonymous"), ("thp", "reuse+thp", "malloc", "collapse")),
+    "static arrays": (("bss",), ("bss", "thp", "collapse")),
+    "machine code": ((), ("text",)),
+    "shared memory": (("shared",), ("shared",)),
+}
+POLICIES = tuple(dict.fromkeys(policy for _, policies in WANTED.values() for policy in policies))
+#: The share of combinations of program and wanted memory for which no policy works.
+MOST_UNAVAILABLE = 0.05
+
+
+def programs() -> dict[str, dict[str, Any]]:
+    groups = yaml.safe_load((HERE / "programs.yaml").read_text(encoding="utf-8"))
+    return {name: {"group": group, **row} for group, rows in groups.items() for name, row in rows.items()}
+
+
+PROGRAMS = programs()
+
+
+@pytest.fixture(scope="session")
+def installed() -> None:
+    """Debian's packages: installed if this is root and NO_INSTALL is not set."""
+    names = sorted({package for row in PROGRAMS.values() for package in row["packages"]})
+    query = ["dpkg-query", "--show", "--showformat", "${Package}\n", *names]
+    have = subprocess.run(query, capture_output=True, text=True, check=False).stdout.split()
+    missing = sorted(set(names) - set(have))
+    if missing and (os.geteuid() != 0 or os.environ.get("NO_INSTALL")):
+        pytest.skip(f"these packages are missing: {' '.join(missing)}")
+    if missing:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
+@pytest.fixture(scope="session")
+def table() -> Iterator[list[dict[str, str]]]:
+    """The rows of the table, written at the end."""
+    rows: list[dict[str, str]] = []
+    yield rows
+    TABLE.parent.mkdir(exist_ok=True)
+    with TABLE.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, ["group", "program", "memory", "MiB", "policy", "reason"])
+        writer.writeheader()
+        writer.writerows(rows)
+    sys.stderr.write(f"\n{TABLE.read_text(encoding='utf-8')}")
+
+
+def compare(program: Mapping[str, Any], folder: Path) -> Path:
+    """Runs the program once under each policy; returns the result's folder."""
+    if "setup" in program:
+        subprocess.run(["bash", "-c", program["setup"]], cwd=folder, check=True, timeout=300)
+    words = [ROOT / "pagewise", "compare", "--rounds", "1", "--json", "--end-leftovers"]
+    words += ["--policies", ",".join(("none", *POLICIES)), "--output", folder / "results", "--timeout", "120"]
+    if os.geteuid() == 0:
+        words.append("--set-thp-sizes")
+    shell = shutil.which("bash") or "/bin/bash"
+    done = subprocess.run(
+        [*map(str, words), "--", shell, "-c", program["run"]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    results = list((folder / "results").glob("*"))
+    assert len(results) == 1, done.stderr[-2000:]
+    return results[0]
+
+
+def wanted(result: Path) -> dict[str, int]:
+    """The bytes of each wanted memory that the program has under `none`: at least two huge pages."""
+    data = read_result(result)
+    base = [one for one in data.records if one.configuration.hugepages == "none" and one.program is not None]
+    assert base, [one.failure for one in data.records]
+    kinds = base[-1].program.kinds
+    found = {
+        name: sum(kinds[kind].peak.resident_bytes for kind in of if kind in kinds)
+        for name, (of, _) in WANTED.items()
+    }
+    listed = json.loads((result / "manifest.json").read_text())["program"].get("programs", [])
+    files = [row["image"] for row in listed]
+    found["machine code"] = max((largest_text(examine(file, os.environ)) for file in files), default=0)
+    return {name: size for name, size in found.items() if size >= 2 * HUGE}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program(name: str, installed: None, table: list[dict[str, str]], tmp_path: Path) -> None:
+    result = compare(PROGRAMS[name], tmp_path)
+    records = read_result(result).records
+    works = {one.configuration.hugepages for one in records if one.status == "ok"}
+    reasons = {one.configuration.hugepages: one.failure.message for one in records if one.failure is not None}
+    assert "none" in works, reasons
+    for memory, size in wanted(result).items():
+        policies = WANTED[memory][1]
+        policy = next((policy for policy in policies if policy in works), "")
+        reason = "" if policy else "; ".join(f"{each}: {reasons.get(each)}" for each in policies)
+        table.append(
+            {
+                "group": PROGRAMS[name]["group"],
+                "program": name,
+                "memory": memory,
+                "MiB": str(size >> 20),
+                "policy": policy,
+                "reason": reason,
+            }
+        )
+
+
+def test_few_combinations_are_unavailable(table: list[dict[str, str]]) -> None:
+    """Runs last, over the rows of all programs."""
+    if not table:
+        pytest.skip("no program was run")
+    unavailable = [row for row in table if not row["policy"]]
+    assert len(unavailable) <= MOST_UNAVAILABLE * len(table), unavailable

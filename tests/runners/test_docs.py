@@ -30,7 +30,8 @@ def test_every_link_leads_somewhere():
 
 def test_the_index_names_every_document():
     named = {ROOT / "docs" / "README.md", *links(ROOT / "docs" / "README.md")}
-    assert [file.name for file in sorted((ROOT / "docs").glob("*.md")) if file not in named] == []
+    pages = [file for file in DOCUMENTS[1:] if file.parent.name != "kernels"]
+    assert [file.name for file in pages if file not in named] == []
 
 
 def test_the_commands_and_options_in_the_documents_are_there():
@@ -73,7 +74,7 @@ def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 def test_every_command_with_json_is_reported_with_its_schema():
     """And the schemas that they name are files."""
-    table = (ROOT / "docs" / "json.md").read_text()
+    table = (ROOT / "docs/reference/json.md").read_text()
     have = [
         path
         for path, command in leaves(root, "pagewise")

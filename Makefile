@@ -94,7 +94,7 @@ man: setup
 	@echo 'man .pagewise/share/man/man1/pagewise.1'
 
 docs: setup-tests
-	@.pagewise/venv/bin/zensical build --clean --strict --config-file mkdocs.yml
+	@.pagewise/venv/bin/python setup/docs_site.py .pagewise/docs
 	@echo .pagewise/docs/index.html
 
 # Compiled once, also for users whose Python writes no compiled files.

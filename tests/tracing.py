@@ -20,5 +20,5 @@ def _reason() -> str:
     return ""
 
 
-#: Skips a test without a QEMU that supports plug-ins, such as on Debian 13 (docs/simulation.md).
+#: Skips a test without a QEMU that supports plug-ins, such as on Debian 13 (docs/explanation/simulation.md).
 needs_tracer = pytest.mark.skipif(bool(_reason()), reason=_reason())

@@ -1,5 +1,5 @@
 /* The TLBs and data caches of a micro-architecture, read from lines that the runner writes from its geometry
-   file (docs/simulation.md):
+   file (docs/explanation/simulation.md):
 
        geometry NAME
        pages BASE HUGE

@@ -1,5 +1,5 @@
 /* The page of an address of the program in the simulated machine: by default that machine's huge page if the
-   program's memory really is on a huge page of this machine, otherwise its base page (docs/simulation.md). */
+   program's memory really is on a huge page of this machine, otherwise its base page (docs/explanation/simulation.md). */
 #ifndef PAGEWISE_MAPPING_H
 #define PAGEWISE_MAPPING_H
 

@@ -1,4 +1,4 @@
-/* TLBs and data caches fed with a program's memory accesses: docs/simulation.md. */
+/* TLBs and data caches fed with a program's memory accesses: docs/explanation/simulation.md. */
 #ifndef PAGEWISE_MODEL_H
 #define PAGEWISE_MODEL_H
 

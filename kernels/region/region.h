@@ -8,7 +8,7 @@
      PAGEWISE_EVENTS     comma-separated list of events; default: page faults, context switches, task clock
      PAGEWISE_COUNTERS   permitted sources, of papi, perf_event, getrusage; none: time only
      PAGEWISE_MULTIPLEX  1: multiplex more events than counters; counts are then estimates
-   It is never an error if nothing can be counted. More in docs/regions.md. */
+   It is never an error if nothing can be counted. More in docs/how-to/regions.md. */
 #ifndef PAGEWISE_REGION_H
 #define PAGEWISE_REGION_H
 

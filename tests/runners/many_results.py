@@ -1,6 +1,6 @@
 """Make many results from one, for nodes, dates and kernel versions, with known effects for queries to find.
 
-To measure the time for a million records (docs/results.md):
+To measure the time for a million records (docs/reference/results.md):
 
     python tests/runners/many_results.py RESULT DIR --nodes 100 --dates 11
 """

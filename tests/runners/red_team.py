@@ -1,6 +1,6 @@
 """The table of deliberate faults: each is injected into a comparison by test_red_team.py.
 
-docs/trust.md lists the same; test_red_team.py compares both.
+docs/explanation/trust.md lists the same; test_red_team.py compares both.
 """
 
 from __future__ import annotations

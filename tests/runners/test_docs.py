@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import click
 import pytest
 
 from pagewise.cli import root
+from pagewise.cli.shell.manual import ENVIRONMENT
 from stage import ROOT, RUNNERS
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,7 +30,8 @@ def test_every_link_leads_somewhere():
 
 def test_the_index_names_every_document():
     named = {ROOT / "docs" / "README.md", *links(ROOT / "docs" / "README.md")}
-    assert [file.name for file in sorted((ROOT / "docs").glob("*.md")) if file not in named] == []
+    pages = [file for file in DOCUMENTS[1:] if file.parent.name != "kernels"]
+    assert [file.name for file in pages if file not in named] == []
 
 
 def test_the_commands_and_options_in_the_documents_are_there():
@@ -73,7 +74,7 @@ def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 def test_every_command_with_json_is_reported_with_its_schema():
     """And the schemas that they name are files."""
-    table = (ROOT / "docs" / "json.md").read_text()
+    table = (ROOT / "docs/reference/json.md").read_text()
     have = [
         path
         for path, command in leaves(root, "pagewise")
@@ -85,18 +86,45 @@ def test_every_command_with_json_is_reported_with_its_schema():
         assert (RUNNERS / "pagewise" / "core" / "schema" / f"{name}-{version}.json").is_file()
 
 
+def test_every_environment_variable_is_on_its_page():
+    """Those of the manual page and those that other documents name; all of them are in the sources."""
+    page = ROOT / "docs/reference/environment-variables.md"
+    listed = set(re.findall(r"\b[A-Z][A-Z_]+\b", page.read_text()))
+    ours = re.compile(r"PAGEWISE_[A-Z_]*[A-Z]")
+    named = {name for file in DOCUMENTS for name in ours.findall(file.read_text())}
+    assert (set(ENVIRONMENT) | named) - listed == set()
+    assert len(named) > 30
+    folders = ("ci", "containers", "kernels", "runners/pagewise", "setup", "tests/runners")
+    files = (file for folder in folders for file in (ROOT / folder).rglob("*") if file.is_file())
+    read = {name for file in files for name in ours.findall(file.read_text(errors="replace"))}
+    assert named - read == set()
+
+
 def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     if sys.version_info < (3, 11):
         pytest.skip("zensical needs Python 3.11")
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
-    build = [sys.executable, "-m", "zensical", "build", "--strict"]
+    site = tmp_path / "site"
+    build = [sys.executable, ROOT / "setup" / "docs_site.py", site]
     done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     text = (ROOT / "mkdocs.yml").read_text()
-    listed = re.findall(r"(\S+\.md)$", text[text.index("\nnav:") :], re.MULTILINE)
-    documents = {str(file.relative_to(ROOT / "docs")) for file in (ROOT / "docs").rglob("*.md")}
-    assert sorted(listed) == sorted(documents)
+    listed = re.findall(r"(\S+)\.md$", text[text.index("\nnav:") :], re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    # The generated pages, and no others, are in the site and not in the sources.
+    committed = {str(file.relative_to(ROOT / "docs"))[: -len(".md")] for file in DOCUMENTS[1:]}
+    generated = {
+        f"reference/{name}" for name in ("commands", "environments", "kernels", "policies", "schemas")
+    }
+    assert set(listed) == committed | generated
+    pages = {name: (site / name.replace("README", "index")).with_suffix(".html") for name in listed}
+    assert [name for name, page in pages.items() if not page.is_file()] == []
+    # They have what the program has.
+    commands = pages["reference/commands"].read_text()
+    assert [
+        path for path, found in leaves(root, "pagewise") if not found.hidden and path not in commands
+    ] == []
+    for name in ("schoenauer_triad", "ember"):
+        assert name in pages["reference/kernels"].read_text()
     # It works offline.
-    start = (tmp_path / ".pagewise" / "docs" / "index.html").read_text()
+    start = (site / "index.html").read_text()
     assert re.findall(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', start) == []

@@ -1,6 +1,7 @@
 """Error rates of the statistics, with noise recorded on real machines and with noise of known distributions.
 
-docs/statistics.md contains these rates. The seeds are fixed, so that a change of the statistics shows.
+docs/explanation/statistics.md contains these rates. The seeds are fixed, so that a change of the
+statistics shows.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def test_an_unknown_processor_is_reported_and_not_touched(tmp_path: Path, proces
     root = machine(tmp_path, processor)
     with pytest.raises(RefusedError) as caught:
         find_control(["off"], {0}, root)
-    assert processor[3] in str(caught.value) and "docs/prefetchers.md" in str(caught.value)
+    assert processor[3] in str(caught.value) and "docs/reference/prefetchers.md" in str(caught.value)
 
 
 def test_an_unknown_name_is_reported_with_those_there(tmp_path: Path):

@@ -187,7 +187,7 @@ def test_a_query_reaches_the_store_and_nothing_else(
 
 
 def test_commands_and_queries_of_the_guide_run(store: Path):
-    guide = (ROOT / "docs/results.md").read_text()
+    guide = (ROOT / "docs/reference/results.md").read_text()
     queries = re.findall(r"```sql\n(.*?)```", guide, re.S)
     assert len(queries) >= 4
     for sql in queries:

@@ -128,7 +128,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def release(root: Path, version: str) -> str:
-    """Release the checkout's kernels as in docs/release.md; returns the commit of the sources."""
+    """Release the checkout's kernels as in docs/how-to/release.md; returns the commit of the sources."""
     build = root / "kernels" / "CMakeLists.txt"
     build.write_text(re.sub(r"(project\(pagewise VERSION )\S+", rf"\g<1>{version}", build.read_text()))
     git(root, "commit", "--quiet", "--all", "--message", f"Name version {version}")
@@ -159,7 +159,7 @@ def pin_only(root: Path, packages: set[str]) -> None:
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of the project with a release, made as in docs/release.md."""
+    """A repository of the project with a release, made as in docs/how-to/release.md."""
     root = tmp_path_factory.mktemp("origin")
     folders = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
     files = ("spack.yaml", "spack-repo-index.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")

@@ -1,4 +1,4 @@
-"""Releases and lockfiles: a release is made in one clone, as in docs/release.md, and deployed from others."""
+"""Releases and lockfiles: one clone makes a release (docs/how-to/release.md), others deploy it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-!> Checkpoints: everything that a run needs to continue bit by bit as if never interrupted (docs/ember-files.md).
+!> Checkpoints: everything that a run needs to continue bit by bit (docs/reference/ember-files.md).
 !>
 !> A checkpoint holds the variables of the leaves without guard cells, the same in both layouts, the tree, time and step, and
 !> the named values of `output_info_t`. It can be read by another number of ranks and threads, with the other layout and with

@@ -18,11 +18,11 @@ module ember_validation
     !> Rounding errors of sums over 1e8 zones in 1e3 steps are some 1e-13 of the total.
     real(r8), parameter :: conservation_tolerance = 1.0e-11_r8
 
-    !> How far norms of right builds lie apart, and of wrong ones: docs/ember.md.
+    !> How far norms of right builds lie apart, and of wrong ones: docs/reference/ember.md.
     real(r8), parameter :: norms_tolerance = 1.0e-9_r8
 
-    !> Bounds of the mean error of the density, by reconstruction (docs/ember.md): scheme planes with both limiters, scheme
-    !> flash. In sod times (zone width/length)**0.9, because of the contact; in wave times its square, the amplitude and the
+    !> Bounds of the mean error of the density, by reconstruction (docs/reference/ember.md): scheme planes with both limiters,
+    !> scheme flash. In sod times (zone width/length)**0.9, because of the contact; in wave times its square, the amplitude and the
     !> path in domain lengths.
     integer, parameter :: minmod = 1, central = 2, parabolic = 3
     real(r8), parameter :: sod_bound(3) = [0.80_r8, 0.45_r8, 0.20_r8], sod_order = 0.9_r8, latest_sod = 0.25_r8

@@ -3,7 +3,7 @@
 !> Timmes & Arnett, ApJS 125, 277 (1999) and Timmes & Swesty, ApJS 126, 501 (2000). Electrons and positrons, of any degeneracy
 !> and relativity, come from a table of their Helmholtz free energy in (rho Ye, T) by biquintic Hermite interpolation; ions are
 !> an ideal gas with the entropy of Sackur and Tetrode; radiation is that of a black body; Coulomb corrections are those of
-!> Yakovlev & Shalybkov (1989). docs/helmholtz.md describes method, accuracy and speed; the timed code is rows.c.
+!> Yakovlev & Shalybkov (1989). docs/reference/helmholtz.md describes method, accuracy and speed; the timed code is rows.c.
 !>
 !> Units are cgs and K. Order of calls: `load`, `rows` by any number of threads, `free`.
 module helmholtz
@@ -92,8 +92,8 @@ contains
         table_layout = merge(table_arrays, table_nodes, name == 'arrays')
     end function table_layout
 
-    !> Load the table in the file `path` (docs/helmholtz-table.md) into memory on the pages of `policy`, for which `pages_begin`
-    !> was called, first touched by the caller's threads. Exit codes: 2 the file is not a table; 3 the pages are
+    !> Load the table in the file `path` (docs/reference/helmholtz-table.md) into memory on the pages of `policy`, for which
+    !> `pages_begin` was called, first touched by the caller's threads. Exit codes: 2 the file is not a table; 3 the pages are
     !> unavailable; 4 the file is damaged, or the system refuses file or memory.
     subroutine load(self, path, policy, error)
         class(helmholtz_t), intent(inout) :: self

@@ -1,7 +1,7 @@
 /* The equation of state over rows of zones; the Fortran side is the module helmholtz.
 
-   Physics, table and method are described there and in docs/helmholtz.md. Zones are processed four at a time by explicit
-   vectors, the same code for all of them, so that a zone's result does not depend on the other zones of the row. */
+   Physics, table and method are described there and in docs/reference/helmholtz.md. Zones are processed four at a time
+   by explicit vectors, the same code for all of them, so that a zone's result does not depend on the other zones of the row. */
 #ifndef PW_HELMHOLTZ_ROWS_H
 #define PW_HELMHOLTZ_ROWS_H
 

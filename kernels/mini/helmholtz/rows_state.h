@@ -79,7 +79,7 @@ INLINE void assemble(table_t *table, const struct place *place, const struct ele
         v4 per_temp = 1.0 / temp, per_dens = 1.0 / dens, per_abar = 1.0 / abar;
         v4 ye = zbar * per_abar;
 
-        /* Electrons and positrons: f = cold - a; derivatives with respect to u and v as in docs/helmholtz.md. */
+        /* Electrons and positrons: f = cold - a; derivatives with respect to u and v as in docs/reference/helmholtz.md. */
         v4 g_u = load(electrons->g_u + i), g_v = load(electrons->g_v + i);
         v4 one = 1.0 + g_v;
         v4 cold = load(electrons->cold + i), cold_u = load(electrons->cold_u + i);

@@ -1,6 +1,6 @@
 """Numbers to numbers: paired ratios, their estimate and interval, and the noise floor.
 
-docs/statistics.md explains the choices and gives the error rates measured on recorded noise.
+docs/explanation/statistics.md explains the choices and gives the error rates measured on recorded noise.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, ThreadPlaces
 from pagewise.core.units import bytes_text
 
-#: Why a run or a configuration is excluded, for programs; docs/trust.md lists them.
+#: Why a run or a configuration is excluded, for programs; docs/explanation/trust.md lists them.
 Code = Literal[
     "failed",
     "wrong_result",

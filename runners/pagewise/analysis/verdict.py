@@ -56,7 +56,7 @@ def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
     """The verdicts of all comparisons that are reported together.
 
     A difference is real only if the interval excludes 1, the median lies outside the noise floor, and p is at
-    most 0.05 after the correction for all of them (docs/statistics.md).
+    most 0.05 after the correction for all of them (docs/explanation/statistics.md).
     """
     ps = [item.ratio.p for item in comparisons if item.ratio is not None and item.ratio.p is not None]
     corrected_ps = dict(zip(ps, corrected(ps), strict=True))
@@ -73,7 +73,7 @@ def corrected(ps: Sequence[float]) -> list[float]:
 
     Of the differences with p of at most 0.05, at most 5 % are false on average. If nothing differs, the
     chance of any is 5 %. To limit that chance also where much differs (Holm, Scand. J. Stat. 6, 1979) would
-    lose up to half of the true differences (docs/statistics.md).
+    lose up to half of the true differences (docs/explanation/statistics.md).
     """
     if not ps:
         return []

@@ -238,7 +238,7 @@ ROUNDS = option(
 UNTIL = option(
     "--until",
     "Add rounds until every 95 % interval is narrower than this, as 2%, or the budget is spent "
-    "(docs/statistics.md).",
+    "(docs/explanation/statistics.md).",
     type=Percent(),
     metavar="WIDTH",
 )
@@ -272,7 +272,7 @@ PLACED_MEMORY = (
     option(
         "--placement orders",
         "Place threads close together, or spread them over caches and sockets; to compare both: "
-        "compact,scatter (docs/placement.md).",
+        "compact,scatter (docs/explanation/placement.md).",
         metavar="compact|scatter",
         list_of={"compact": "close together", "scatter": "spread"},
     ),
@@ -301,7 +301,9 @@ PLACED_LISTS = (
 )
 RANKS = (
     option(
-        "--ranks", "Number of MPI ranks, each with --threads threads (docs/ranks.md).", type=Number(1, 4096)
+        "--ranks",
+        "Number of MPI ranks, each with --threads threads (docs/how-to/ranks.md).",
+        type=Number(1, 4096),
     ),
     option(
         "--rank-placement rank_orders",
@@ -333,7 +335,8 @@ SET_THP_SIZES = flag(
 NODE_STATE = option(
     "--node-state node_states",
     "State of the node's memory before each run: fresh (compacted), aged (fragmented), warm (just in use); "
-    "several with commas are compared, and the first is the baseline's (root; docs/node-state.md).",
+    "several with commas are compared, and the first is the baseline's "
+    "(root; docs/explanation/node-state.md).",
     metavar="STATES",
     list_of={
         "fresh": "compacted memory",
@@ -344,7 +347,7 @@ NODE_STATE = option(
 PREFETCHERS = option(
     "--hardware-prefetchers prefetchers",
     "Switch hardware prefetchers off, all or by name, during the command, then restore them (root; "
-    "docs/prefetchers.md).",
+    "docs/reference/prefetchers.md).",
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )
@@ -371,7 +374,7 @@ MESSAGES = (
         callback=_keep,
     ),
 )
-JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/json.md).")
+JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/reference/json.md).")
 _CONSENT = (
     "execute the program and checks of a result that was not measured by you on this machine (default: ask)"
 )

@@ -67,7 +67,7 @@ SERVICE = (
     option(
         "--service",
         "Command of a service to start under each policy, as 'redis-server --port {port}'; {port} is a free "
-        "TCP port of each run (docs/services.md).",
+        "TCP port of each run (docs/how-to/services.md).",
         metavar="COMMAND",
     ),
     option(

@@ -12,7 +12,7 @@ from pagewise.core.node_state import NodeChange
 Option = float | str | bool | None
 #: The metric of a program that is the most memory that a run used.
 PEAK_MEMORY = "peak_memory_gib"
-#: The metrics of a run's energy in joules, and of its mean power in watts (docs/energy.md).
+#: The metrics of a run's energy in joules, and of its mean power in watts (docs/explanation/energy.md).
 ENERGY, POWER = "energy_joules", "power_watts"
 
 

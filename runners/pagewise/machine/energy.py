@@ -129,7 +129,8 @@ def find_meter(root: Path | None = None) -> Meter:
             return Meter(EnergyPart(source, tuple(sensor.name for sensor in sensors)), tuple(sensors))
         refused = refused or unreadable
     if refused:
-        remedy = f"as root: chmod a+r {' '.join(map(str, refused))} (see docs/energy.md), or run as root"
+        files = " ".join(map(str, refused))
+        remedy = f"as root: chmod a+r {files} (see docs/explanation/energy.md), or run as root"
         return Meter(EnergyPart(unavailable=f"{refused[0]} cannot be read", remedy=remedy))
     reason = f"no package in {root / _POWERCAP}, and no sensor of energy or power in {root / _HWMON}"
     remedy = "measure on a bare-metal node; there, as root: modprobe intel_rapl_msr"

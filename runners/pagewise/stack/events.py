@@ -90,7 +90,7 @@ class EventFile:
             raise FormatError(
                 "this file does not follow pagewise.events/1:\n    " + "\n    ".join(all_faults),
                 where=where,
-                remedy="correct these fields; docs/counters.md describes them",
+                remedy="correct these fields; docs/how-to/counters.md describes them",
             )
         source, pmu = {"source": data["source"]}, data["pmu"]
         events = {
@@ -130,7 +130,9 @@ class EventFile:
                 f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
             ) from fault
         if not isinstance(data, dict):
-            raise FormatError("this event file is not a mapping", where=file, remedy="see docs/counters.md")
+            raise FormatError(
+                "this event file is not a mapping", where=file, remedy="see docs/how-to/counters.md"
+            )
         return cls.from_dict(data, file)
 
     @property

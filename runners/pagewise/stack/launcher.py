@@ -122,7 +122,7 @@ def find_launcher(files: Iterable[Path], environment: Mapping[str, str]) -> Rank
         f"the launcher of MPI ranks is missing: {' or '.join(names)}",
         where="--ranks",
         remedy="apt-get install openmpi-bin, or mpich for programs of MPICH; on a cluster load the program's "
-        "MPI module, or name `launcher: {kind: ...}` in the site's site.yaml (docs/ranks.md)",
+        "MPI module, or name `launcher: {kind: ...}` in the site's site.yaml (docs/how-to/ranks.md)",
     )
 
 

@@ -67,7 +67,7 @@ class Diff:
         return sum(change.status == status for change in self.changes)
 
     def exit_code(self, strict: bool) -> int:
-        """0, or the code of the worst change; docs/diff.md has the list."""
+        """0, or the code of the worst change; docs/reference/diff.md has the list."""
         if not self.judged:
             return INCOMPARABLE
         if self.count("regression"):

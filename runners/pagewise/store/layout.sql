@@ -1,4 +1,4 @@
--- The store's tables and views; docs/results.md describes them for users.
+-- The store's tables and views; docs/reference/results.md describes them for users.
 
 CREATE TABLE IF NOT EXISTS store (layout INTEGER NOT NULL);
 

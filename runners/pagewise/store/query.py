@@ -58,5 +58,5 @@ def ask(store: Path, sql: str, wait: float) -> QueryAnswer:
             raise SelectionError(
                 f"the store rejects this query: {fault}",
                 where=store,
-                remedy=f"tables and views: {names}; docs/results.md lists their columns",
+                remedy=f"tables and views: {names}; docs/reference/results.md lists their columns",
             ) from fault

@@ -1,5 +1,5 @@
 !> The table of the free energy of electrons and positrons: computed point by point, written to a file
-!> (docs/helmholtz-table.md).
+!> (docs/reference/helmholtz-table.md).
 module eos_table
     use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, n_public_values, plasma_t
     use eos_table_terminal, only: interrupted, progress_t

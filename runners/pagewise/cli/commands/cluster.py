@@ -22,7 +22,7 @@ _PARTITION = opt.option("--partition", "Partition (default: the site's; required
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """Compare the nodes of a cluster; ReFrame runs the jobs (docs/node-sweeps.md)."""
+    """Compare the nodes of a cluster; ReFrame runs the jobs (docs/how-to/node-sweeps.md)."""
 
 
 @opt.command("pagewise cluster configure mine", parent=command)

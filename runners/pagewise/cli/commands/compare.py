@@ -27,7 +27,7 @@ from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
 from pagewise.core.node_state import STATES
 
-# docs/statistics.md: what these detect.
+# docs/explanation/statistics.md: what these detect.
 _ROUNDS, _WIDTH = 7, 0.03
 
 
@@ -113,8 +113,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
     unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
     so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers and
-    --node-state change settings of the machine, which are always restored. See docs/statistics.md and, for
-    programs, docs/programs.md and docs/services.md.
+    --node-state change settings of the machine, which are always restored. See
+    docs/explanation/statistics.md and, for programs, docs/how-to/programs.md and docs/how-to/services.md.
     """
     chosen["settings"] = _settings(chosen["settings"])
     _check_states(chosen["node_states"])

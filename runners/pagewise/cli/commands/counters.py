@@ -77,7 +77,7 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
 
     Each configuration or page policy runs once per group of events and round. A program runs unchanged, and
     perf counts it as a whole, from outside. After Ctrl-C, everything counted so far is kept and reported. See
-    docs/counters.md for the events of each CPU.
+    docs/how-to/counters.md for the events of each CPU.
     """
     from pagewise.workloads.counters.counting import Selection, prepare
 

@@ -16,7 +16,7 @@ from pagewise.cli.types import Folder
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """Write configurations and figures of merit for other tools (docs/ramble.md)."""
+    """Write configurations and figures of merit for other tools (docs/how-to/ramble.md)."""
 
 
 @opt.command(

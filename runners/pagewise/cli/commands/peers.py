@@ -52,9 +52,9 @@ from pagewise.cli.types import Folder
 def command(chosen: dict[str, Any], console: Console) -> Any:
     """Compare the kernels with installed peer benchmarks, interleaved.
 
-    Missing peers are listed; docs/peers.md describes how to get them. Exit code 1 if a comparison could not
-    run as requested; a missed target is not a failure. After Ctrl-C, everything measured so far is kept and
-    reported.
+    Missing peers are listed; docs/how-to/peers.md describes how to get them. Exit code 1 if a comparison
+    could not run as requested; a missed target is not a failure. After Ctrl-C, everything measured so far is
+    kept and reported.
     """
     from pagewise.workloads.peers.plan import QUICK_ROUNDS, ROUNDS
     from pagewise.workloads.peers.run import PeerOptions, prepare

@@ -22,7 +22,7 @@ from pagewise.core.errors import SelectionError
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """List, show, query, collect, diff and rerun results (docs/results.md)."""
+    """List, show, query, collect, diff and rerun results (docs/reference/results.md)."""
 
 
 @opt.command("pagewise results list /shared/results", result=(opt.JSON,), parent=command, name="list")
@@ -144,7 +144,7 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
 )
 @opt.FOLDERS
 def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
-    """Collect all results at or below each DIR (default: results) in one store (docs/results.md).
+    """Collect all results at or below each DIR (default: results) in one store (docs/reference/results.md).
 
     Only new or changed results are read. Folders without a result are listed and skipped. The complete
     records of a truncated result are kept, and it is marked as partial. Exit code 1 if folders with the same
@@ -219,7 +219,7 @@ def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
 @opt.argument("old", nargs=-1, required=True, metavar="OLD...", one_of=values.results)
 @opt.argument("new", one_of=values.results)
 def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
-    """Show what became slower or faster from the results OLD to the result NEW (docs/diff.md).
+    """Show what became slower or faster from the results OLD to the result NEW (docs/reference/diff.md).
 
     Differences of machine, system, compilers and builds are listed first. Exit codes: 0 no regression; 1 a
     regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7 a

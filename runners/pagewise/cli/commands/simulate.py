@@ -73,8 +73,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     No hardware counters are needed: the program runs in QEMU's user-mode emulation, and its accesses feed a
     simulator. A KERNEL or mini-app is built for that, runs small unless ARGUMENTS choose otherwise, and once
     per page policy. A program of yours runs unchanged, and once more per assumed policy. All figures are
-    simulated, never measured: docs/simulation.md. After Ctrl-C, everything simulated so far is kept and
-    reported.
+    simulated, never measured: docs/explanation/simulation.md. After Ctrl-C, everything simulated so far is
+    kept and reported.
     """
     from pagewise.workloads.simulation.run import SimulationOptions, prepare
 

@@ -17,7 +17,7 @@ _SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """List, check and create sites, which describe what a machine provides (docs/new-site.md)."""
+    """List, check and create sites, which describe what a machine provides (docs/how-to/new-site.md)."""
 
 
 @opt.command("pagewise site list", parent=command, name="list")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
+from itertools import chain
 
 import click
 
 from pagewise import __version__
+from pagewise.cli.shell.documented import Documented, documented, paragraphs
 
 _SYNOPSIS = "huge pages, prefetching, stores and compilers compared on this node"
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "PAGEWISE_ENV": "Environment whose modules are used, as with --env.",
     "PAGEWISE_MODULES": "Module tree, instead of that of an environment.",
     "PAGEWISE_PEERS": "Folders with programs of peers, separated by colons.",
@@ -26,7 +27,7 @@ _ENVIRONMENT = {
     "XDG_STATE_HOME": "Parent of the folder of the key that marks your results (default: ~/.local/state).",
     "COLUMNS": "Width of tables if standard output is not a terminal, in characters (default: 120).",
 }
-_FILES = {
+FILES = {
     "results/UTC-NAME/": "A result: manifest.json, records.jsonl, report.html, summary.md, summary.csv.",
     ".pagewise/modules/NAME": "The modules of the environment NAME.",
     "~/.local/state/pagewise/key": "Key that marks the results that you measured here (see rerun, --resume).",
@@ -35,15 +36,14 @@ _FILES = {
 
 def manual(root: click.Group) -> str:
     """The page in the macros of man(7)."""
-    context = root.make_context("pagewise", [], resilient_parsing=True)
     lines = [
         f'.TH PAGEWISE 1 "{_today()}" "pagewise {__version__}" "pagewise"',
         *(".SH NAME", f"pagewise \\- {_SYNOPSIS}"),
         *(".SH SYNOPSIS", ".B pagewise", ".I COMMAND", "[options] [arguments]"),
-        *(".SH DESCRIPTION", *_paragraphs(root.help or "")),
-        *(".SH COMMANDS", *_commands(root, context, "")),
-        *(".SH ENVIRONMENT", *_tagged(_ENVIRONMENT.items())),
-        *(".SH FILES", *_tagged(_FILES.items())),
+        *(".SH DESCRIPTION", *_paragraphs(paragraphs(root.help or ""))),
+        *(".SH COMMANDS", *chain.from_iterable(map(_command, documented(root)))),
+        *(".SH ENVIRONMENT", *_tagged(ENVIRONMENT.items())),
+        *(".SH FILES", *_tagged(FILES.items())),
         *(".SH SEE ALSO", ".BR module (1),", ".BR hyperfine (1);", "the folder docs of pagewise"),
     ]
     return "\n".join(lines) + "\n"
@@ -56,35 +56,21 @@ def _today() -> str:
     return moment.strftime("%Y-%m-%d")
 
 
-def _commands(group: click.Group, parent: click.Context, before: str) -> Iterator[str]:
-    for name in group.list_commands(parent):
-        command = group.get_command(parent, name)
-        if command is not None and not command.hidden:
-            context = click.Context(command, parent=parent, info_name=name)
-            yield from _command(command, context, before + name)
-            if isinstance(command, click.Group):
-                yield from _commands(command, context, f"{name} ")
-
-
-def _command(command: click.Command, context: click.Context, name: str) -> Iterator[str]:
-    usage = " ".join(command.collect_usage_pieces(context))
-    yield from (f".SS {_text(name)}", f"\\fBpagewise {_text(name)}\\fR {_text(usage)}", ".PP")
-    yield from _paragraphs(command.help or "")
-    panels: dict[str, list[tuple[str, str]]] = {}
-    for option in command.get_params(context):
-        if record := option.get_help_record(context):
-            panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
-    for panel, records in panels.items():
+def _command(command: Documented) -> Iterator[str]:
+    name = _text(command.name)
+    yield from (f".SS {name}", f"\\fBpagewise {name}\\fR {_text(command.usage)}", ".PP")
+    yield from _paragraphs(command.paragraphs)
+    for panel, records in command.panels.items():
         yield from (".PP", f"\\fI{_text(panel)}\\fR", *_tagged(records))
-    if command.epilog:
-        yield from (".PP", ".nf", *(_text(line) for line in command.epilog.split("\n\n")), ".fi")
+    if command.examples:
+        yield from (".PP", ".nf", *map(_text, command.examples), ".fi")
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    for number, paragraph in enumerate(re.split(r"\n\s*\n", text.strip())):
+def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
         if number:
             yield ".PP"
-        yield _text(" ".join(paragraph.split()))
+        yield _text(text)
 
 
 def _tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
 from pagewise.machine.settings.session import kept
 
 ALL = "off"
-_MANUAL = "docs/prefetchers.md"
+_MANUAL = "docs/reference/prefetchers.md"
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
         raise FormatError(
             "this site has faults:\n    " + "\n    ".join(all_faults),
             where=folder,
-            remedy="correct these lines; docs/new-site.md describes them",
+            remedy="correct these lines; docs/how-to/new-site.md describes them",
         )
     return site
 

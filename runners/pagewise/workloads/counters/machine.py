@@ -14,7 +14,7 @@ from pagewise.machine.host import field
 from pagewise.stack.events import GENERIC, PERF, SOFTWARE, EventFile
 
 EVENTS = Path(__file__).parent / "events"
-DESCRIBE = "describe its events in a new file: docs/counters.md"
+DESCRIBE = "describe its events in a new file: docs/how-to/counters.md"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 

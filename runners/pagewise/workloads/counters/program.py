@@ -226,7 +226,8 @@ def prepare(
         raise SelectionError(
             f"the events of ranks that {runs.rank_launcher.name} starts cannot be counted from outside",
             where="--ranks",
-            remedy="count with mpiexec: name it as the launcher in the site's site.yaml (docs/ranks.md)",
+            remedy="count with mpiexec: name it as the launcher in the site's site.yaml "
+            "(docs/how-to/ranks.md)",
         )
     # The programs that a script starts are known after its trial run: then the launcher reports why.
     unavailable = () if program.starts_others else runs.unavailable

@@ -93,7 +93,7 @@ class Published:
             raise FormatError(
                 "this file does not follow pagewise.published/1:\n    " + "\n    ".join(all_faults),
                 where=where,
-                remedy="correct these parts; docs/counters.md describes such a file",
+                remedy="correct these parts; docs/how-to/counters.md describes such a file",
             )
         tests = {
             test["title"]: [

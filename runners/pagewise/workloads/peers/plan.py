@@ -215,7 +215,9 @@ def select(
 
     if not (chosen := list(filter(fits, known))):
         raise SelectionError(
-            "no comparison fits", where="--kernels, --peers", remedy="see docs/peers.md for their names"
+            "no comparison fits",
+            where="--kernels, --peers",
+            remedy="see docs/how-to/peers.md for their names",
         )
     return chosen
 

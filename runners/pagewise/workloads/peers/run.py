@@ -41,7 +41,7 @@ from pagewise.workloads.peers.peer import Program, UnableError, find
 from pagewise.workloads.peers.plan import Match
 from pagewise.workloads.peers.planner import Comparison, PeerPlanner
 
-DOCS = "docs/peers.md"
+DOCS = "docs/how-to/peers.md"
 
 
 @dataclass(frozen=True, kw_only=True)

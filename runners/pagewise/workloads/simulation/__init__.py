@@ -1,1 +1,1 @@
-"""TLB and cache figures from a program's traced memory accesses: `pagewise simulate`, docs/simulation.md."""
+"""TLB and cache figures from a program's traced memory accesses (docs/explanation/simulation.md)."""

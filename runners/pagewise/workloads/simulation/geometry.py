@@ -76,12 +76,12 @@ def read_geometry(file: Path) -> Geometry:
         raise FormatError(
             f"the geometry cannot be read: {fault}",
             where=file,
-            remedy="correct it, as docs/simulation.md has it",
+            remedy="correct it, as docs/explanation/simulation.md has it",
         ) from fault
     found = faults("geometry", data) or list(_contradictions(data))
     if found:
         text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(found)
-        raise FormatError(text, where=file, remedy="docs/simulation.md describes geometry files")
+        raise FormatError(text, where=file, remedy="docs/explanation/simulation.md describes geometry files")
     return Geometry(data["name"], data["title"], data)
 
 

@@ -86,7 +86,7 @@ static uint64_t size_of_name(const char *text)
     return unit && !end[1] && number < 1u << 20 ? number << (10 * (unit - units + 1)) : 0;
 }
 
-/* Reads `thp`, `hugetlbfs:1g`, `reuse+glibc`; NULL, or why it is no policy. */
+/* Reads `thp`, `hugetlbfs:1g`, `reuse+malloc`; NULL, or why it is no policy. */
 static const char *parse_policy(const char *text, struct policy *policy)
 {
     int serving_malloc = 0;

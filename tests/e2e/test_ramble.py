@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -90,19 +91,9 @@ def clone(unavailable: Callable[[str], NoReturn]) -> Path:
     folder = ROOT / ".pagewise" / "ramble" / TAG
     if not folder.exists():
         fresh = folder.with_name(f"{TAG}-{os.getpid()}")
-        command = [
-            "git",
-            "-c",
-            "advice.detachedHead=false",
-            "clone",
-            "--quiet",
-            "--depth",
-            "1",
-            "--branch",
-            TAG,
-        ]
+        options = ("--quiet", "--depth", "1", "--branch", TAG)
         done = subprocess.run(
-            [*command, URL, fresh],
+            ["git", "-c", "advice.detachedHead=false", "clone", *options, URL, fresh],
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
             capture_output=True,
             text=True,
@@ -117,8 +108,12 @@ def clone(unavailable: Callable[[str], NoReturn]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measured(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ramble, dict]:
+def measured(
+    clone: Path, unavailable: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Ramble, dict]:
     """A user's own application under page policies, with and without MPI."""
+    if shutil.which("mpiexec") is None:
+        unavailable("needs MPI (make setup-tests)")
     folder = tmp_path_factory.mktemp("memory")
     refusing = folder / "refusing"
     refusing.write_text(REFUSING.format(python=sys.executable))
@@ -137,7 +132,7 @@ def measured(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ram
         "parallel": {"experiments": of_policies},
         "refused": {
             "experiments": {
-                name: by_variable | {"variables": {"page_policy": name}} for name in ("thp", "nosuch")
+                name: by_variable | {"variables": {"page_policy": name}} for name in ("thp", "hugetlbfs:1g")
             }
         },
     }
@@ -197,7 +192,7 @@ def test_an_experiment_has_the_pages_of_its_policy_as_figures_of_merit(
 
 
 @needs_thp
-@pytest.mark.parametrize(("experiment", "processes"), [("thp", 1), ("nosuch", 0)])
+@pytest.mark.parametrize(("experiment", "processes"), [("thp", 1), ("hugetlbfs:1g", 0)])
 def test_an_experiment_whose_policy_was_not_met_fails(
     measured: tuple[Ramble, dict], experiment: str, processes: int
 ) -> None:
@@ -209,15 +204,24 @@ def test_an_experiment_whose_policy_was_not_met_fails(
     assert ("rate" in figures) == bool(processes)
 
 
+def test_an_archive_has_the_records(measured: tuple[Ramble, dict]) -> None:
+    ramble, _ = measured
+    ramble.run("-D", ramble.workspace, "workspace", "archive")
+    (archive,) = [folder for folder in (ramble.workspace / "archive").iterdir() if not folder.is_symlink()]
+    kept = {file.parent.name for file in archive.glob("experiments/memory/serial/*/pagewise-pages.*.jsonl")}
+    assert kept == {"of_none", "of_thp", "by_mode"}
+
+
 @pytest.mark.parametrize(
-    "modifiers", [[{"name": "pagewise-pages"}], [{"name": "pagewise-pages", "mode": "thp"}] * 2]
+    ("times", "chosen"),
+    [(1, {}), (1, {"variables": {"page_policy": "nosuch"}}), (2, {"variables": {"page_policy": "thp"}})],
 )
-def test_no_policy_and_two_policies_are_refused(
-    measured: tuple[Ramble, dict], tmp_path: Path, modifiers: list[dict[str, str]]
+def test_an_experiment_needs_one_policy_that_exists(
+    measured: tuple[Ramble, dict], tmp_path: Path, times: int, chosen: dict[str, object]
 ) -> None:
     ramble, _ = measured
     settings = yaml.safe_load((ramble.folder / "ramble.yaml").read_text())
-    workload = {"experiments": {"wrong": {"modifiers": modifiers}}}
+    workload = {"experiments": {"wrong": {"modifiers": [{"name": "pagewise-pages"}] * times} | chosen}}
     settings["ramble"]["applications"]["memory"]["workloads"] = {"serial": workload}
     (tmp_path / "ramble.yaml").write_text(yaml.safe_dump(settings))
     ramble.run("workspace", "create", "-d", tmp_path / "other", "-c", tmp_path / "ramble.yaml")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -11,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from pagewise.cluster.page_runs import prefix_programs, read_pages
-from pagewise.workloads.program.policy import IN_MODULES
-from stage import ROOT, RUNNERS
+from stage import RUNNERS
 
 MIB = 1 << 20
-MODIFIER = ROOT / "repos" / "ramble" / "modifiers" / "pagewise-pages" / "modifier.py"
 
 
 @pytest.mark.parametrize(
@@ -105,15 +102,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path):
     assert problem is not None and f"{file}:2" in problem
 
 
-def test_it_needs_no_package():
-    statement = f"import sys; sys.path.append({str(RUNNERS)!r}); import pagewise.cluster.page_runs"
+def test_what_other_tools_import_needs_no_package():
+    modules = "pagewise.cluster.page_runs, pagewise.workloads.program.policy"
+    statement = f"import sys; sys.path.append({str(RUNNERS)!r}); import {modules}"
     assert subprocess.run([sys.executable, "-I", "-S", "-c", statement]).returncode == 0
-
-
-def test_the_modifier_for_ramble_has_a_mode_for_each_module():
-    values = {
-        node.targets[0].id: node.value
-        for node in ast.parse(MODIFIER.read_text()).body
-        if isinstance(node, ast.Assign)
-    }
-    assert ast.literal_eval(values["POLICIES"]) == IN_MODULES

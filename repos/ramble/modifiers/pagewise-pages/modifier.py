@@ -11,20 +11,9 @@ _HERE = Path(sys._getframe().f_code.co_filename).resolve().parent
 sys.path.append(str(_HERE / "../../../../runners"))
 
 from pagewise.cluster.page_runs import RECORD, RECORDS, find_launcher, prefix_programs, read_pages  # noqa: E402
+from pagewise.core.errors import SelectionError  # noqa: E402
+from pagewise.workloads.program.policy import IN_MODULES, parse_policy  # noqa: E402
 
-#: The policies of the modules pagewise-pages/<policy>; the mode `policy` takes all others.
-POLICIES = (
-    "none",
-    "thp",
-    "glibc",
-    "hugetlbfs",
-    "text",
-    "bss",
-    "reuse",
-    "reuse+thp",
-    "reuse+glibc",
-    "advised",
-)
 _CHOSEN = "policy"
 _SUMMARY = "{experiment_run_dir}/pagewise-pages.txt"
 #: Name, unit, and pattern of its value.
@@ -54,18 +43,18 @@ class PagewisePages(BasicModifier):
 
     mode(_CHOSEN, description="the page policy that the variable page_policy names")
     default_mode(_CHOSEN)
-    for policy in POLICIES:
-        mode(policy, description=f"page policy {policy}")
+    for policy in IN_MODULES:
+        mode(policy, description=parse_policy(policy).meaning)
         variable_modification("page_policy", policy, method="set", modes=[policy])
 
     modifier_variable(
         "pagewise_exec",
         default=find_launcher(),
         description="The launcher pagewise-exec",
-        modes=[_CHOSEN, *POLICIES],
+        modes=[_CHOSEN, *IN_MODULES],
     )
 
-    archive_pattern("pagewise-pages.*")
+    archive_pattern(f"{{experiment_run_dir}}/{RECORDS}")
 
     register_builtin("remove_page_records", required=True, injection_method="prepend")
 
@@ -77,11 +66,7 @@ class PagewisePages(BasicModifier):
 
     def apply_page_policy(self, executable_name, executable, app_inst=None):
         """Put the launcher before the programs of an executable."""
-        if self._usage_mode == _CHOSEN and "page_policy" not in app_inst.variables:
-            logger.die(
-                f"{self.name}: no page policy is chosen: define the variable page_policy, "
-                f"or name a mode: {', '.join(POLICIES)}"
-            )
+        self._check_policy(app_inst)
         if self._is_measured(executable, app_inst):
             if any("{pagewise_exec}" in line for line in executable.template):
                 logger.die(f"{self.name} is applied twice to {executable_name}: name it once")
@@ -89,6 +74,20 @@ class PagewisePages(BasicModifier):
             launcher = f"{{pagewise_exec}} --quiet --record {record} {{page_policy}} --"
             executable.template = [prefix_programs(line, launcher) for line in executable.template]
         return [], []
+
+    def _check_policy(self, app_inst):
+        if self._usage_mode != _CHOSEN:
+            return
+        if "page_policy" not in app_inst.variables:
+            logger.die(
+                f"{self.name}: no page policy is chosen: define the variable page_policy, "
+                f"or name a mode: {', '.join(IN_MODULES)}"
+            )
+        try:
+            parse_policy(app_inst.expander.expand_var_name("page_policy"))
+        except SelectionError as fault:
+            remedy = f"\n  remedy: {fault.remedy}" if fault.remedy else ""
+            logger.die(f"{self.name}: the variable page_policy: {fault.what}{remedy}")
 
     def _is_measured(self, executable, app_inst):
         if executable.mpi or self._on_executables != ["*"]:
@@ -98,8 +97,12 @@ class PagewisePages(BasicModifier):
         used = used or app_inst.workloads[app_inst.expander.workload_name].executables
         return not any(known[name].mpi for name in used if name in known)
 
-    def _prepare_analysis(self, workspace):
+    def _archive_experiments(self, workspace):
         # Ramble 0.5.0 keeps the criteria of the experiment before.
+        workspace.success_list.flush_scope("modifier_definition")
+
+    def _prepare_analysis(self, workspace):
+        # As above.
         workspace.success_list.flush_scope("modifier_definition")
         folder = Path(self.expander.expand_var("{experiment_run_dir}"))
         if not folder.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ from pagewise.cluster.reframe_pages import PagePolicies
 
 class Memory(rfm.RunOnlyRegressionTest, PagePolicies):
     way = variable(str, value="large")
-    valid_systems = ["*"]
+    valid_systems = ["here:serial"]
     valid_prog_environs = ["*"]
     executable = "{program}"
     sourcesdir = None
@@ -44,6 +45,13 @@ class met(Memory):
     @performance_function("GB/s")
     def rate(self):
         return sn.extractsingle(r"rate: (\\S+)", self.stdout, 1, float)
+
+
+@rfm.simple_test
+class ranks(Memory):
+    page_policy = parameter(["thp"])
+    valid_systems = ["here:parallel"]
+    num_tasks = 2
 
 
 @rfm.simple_test
@@ -74,7 +82,26 @@ class wrong(Memory):
 """
 
 
+needs_mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="MPI is not installed")
 pytestmark = [pytest.mark.long, needs_thp]
+
+#: Open MPI refuses to run as root without these two.
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SETTINGS = """
+site_configuration = {
+    "systems": [
+        {
+            "name": "here",
+            "hostnames": [".*"],
+            "partitions": [
+                {"name": "serial", "scheduler": "local", "launcher": "local", "environs": ["builtin"]},
+                {"name": "parallel", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"]},
+            ],
+        }
+    ],
+    "environments": [{"name": "builtin"}],
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +113,16 @@ def cases(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         patch.setenv("PAGEWISE_ROOT", str(folder))
         launcher = install(folder / "prefix")
     (folder / "tests.py").write_text(TESTS.format(program=programs / "memory"))
+    (folder / "settings.py").write_text(SETTINGS)
     command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r"]
     report = folder / "report.json"
     done = subprocess.run(
         [
             *command,
             *("-c", folder / "tests.py", "--prefix", folder, "--report-file", report),
-            *("-S", f"pagewise_exec={launcher}"),
+            *("-C", folder / "settings.py", "-S", f"pagewise_exec={launcher}"),
         ],
-        env={**os.environ, "PYTHONPATH": str(RUNNERS), "HOME": str(folder)},
+        env={**os.environ, **AS_ROOT, "PYTHONPATH": str(RUNNERS), "HOME": str(folder)},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -108,14 +136,18 @@ def values(case: dict) -> dict[str, float | None]:
     return {name.rpartition(":")[2]: value[0] for name, value in case["perfvalues"].items()}
 
 
+def records(case: dict) -> list[dict]:
+    (file,) = Path(case["outputdir"]).glob("pagewise-pages.*.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
 @pytest.mark.parametrize("policy", ["none", "thp"])
 def test_a_test_under_its_policy_passes_and_has_its_pages_as_performance_variables(
     cases: dict[str, dict], policy: str
 ) -> None:
     case = cases[f"met-{policy}"]
     assert case["result"] == "pass", case["fail_reason"]
-    (file,) = Path(case["outputdir"]).glob("pagewise-pages.*.jsonl")
-    (record,) = map(json.loads, file.read_text().splitlines())
+    (record,) = records(case)
     assert record["policy"] == policy and record["met"] is True
     used = record["kinds"]["anonymous"]
     assert values(case) == {
@@ -127,6 +159,13 @@ def test_a_test_under_its_policy_passes_and_has_its_pages_as_performance_variabl
     }
     assert values(case)["pages_peak"] > 64 << 20
     assert (values(case)["pages_coverage_anonymous"] > 0.8) == (policy == "thp")
+
+
+@needs_mpi
+def test_each_rank_is_under_the_policy(cases: dict[str, dict]) -> None:
+    case = cases["ranks-thp"]
+    assert case["result"] == "pass", case["fail_reason"]
+    assert {record["rank"]: record["met"] for record in records(case)} == {0: True, 1: True}
 
 
 def test_patterns_of_the_test_keep_their_references(cases: dict[str, dict]) -> None:

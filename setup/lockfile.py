@@ -56,7 +56,7 @@ def git(folder: Path, *arguments: str) -> str | None:
 
 def recipes(root: Path) -> dict[str, str]:
     """The digest of each recipe of this project, by its path."""
-    files = sorted([*root.glob("repos/**/*.py"), *root.glob("repos/**/repo.yaml")])
+    files = sorted([*root.glob("repos/spack_repo/**/*.py"), *root.glob("repos/spack_repo/**/repo.yaml")])
     return {str(file.relative_to(root)): sha256(file) for file in files}
 
 

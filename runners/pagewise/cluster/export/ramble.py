@@ -144,7 +144,6 @@ def workspace(chosen: Chosen) -> dict[str, Any]:
                 "pagewise": str(chosen.pagewise),
             },
             "applications": applications,
-            "software": {"packages": {}, "environments": {}},
         }
     }
 

@@ -1,4 +1,4 @@
-"""Page policies for the applications of Ramble, with verification (docs/how-to/ramble.md of pagewise)."""
+"""Page policies for applications of Ramble, verified (pagewise: docs/how-to/ramble.md)."""
 
 import sys
 from pathlib import Path

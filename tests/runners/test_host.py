@@ -30,6 +30,7 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
         "sys/class/dmi/id/product_name": "Standard PC\n",
         f"{thp}/enabled": "always [madvise] never\n",
         f"{thp}/defrag": "always defer [defer+madvise] madvise never\n",
+        f"{thp}/shmem_enabled": "always within_size advise [never] deny force\n",
         f"{thp}/hugepages-64kB/enabled": "[always] inherit madvise never\n",
         "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "12\n",
         "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": "7\n",
@@ -47,7 +48,7 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
         write(tmp_path, name, text)
     host = read_host(tmp_path)
     assert host.cpu == "Zen 4" and host.memory_bytes == 1024 * 1024 and host.cpus == 4
-    assert host.thp == Thp("madvise", "defer+madvise", {"64kB": "always"})
+    assert host.thp == Thp("madvise", "defer+madvise", {"64kB": "always"}, "never")
     assert host.pools == (PoolState(2097152, 12, 7),)
     assert host.governors == ("powersave",) and host.smt is True
     assert host.caches == (Cache(1, 32768, 2),)

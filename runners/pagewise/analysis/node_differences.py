@@ -45,6 +45,7 @@ def host_facts(host: Host) -> dict[str, str | float]:
         "boost": _switch(host.boost),
         "THP": thp.enabled if thp else None,
         "THP defrag": thp.defrag if thp else None,
+        "THP of shared memory": thp.shared if thp else None,
         "THP for this process": _switch(host.thp_allowed),
         "virtual machine": host.virtual_machine,
         "container": _switch(host.container),

@@ -26,11 +26,12 @@ class Cache:
 
 @dataclass(frozen=True)
 class Thp:
-    """The settings of transparent huge pages: of all sizes together, and by size (`64kB`)."""
+    """The settings of transparent huge pages: of all sizes together, by size (`64kB`), of shared memory."""
 
     enabled: str
     defrag: str | None
     sizes: Mapping[str, str | None]
+    shared: str | None = None
 
 
 @dataclass(frozen=True)

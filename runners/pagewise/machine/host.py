@@ -125,7 +125,8 @@ def _thp(root: Path) -> Thp | None:
         return None
     sizes = [folder for _, folder in _numbered(root / THP, "hugepages-", "kB")]
     by_size = {path.name.removeprefix("hugepages-"): chosen(read(path / "enabled")) for path in sizes}
-    return Thp(enabled, chosen(read(root / THP / "defrag")), by_size)
+    defrag, shared = (chosen(read(root / THP / name)) for name in ("defrag", "shmem_enabled"))
+    return Thp(enabled, defrag, by_size, shared)
 
 
 def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:

@@ -177,7 +177,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
     thp = (
         "not supported by this kernel"
         if host.thp is None
-        else f"{host.thp.enabled}, defrag {host.thp.defrag}"
+        else f"{host.thp.enabled}, defrag {host.thp.defrag}, shared memory {host.thp.shared}"
     )
     khugepaged = host.khugepaged or {}
     reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]

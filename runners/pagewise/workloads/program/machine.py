@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.host import Host
-from pagewise.machine.host import chosen, read
+from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
 from pagewise.machine.settings.thp import supports_advised
@@ -77,7 +77,7 @@ def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
         hugetlbfs_library=libraries[0] if libraries else ctypes.util.find_library("hugetlbfs"),
         elf_machine=read_elf(Path(sys.executable).resolve()).machine,
         limits_to_advised=supports_advised(),
-        shmem=chosen(read(_FOLDER / "shmem_enabled")),
+        shmem=None if host.thp is None else host.thp.shared,
         collapses=_cannot_collapse(),
     )
 

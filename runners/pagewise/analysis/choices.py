@@ -15,7 +15,7 @@ from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import DIMENSIONS, LOOP, Dimension
 
-AdviceOutcome = Literal["use", "keep", "choose", "same"]
+AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
 AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
@@ -82,7 +82,8 @@ class Advice:
     """What to do about one dimension.
 
     `outcome`: `use` the first of the `choices`, `keep` the value of the baseline (because the choices are
-    slower), `choose` by kernel, or all are the `same`. `equal` are choices about as good as the first one.
+    slower), `choose` by kernel, or all are the `same`; `unclear` if that would contradict the mean of the
+    `choices`. `equal` are choices about as good as the first one.
     """
 
     outcome: AdviceOutcome
@@ -127,7 +128,27 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 
 
 def advise(known: Sequence[Choice]) -> Advice:
-    """What to do about a dimension, from the choices in it that have effects."""
+    """What to do about a dimension, from the choices in it that have effects.
+
+    It never contradicts the mean of a choice, which reports show beside it.
+    """
+    advice = _by_verdicts(known)
+    against = tuple(choice for choice in known if _contradicts(advice, choice))
+    return Advice("unclear", against) if against else advice
+
+
+def _contradicts(advice: Advice, choice: Choice) -> bool:
+    """Whether the interval of a choice's mean lies on the other side of 1 than the advice."""
+    mean = choice.mean
+    if mean is None or not mean.excludes_one or advice.outcome == "choose":
+        return False
+    if advice.outcome == "use":
+        return choice is advice.choices[0] and mean.median > 1.0
+    return advice.outcome == "same" or mean.median < 1.0
+
+
+def _by_verdicts(known: Sequence[Choice]) -> Advice:
+    """What to do according to the verdicts alone."""
     most = min(known, key=_worth)
     # Choices are ordered from the least demanding on.
     best, *others = [choice for choice in known if choice is most or _about_as_good(choice, most)]

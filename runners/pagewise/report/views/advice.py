@@ -36,8 +36,8 @@ class Answer:
     """The answer for a dimension: yes, no or neither, the advice, and `more` observations.
 
     `compiler` is None if it is for all compilers; `loop` as in `Choice`. `outcome`: `use` one of the
-    `values`, `keep` the baseline's (because `values` are slower), `choose` by kernel, or all are the `same`;
-    None with too few rounds.
+    `values`, `keep` the baseline's (because `values` are slower), `choose` by kernel, all are the `same`, or
+    `unclear` because the mean shows a difference that the verdicts do not; None with too few rounds.
     """
 
     factor: str
@@ -163,7 +163,7 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
         )
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
     advice, base = advise(compared), _base(dimension, compared)
-    lead = _lead(dimension, advice, compared)
+    lead = _lead(dimension, advice)
     others = [choice for choice in compared if choice not in advice.choices]
     slower = [_more_time(choice) for choice in others if choice.having("slower")]
     more = [f"{capital('; '.join(slower))}."] if slower else []
@@ -173,10 +173,9 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
     return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, further)
 
 
-def _lead(dimension: Dimension, advice: Advice, compared: Sequence[Choice]) -> str:
-    """`Yes. `, `No. ` or neither: `Unclear. ` if only the mean of all comparisons shows a difference."""
-    means = [choice.mean for choice in compared if len(choice.effects) > 1]
-    if advice.outcome == "same" and any(mean is not None and mean.excludes_one for mean in means):
+def _lead(dimension: Dimension, advice: Advice) -> str:
+    """`Yes. `, `No. ` or neither; `Unclear. ` if the mean shows a difference that the verdicts do not."""
+    if advice.outcome == "unclear":
         return "Unclear. "
     if not dimension.yes or advice.outcome in dimension.neither:
         return ""
@@ -188,6 +187,9 @@ def _lead(dimension: Dimension, advice: Advice, compared: Sequence[Choice]) -> s
 def _advice_text(dimension: Dimension, advice: Advice, others: Sequence[Choice], base: str) -> str:
     if advice.outcome == "same":
         return dimension.nothing
+    if advice.outcome == "unclear":
+        means = ", ".join(f"{_text(choice)} {_mean_text(choice)}" for choice in advice.choices)
+        return f"Time ratio to {base}: {means}, but the verdicts do not confirm it. Measure more rounds."
     if advice.outcome == "keep":
         losses = "; ".join(map(_more_time, advice.choices))
         unclear = " and ".join(map(_text, others))
@@ -214,17 +216,20 @@ def _more_time(choice: Choice) -> str:
     return f"with {_text(choice)} {_where(choice, choice.having('slower'))}"
 
 
+def _mean_text(choice: Choice) -> str:
+    """`0.985 [0.975–0.995]`."""
+    interval = interval_text(choice.mean)
+    return ratio_text(choice.mean) + (f" [{interval}]" if interval else "")
+
+
 def _means(compared: Sequence[Choice], base: str) -> list[str]:
     """The geometric means over several kernels and compilers, as a sentence."""
-    means = []
-    for choice in compared:
-        if len(choice.effects) > 1 and choice.mean is not None:
-            interval = interval_text(choice.mean)
-            means.append(f"{_text(choice)} {ratio_text(choice.mean)}{f' [{interval}]' if interval else ''}")
-    if not means:
+    several = [choice for choice in compared if len(choice.effects) > 1]
+    if not several:
         return []
-    count = count_text(max(len(choice.effects) for choice in compared), "comparison")
-    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(means)}."]
+    means = ", ".join(f"{_text(choice)} {_mean_text(choice)}" for choice in several)
+    count = count_text(max(len(choice.effects) for choice in several), "comparison")
+    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {means}."]
 
 
 def largest(kernels: Sequence[KernelResult]) -> str:

@@ -297,9 +297,3 @@ def test_figures_drawn_side_by_side_look_as_alone(tmp_path: Path):
     assert {"matrix", "gather-ratios", "gather-policies"} <= set(together) and len(several) >= 7
     assert {figure.name: svg(figure) for figure in several} == together
     assert all(png(figure).startswith(b"\x89PNG") and described(figure) for figure in several)
-
-
-def test_advice_of_kernels_names_the_commands_for_programs(tmp_path: Path):
-    report = report_of(result_of(tmp_path, all_kernels()[:2], pool=False))
-    (text,) = [answer.text for answer in report.answers if "pagewise exec" in answer.text]
-    assert "--policies none,thp --" in text and "module load pagewise-pages/thp" in text

@@ -14,6 +14,7 @@ from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import DIMENSIONS, LOOP, Dimension
+from pagewise.core.plan import Cell
 
 AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
@@ -27,7 +28,7 @@ _NEARLY, _NEGLIGIBLE = 0.9, 0.02
 class Effect:
     """The effect of one choice on one kernel with one compiler, all else being equal.
 
-    `memory` is that on a program's peak memory.
+    `memory` is that on a program's peak memory; `first_touch` the ratio of the medians of first-touch times.
     """
 
     kernel: KernelResult
@@ -35,6 +36,7 @@ class Effect:
     ratio: Ratio
     verdict: Outcome
     memory: Ratio | None = None
+    first_touch: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,15 @@ class Choice:
 
     @property
     def mean(self) -> Ratio | None:
-        """The geometric mean of all its ratios; None without any."""
-        return geometric_mean([effect.ratio for effect in self.effects])
+        """The geometric mean of all its ratios, of one ratio itself; None without any."""
+        ratios = [effect.ratio for effect in self.effects]
+        return ratios[0] if len(ratios) == 1 else geometric_mean(ratios)
+
+    @property
+    def first_touch(self) -> float | None:
+        """The median of its ratios of first-touch time; None without any."""
+        known = [effect.first_touch for effect in self.effects if effect.first_touch is not None]
+        return median(known) if known else None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -221,12 +230,23 @@ def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, l
         for row in alone(result, dimension, value):
             if row.over_budget or (change := row.change) is None or loop_of(row, dimension) != loop:
                 continue
-            effects.append(Effect(result, row.cell.compiler, change.time_ratio, change.verdict, row.memory))
+            touch = _first_touch(result, row, change.reference)
+            compiler = row.cell.compiler
+            effects.append(Effect(result, compiler, change.time_ratio, change.verdict, row.memory, touch))
         missing += sum(
             any(_answers(row, dimension, value) and loop_of(row, dimension) == loop for row in group.unranked)
             for group in result.groups
         )
     return Choice(dimension.name, value, tuple(effects), missing, loop)
+
+
+def _first_touch(result: KernelResult, row: Row, reference: Cell) -> float | None:
+    """The first-touch time of a row over that of its reference; None if one of them has none."""
+    rows = (other for group in result.groups for other in group.ranked)
+    other = next((other for other in rows if other.cell.key == reference.key), None)
+    if other is None or not row.populate or not other.populate:
+        return None
+    return row.populate / other.populate
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:

@@ -114,6 +114,11 @@ def change_text(measured: Ratio | None) -> str:
     return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
 
 
+def speed_up(measured: Ratio | None) -> float | None:
+    """The inverse of a time ratio."""
+    return None if measured is None else 1.0 / measured.median
+
+
 def memory_text(memory: Ratio | None) -> str:
     """A ratio of memory after a change of time: ` for 12 % more memory`; empty for a kernel."""
     if memory is None:

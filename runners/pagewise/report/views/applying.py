@@ -19,7 +19,7 @@ from pagewise.workloads.program.policy import parse_policy
 from pagewise.workloads.program.table import PARTS
 
 _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
-#: What a command has in place of the user's program.
+#: The word in a command that stands for the user's program.
 PROGRAM = "PROGRAM"
 
 

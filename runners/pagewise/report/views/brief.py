@@ -10,6 +10,7 @@ from pagewise.report.model import Block, Cell, Column, Section, Table, Text
 from pagewise.report.views import data
 from pagewise.report.views.data import Entry
 from pagewise.report.views.kernel import ratio_cell, speed_up_cell, verdict_cell
+from pagewise.report.views.wording import pages_text
 
 # A remedy is a command or a sentence: longer reasons are in the report.
 _LONGEST = 160
@@ -20,7 +21,7 @@ def blocks(kernels: Sequence[KernelResult]) -> Iterator[Block]:
     for result in kernels:
         if entries := data.ranked([result]):
             yield Section(result.kernel.title, (_table(entries),))
-    if text := floors_text(kernels):
+    if text := _floors(kernels):
         yield Text(text, "Noise floor (A/A):")
     for count, reason, remedy in exclusions(kernels):
         more = f" Remedy: {remedy}." if remedy and len(remedy) <= _LONGEST else ""
@@ -34,6 +35,7 @@ def _table(entries: Sequence[Entry]) -> Table:
         Column("compiler", merged=True, wrap=True, get="group.compiler"),
         Column("policy" if of_program else "configuration", wrap=True, get="label"),
         Column("time", kind="seconds", unit="per run" if of_program else "per pass", get="row.seconds"),
+        Column("observed", unit="pages", get=lambda entry: pages_text(entry.row)),
         *([Column("memory", unit="ratio", kind="quotient", get="row.memory")] if of_program else []),
         Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
         Column("speed-up", kind="quotient", get=speed_up_cell),
@@ -49,7 +51,7 @@ def _verdict(entry: Entry) -> Cell:
     return Cell(shown.value, shown.style)
 
 
-def floors_text(kernels: Sequence[KernelResult]) -> str:
+def _floors(kernels: Sequence[KernelResult]) -> str:
     """The noise floors of all comparisons in one sentence; empty without any."""
     floors = [group.floor for result in kernels for group in result.groups if group.floor is not None]
     if not floors:

@@ -19,6 +19,7 @@ from pagewise.report.model import (
     Block,
     Cell,
     Column,
+    Facts,
     Figure,
     Line,
     Lines,
@@ -34,6 +35,7 @@ from pagewise.report.views.wording import (
     effect_sentences,
     equally_good,
     floor_text,
+    floors_text,
     is_decided,
     label,
     label_of,
@@ -57,7 +59,8 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
     for best in bests([result]):
         blocks += _best_texts(best)
-    blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(result)]
+    if effects := effect_sentences(result):
+        blocks.append(Facts(tuple(effects)))
     if entries:
         blocks.append(_ratios(result, entries))
     blocks += _noise(result)
@@ -72,9 +75,8 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
 def _noise(result: KernelResult) -> Iterator[Block]:
     """The noise floors in one line; what else is known about noise is folded."""
     groups = [group for group in result.groups if group.ranked]
-    floors = dict.fromkeys(floor_text(group) for group in groups)
-    if len(floors) == 1:
-        yield Text(next(iter(floors)))
+    if groups and all(group.floor is not None for group in groups):
+        yield Text(floors_text(groups))
     elif groups:
         yield Text(" ".join(f"{group.compiler}: {floor_text(group)}" for group in groups))
     details: list[Block] = []
@@ -119,6 +121,9 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
         *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
+        Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
+        Column("speed-up", kind="quotient", optional=True, get=speed_up_cell),
+        Column("verdict", get=verdict_cell),
         Column("time", "", "seconds", "per run" if kernel.is_program else "per pass", get="row.seconds"),
         _metric(kernel.headline, kernel.headline.label),
     ]
@@ -127,11 +132,6 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     columns.append(Column("observed pages", get=lambda entry: pages_text(entry.row)))
     if any(entry.row.rounds < entry.row.rounds_made for entry in entries):
         columns.append(Column("rounds", get=lambda entry: f"{entry.row.rounds}/{entry.row.rounds_made}"))
-    columns += [
-        Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
-        Column("speed-up", kind="quotient", optional=True, get=speed_up_cell),
-        Column("verdict", get=verdict_cell),
-    ]
     same = " of the same compiler" if len(result.groups) > 1 else ""
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 

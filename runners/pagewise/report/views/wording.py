@@ -154,6 +154,16 @@ def floor_text(group: Group) -> str:
     )
 
 
+def floors_text(groups: Sequence[Group]) -> str:
+    """The noise floors of groups that have one, in two sentences."""
+    floors = ", ".join(f"{group.compiler} {percent_text(group.floor or 0.0)}" for group in groups)
+    rounds = max(repeated.pairs for group in groups for repeated in group.repeated)
+    return (
+        f"Noise floor, the baseline against itself (A/A) over {rounds} rounds: {floors}. Smaller differences "
+        "are inconclusive."
+    )
+
+
 def reason_text(reason: Reason | None) -> str:
     """Why a verdict is inconclusive, in a few words."""
     return "" if reason is None else _REASONS[reason]

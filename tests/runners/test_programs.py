@@ -49,6 +49,9 @@ def test_a_program_with_a_large_array(own: Own):
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
     reported = json.loads((folder / "manifest.json").read_text())["program"]
     assert reported["sha256"] == own.records()[0].run.hash and reported["c_library"] == "glibc"
+    own.stage.environment["COLUMNS"] = "100"
+    brief = own.stage.run("report", str(folder)).stdout.splitlines()
+    assert max(len(line) for line in brief if " MiB " in line or "GiB" in line or "──" in line) <= 100
     again = own.stage.run("report", "--verbose", str(folder))
     assert again.returncode == 0, again.stderr
     for shown in ("Memory by kind", "anonymous", "rate [GB/s]", "2 MiB"):

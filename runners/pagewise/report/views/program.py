@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
@@ -12,7 +12,7 @@ from pagewise.analysis.rows import Row
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Cell, Column, Facts, Getter, Section, Table, Text, style_of
+from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Table, Text, style_of
 from pagewise.report.views.applying import policy_of
 from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
@@ -77,8 +77,18 @@ def sections(result: Result) -> list[Section]:
 
 
 def brief(result: Result) -> list[Section]:
-    """The metrics, which a terminal always shows."""
-    return [_metrics(result)] if is_program(result) else []
+    """The metrics, which a terminal always shows; words wrap, so that it fits."""
+    if not is_program(result):
+        return []
+    section = _metrics(result)
+    return [replace(section, blocks=tuple(map(_wrapped, section.blocks)))]
+
+
+def _wrapped(block: Block) -> Block:
+    if not isinstance(block, Table):
+        return block
+    columns = (replace(each, wrap=True) if each.kind == "text" else each for each in block.columns)
+    return replace(block, columns=tuple(columns))
 
 
 def _policy(result: Result) -> Getter:

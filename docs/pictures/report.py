@@ -18,12 +18,12 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-WIDE = 1400
+WIDE = 1420
 # What is left in the page: headline, recommendations, facts, notes and matrix; without one the first section.
 HIDE = """
 const kept = document.getElementById("matrix")?.parentElement ?? document.querySelector("main > section");
 for (const part of document.querySelectorAll("nav, footer, main > *")) part.hidden = part !== kept;
-document.body.style.paddingBottom = "1.5rem";
+Object.assign(document.body.style, {paddingBottom: "1.5rem", maxWidth: "none"});
 return Math.ceil(document.body.getBoundingClientRect().height);
 """
 

@@ -1,20 +1,31 @@
-"""Take the picture of a report's first screen.
+"""Take the picture of a report: its first screen, then its matrix, in 64 colours.
 
-report.py REPORT.html PICTURE
+report.py REPORT.html PICTURE.png
 
-docs/pictures/report.png is of `pagewise compare --env quick --kernels pointer_chase,schoenauer_triad --rounds 9
---no-sweep` on a virtual machine with 2 cores, reduced to 64 colours.
+docs/pictures/report.png was taken of a result of `pagewise compare --env quick`. Of the full matrix:
+
+    make setup-tests && make compare
+    .pagewise/venv/bin/python docs/pictures/report.py "$(ls -d results/*-default | tail -n 1)/report.html" docs/pictures/report.png
 """
 
 import base64
+import io
 import shutil
 import sys
 from pathlib import Path
 
+from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-WIDE, HIGH = 1180, 1240
+WIDE = 1420
+# What is left in the page: headline, recommendations, facts, notes and matrix; without one the first section.
+HIDE = """
+const kept = document.getElementById("matrix")?.parentElement ?? document.querySelector("main > section");
+for (const part of document.querySelectorAll("nav, footer, main > *")) part.hidden = part !== kept;
+Object.assign(document.body.style, {paddingBottom: "1.5rem", maxWidth: "none"});
+return Math.ceil(document.body.getBoundingClientRect().height);
+"""
 
 
 def main(report: str, picture: str) -> None:
@@ -25,13 +36,20 @@ def main(report: str, picture: str) -> None:
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
-        size = {"width": WIDE, "height": HIGH, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        resize(driver, 1000)
         driver.get(Path(report).resolve().as_uri())
+        resize(driver, driver.execute_script(HIDE))
         shot = driver.execute_cdp_cmd("Page.captureScreenshot", {})["data"]
-        Path(picture).write_bytes(base64.b64decode(shot))
     finally:
         driver.quit()
+    with Image.open(io.BytesIO(base64.b64decode(shot))) as image:
+        image.convert("RGB").quantize(64).save(picture, optimize=True)
+
+
+def resize(driver: webdriver.Chrome, high: int) -> None:
+    """Gives the window this height."""
+    size = {"width": WIDE, "height": high, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ return {
   faint: [...faint.values()].filter(Boolean),
   landmarks: [...document.body.children].map(element => element.tagName).filter(tag => tag !== "A"),
   headings: all("h1, h2, h3, h4").map(element => Number(element.tagName[1])),
+  // What is advised: each part of the headline's answer and the other answers, with where they are.
+  recommendation: all("header > dl.recommendation > dt").map(element => [element.dataset.part, element.getBoundingClientRect().bottom]),
+  others: all("header > details").map(element => element.getBoundingClientRect().bottom),
+  commands: all("header > dl.recommendation .commands code").map(element => element.textContent),
+  charts: all("th.forest").length,
+  legends: all(".legend").length,
   verdict: { text: verdict.textContent, bottom: verdict.getBoundingClientRect().bottom },
   // Every table has a caption, and every header cell has a scope.
   tables: all("table").filter(element => !element.caption?.textContent.trim() || !element.tHead).map(short),

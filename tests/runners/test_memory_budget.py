@@ -15,7 +15,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.report.views import advice
-from pagewise.report.views.program import advised_policy
+from pagewise.report.views.applying import advised_policy
 from pagewise.report.views.wording import cost_text, memory_text
 from pagewise.workloads.program.memory import from_samples
 from pagewise.workloads.program.sampler import Sample, Samples

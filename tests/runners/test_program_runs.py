@@ -175,7 +175,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int,
     process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert process.returncode == code, errors
-    assert "interrupted" in errors and "Memory by kind" in output
+    assert "interrupted" in errors and "Metrics by policy" in output
     assert read_result(own.stage.result()).manifest.state == "interrupted"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import signal
 import subprocess
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from many_kernels import COMPILERS, all_kernels, result_of
+from pagewise.core.errors import Interrupted
 from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
 from pagewise.session import progress
@@ -61,6 +63,29 @@ def test_verdicts_take_one_percent_of_the_time(clock: Callable[[float], None]):
     assert 10 <= len(drawn) <= 21
 
 
+def test_a_fault_in_the_verdicts_is_reported_once_and_ends_nothing():
+    computed = []
+
+    def faulty() -> RenderableType:
+        computed.append(1)
+        raise ZeroDivisionError("injected")
+
+    console, text = terminal_of()
+    with ProgressReporter(console, 3, []) as reporter:
+        for _ in range(3):
+            reporter.show(faulty)
+    assert len(computed) == 1 and text.getvalue().count("injected") == 1
+
+
+def test_an_interrupt_while_verdicts_are_computed_ends_the_comparison():
+    def interrupted() -> RenderableType:
+        raise Interrupted(signal.SIGINT)
+
+    console, _ = terminal_of()
+    with ProgressReporter(console, 3, []) as reporter, pytest.raises(Interrupted):
+        reporter.show(interrupted)
+
+
 def test_nothing_is_drawn_during_a_run():
     console, _ = terminal_of()
     before = threading.active_count()
@@ -81,8 +106,9 @@ def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
         assert rows < len(known[1].rows) if height == 24 else rows >= len(known[1].rows)
 
 
-def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
-    command = shlex.join(small.command("compare", "--output", str(small.results), "--rounds", "3"))
+def on_a_terminal(small: Stage, *arguments: str) -> str:
+    """What a comparison prints on a terminal."""
+    command = shlex.join(small.command("compare", "--output", str(small.results), *arguments))
     done = subprocess.run(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
         env={**small.variables(), "TERM": "xterm"},
@@ -92,5 +118,14 @@ def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    before, _, after = done.stdout.partition("After 1 round")
+    return done.stdout
+
+
+def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
+    before, _, after = on_a_terminal(small, "--rounds", "3").partition("After 1 round")
     assert "round 1/3" in before and "round 2/3" in after
+
+
+def test_json_on_a_terminal_comes_without_verdicts_so_far(small: Stage):
+    shown = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json")
+    assert "round 2/2" in shown and "After 1 round" not in shown

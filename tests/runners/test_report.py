@@ -297,27 +297,3 @@ def test_figures_drawn_side_by_side_look_as_alone(tmp_path: Path):
     assert {"matrix", "gather-ratios", "gather-policies"} <= set(together) and len(several) >= 7
     assert {figure.name: svg(figure) for figure in several} == together
     assert all(png(figure).startswith(b"\x89PNG") and described(figure) for figure in several)
-
-
-def test_advice_of_kernels_names_the_commands_for_programs(tmp_path: Path):
-    report = report_of(result_of(tmp_path, all_kernels()[:2], pool=False))
-    (text,) = [answer.text for answer in report.answers if "pagewise exec" in answer.text]
-    assert "--policies none,thp --" in text and "module load pagewise-pages/thp" in text
-
-
-@pytest.mark.parametrize(("second", "lead"), [(-1, "No. "), (1, "Unclear. ")])
-def test_no_answer_contradicts_the_interval_of_its_mean(second: int, lead: str):
-    """No kernel alone differs; the mean does unless the ratios of every second kernel are inverted."""
-    base, other = configuration(), configuration(label=("none", "hardware", "nontemporal"))
-    found = []
-    for power, name in ((1, "one"), (second, "two"), (1, "three"), (second, "four")):
-        records = []
-        for number in range(1, 8):
-            first, again, changed = (NOISE[(number + step) % 7] ** (3 * power) for step in (0, 2, 4))
-            records.append(record(base, first, number=number, kernel=name))
-            records.append(record(base, again, number=number, series="aa", kernel=name))
-            records.append(record(other, 0.985**power * changed, number=number, kernel=name))
-        subject = subject_of(kernel(name=name, title=name), base, other)
-        found += analyse([subject], records, seed=1)
-    (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
-    assert (answer.outcome, answer.lead) == ("same", lead)

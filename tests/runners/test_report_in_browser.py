@@ -107,6 +107,19 @@ def test_the_first_screen_says_what_to_do(browser, page: Path):
     assert found["verdict"]["bottom"] < 900
 
 
+def test_the_first_screen_answers_how_sure_at_what_cost_and_how_to_apply_it(browser, page: Path):
+    """In this order, under the headline, and before all other answers."""
+    found = show(browser, page, DESK)
+    names = [name for name, _ in found["recommendation"]]
+    places = [found["verdict"]["bottom"], *(bottom for _, bottom in found["recommendation"])]
+    assert names == ["sure", "cost", "apply"] and places == sorted(places)
+    assert places[-1] < min(found["others"]) and found["others"] == sorted(found["others"])
+    assert max(found["others"]) < 900, "without scrolling"
+    commands = found["commands"]
+    assert commands[0] == "pagewise exec thp -- PROGRAM" and commands[1] == "module load pagewise-pages/thp"
+    assert found["legends"] == found["charts"] > 0
+
+
 def test_the_keyboard_reaches_everything_in_order(browser, page: Path):
     from selenium.webdriver.common.keys import Keys
 

@@ -14,8 +14,9 @@ from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import geometric_mean
 from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import DIMENSIONS, LOOP, Dimension
+from pagewise.core.plan import Cell
 
-AdviceOutcome = Literal["use", "keep", "choose", "same"]
+AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
 AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
@@ -27,7 +28,7 @@ _NEARLY, _NEGLIGIBLE = 0.9, 0.02
 class Effect:
     """The effect of one choice on one kernel with one compiler, all else being equal.
 
-    `memory` is that on a program's peak memory.
+    `memory` is that on a program's peak memory; `first_touch` the ratio of the medians of first-touch times.
     """
 
     kernel: KernelResult
@@ -35,6 +36,7 @@ class Effect:
     ratio: Ratio
     verdict: Outcome
     memory: Ratio | None = None
+    first_touch: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,15 @@ class Choice:
 
     @property
     def mean(self) -> Ratio | None:
-        """The geometric mean of all its ratios; None without any."""
-        return geometric_mean([effect.ratio for effect in self.effects])
+        """The geometric mean of all its ratios, of one ratio itself; None without any."""
+        ratios = [effect.ratio for effect in self.effects]
+        return ratios[0] if len(ratios) == 1 else geometric_mean(ratios)
+
+    @property
+    def first_touch(self) -> float | None:
+        """The median of its ratios of first-touch time; None without any."""
+        known = [effect.first_touch for effect in self.effects if effect.first_touch is not None]
+        return median(known) if known else None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -82,7 +91,8 @@ class Advice:
     """What to do about one dimension.
 
     `outcome`: `use` the first of the `choices`, `keep` the value of the baseline (because the choices are
-    slower), `choose` by kernel, or all are the `same`. `equal` are choices about as good as the first one.
+    slower), `choose` by kernel, or all are the `same`; `unclear` if that would contradict the mean of the
+    `choices`. `equal` are choices about as good as the first one.
     """
 
     outcome: AdviceOutcome
@@ -127,7 +137,27 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 
 
 def advise(known: Sequence[Choice]) -> Advice:
-    """What to do about a dimension, from the choices in it that have effects."""
+    """What to do about a dimension, from the choices in it that have effects.
+
+    It never contradicts the mean of a choice, which reports show beside it.
+    """
+    advice = _by_verdicts(known)
+    against = tuple(choice for choice in known if _contradicts(advice, choice))
+    return Advice("unclear", against) if against else advice
+
+
+def _contradicts(advice: Advice, choice: Choice) -> bool:
+    """Whether the interval of a choice's mean lies on the other side of 1 than the advice."""
+    mean = choice.mean
+    if mean is None or not mean.excludes_one or advice.outcome == "choose":
+        return False
+    if advice.outcome == "use":
+        return choice is advice.choices[0] and mean.median > 1.0
+    return advice.outcome == "same" or mean.median < 1.0
+
+
+def _by_verdicts(known: Sequence[Choice]) -> Advice:
+    """What to do according to the verdicts alone."""
     most = min(known, key=_worth)
     # Choices are ordered from the least demanding on.
     best, *others = [choice for choice in known if choice is most or _about_as_good(choice, most)]
@@ -200,12 +230,23 @@ def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, l
         for row in alone(result, dimension, value):
             if row.over_budget or (change := row.change) is None or loop_of(row, dimension) != loop:
                 continue
-            effects.append(Effect(result, row.cell.compiler, change.time_ratio, change.verdict, row.memory))
+            touch = _first_touch(result, row, change.reference)
+            compiler = row.cell.compiler
+            effects.append(Effect(result, compiler, change.time_ratio, change.verdict, row.memory, touch))
         missing += sum(
             any(_answers(row, dimension, value) and loop_of(row, dimension) == loop for row in group.unranked)
             for group in result.groups
         )
     return Choice(dimension.name, value, tuple(effects), missing, loop)
+
+
+def _first_touch(result: KernelResult, row: Row, reference: Cell) -> float | None:
+    """The first-touch time of a row over that of its reference; None if one of them has none."""
+    rows = (other for group in result.groups for other in group.ranked)
+    other = next((other for other in rows if other.cell.key == reference.key), None)
+    if other is None or not row.populate or not other.populate:
+        return None
+    return row.populate / other.populate
 
 
 def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:

@@ -360,6 +360,12 @@ NAME = option("--name", "Name in the result's folder.")
 PLAN = flag(
     "--plan planning", "Show what would run and its duration estimated from earlier results; start nothing."
 )
+VERBOSE = flag(
+    "-v --verbose",
+    "Print every run with its duration, and at the end all sections of the report, explained.",
+    expose_value=False,
+    callback=_keep,
+)
 MESSAGES = (
     flag(
         "-q --quiet",
@@ -367,12 +373,7 @@ MESSAGES = (
         expose_value=False,
         callback=_keep,
     ),
-    flag(
-        "-v --verbose",
-        "Print every run with its duration, and explain the tables at the end.",
-        expose_value=False,
-        callback=_keep,
-    ),
+    VERBOSE,
 )
 JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/reference/json.md).")
 _CONSENT = (

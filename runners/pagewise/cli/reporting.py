@@ -27,7 +27,7 @@ def show(report: Report, as_json: bool) -> None:
     if as_json:
         print_json(report.data)
     else:
-        terminal.show(make_console(), report)
+        terminal.show(make_console(), report, explained=is_chosen("verbose"))
 
 
 def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, inside: str = "") -> int:
@@ -41,7 +41,7 @@ def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, i
     console = make_console(as_json)
     # Written first: Ctrl-C may have ended the reader of our output as well.
     page = write_files(folder, report, png=png, inside=inside)
-    terminal.show(console, report)
+    terminal.show(console, report, explained=is_chosen("verbose"))
     _print_line(console, f"Report: {page}")
     if as_json:
         print_json(report.data)
@@ -62,7 +62,7 @@ def publish_session(session: Session, as_json: bool) -> int:
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
-    session.verdicts = partial(_verdicts, session.console)
+    session.verdicts = None if as_json else partial(_verdicts, session.console)
     session.begin()
     session.measure()
     faults = [] if session.ending is None else [session.ending]

@@ -22,7 +22,7 @@ class Dimension:
     `keep` that. neither: the outcomes that mean neither yes nor no. by_compiler: whether each compiler has
     its own answer. texts: values in words; other: the words for the rest. always: whether tables have its
     column even if nothing differs in it. prefixed: whether labels show its name with its value. same: the
-    sentence if all verdicts are inconclusive.
+    sentence if all verdicts are inconclusive. cost: what a program needs for another value; costs: by value.
     """
 
     name: str
@@ -40,6 +40,8 @@ class Dimension:
     prefixed: bool = False
     same: str = "{noun} makes no significant difference on this node."
     words: Callable[[str], str] | None = None
+    cost: str = "a rebuild"
+    costs: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, configuration: Configuration) -> str:
         """Its value in a configuration."""
@@ -64,6 +66,10 @@ class Dimension:
             return self.words(value)
         return self.texts.get(value, self.other.format(value))
 
+    def cost_of(self, value: str) -> str:
+        """What a program needs for a value."""
+        return self.costs.get(value.partition(":")[0], self.cost)
+
     @property
     def nothing(self) -> str:
         """The sentence for no difference."""
@@ -80,6 +86,13 @@ PAGES = Dimension(
     rule="-",
     same="Huge pages make no significant difference on this node.",
     words=lambda policy: PagePolicy(policy).text,
+    cost="a setting of each run",
+    costs={
+        "none": "huge pages are refused for each run",
+        "thp": "no rebuild and no reserved memory",
+        "hugetlbfs": "memory that root reserves before the run; nothing else can use it",
+        "fjmpg": "Fujitsu's library libmpg, and memory that the system reserves",
+    },
 )
 LOOP = Dimension(
     "loop",
@@ -92,8 +105,12 @@ LOOP = Dimension(
     neither=("choose", "same"),
     by_compiler=True,
     texts={"explicit": "the explicit loop", "compiler": "the compiler's loop"},
+    cost="vector intrinsics in the source code",
+    costs={"compiler": "no change: plain loops"},
 )
-COMPILER = Dimension("compiler", "Compiler", "the compiler", "Which compiler?")
+COMPILER = Dimension(
+    "compiler", "Compiler", "the compiler", "Which compiler?", cost="a rebuild with this compiler"
+)
 
 
 def _option(name: str) -> Dimension:
@@ -107,6 +124,7 @@ def _option(name: str) -> Dimension:
         prefixed=True,
         texts={"": f"the default {name}"},
         other=f"the {name} {{}}",
+        cost="an option of each run",
     )
 
 
@@ -126,6 +144,8 @@ DIMENSIONS = (
             "compiler": "compiler prefetch",
             "block": "block prefetch",
         },
+        cost="prefetch instructions in the source code",
+        costs={"compiler": "a rebuild with the compiler's prefetch option"},
     ),
     Dimension(
         "stores",
@@ -137,6 +157,7 @@ DIMENSIONS = (
         always=True,
         texts={"nontemporal": "non-temporal stores", "zfill": "zero-fill stores"},
         other="{} stores",
+        cost="store intrinsics in the source code",
     ),
     LOOP,
     Dimension(
@@ -146,6 +167,7 @@ DIMENSIONS = (
         "Which library?",
         empty="system's",
         texts={"": "the system's library"},
+        cost="a program that is linked with this library",
     ),
     Dimension(
         "runtime",
@@ -154,6 +176,7 @@ DIMENSIONS = (
         "Which OpenMP library?",
         empty="compiler's",
         texts={"": "the compiler's OpenMP library"},
+        cost="a program that is linked with this library",
     ),
     Dimension(
         "simd",
@@ -194,6 +217,7 @@ DIMENSIONS = (
         "the placement",
         "Which placement of threads and memory?",
         other="the placement {}",
+        cost="an option of each run",
     ),
     Dimension(
         "node_state",
@@ -209,6 +233,7 @@ DIMENSIONS = (
             "aged": "fragmented memory",
             "warm": "memory that was just in use",
         },
+        cost="another state of the node's memory",
     ),
     Dimension(
         "setting",
@@ -217,6 +242,7 @@ DIMENSIONS = (
         "Which environment variables?",
         empty="-",
         other="the setting {}",
+        cost="environment variables of each run",
     ),
 )
 # What configurations should not differ in: reports say where they do.

@@ -209,6 +209,21 @@ class Table:
             ]
 
     @property
+    def is_single(self) -> bool:
+        """Whether it has one row, which is shown as a line."""
+        return len(self.rows) == 1 and all(column.kind != "heat" for column in self.columns)
+
+    @property
+    def as_text(self) -> str:
+        """A table of one row in a line: `time: 1.00 s; verdict: baseline`; empty values are omitted."""
+        (row,) = self.shown_rows()
+        texts = []
+        for column, shown in row:
+            text = ": ".join(filter(None, (shown.signed(column), shown.note)))
+            texts += [f"{f'{column.above} {column.head}'.strip()}: {text}"] if text else []
+        return "; ".join(texts)
+
+    @property
     def heads(self) -> list[tuple[str, int]]:
         """The upper heads, text and number of columns; neighbours with the same text share one."""
         heads: list[tuple[str, int]] = []
@@ -310,13 +325,30 @@ class Section:
     folded: bool = False
 
 
+@dataclass(frozen=True)
+class Recommendation:
+    """An answer of the first screen: what to change, how sure that is, what it costs, how it is applied.
+
+    `apply` are commands, each with what it is for. `in_headline`: the headline contains `text`.
+    """
+
+    question: str
+    text: str
+    sure: str = ""
+    cost: str = ""
+    apply: tuple[tuple[str, str], ...] = ()
+    in_headline: bool = False
+
+
 Block: TypeAlias = Text | Facts | Table | Figure | Section
 
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its result in a sentence, the answers, facts and notes, then its sections.
+    """A report: its result in a sentence, recommendations, answers, facts and notes, then its sections.
 
+    `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
+    sections; empty for all sections.
     `reading` is the template `reading-*` that explains how to read it, `method` its sentence on verdicts.
     `tables` are the CSV files by name; `data` is the JSON object. `faulty`: a result was wrong, or a run
     crashed.
@@ -333,6 +365,9 @@ class Report:
     data: Mapping[str, object] = field(default_factory=dict)
     faulty: bool = False
     method: str = ""
+    condition: str = ""
+    recommendations: tuple[Recommendation, ...] = ()
+    brief: tuple[Block, ...] = ()
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:

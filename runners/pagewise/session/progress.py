@@ -68,7 +68,7 @@ class ProgressReporter:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
         self._left, self._stage, self._why = TimeLeft(), "", ""
         self._started = time.monotonic()
-        self._showing = 0.0
+        self._showing, self._is_broken = 0.0, False
         self._bar = _Bar(
             TextColumn("{task.fields[stage]:<12}"),
             BarColumn(bar_width=32),
@@ -122,11 +122,23 @@ class ProgressReporter:
         self._drop(step)
 
     def show(self, verdicts: Callable[[], RenderableType]) -> None:
-        """Shows verdicts on a terminal, unless computing them so often takes more than 1 % of the time."""
+        """Shows verdicts on a terminal, unless computing them so often takes more than 1 % of the time.
+
+        A fault in them is reported, and they are not computed again: the measurement continues.
+        """
         began = time.monotonic()
-        if not self._console.is_terminal or self._showing > _SHARE * (began - self._started):
+        is_late = self._showing > _SHARE * (began - self._started)
+        if not self._console.is_terminal or self._is_broken or is_late:
             return
-        self._bar.above = verdicts()
+        try:
+            self._bar.above = verdicts()
+        except Exception as fault:
+            self._is_broken, self._bar.above = True, None
+            self._console.print(
+                f"warning: no verdicts during this comparison: {type(fault).__name__}: {fault}",
+                highlight=False,
+                soft_wrap=True,
+            )
         self._bar.refresh()
         self._showing += time.monotonic() - began
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import rich_click as click
@@ -26,6 +27,7 @@ from pagewise.cli.shell import values
         ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
         opt.AT_LEAST,
+        partial(opt.VERBOSE, help="Print all sections, explained."),
         opt.JSON,
     ),
 )

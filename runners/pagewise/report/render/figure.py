@@ -292,7 +292,7 @@ def _bars(data: Bars) -> Drawing:
         axes.set_ylim(len(bars) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-        noise = "" if floor is None else f", noise floor {percent_text(floor)}"
+        noise = "" if floor is None else f" (grey: noise floor {percent_text(floor)})"
         axes.set_title(f"{compiler}{noise}", loc="left")
         axes.set_xlabel(data.x)
     ends = [_ends(bar.ratio) for _, _, bars in data.panels for bar in bars]

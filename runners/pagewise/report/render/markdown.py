@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.report.model import Block, Cell, Column, Facts, Report, Section, Table, Text
+from pagewise.report.model import Block, Cell, Column, Facts, Recommendation, Report, Section, Table, Text
 
 _SPECIAL = "\\`*_{}[]<>|"
 
@@ -24,6 +24,10 @@ def escaped(text: str) -> str:
 
 def _report(report: Report) -> Iterator[str]:
     yield f"**{escaped(report.headline)}**"
+    if report.condition:
+        yield escaped(report.condition)
+    for recommended in report.recommendations:
+        yield from _recommendation(recommended)
     for answer in report.answers:
         yield from ("", _text(answer))
     if report.facts:
@@ -31,6 +35,21 @@ def _report(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield from ("", f"> {escaped(note)}")
     yield from _blocks(report.sections, next(iter(report.sections), None))
+
+
+def _recommendation(shown: Recommendation) -> Iterator[str]:
+    """What to change, how sure that is, what it costs; the commands of all but the headline's are folded."""
+    if not shown.in_headline:
+        yield from ("", f"**{escaped(shown.question)}** {escaped(shown.text)}")
+    for name, text in (("How sure", shown.sure), ("Cost", shown.cost)):
+        if text:
+            yield f"- {name}: {escaped(text)}"
+    if shown.apply:
+        folded = not shown.in_headline
+        yield from ("", "<details><summary>How to apply it</summary>") if folded else ()
+        for name, command in shown.apply:
+            yield from ("", f"{escaped(name)}:", "", "    " + " ".join(command.split()))
+        yield from ("", "</details>") if folded else ()
 
 
 def _blocks(blocks: Sequence[Block], first: Block | None = None) -> Iterator[str]:
@@ -45,6 +64,8 @@ def _blocks(blocks: Sequence[Block], first: Block | None = None) -> Iterator[str
                 state = " open" if block is first else ""
                 yield from ("", f"<details{state}><summary>{escaped(block.title)}</summary>")
                 yield from (*_blocks(block.blocks), "", "</details>")
+            case Table() if block.is_single:
+                yield from ("", _text(Text(f"{block.as_text}.", f"{block.title}:" if block.title else "")))
             case Table():
                 yield from _table(block)
             case Text():

@@ -12,7 +12,7 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.measure import Measurement
 from rich.text import Text as RichText
 
-from pagewise.report.model import Block, Cell, Column, Facts, Report, Section, Table, Text
+from pagewise.report.model import Block, Cell, Column, Facts, Recommendation, Report, Section, Table, Text
 
 _STYLES = {
     "faster": "bold green",
@@ -27,22 +27,43 @@ _TEXTS = {"dim": "dim", "note": "yellow"}
 # Column heads are wrapped at this number of characters.
 _HEAD = 16
 _UNLIMITED = 10000
+# Commands under a headline that is not explained.
+_COMMANDS = 4
 # Lines of a window that a table of verdicts leaves to its title and heads, the headline and the bar.
 _AROUND = 12
 
 
 def show(console: Console, report: Report, *, explained: bool = True) -> None:
-    """Prints the sections for a terminal, then headline, answers and notes.
+    """Prints the sections for a terminal, then headline, recommendations, answers and notes.
 
-    `explained`: with the texts that describe what tables show, and with the noise of each comparison.
+    `explained`: all sections, with the texts that describe what tables show, and with the noise of each
+    comparison; otherwise the brief ones, if the report has them.
     """
-    _show(console, report.sections, explained)
+    is_brief = bool(report.brief) and not explained
+    _show(console, report.brief if is_brief else report.sections, explained)
     console.print()
-    console.print(RichText(report.headline, style="bold"), soft_wrap=True)
-    for answer in report.answers:
+    headline = RichText.assemble((report.headline, "bold"), (f" {report.condition}".rstrip(), "dim"))
+    console.print(headline, soft_wrap=not console.is_terminal)
+    for recommended in report.recommendations:
+        _recommend(console, recommended, explained)
+    for answer in () if is_brief and report.recommendations else report.answers:
         _text(console, answer)
     for note in report.notes:
-        console.print(RichText(f"note: {note}", style="yellow"), soft_wrap=True)
+        console.print(RichText(f"note: {note}", style="yellow"), soft_wrap=not console.is_terminal)
+
+
+def _recommend(console: Console, shown: Recommendation, explained: bool) -> None:
+    """A recommendation; if it is not explained, without evidence and cost, and with few commands."""
+    if not shown.in_headline:
+        _text(console, Text(shown.text, shown.question))
+    if explained:
+        for name, text in (("How sure:", shown.sure), ("Cost:", shown.cost)):
+            if text:
+                _text(console, Text(text, f"  {name}"))
+    for name, command in shown.apply if explained else shown.apply[:_COMMANDS] if shown.in_headline else ():
+        # On a line without other words, so that it can be copied.
+        console.print(RichText(f"  {name}:", style="bold"))
+        console.print(RichText(f"    {command}"), soft_wrap=True)
 
 
 def summary(console: Console, headline: str, table: Table) -> RenderableType:
@@ -72,6 +93,8 @@ def _show(console: Console, blocks: Sequence[Block], explained: bool) -> None:
                     console.print()
                     console.rule(RichText(block.title, style="bold"), align="left")
                 _show(console, block.blocks, explained)
+            case Table() if block.is_single:
+                _text(console, Text(f"{block.as_text}.", f"{block.title}:" if block.title else ""))
             case Table():
                 console.print()
                 show_table(console, block)

@@ -9,6 +9,7 @@ from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import AGAINST, Advice, AdviceOutcome, Choice, Effect, advise, bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import FEWEST_ROUNDS
+from pagewise.analysis.verdict import Outcome
 from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, interval_text, ratio_text
@@ -17,6 +18,7 @@ from pagewise.report.views.wording import capital, change_text, cost_text, label
 
 # A sentence names each kernel up to this number of kernels.
 _FEW = 3
+_VERDICTS: tuple[Outcome, ...] = ("faster", "inconclusive", "slower")
 _FINDING: Mapping[str, Getter] = {
     "code": "row.code",
     "kernel": "kernel.name",
@@ -33,11 +35,11 @@ _FINDING: Mapping[str, Getter] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer for a dimension: yes, no or neither, the advice, and `more` observations.
+    """The answer for a dimension: yes, no or neither, the advice, how sure it is (`more`), and its `cost`.
 
     `compiler` is None if it is for all compilers; `loop` as in `Choice`. `outcome`: `use` one of the
-    `values`, `keep` the baseline's (because `values` are slower), `choose` by kernel, or all are the `same`;
-    None with too few rounds.
+    `values`, `keep` the baseline's (because `values` are slower), `choose` by kernel, all are the `same`, or
+    `unclear` because the mean shows a difference that the verdicts do not; None with too few rounds.
     """
 
     factor: str
@@ -47,6 +49,7 @@ class Answer:
     lead: str
     text: str
     more: str
+    cost: str = ""
     compiler: str | None = None
     loop: str | None = None
 
@@ -56,11 +59,6 @@ class Answer:
         loop = f"in {LOOP.text(self.loop)}" if self.loop else ""
         where = ", ".join(filter(None, (self.compiler, loop)))
         return f"{capital(where) if self.compiler is None else where}: " if where else ""
-
-    @property
-    def whole(self) -> str:
-        """The complete answer."""
-        return f"{self.lead}{self.text} {self.more}".rstrip()
 
 
 def findings(kernels: Sequence[KernelResult]) -> Table:
@@ -163,20 +161,28 @@ def _answer(dimension: Dimension, compared: Sequence[Choice]) -> Answer:
         )
         return Answer(dimension.name, None, (), dimension.question, "", text, "")
     advice, base = advise(compared), _base(dimension, compared)
-    lead = _lead(dimension, advice, compared)
+    lead = _lead(dimension, advice)
     others = [choice for choice in compared if choice not in advice.choices]
-    slower = [_more_time(choice) for choice in others if choice.having("slower")]
-    more = [f"{capital('; '.join(slower))}."] if slower else []
     values = tuple(choice.value for choice in advice.choices)
     text = _advice_text(dimension, advice, others, base)
-    further = " ".join([*more, *_means(compared, base)])
-    return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, further)
+    more, cost = _sure(compared, base), _cost(dimension, advice)
+    return Answer(dimension.name, advice.outcome, values, dimension.question, lead, text, more, cost)
 
 
-def _lead(dimension: Dimension, advice: Advice, compared: Sequence[Choice]) -> str:
-    """`Yes. `, `No. ` or neither: `Unclear. ` if only the mean of all comparisons shows a difference."""
-    means = [choice.mean for choice in compared if len(choice.effects) > 1]
-    if advice.outcome == "same" and any(mean is not None and mean.excludes_one for mean in means):
+def _cost(dimension: Dimension, advice: Advice) -> str:
+    """What a program needs for the advised value, and the first touch of its pages."""
+    if advice.outcome not in ("use", "choose"):
+        return ""
+    choice = advice.choices[0]
+    texts = [dimension.cost_of(choice.value.partition(AGAINST)[0])]
+    if dimension is PAGES and choice.first_touch is not None:
+        texts.append(f"first-touch time: {choice.first_touch:.2f} times the baseline's")
+    return f"{capital('; '.join(texts))}."
+
+
+def _lead(dimension: Dimension, advice: Advice) -> str:
+    """`Yes. `, `No. ` or neither; `Unclear. ` if the mean shows a difference that the verdicts do not."""
+    if advice.outcome == "unclear":
         return "Unclear. "
     if not dimension.yes or advice.outcome in dimension.neither:
         return ""
@@ -188,6 +194,9 @@ def _lead(dimension: Dimension, advice: Advice, compared: Sequence[Choice]) -> s
 def _advice_text(dimension: Dimension, advice: Advice, others: Sequence[Choice], base: str) -> str:
     if advice.outcome == "same":
         return dimension.nothing
+    if advice.outcome == "unclear":
+        means = ", ".join(f"{_text(choice)} {_mean_text(choice)}" for choice in advice.choices)
+        return f"Time ratio to {base}: {means}, but the verdicts do not confirm it. Measure more rounds."
     if advice.outcome == "keep":
         losses = "; ".join(map(_more_time, advice.choices))
         unclear = " and ".join(map(_text, others))
@@ -214,17 +223,27 @@ def _more_time(choice: Choice) -> str:
     return f"with {_text(choice)} {_where(choice, choice.having('slower'))}"
 
 
-def _means(compared: Sequence[Choice], base: str) -> list[str]:
-    """The geometric means over several kernels and compilers, as a sentence."""
-    means = []
-    for choice in compared:
-        if len(choice.effects) > 1 and choice.mean is not None:
-            interval = interval_text(choice.mean)
-            means.append(f"{_text(choice)} {ratio_text(choice.mean)}{f' [{interval}]' if interval else ''}")
-    if not means:
-        return []
-    count = count_text(max(len(choice.effects) for choice in compared), "comparison")
-    return [f"Geometric mean of the time ratios to {base}, over up to {count}: {', '.join(means)}."]
+def _mean_text(choice: Choice) -> str:
+    """`0.985 [0.975–0.995]`."""
+    interval = interval_text(choice.mean)
+    return ratio_text(choice.mean) + (f" [{interval}]" if interval else "")
+
+
+def _sure(compared: Sequence[Choice], base: str) -> str:
+    """The time ratio of each choice with its interval, and its verdicts."""
+    of_several = any(len(choice.effects) > 1 for choice in compared)
+    name = "Geometric mean of the time ratios" if of_several else "Time ratio"
+    return f"{name} to {base}: {'; '.join(map(_evidence, compared))}."
+
+
+def _evidence(choice: Choice) -> str:
+    """`thp 0.878 [0.873–0.883], faster in 3 of 4 comparisons, inconclusive in 1`."""
+    counts = [(verdict, len(choice.having(verdict))) for verdict in _VERDICTS]
+    (first, count), *rest = [(verdict, count) for verdict, count in counts if count]
+    total = len(choice.effects)
+    of_all = f" in {count} of {count_text(total, 'comparison')}" if total > 1 else ""
+    others = "".join(f", {verdict} in {number}" for verdict, number in rest)
+    return f"{_text(choice)} {_mean_text(choice)}, {first}{of_all}{others}"
 
 
 def largest(kernels: Sequence[KernelResult]) -> str:
@@ -251,13 +270,21 @@ def _where(choice: Choice, effects: Sequence[Effect]) -> str:
     if len(by_kernel) == 1 and len({effect.kernel.kernel.name for effect in choice.effects}) == 1:
         (ratios,) = by_kernel.values()
         memory = memory_text(effects[0].memory) if len(effects) == 1 else ""
-        return f"{_shares(ratios)} {direction}{memory}"
+        return f"{_shares(ratios)} {direction}{_speed_up(ratios, 'speed-up ')}{memory}"
     if len(by_kernel) <= _FEW:
         first, *rest = by_kernel.items()
-        texts = [f"{_shares(first[1])} {direction} in {first[0]}"]
-        return ", ".join([*texts, *(f"{_shares(ratios)} in {title}" for title, ratios in rest)])
+        texts = [f"{_shares(first[1])} {direction}{_speed_up(first[1], 'speed-up ')} in {first[0]}"]
+        further = (f"{_shares(ratios)}{_speed_up(ratios)} in {title}" for title, ratios in rest)
+        return ", ".join([*texts, *further])
     ratios = [effect.ratio for effect in effects]
-    return f"{direction} in {len(effects)} of {len(choice.effects)} comparisons ({_shares(ratios)})"
+    count = f"{len(effects)} of {len(choice.effects)} comparisons"
+    return f"{_shares(ratios)} {direction}{_speed_up(ratios, 'speed-up ')} in {count}"
+
+
+def _speed_up(ratios: Sequence[Ratio], name: str = "") -> str:
+    """Behind less time: ` (speed-up 1.52)`, of several ` (speed-up 1.05 to 1.52)`."""
+    ends = [f"{1.0 / end:.2f}" for end in (max(r.median for r in ratios), min(r.median for r in ratios))]
+    return f" ({name}{' to '.join(dict.fromkeys(ends))})" if ratios[0].median < 1.0 else ""
 
 
 def _shares(ratios: Sequence[Ratio]) -> str:

@@ -19,6 +19,7 @@ from pagewise.report.model import (
     Block,
     Cell,
     Column,
+    Facts,
     Figure,
     Line,
     Lines,
@@ -34,6 +35,7 @@ from pagewise.report.views.wording import (
     effect_sentences,
     equally_good,
     floor_text,
+    floors_text,
     is_decided,
     label,
     label_of,
@@ -43,6 +45,7 @@ from pagewise.report.views.wording import (
     reason_text,
     shown,
     shown_dimensions,
+    speed_up,
 )
 
 
@@ -56,23 +59,35 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
     for best in bests([result]):
         blocks += _best_texts(best)
-    blocks += [Text(sentence, f"{factor}:") for factor, sentence in effect_sentences(result)]
+    if effects := effect_sentences(result):
+        blocks.append(Facts(tuple(effects)))
     if entries:
         blocks.append(_ratios(result, entries))
-    groups = [group for group in result.groups if group.ranked]
-    for group in groups:
-        prefix = f"{group.compiler}: " if len(groups) > 1 else ""
-        blocks.append(Text(prefix + floor_text(group)))
-        sentences = noise_sentences(kernel, group)
-        sentences += [f"{label(kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note]
-        if sentences:
-            blocks.append(Text(prefix + " ".join(sentences), style="dim"))
+    blocks += _noise(result)
     blocks += _changes(kernel, entries)
     blocks += _forest(result)
     blocks += sweeps(result, manifest)
     if entries and not kernel.is_program:
         blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
     return Section(kernel.title, tuple(blocks), f"kernel-{kernel.name}")
+
+
+def _noise(result: KernelResult) -> Iterator[Block]:
+    """The noise floors in one line; what else is known about noise is folded."""
+    groups = [group for group in result.groups if group.ranked]
+    if groups and all(group.floor is not None for group in groups):
+        yield Text(floors_text(groups))
+    elif groups:
+        yield Text(" ".join(f"{group.compiler}: {floor_text(group)}" for group in groups))
+    details: list[Block] = []
+    for group in groups:
+        sentences = noise_sentences(result.kernel, group)
+        sentences += [
+            f"{label(result.kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note
+        ]
+        details += [Text(sentence, f"{group.compiler}:", style="dim") for sentence in sentences]
+    if details:
+        yield Section("Noise: outliers, drift, bimodal times", tuple(details), folded=True)
 
 
 def _best_texts(best: Best) -> Iterator[Text]:
@@ -83,7 +98,8 @@ def _best_texts(best: Best) -> Iterator[Text]:
     change, equal = change_text(best.row.time_ratio), equally_good(best)
     memory = memory_text(best.row.memory)
     ratio = ratio_with_interval(best.row.time_ratio, ", ")
-    text = f"{label_of(best)} is best, {change}{memory} than the baseline ({ratio})."
+    gain = f"speed-up {1.0 / best.row.time_ratio.median:.2f}, " if best.row.time_ratio else ""
+    text = f"{label_of(best)} is best, {change}{memory} than the baseline ({gain}time ratio {ratio})."
     yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
     if not best.kernel.kernel.is_program:
         cell = best.row.cell
@@ -105,6 +121,9 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
         *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
+        Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
+        Column("speed-up", kind="quotient", optional=True, get=speed_up_cell),
+        Column("verdict", get=verdict_cell),
         Column("time", "", "seconds", "per run" if kernel.is_program else "per pass", get="row.seconds"),
         _metric(kernel.headline, kernel.headline.label),
     ]
@@ -113,10 +132,6 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     columns.append(Column("observed pages", get=lambda entry: pages_text(entry.row)))
     if any(entry.row.rounds < entry.row.rounds_made for entry in entries):
         columns.append(Column("rounds", get=lambda entry: f"{entry.row.rounds}/{entry.row.rounds_made}"))
-    columns += [
-        Column("time ratio", unit="95 % interval", kind="ratio", get=_ratio),
-        Column("verdict", get=_verdict),
-    ]
     same = " of the same compiler" if len(result.groups) > 1 else ""
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
@@ -125,13 +140,22 @@ def _shown(dimension: Dimension, entry: Entry) -> str:
     return shown(entry.kernel, entry.row.cell, dimension)
 
 
-def _ratio(entry: Entry) -> Cell:
+def speed_up_cell(entry: Entry) -> Cell:
+    """The speed-up; the baseline's is 1."""
+    if entry.row.cell.is_baseline:
+        return Cell("1", "baseline")
+    return Cell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
+
+
+def ratio_cell(entry: Entry) -> Cell:
+    """The time ratio before its noise floor; the baseline's is 1."""
     row = entry.row
     style = "baseline" if row.cell.is_baseline else style_of(row.verdict)
     return Cell("1" if row.cell.is_baseline else row.time_ratio, style, floor=entry.group.floor)
 
 
-def _verdict(entry: Entry) -> Cell:
+def verdict_cell(entry: Entry) -> Cell:
+    """The verdict with the reason why it is inconclusive."""
     row = entry.row
     if row.cell.is_baseline:
         return Cell("baseline", "baseline")

@@ -23,6 +23,8 @@ from pagewise.report.model import (
 )
 from pagewise.report.views import (
     advice,
+    applying,
+    brief,
     data,
     energy,
     evidence,
@@ -33,7 +35,14 @@ from pagewise.report.views import (
     session,
     structures,
 )
-from pagewise.report.views.wording import change_text, choice_text, equally_good, label_of, method_text
+from pagewise.report.views.wording import (
+    change_text,
+    choice_text,
+    equally_good,
+    label_of,
+    method_text,
+    speed_up,
+)
 
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1
@@ -94,6 +103,7 @@ _BESTS = (
     Column("compiler", get="group.compiler"),
     Column("best", get=lambda best: Cell(label_of(best), "strong" if best.row else "")),
     Column("against the baseline", get=_best_change),
+    Column("speed-up", kind="quotient", get=lambda best: speed_up(best.row.time_ratio) if best.row else None),
     Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
     Column("time", kind="seconds", get=lambda best: value_of(best.row or best.group.baseline, "seconds")),
     Column("equally good", wrap=True, get=equally_good),
@@ -123,7 +133,7 @@ def view(result: Result) -> Report:
             *node_state.sections(result, kernels),
             *session.sections(result),
         ),
-        (*program.answers(result, kernels), *_answers(kernels, several)),
+        tuple(_answers(kernels, several)),
         (*session.facts(result), *_facts(kernels)),
         tuple(notes),
         "kernels",
@@ -135,6 +145,9 @@ def view(result: Result) -> Report:
         _data(result, kernels, notes),
         bool(data.faults(kernels)),
         method_text(kernels),
+        session.condition(result.manifest),
+        tuple(applying.recommendations(result, kernels)),
+        (*brief.blocks(kernels), *program.brief(result)),
     )
 
 
@@ -150,8 +163,6 @@ def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
         yield Text(text)
     yield from structures.answer(kernels)
     yield from node_state.answers(kernels)
-    for answer in advice.answers(kernels)[len(advice.first_answers(kernels)) :]:
-        yield Text(answer.whole, answer.question)
 
 
 def _floors(kernels: Sequence[KernelResult]) -> list[float]:
@@ -243,7 +254,11 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         for (title, *why), compilers in together.items()
     )
     if rows:
-        yield Section("Excluded", (Table("Excluded configurations, by reason", _EXCLUDED, rows),))
+        kinds = "; ".join(f"{count}: {reason}" for count, reason, _ in brief.exclusions(kernels))
+        total = count_text(len(data.excluded(kernels)), "configuration")
+        table = Table("Excluded configurations, by reason", _EXCLUDED, rows)
+        details = Section("Which, why, and what to do", (table,), folded=True)
+        yield Section("Excluded", (Text(f"{total}. {kinds}."), details))
 
 
 def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str]) -> dict[str, object]:
@@ -254,13 +269,15 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         "altered": result.altered,
         "headline": advice.headline(kernels),
         "findings": advice.findings(kernels),
-        "answers": advice.answers(kernels),
+        "condition": session.condition(result.manifest),
+        "answers": applying.data(result, kernels),
         "notes": notes,
         "kernels": [
             {
                 "name": of_kernel.kernel.name,
                 "title": of_kernel.kernel.title,
                 "metrics": of_kernel.kernel.metrics,
+                "best": [_best_data(result, best) for best in bests([of_kernel])],
                 "configurations": data.summary([of_kernel]),
                 "compilers": Table.of_fields(_VERSUS, of_kernel.versus),
                 "policies": Table.of_fields(_POLICIES, of_kernel.by_policy),
@@ -272,4 +289,16 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         "node_state": node_state.table_of(result, kernels),
         "node_states": node_state.verdicts_of(kernels),
         **program.data(result, kernels),
+    }
+
+
+def _best_data(result: Result, best: Best) -> dict[str, object]:
+    """The best configuration of a compiler, and how kernels get it."""
+    row = best.row or best.group.baseline
+    return {
+        "compiler": best.group.compiler,
+        "hugepages": None if row is None else row.cell.measured.hugepages,
+        "is_baseline": best.row is None,
+        "equally_good": [other.cell.measured.module for other in best.as_good],
+        "apply": applying.best_build(result, best),
     }

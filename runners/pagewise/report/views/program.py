@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.rows import Row
-from pagewise.core.dimensions import PAGES
-from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Cell, Column, Facts, Getter, Section, Table, Text, style_of
-from pagewise.report.views.advice import first_answers
+from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Table, Text, style_of
+from pagewise.report.views.applying import policy_of
 from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
-from pagewise.workloads.program.policy import parse_policy
-from pagewise.workloads.program.table import PARTS
 
 _METRICS: Mapping[str, Getter] = {
     "metric": "metric.label",
@@ -81,6 +76,21 @@ def sections(result: Result) -> list[Section]:
     return [_costs(result), _metrics(result), _memory(result), meanings]
 
 
+def brief(result: Result) -> list[Section]:
+    """The metrics, which a terminal always shows; words wrap, so that it fits."""
+    if not is_program(result):
+        return []
+    section = _metrics(result)
+    return [replace(section, blocks=tuple(map(_wrapped, section.blocks)))]
+
+
+def _wrapped(block: Block) -> Block:
+    if not isinstance(block, Table):
+        return block
+    columns = (replace(each, wrap=True) if each.kind == "text" else each for each in block.columns)
+    return replace(block, columns=tuple(columns))
+
+
 def _policy(result: Result) -> Getter:
     kernel = result.subjects[0].kernel
     return lambda row: label(kernel, row.cell.measured)
@@ -94,53 +104,6 @@ def tables(result: Result) -> dict[str, Table]:
     return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
 
 
-@dataclass(frozen=True)
-class _Application:
-    """How the advised policy is applied in production. module: None without one for this policy."""
-
-    policy: str
-    command: tuple[str, ...]
-    module: str | None
-
-
-def advised_policy(kernels: Sequence[KernelResult]) -> str | None:
-    """The policy to use, or to keep; None if none or several are advised."""
-    advised: set[str] = set()
-    for answer in first_answers(kernels):
-        if answer.factor == PAGES.name and answer.outcome == "use":
-            advised.add(answer.values[0])
-        elif answer.factor == PAGES.name and answer.outcome == "keep":
-            baselines = (group.baseline for of_kernel in kernels for group in of_kernel.groups)
-            advised |= {row.cell.measured.hugepages for row in baselines if row is not None}
-    return advised.pop() if len(advised) == 1 else None
-
-
-def _application(result: Result, kernels: Sequence[KernelResult]) -> _Application | None:
-    """The command that applies the advice, None without advice on one policy."""
-    policy = advised_policy(kernels)
-    if policy is None:
-        return None
-    command = (result.manifest.program or {})["command"]
-    return _Application(policy, ("pagewise", "exec", policy, "--", *command), parse_policy(policy).module)
-
-
-def answers(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Text]:
-    """How the advice is applied: to the program, or what kernels suggest for programs."""
-    policy = advised_policy(kernels)
-    if policy not in (None, "none") and not is_program(result) and PagePolicy(policy).kind in PARTS:
-        module = parse_policy(policy).module
-        yield Text(
-            f"For a program of yours: pagewise compare --policies none,{policy} -- PROGRAM checks it, "
-            f"pagewise exec {policy} -- PROGRAM applies it"
-            + (f", and module load {module} to a whole job script." if module else ".")
-        )
-    applied = _application(result, kernels) if is_program(result) else None
-    if applied is not None:
-        ranks = " in each MPI rank" if result.manifest.placement.ranks else ""
-        module = f"; for a whole job script: module load {applied.module}" if applied.module else ""
-        yield Text(f"To apply it{ranks}: {shlex.join(applied.command)}{module}.")
-
-
 def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
     """The field `program` of the JSON object; nothing for kernels."""
     if not is_program(result):
@@ -151,7 +114,7 @@ def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
     ]
     costs = Table.of_fields(_COSTS, _cost_rows(result))
     metrics = tables(result)["metrics.csv"]
-    applied = _application(result, kernels)
+    applied = policy_of(result, kernels)
     advice = None if applied is None else asdict(applied)
     return {"program": {"metrics": metrics, "memory": memory, "costs": costs, "advice": advice}}
 

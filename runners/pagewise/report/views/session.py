@@ -40,6 +40,18 @@ def facts(result: Result) -> list[tuple[str, str]]:
     ]
 
 
+def condition(manifest: Manifest) -> str:
+    """The state of the node that advice holds for, as a sentence."""
+    host = manifest.host
+    thp = "not supported" if host.thp is None else host.thp.enabled
+    pools = [f"{pool.total} of {bytes_text(pool.page_bytes)}" for pool in host.pools if pool.total]
+    threads = ", ".join(map(str, dict.fromkeys(place.threads for place in manifest.placements)))
+    return (
+        f"Holds for {host.hostname} in this state: transparent huge pages {thp}, reserved huge pages "
+        f"{', '.join(pools) or 'none'}, threads {threads}."
+    )
+
+
 def data(result: Result) -> dict[str, object]:
     """The fields that the JSON objects of all sessions have."""
     manifest = result.manifest

@@ -114,6 +114,11 @@ def change_text(measured: Ratio | None) -> str:
     return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
 
 
+def speed_up(measured: Ratio | None) -> float | None:
+    """The inverse of a time ratio."""
+    return None if measured is None else 1.0 / measured.median
+
+
 def memory_text(memory: Ratio | None) -> str:
     """A ratio of memory after a change of time: ` for 12 % more memory`; empty for a kernel."""
     if memory is None:
@@ -146,6 +151,16 @@ def floor_text(group: Group) -> str:
     return (
         f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A){times} over "
         f"{group.repeated[0].pairs} rounds. Smaller differences are inconclusive."
+    )
+
+
+def floors_text(groups: Sequence[Group]) -> str:
+    """The noise floors of groups that have one, in two sentences."""
+    floors = ", ".join(f"{group.compiler} {percent_text(group.floor or 0.0)}" for group in groups)
+    rounds = max(repeated.pairs for group in groups for repeated in group.repeated)
+    return (
+        f"Noise floor, the baseline against itself (A/A) over {rounds} rounds: {floors}. Smaller differences "
+        "are inconclusive."
     )
 
 

@@ -1,0 +1,206 @@
+"""What is advised: no answer contradicts the interval beside it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import a_manifest, configuration, kernel, record, subject_of
+from many_kernels import COMPILERS, all_kernels, result_of
+from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.choices import Choice, Effect, advise
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.verdict import Outcome
+from pagewise.core.configuration import Configuration
+from pagewise.core.result import Result
+from pagewise.core.schemas import faults
+from pagewise.report.render import json, markdown
+from pagewise.report.views import advice, applying, report_of
+from pagewise.report.views.applying import spec_of
+
+NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
+BASE = configuration()
+
+
+def compared(label: tuple[str, str, str], powers: Sequence[int], factor: float) -> list[KernelResult]:
+    """Kernels with noise of 3 %, each with a ratio of `factor` to its power: none differs alone."""
+    other, found = configuration(label=label), []
+    for place, power in enumerate(powers):
+        name, records = f"k{place}", []
+        for number in range(1, 8):
+            first, again, changed = (NOISE[(number + step) % 7] ** (3 * power) for step in (0, 2, 4))
+            records.append(record(BASE, first, number=number, kernel=name))
+            records.append(record(BASE, again, number=number, series="aa", kernel=name))
+            records.append(record(other, factor**power * changed, number=number, kernel=name))
+        found += analyse([subject_of(kernel(name=name, title=name), BASE, other)], records, seed=1)
+    return found
+
+
+STORES, PAGES = ("none", "hardware", "nontemporal"), ("thp", "hardware", "regular")
+
+
+@pytest.mark.parametrize(("second", "lead"), [(-1, "No. "), (1, "Unclear. ")])
+def test_no_answer_contradicts_the_interval_of_its_mean(second: int, lead: str):
+    """The mean differs unless the ratios of every second kernel are inverted."""
+    found = compared(STORES, (1, second, 1, second), 0.985)
+    (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
+    assert (answer.outcome, answer.lead) == ("same" if lead == "No. " else "unclear", lead)
+
+
+def single(label: tuple[str, str, str], factor: float, floor: float) -> list[KernelResult]:
+    """One comparison with a small scatter, and a baseline that differs from itself by `floor`."""
+    other, records = configuration(label=label), []
+    for number in range(1, 8):
+        wave = NOISE[number % 7] ** 0.1
+        records.append(record(BASE, wave, number=number))
+        records.append(record(BASE, wave * (1 + floor), number=number, series="aa"))
+        records.append(record(other, wave * factor, number=number))
+    return analyse([subject_of(kernel(), BASE, other)], records, seed=1)
+
+
+@pytest.mark.parametrize("label", [STORES, PAGES])
+@pytest.mark.parametrize("factor", [0.95, 1.15])
+def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
+    label: tuple[str, str, str], factor: float
+):
+    found = single(label, factor, 0.2)
+    (row,) = [row for row in found[0].ranked if not row.cell.is_baseline]
+    assert row.verdict == "inconclusive" and row.time_ratio.excludes_one
+    (answer,) = advice.answers(found)
+    assert (answer.outcome, answer.lead, answer.cost) == ("unclear", "Unclear. ", "")
+    assert f"{row.time_ratio.low:.3f}" in advice.headline(found)
+
+
+def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> Choice:
+    effects = []
+    for result in results:
+        ratio, width = draw.lognormvariate(0, 0.03), draw.uniform(0.001, 0.05)
+        interval = Ratio(7, ratio, ratio * (1 - width), ratio * (1 + width))
+        decided: Outcome = "faster" if ratio < 1 else "slower"
+        verdict = decided if interval.excludes_one and draw.random() < 0.7 else "inconclusive"
+        effects.append(Effect(result, "gcc-12.2.0", interval, verdict))
+    return Choice("stores", value, tuple(effects), 0)
+
+
+def test_no_advice_contradicts_the_mean_of_a_choice():
+    draw, results, outcomes = random.Random(5), single(STORES, 1.0, 0.01), set()
+    for _ in range(500):
+        several = results * draw.choice([1, 2, 6])
+        known = [choice(draw, value, several) for value in ("nontemporal", "zfill")]
+        given = advise(known)
+        outcomes.add(given.outcome)
+        means = [each.mean for each in known if each.mean is not None]
+        faster = any(mean.high < 1.0 for mean in means)
+        slower = any(mean.low > 1.0 for mean in means)
+        if given.outcome == "same":
+            assert not faster and not slower
+        if given.outcome == "keep":
+            assert not faster
+        if given.outcome == "use":
+            assert given.choices[0].mean.low <= 1.0
+    assert outcomes == {"use", "keep", "choose", "same", "unclear"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    names = ("schoenauer_triad", "pointer_chase", "gather")
+    chosen = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
+    report = report_of(result_of(tmp_path_factory.mktemp("advice"), chosen, pool=False))
+    shown = json.render(report.data)
+    assert isinstance(shown, dict) and faults("verdicts", shown) == []
+    # All formats show the commands of the data.
+    text = markdown.render(report)
+    for answer in shown["answers"]:
+        for build in answer["apply"]:
+            assert " ".join(build["command"]) in text and f"spack install {build['spec']}" in text
+    return shown
+
+
+DEFAULTS = {"hugepages": "none", "prefetch": "hardware", "stores": "regular", "loop": "explicit"}
+
+
+def test_the_builds_of_an_answer_have_the_advised_value_and_all_else_as_the_baseline(data: dict):
+    configurations = {row["module"]: row for one in data["kernels"] for row in one["configurations"]}
+    factors = set()
+    for answer in data["answers"]:
+        advised = [configurations[build["module"]] for build in answer["apply"]]
+        assert bool(advised) == (answer["outcome"] in ("use", "keep", "choose"))
+        if answer["factor"] in DEFAULTS and answer["outcome"] in ("use", "keep"):
+            value = answer["values"][0] if answer["outcome"] == "use" else DEFAULTS[answer["factor"]]
+            expected = {**DEFAULTS, answer["factor"]: value}
+            assert all({name: row[name] for name in expected} == expected for row in advised)
+            wanted = [answer["compiler"]] if answer["compiler"] else list(COMPILERS)
+            assert [row["compiler"] for row in advised] == wanted
+            factors.add(answer["factor"])
+    assert factors >= {"hugepages", "prefetch", "loop"}
+
+
+def test_the_advised_pages_have_a_command_for_programs(data: dict):
+    first, *others = data["answers"]
+    assert first["policy"]["command"] == ["pagewise", "exec", "thp", "--", "PROGRAM"]
+    assert first["policy"]["module"] == "pagewise-pages/thp"
+    assert [answer["policy"] for answer in others] == [None] * len(others)
+
+
+def test_each_best_configuration_can_be_loaded_and_installed(data: dict):
+    for one in data["kernels"]:
+        rows = {row["module"]: row for row in one["configurations"]}
+        assert [best["compiler"] for best in one["best"]] == list(COMPILERS)
+        for best in one["best"]:
+            ratios = [
+                row["time_ratio"]
+                for row in one["configurations"]
+                if row["verdict"] == "faster" and row["compiler"] == best["compiler"]
+            ]
+            found = rows[best["apply"]["module"]]
+            assert best["is_baseline"] == (not ratios)
+            assert found["is_baseline"] if best["is_baseline"] else found["time_ratio"] == min(ratios)
+
+
+def test_choose_names_the_kernels_of_each_build():
+    """Faster for one kernel, slower for another: each gets what is better for it."""
+    other, found = configuration(label=PAGES), []
+    for name, factor in (("gains", 0.8), ("loses", 1.3)):
+        records = []
+        for number in range(1, 8):
+            first, again, changed = (NOISE[(number + step) % 7] for step in (0, 2, 4))
+            records.append(record(BASE, first, number=number, kernel=name))
+            records.append(record(BASE, again, number=number, series="aa", kernel=name))
+            records.append(record(other, factor * changed, number=number, kernel=name))
+        found += analyse([subject_of(kernel(name=name, title=name), BASE, other)], records, seed=1)
+    (answer,) = advice.answers(found)
+    assert answer.outcome == "choose"
+    builds = applying.builds(Result(Path(), a_manifest(), [], [], []), found, answer)
+    assert {build.kernels: build.module for build in builds} == {
+        ("gains",): other.module,
+        ("loses",): BASE.module,
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "spec"),
+    [
+        (BASE, "pagewise-micro@0.1.0 hugepages=none %c,fortran=gcc@12.2.0"),
+        (
+            configuration("arm-compiler-24.10", STORES, simd="512", openmp="off", papi="on"),
+            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 ~openmp +papi "
+            "%c,fortran=arm-compiler@24.10",
+        ),
+        (
+            configuration(label=("thp", "compiler", "regular"), library="sleef", loop="compiler"),
+            "pagewise-micro@0.1.0 hugepages=thp prefetch=compiler loop=compiler mathlib=sleef "
+            "%c,fortran=gcc@12.2.0",
+        ),
+        (
+            configuration(package="pagewise-blas", library="openblas"),
+            "pagewise-blas@0.1.0 hugepages=none %c,fortran=gcc@12.2.0 ^openblas",
+        ),
+        (configuration(builder="presets"), None),
+    ],
+)
+def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: str | None):
+    assert spec_of(one) == spec

@@ -11,6 +11,7 @@ from builders import compared, configuration, kernel, record
 from builders import varied as recorded_with
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
+from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, subject, varied
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
@@ -65,6 +66,20 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
     assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
     assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
     assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
+
+
+def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
+    regions = {"parallel": ["once", "pass"]}
+    built = [configuration(), configuration(openmp="off", module="m/1/gcc/none/hardware-regular-serial")]
+    (one,) = varied([subject(kernel(options=regions), built, "none/hardware-regular")], regions)
+    found = {(cell.measured.openmp, cell.measured.parallel): cell for cell in one.cells}
+    assert found.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
+    assert [key for key, cell in found.items() if cell.is_baseline] == [("on", "once")]
+    serial = found["off", "once"].measured
+    assert serial.label == "none/hardware-regular-serial+parallel=once"
+    assert differing(one.kernel, serial, found["on", "once"].measured) == ("openmp",)
+    # A user's own program has its own threads.
+    assert "serial" not in configuration(openmp="off", builder="own").label
 
 
 def test_options_are_compared_as_configurations_are(stage: Stage):

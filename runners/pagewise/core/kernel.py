@@ -193,9 +193,9 @@ class Kernel:
         return region
 
     def is_sensitive_to(self, dimension: str) -> bool:
-        """Whether its configurations may differ in this dimension; every run has these three."""
+        """Whether its configurations may differ in this dimension; every run has these four."""
         return (
-            dimension in ("placement", "node_state", "setting")
+            dimension in ("openmp", "placement", "node_state", "setting")
             or dimension in self.sensitive_to
             or dimension in self.options
         )

@@ -12,7 +12,7 @@ from builders import varied as recorded_with
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
 from pagewise.core.dimensions import differing
-from pagewise.core.plan import Subject, subject, varied
+from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
 from pagewise.report.model import Table
@@ -66,6 +66,20 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
     assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
     assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
     assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
+
+
+def test_a_sweep_of_one_value_of_an_option():
+    sweep = {
+        "arguments": ["--sweep", "at-once=1,2"],
+        "x": "options.at_once",
+        "y": "bandwidth_stream_gb_per_s",
+    }
+    orders = {"order": ["source", "interleaved"]}
+    one = kernel(options=orders, sweeps=[{**sweep, "when": {"order": "interleaved"}}])
+    (plain,) = both = [subject(one, [configuration(label=label) for label in PAGES], "none/hardware-regular")]
+    assert order_of_sweeps([plain], seed=1) == []
+    swept = {step.cell.options for step in order_of_sweeps(varied(both, orders), seed=1)}
+    assert swept == {"order=interleaved"}
 
 
 def test_a_build_without_openmp_has_one_kind_of_parallel_regions():

@@ -348,6 +348,12 @@ PREFETCHERS = option(
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )
+CLOCKS = option(
+    "--clocks",
+    "Clocks during the command, as governor=performance,boost=off, then restored (root; docs/energy.md).",
+    metavar="SETTINGS",
+    list_of=values.clocks,
+)
 
 # Results.
 OUTPUT = option(

@@ -21,7 +21,7 @@ fftw_plan fftw_plan_dft_1d(int n, fftw_complex *in, fftw_complex *out, int sign,
 void fftw_execute_dft(fftw_plan plan, fftw_complex *in, fftw_complex *out);
 void fftw_destroy_plan(fftw_plan plan);
 
-/* Single precision: often in a library of its own (libfftw3f). A build without it has fp64 only. */
+/* Single precision is often a separate library (libfftw3f). A build without it has fp64 only. */
 #if defined(__GNUC__)
 #define PW_FFT_OPTIONAL __attribute__((weak))
 #else

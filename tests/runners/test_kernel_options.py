@@ -11,6 +11,7 @@ from builders import compared, configuration, kernel, record
 from builders import varied as recorded_with
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
+from pagewise.analysis.consistency import incomparable
 from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
 from pagewise.core.result import read_result
@@ -94,6 +95,16 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     assert differing(one.kernel, serial, found["on", "once"].measured) == ("openmp",)
     # A user's own program has its own threads.
     assert "serial" not in configuration(openmp="off", builder="own").label
+
+
+@pytest.mark.parametrize(("more", "is_other"), [("", False), (" -ffast-math", True)])
+def test_the_option_of_openmp_does_not_make_another_build(more: str, is_other: bool):
+    with_threads, serial = configuration(), configuration(openmp="off")
+    base = recorded_with(record(with_threads, 1.0), "configuration", compiler_options="-O3 -fopenmp")
+    built = {"compiler_options": f"-O3{more}", "openmp": False}
+    own = recorded_with(record(serial, 1.0), "configuration", **built)
+    fault = incomparable(kernel(), [own], [base], serial, with_threads)
+    assert (fault is not None) == is_other and (not fault or fault.code == "wrong_build")
 
 
 def test_options_are_compared_as_configurations_are(stage: Stage):

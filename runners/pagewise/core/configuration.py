@@ -18,7 +18,7 @@ BASELINE = "none/hardware-regular"
 #: Options of programs that select a data structure.
 STRUCTURES = ("scheme", "layout", "table")
 #: Options of programs that a comparison can vary (kernel.yaml: `options`).
-OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "type", "indices")
+OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "indices")
 #: Of these, those that only builds with OpenMP have; others keep their first value.
 OF_THREADS = ("parallel",)
 #: Fields that no module sets, because runs of one module may differ in them.
@@ -74,7 +74,6 @@ class Configuration:
     cache: str = ""
     order: str = ""
     function: str = ""
-    type: str = ""
     indices: str = ""
 
     @classmethod

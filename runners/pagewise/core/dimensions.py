@@ -159,7 +159,7 @@ DIMENSIONS = (
     ),
     Dimension(
         "openmp",
-        "Threads",
+        "OpenMP build",
         "OpenMP",
         "Is the build without OpenMP faster?",
         rule="on",

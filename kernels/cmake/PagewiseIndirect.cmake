@@ -2,11 +2,16 @@
 # explicit code are written from kernel.yaml.
 
 # The kernel in the current folder. Its equation is a(INDEX) = b(INDEX) or a(INDEX) = a(INDEX) + s*b(INDEX), with i or c(i) as
-# INDEX.
+# INDEX, or a(i) = b(c(i)) + s*d(c(i)).
 function(pagewise_indirect_kernel)
     pagewise_described("" name name)
     pagewise_described("" equation equation)
     set(_element "\\((i|c\\(i\\))\\)")
+    set(_pairs 0)
+    if(equation STREQUAL "a(i) = b(c(i)) + s*d(c(i))")
+        set(_pairs 1)
+        set(equation "a(i) = b(c(i))")
+    endif()
     if(NOT equation MATCHES "^a${_element} = (a${_element} [+] s\\*)?b${_element}$"
        OR (CMAKE_MATCH_2 AND NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_3)
     )
@@ -33,6 +38,10 @@ function(pagewise_indirect_kernel)
         set(_loads 2.5)
         set(_flops 2)
     endif()
+    if(_pairs)
+        set(_loads 2.5)
+        set(_flops 2)
+    endif()
     foreach(_field loads stores flops)
         pagewise_described(traffic ${_field} _value)
         if(NOT _value EQUAL _${_field})
@@ -43,11 +52,15 @@ function(pagewise_indirect_kernel)
     endforeach()
     pagewise_write_main(pw_indirect indirect_t
         "kernel%scatters = ${_scatters} == 1" "kernel%gathers = ${_gathers} == 1" "kernel%updates = ${_updates} == 1"
+        "kernel%pairs = ${_pairs} == 1"
     )
-    pagewise_write_timed_code(pw_indirect.h PW_SCATTERS=${_scatters} PW_GATHERS=${_gathers} PW_UPDATES=${_updates})
+    pagewise_write_timed_code(
+        pw_indirect.h PW_SCATTERS=${_scatters} PW_GATHERS=${_gathers} PW_UPDATES=${_updates} PW_PAIRS=${_pairs}
+    )
     pagewise_micro_kernel()
     if(TARGET pw-${name}-broken)
         add_test(NAME ${name}.orders COMMAND pw-${name} --working-set 100kB --repetitions 1 --threads 2 --sweep indices)
+        add_test(NAME ${name}.types COMMAND pw-${name} --working-set 100kB --repetitions 1 --threads 2 --sweep type)
         add_test(NAME ${name}.distances
                  COMMAND pw-${name}-software-regular --working-set 2kB --repetitions 1 --sweep prefetch-distance=1,99,500
         )

@@ -2,9 +2,13 @@
 #
 # runtime=compiler is the one that the compiler links by default. LLVM's also provides the entry points of GCC's code: with
 # runtime=libomp the same objects are linked with it. (Clang and flang generate no code for libgomp.)
-set(PAGEWISE_RUNTIME compiler CACHE STRING "OpenMP runtime: compiler (its default), libomp (LLVM's, for GCC's code)")
-if(NOT PAGEWISE_RUNTIME MATCHES "^(compiler|libomp)$")
-    message(FATAL_ERROR "PAGEWISE_RUNTIME=${PAGEWISE_RUNTIME}: choose compiler or libomp")
+# Untried: runtime=fjomplib, Fujitsu's own library for A64FX, which its compiler links on request instead of its libomp. It serves
+# Fortran and C in the classic mode, not C of the clang mode (A64FX microarchitecture guide, OpenMP libraries).
+set(PAGEWISE_RUNTIME compiler
+    CACHE STRING "OpenMP runtime: compiler (its default), libomp (LLVM's, for GCC's code), fjomplib (Fujitsu's, A64FX)"
+)
+if(NOT PAGEWISE_RUNTIME MATCHES "^(compiler|libomp|fjomplib)$")
+    message(FATAL_ERROR "PAGEWISE_RUNTIME=${PAGEWISE_RUNTIME}: choose compiler, libomp or fjomplib")
 endif()
 
 # As builds report it; the compiler's default is not reported.
@@ -24,6 +28,13 @@ if(PAGEWISE_RUNTIME STREQUAL "libomp")
     set(OpenMP_gomp_LIBRARY ${PAGEWISE_LIBRARY_omp} CACHE FILEPATH "Instead of GCC's" FORCE)
     set(PAGEWISE_OTHER_RUNTIME libomp)
 endif()
+if(PAGEWISE_RUNTIME STREQUAL "fjomplib")
+    if(NOT PAGEWISE_OPENMP OR NOT CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
+        message(FATAL_ERROR "PAGEWISE_RUNTIME=fjomplib needs Fujitsu's compiler with OpenMP; set PAGEWISE_RUNTIME=compiler")
+    endif()
+    add_link_options($<$<LINK_LANGUAGE:Fortran>:-Nfjomplib>)
+    set(PAGEWISE_OTHER_RUNTIME fjomplib)
+endif()
 
 # Name of the library that programs are linked with, empty if the compiler does not report it; compared with the library
 # loaded at run time.
@@ -33,7 +44,7 @@ if(PAGEWISE_OPENMP)
     foreach(_file ${OpenMP_Fortran_LIBRARIES})
         file(REAL_PATH ${_file} _file)
         get_filename_component(_stem ${_file} NAME_WE)
-        if(_stem MATCHES "omp|craymp")
+        if(_stem MATCHES "omp|craymp" AND NOT PAGEWISE_RUNTIME STREQUAL "fjomplib")
             set(PAGEWISE_RUNTIME_NAME ${_stem})
             break()
         endif()

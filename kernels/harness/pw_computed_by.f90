@@ -22,7 +22,7 @@ module pw_computed_by
         end subroutine pw_one_thread_a_call
     end interface
 
-    public :: verify_library
+    public :: verify_beside, verify_library
 
 contains
 
@@ -46,5 +46,26 @@ contains
         end if
         call pw_one_thread_a_call()
     end subroutine verify_library
+
+    !> The same for another part of that library, which may be a file beside it: libfftw3f beside libfftw3.
+    subroutine verify_beside(configuration, symbol, error)
+        type(configuration_t), intent(inout) :: configuration
+        character(*), intent(in) :: symbol
+        type(error_t), intent(inout) :: error
+        character(kind=c_char) :: buffer(path_length)
+        character(:), allocatable :: loaded
+
+        if (error%failed()) return
+        call c_computed_by(symbol//c_null_char, buffer, path_length)
+        loaded = from_c(buffer)
+        associate (linked => configuration%library_file)
+            if (loaded(:index(loaded, '/', back=.true.)) /= linked(:index(linked, '/', back=.true.))) then
+                call error%raise(exit_system, 'the program was built with '//linked//', but '//symbol//' comes from '//loaded, &
+                                 'verify_beside', 'unset LD_PRELOAD and LD_LIBRARY_PATH, or rebuild it')
+                return
+            end if
+        end associate
+        configuration%library_file = loaded
+    end subroutine verify_beside
 
 end module pw_computed_by

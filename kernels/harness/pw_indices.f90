@@ -1,5 +1,5 @@
-!> Patterns of indices for indirect access. Each is a permutation of 1..n in closed form: threads may store through it
-!> concurrently without conflicts, and a check can recompute every index.
+!> Patterns of indices for indirect access, in closed form, so that a check can recompute every index. Each but `fixed` is a
+!> permutation of 1..n: threads may store through it concurrently without conflicts.
 module pw_indices
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
@@ -26,14 +26,22 @@ module pw_indices
 
 contains
 
-    subroutine declare(self, options)
+    !> fixed: whether all indices may be the same.
+    subroutine declare(self, options, fixed)
         class(indices_t), intent(in) :: self
         type(options_t), intent(inout) :: options
+        logical, intent(in), optional :: fixed
+        character(:), allocatable :: patterns
+
+        patterns = 'sequential|strided|blocked|random'
+        if (present(fixed)) then
+            if (fixed) patterns = patterns//'|fixed'
+        end if
 
         associate (unused => self)
         end associate
         call options%add('indices', option_choice, 'random', 'order of the indices; blocked is random inside each 4 KiB', &
-                         values='sequential|strided|blocked|random')
+                         values=patterns)
         call options%add('index-stride', option_count, '16', 'elements from one index of the strided order to the next', &
                          rules_t(lowest=1_i8), '1,2,4,8,16,32,64,128,256,512,1024')
     end subroutine declare
@@ -70,6 +78,8 @@ contains
         case ('blocked')
             base = k/page_elements*page_elements
             k = base + shuffled(k - base, min(page_elements, self%n - base), base)
+        case ('fixed')
+            k = 0
         case ('strided')
             rows = self%n/self%stride
             if (k < rows*self%stride) k = modulo(k, rows)*self%stride + k/rows

@@ -1,22 +1,26 @@
-!> Shared code of the kernels with indirect access: arrays a, b of doubles and an index array c, of which the timed code
-!> addresses a, b or both through c. Each kernel selects this with `indirect_t`.
+!> Shared code of the kernels with indirect access: arrays a, b of numbers and an index array c, of which the timed code
+!> addresses a, b or both through c; or a third one, d, like b. Each kernel selects this with `indirect_t`.
 module pw_indirect
-    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
+    use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_deviation, only: worse
+    use pw_elements, only: element_at, element_types, pw_elements_get, pw_elements_put, type_bytes => element_bytes
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_count, rules_t
+    use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
+    use pw_simd, only: chosen
     implicit none
     private
 
-    integer(i8), parameter :: element_bytes = 8, index_bytes = 4
+    integer(i8), parameter :: index_bytes = 4
     integer(i8), parameter :: line = line_bytes/index_bytes   ! shares start at a cache line of every array
     integer(i8), parameter :: most_tuning = 2_i8**40          ! more indices than any memory has; sums with it do not overflow
+    integer(i8), parameter :: chunk = 512
+    integer, parameter :: numbers(3) = [1, 2, 4]              ! of the arrays a, b and d
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
@@ -24,21 +28,23 @@ module pw_indirect
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
+        logical :: pairs = .false.         !< a = b + s*d, both read through c
         type(indices_t), private :: indices
-        integer(i8), private :: tuning = 0
-        real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
+        integer(i8), private :: tuning = 0, element_bytes = 8
+        integer(c_int32_t), private :: type = 1
         integer(i4), pointer, contiguous, private :: c(:) => null()
     contains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
+        procedure, private :: address
     end type indirect_t
 
     interface
         !> The timed kernel of this build; see pw_indirect.h.
-        subroutine pw_indirect_run(n, a, b, c, s, tuning) bind(c)
-            import :: c_double, c_int32_t, c_int64_t
+        subroutine pw_indirect_run(type, n, a, b, d, c, s, tuning) bind(c)
+            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            integer(c_int32_t), intent(in), value :: type
             integer(c_int64_t), intent(in), value :: n, tuning
-            real(c_double), intent(inout) :: a(*)
-            real(c_double), intent(in) :: b(*)
+            type(c_ptr), intent(in), value :: a, b, d
             integer(c_int32_t), intent(in) :: c(n)
             real(c_double), intent(in), value :: s
         end subroutine pw_indirect_run
@@ -49,7 +55,10 @@ contains
     subroutine declare_options(self)
         class(indirect_t), intent(inout) :: self
 
-        call self%indices%declare(self%options)
+        call self%indices%declare(self%options, fixed=.not. self%scatters)
+        ! The sums of many updates are exact in fp64 only.
+        call self%options%add('type', option_choice, 'fp64', 'type of the numbers', &
+                              values=trim(merge('fp64     ', 'fp64|fp32', self%updates)))
         select case (self%configuration%prefetch)
         case ('software')
             call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', rules_t(lowest=1_i8), &
@@ -65,6 +74,12 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%indices%read(self%options)
+        self%type = chosen(self%options, 'type', element_types)
+        self%element_bytes = type_bytes(self%type)
+        associate (words => self%per_element%loads - 0.5_r8)    ! kernel.yaml counts an index as half a double
+            self%per_element%loads = words + real(index_bytes, r8)/real(self%element_bytes, r8)
+        end associate
+        self%per_element%element_bytes = real(self%element_bytes, r8)
         select case (self%configuration%prefetch)
         case ('software')
             call self%options%get('prefetch-distance', self%tuning)
@@ -81,8 +96,9 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (elements => bytes/(2*element_bytes + index_bytes))
-            wanted = arrays_of('a b c', elements, element_bytes, elements*[element_bytes, element_bytes, index_bytes])
+        associate (each => self%element_bytes, all => merge(3_i8, 2_i8, self%pairs))
+            wanted = arrays_of('a b c d'(:merge(7, 5, self%pairs)), bytes/(all*each + index_bytes), each)
+            wanted%bytes(3) = wanted%elements*index_bytes
         end associate
         call self%indices%begin(wanted%elements, error)
     end subroutine plan
@@ -91,53 +107,73 @@ contains
         class(indirect_t), intent(inout) :: self
 
         self%grain = line
-        call c_f_pointer(self%memory(1)%address, self%a, [self%elements])
-        call c_f_pointer(self%memory(2)%address, self%b, [self%elements])
         call c_f_pointer(self%memory(3)%address, self%c, [self%elements])
     end subroutine connect
 
-    !> b gets small whole numbers, so that sums are exact; a gets a value that no result has, so that a missing store is
+    !> Address of element i of array 1 (a), 2 (b) or 4 (d).
+    type(c_ptr) function address(self, array, i)
+        class(indirect_t), intent(in) :: self
+        integer, intent(in) :: array
+        integer(i8), intent(in) :: i
+
+        address = c_null_ptr
+        if (array <= size(self%memory)) address = element_at(self%memory(array)%address, self%type, i)
+    end function address
+
+    !> b and d get small whole numbers, so that sums are exact; a gets a value that no result has, so that a missing store is
     !> detected.
     subroutine fill(self, first, last)
         class(indirect_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        integer(i8) :: i
+        real(r8) :: values(chunk, 3)
+        integer(i8) :: i, k
+        integer(c_int32_t) :: status
+        integer :: j
 
-        do i = first, last
-            self%a(i) = untouched
-            self%b(i) = b_value(i)
-            self%c(i) = self%indices%at(i)
+        do i = first, last, chunk
+            associate (n => min(chunk, last - i + 1))
+                do k = 1, n
+                    self%c(i + k - 1) = self%indices%at(i + k - 1)
+                    values(k, :) = [untouched, value_of(2, i + k - 1), value_of(4, i + k - 1)]
+                end do
+                do j = 1, merge(3, 2, self%pairs)
+                    status = pw_elements_put(self%type, self%memory(numbers(j))%address, i - 1, n, values(1, j))
+                end do
+            end associate
         end do
     end subroutine fill
 
-    !> Of the 1009 values (a prime number), neighbours and elements a power of two apart get different ones.
-    pure elemental real(r8) function b_value(i)
+    !> Element i of b or d. Of the 1009 or 1013 values (prime numbers), neighbours and elements a power of two apart get
+    !> different ones.
+    pure elemental real(r8) function value_of(array, i)
+        integer, intent(in) :: array
         integer(i8), intent(in) :: i
 
-        b_value = real(1 + modulo(i, 1009_i8), r8)
-    end function b_value
+        value_of = real(1 + modulo(i, merge(1009_i8, 1013_i8, array == 2)), r8)
+    end function value_of
 
     !> Each thread processes its share of the indices, and thus of the arrays that are not addressed through them.
     subroutine work(self, passes, first, last)
         class(indirect_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
-        integer(i8) :: pass, a_first, b_first
+        integer(i8) :: pass
+        type(c_ptr) :: a, b, d
 
-        a_first = merge(1_i8, first, self%scatters)
-        b_first = merge(1_i8, first, self%gathers)
-        associate (a => self%a, b => self%b, c => self%c)
-            do pass = 1, passes
-                call pw_indirect_run(last - first + 1, a(a_first), b(b_first), c(first), scalar, self%tuning)
-            end do
-        end associate
+        a = self%address(1, merge(1_i8, first, self%scatters))
+        b = self%address(2, merge(1_i8, first, self%gathers))
+        d = self%address(4, 1_i8)
+        do pass = 1, passes
+            call pw_indirect_run(self%type, last - first + 1, a, b, d, self%c(first:last), scalar, self%tuning)
+        end do
     end subroutine work
 
-    !> Every element of a against the element of b given by the recomputed index.
+    !> Every element of a against the elements of b and d given by the recomputed index.
     real(r8) function deviation(self, first, last) result(error)
         class(indirect_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        real(r8) :: expected
+        real(r8) :: expected, found(1)
         integer(i8) :: i, place, source
+        integer(c_int32_t) :: status
 
         error = 0.0_r8
         do i = first, last
@@ -145,9 +181,11 @@ contains
             source = i
             if (self%scatters) place = self%indices%at(i)
             if (self%gathers) source = self%indices%at(i)
-            expected = b_value(source)
+            expected = value_of(2, source)
             if (self%updates) expected = untouched + real(self%passes, r8)*scalar*expected
-            error = worse(error, abs(self%a(place) - expected))
+            if (self%pairs) expected = expected + scalar*value_of(4, source)
+            status = pw_elements_get(self%type, self%memory(1)%address, place - 1, 1_i8, found)
+            error = worse(error, abs(found(1) - expected))
         end do
     end function deviation
 
@@ -161,9 +199,10 @@ contains
         integer(i8) :: through, a_bytes, b_bytes
 
         words = real(self%elements*passes, r8)
-        through = merge(line_bytes, element_bytes, self%indices%lines_apart(line_bytes/element_bytes))
-        a_bytes = merge(through, element_bytes, self%scatters)
-        b_bytes = merge(through, element_bytes, self%gathers)
+        through = merge(line_bytes, self%element_bytes, self%indices%lines_apart(line_bytes/self%element_bytes))
+        a_bytes = merge(through, self%element_bytes, self%scatters)
+        b_bytes = merge(through, self%element_bytes, self%gathers)
+        if (self%pairs) b_bytes = 2*b_bytes
         moved = self%per_element%times(words)
         moved%bytes_hardware = (index_bytes + b_bytes + 2*a_bytes)*words
     end function traffic

@@ -4,25 +4,56 @@
  *   PW_SCATTERS   whether a is addressed through the indices c
  *   PW_GATHERS    whether b is
  *   PW_UPDATES    whether a + s*b is stored instead of b
+ *   PW_PAIRS      whether b + s*d is, with d addressed through c like b
  * The macros PW_PREFETCH_... and PW_LOOP_... set the build's variant. */
 #ifndef PAGEWISE_INDIRECT_H
 #define PAGEWISE_INDIRECT_H
 
 #include "pw_widths.h"
 
-/* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. `tuning` is the prefetch
- * distance in indices (software) or the number of indices in a block (block). */
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning);
+/* Types of the elements, numbered as in pw_elements.f90. */
+enum { pw_indirect_fp64 = 1, pw_indirect_fp32 = 2 };
+
+/* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. d is used with PW_PAIRS only.
+ * `tuning` is the prefetch distance in indices (software) or the number of indices in a block (block). */
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning);
 
 #if defined(PW_LOOP_COMPILER)
 
-/* The plain Fortran loop in loop.f90. */
+/* The plain Fortran loop in loop.f90, and the same in C for fp32. Indices are a permutation where they are stored through. */
+#if PW_PAIRS
+void pw_loop(int64_t n, double *a, const double *b, const int32_t *c, double s, const double *d);
+#define PW_MORE , d
+#else
 void pw_loop(int64_t n, double *a, const double *b, const int32_t *c, double s);
+#define PW_MORE
+#endif
+#if defined(__clang__)
+#define PW_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define PW_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define PW_INDEPENDENT
+#endif
 
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+static void pw_loop_fp32(int64_t n, float *restrict a, const float *restrict b, const float *restrict d, const int32_t *restrict c,
+                         float s)
 {
-    (void)tuning;
-    pw_loop(n, a, b, c, s);
+    PW_INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        float *const to = a + (PW_SCATTERS ? c[i] - 1 : i);
+        const float from = b[PW_GATHERS ? c[i] - 1 : i];
+        *to = PW_UPDATES ? *to + s * from : PW_PAIRS ? from + s * d[c[i] - 1] : from;
+    }
+}
+
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning)
+{
+    (void)d, (void)tuning;
+    if (type == pw_indirect_fp32)
+        pw_loop_fp32(n, a, b, d, c, (float)s);
+    else
+        pw_loop(n, a, b, c, s PW_MORE);
 }
 
 #else
@@ -30,56 +61,21 @@ void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, do
 /* Elements per iteration of every variant: enough to make the loop's overhead small. */
 enum { pw_group = 8 };
 
-/* Element number i, whose index is `at`, from 1. The barrier keeps compilers from vectorising, of which prefetches also keep
- * them: all explicit variants access element by element. */
-PW_INLINE void pw_indirect_element(double *a, const double *b, int64_t at, double s, int64_t i)
-{
-    double *const to = a + (PW_SCATTERS ? at - 1 : i);
-    const double from = b[PW_GATHERS ? at - 1 : i];
-    *to = PW_UPDATES ? *to + s * from : from;
-    __asm__ volatile("" ::: "memory");
-}
+#define PW_OWN_OF(type, what) PW_OWN_OF_(type, what)
+#define PW_OWN_OF_(type, what) pw_##type##_##what
+#define PW_TYPE fp64
+#define PW_T double
+#include "pw_indirect_loop.h"
+#define PW_TYPE fp32
+#define PW_T float
+#include "pw_indirect_loop.h"
 
-PW_INLINE void pw_indirect_prefetch(const double *a, const double *b, int64_t at)
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning)
 {
-    if (PW_GATHERS) pw_prefetch_read(b + at - 1);
-    if (PW_SCATTERS) pw_prefetch_write(a + at - 1);
-}
-
-PW_INLINE void pw_indirect_preload(const double *a, const double *b, int64_t at)
-{
-    if (PW_GATHERS) pw_preload(b + at - 1);
-    if (PW_SCATTERS) pw_preload(a + at - 1);
-}
-
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
-{
-    int64_t i = 0;
-#if defined(PW_PREFETCH_SOFTWARE)
-    PW_NO_UNROLL
-    for (; i + pw_group + tuning <= n; i += pw_group) {
-        PW_UNROLL
-        for (int k = 0; k < pw_group; k++) {
-            pw_indirect_prefetch(a, b, c[i + k + tuning]);
-            pw_indirect_element(a, b, c[i + k], s, i + k);
-        }
-    }
-#endif
-    while (i < n) {
-        int64_t last = n;
-#if defined(PW_PREFETCH_BLOCK)
-        last = i + tuning < n ? i + tuning : n;
-        for (int64_t k = i; k < last; k++) pw_indirect_preload(a, b, c[k]);
-#endif
-        PW_NO_UNROLL
-        for (; i + pw_group <= last; i += pw_group) {
-            PW_UNROLL
-            for (int k = 0; k < pw_group; k++) pw_indirect_element(a, b, c[i + k], s, i + k);
-        }
-        PW_NO_UNROLL
-        for (; i < last; i++) pw_indirect_element(a, b, c[i], s, i);
-    }
-    (void)tuning;
+    if (type == pw_indirect_fp32)
+        pw_fp32_run(n, a, b, d, c, (float)s, tuning);
+    else
+        pw_fp64_run(n, a, b, d, c, s, tuning);
 }
 
 #endif

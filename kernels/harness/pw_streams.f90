@@ -12,13 +12,14 @@ module pw_streams
     use pw_options, only: option_choice
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: chosen, simd_names, words_available
-    use pw_threads, only: thread_number
+    use pw_threads, only: thread_number, thread_share
     implicit none
     private
 
     integer(i8), parameter :: grain = 64           ! elements; whole lines of every type, so that no two threads share one
     integer(i8), parameter :: chunk = 512
     real(r8), parameter :: scalar = 3.0_r8
+    character(7), parameter :: regions(3) = [character(7) :: 'once', 'barrier', 'pass']     ! of --parallel
     integer(i8), parameter :: sign_period = 4096   ! in reductions, so that sums stay small and exact in every type
 
     !> struct pw_stream_call.
@@ -44,11 +45,12 @@ module pw_streams
         integer :: arrays = 1
         logical :: flips = .false.              !< the sign of the scalar changes after every pass
         logical, private :: reduces = .false.   !< it sums over all elements and stores nothing
+        character(:), allocatable, private :: parallel      !< one of `regions`
         type(call_t), private :: request
     contains
-        procedure :: declare_options, read_options, plan, connect, fill, work, deviation
+        procedure :: declare_options, read_options, plan, connect, fill, run, work, deviation
         procedure(element), nopass, deferred :: element
-        procedure, private :: initial
+        procedure, private :: initial, calls
     end type streams_t
 
     interface
@@ -68,6 +70,9 @@ contains
                              values=words_available(element_types, type_status))
             call options%add('simd', option_choice, 'compiler', 'SIMD width in bits, of fp64 and of sums of int64: the '// &
                              'build''s, none, or this width', values=words_available(simd_names, width_status))
+            call options%add('parallel', option_choice, 'once', 'parallel regions: one around all passes (once), with a '// &
+                             'barrier after each (barrier), or one per pass', &
+                             values=words_available(regions(:merge(size(regions), 1, self%configuration%openmp))))
             call declare_prefetching(options, self%configuration, 'input', least=1536_i8)
         end associate
     end subroutine declare_options
@@ -77,6 +82,7 @@ contains
         type(error_t), intent(inout) :: error
         type(prefetching_t) :: prefetching
 
+        call self%options%get('parallel', self%parallel)
         self%reduces = .not. self%per_element%stores > 0.0_r8
         self%undoes = .not. (self%reduces .or. self%per_element%write_allocate > 0.0_r8)     ! it also reads a
         self%grain = grain
@@ -174,23 +180,55 @@ contains
         end select
     end function initial
 
+    !> `passes` passes in parallel regions as --parallel requests. Threads share nothing: no result needs a barrier.
+    subroutine run(self, passes)
+        class(streams_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(i8) :: region, in_region, in_call, first, last
+
+        in_region = merge(1_i8, passes, self%parallel == 'pass')
+        in_call = merge(passes, 1_i8, self%parallel == 'once')
+        do region = 0, passes - 1, in_region
+            !$omp parallel private(first, last)
+            call thread_share(self%items, self%grain, first, last)
+            call self%calls(in_region/in_call, in_call, self%passes + region, first, last)
+            !$omp end parallel
+        end do
+    end subroutine run
+
     subroutine work(self, passes, first, last)
         class(streams_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
+
+        call self%calls(1_i8, passes, self%passes, first, last)
+    end subroutine work
+
+    !> `number` calls of the timed code with `passes` passes each, after `before` others, over elements first:last, if there
+    !> are any; several calls end with a barrier each.
+    subroutine calls(self, number, passes, before, first, last)
+        class(streams_t), intent(inout) :: self
+        integer(i8), intent(in) :: number, passes, before, first, last
         integer(c_int32_t) :: status
         type(call_t) :: request
+        integer(i8) :: call
         integer :: j
 
         request = self%request
         request%passes = passes
         request%elements = last - first + 1
-        if (self%flips .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
         do j = 1, self%arrays
             request%array(j) = element_at(self%memory(j)%address, request%type, first)
         end do
-        status = pw_stream_run(request)
+        do call = 0, number - 1
+            if (self%flips .and. modulo(before + call*passes, 2_i8) == 1) request%scalar = -scalar
+            if (last >= first) status = pw_stream_run(request)
+            request%scalar = scalar
+            if (number > 1) then
+                !$omp barrier
+            end if
+        end do
         self%sums(thread_number()) = request%sum
-    end subroutine work
+    end subroutine calls
 
     !> Every element, or of a reduction the thread's sum, against the closed form.
     real(r8) function deviation(self, first, last) result(error)

@@ -137,7 +137,7 @@ def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
             named = f"{entry.configuration.module}-{library}"
             built = replace(entry.configuration, library=library, module=named)
             entries.append(replace(entry, configuration=built))
-    libraries = replace(catalog, entries=tuple(sorted(entries, key=lambda e: e.configuration.order())))
+    libraries = replace(catalog, entries=tuple(sorted(entries, key=lambda e: e.configuration.sort_key())))
 
     def baselines(**changes: object) -> set[str]:
         subjects = choose(libraries, options(kernels=("gather",), **changes))

@@ -11,7 +11,9 @@ from builders import compared, configuration, kernel, record
 from builders import varied as recorded_with
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
-from pagewise.core.plan import Subject, subject, varied
+from pagewise.analysis.consistency import incomparable
+from pagewise.core.dimensions import differing
+from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
 from pagewise.report.model import Table
@@ -65,6 +67,44 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
     assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
     assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
     assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
+
+
+def test_a_sweep_of_one_value_of_an_option():
+    sweep = {
+        "arguments": ["--sweep", "at-once=1,2"],
+        "x": "options.at_once",
+        "y": "bandwidth_stream_gb_per_s",
+    }
+    orders = {"order": ["source", "interleaved"]}
+    one = kernel(options=orders, sweeps=[{**sweep, "when": {"order": "interleaved"}}])
+    (plain,) = both = [subject(one, [configuration(label=label) for label in PAGES], "none/hardware-regular")]
+    assert order_of_sweeps([plain], seed=1) == []
+    swept = {step.cell.options for step in order_of_sweeps(varied(both, orders), seed=1)}
+    assert swept == {"order=interleaved"}
+
+
+def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
+    regions = {"parallel": ["once", "pass"]}
+    built = [configuration(), configuration(openmp="off", module="m/1/gcc/none/hardware-regular-serial")]
+    (one,) = varied([subject(kernel(options=regions), built, "none/hardware-regular")], regions)
+    found = {(cell.measured.openmp, cell.measured.parallel): cell for cell in one.cells}
+    assert found.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
+    assert [key for key, cell in found.items() if cell.is_baseline] == [("on", "once")]
+    serial = found["off", "once"].measured
+    assert serial.label == "none/hardware-regular-serial+parallel=once"
+    assert differing(one.kernel, serial, found["on", "once"].measured) == ("openmp",)
+    # A user's own program has its own threads.
+    assert "serial" not in configuration(openmp="off", builder="own").label
+
+
+@pytest.mark.parametrize(("more", "is_other"), [("", False), (" -ffast-math", True)])
+def test_the_option_of_openmp_does_not_make_another_build(more: str, is_other: bool):
+    with_threads, serial = configuration(), configuration(openmp="off")
+    base = recorded_with(record(with_threads, 1.0), "configuration", compiler_options="-O3 -fopenmp")
+    built = {"compiler_options": f"-O3{more}", "openmp": False}
+    own = recorded_with(record(serial, 1.0), "configuration", **built)
+    fault = incomparable(kernel(), [own], [base], serial, with_threads)
+    assert (fault is not None) == is_other and (not fault or fault.code == "wrong_build")
 
 
 def test_options_are_compared_as_configurations_are(stage: Stage):

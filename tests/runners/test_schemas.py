@@ -139,7 +139,8 @@ def test_the_kernels_of_this_project_are_good():
         kernel = Kernel.from_file(file)
         for sweep in kernel.sweeps:
             option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
-            assert swept_name(sweep.x) == option and set(sweep.when) <= set(kernel.sensitive_to), file
+            assert swept_name(sweep.x) == option, file
+            assert set(sweep.when) <= {*kernel.sensitive_to, *kernel.options}, file
             assert (option == "working-set") == sweep.of_working_set, file
             assert (option == "prefetch-distance") == (sweep.when == {"prefetch": ("software",)}), file
 
@@ -173,6 +174,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
         ("sweeps.0.when", {"compiler": "gcc"}, "'compiler' is not one of"),
         ("sweeps.0.when", {"prefetch": []}, "sweeps.0.when.prefetch"),
         ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware' is not one of hardware, compiler,"),
+        ("sweeps.0.when", {"order": "source"}, "sweeps.0.when.order: 'source'"),
         ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1: another sweep has the name 'working-set'"),
         ("sweeps.0.name", "Large sets", "sweeps.0.name"),
         ("executable", "rm", "executable"),

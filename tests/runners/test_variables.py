@@ -7,9 +7,12 @@ import json
 import pytest
 
 from builders import configuration, kernel
+from pagewise.core.environment import influences
+from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject, with_settings
+from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
-from stage import TRIAD, Stage
+from stage import ROOT, TRIAD, Stage
 
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
 
@@ -65,6 +68,42 @@ def test_kernels_run_with_each_setting(stage: Stage) -> None:
         "OMP_WAIT_POLICY=active",
         "OMP_WAIT_POLICY=passive",
     }
+
+
+# Of Fujitsu's libmpg, with two values each (A64FX microarchitecture guide, large pages).
+LIBMPG = {
+    "HPAGE_TYPE": ("hugetlbfs", "none"),
+    "LPG_MODE": ("base+stack", "base"),
+    "PAGING_POLICY": ("demand:demand:demand", "prepage:demand:prepage"),
+    "ARENA_FREE": ("1", "2"),
+    "ARENA_LOCK_TYPE": ("1", "0"),
+    "MAX_ARENA_NUM": ("1", "48"),
+    "HEAP_SIZE_MB": ("256", "512"),
+    "COLORING": ("0", "1"),
+    "FORCE_MMAP_THRESHOLD": ("0", "1"),
+}
+
+
+def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> None:
+    stage.add("gcc-12.2.0", PAGES[0], [TRIAD], seen="1")
+    names = {f"XOS_MMM_L_{name}": values for name, values in LIBMPG.items()}
+    given = [word for name, values in names.items() for word in ("--setting", f"{name}={','.join(values)}")]
+    done = stage.compare("--rounds", "1", "--no-sweep", *given, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (kernel_,) = json.loads(done.stdout)["kernels"]
+    first = {name: values[0] for name, values in names.items()}
+    expected = [first, *(first | {name: values[1]} for name, values in names.items())]
+    assert len(kernel_["configurations"]) == len(expected)
+    for run in (one.run for one in read_result(stage.result()).records):
+        assert dict(option.split("=", 1) for option in (run.options or "").split(",")) in expected
+    assert influences(first) == dict(sorted(first.items()))
+
+
+def test_kernels_of_the_heap_and_of_page_placement_depend_on_pages() -> None:
+    for name in ("allocate", "page_faults"):
+        assert Kernel.from_file(ROOT / "kernels" / "micro" / name / "kernel.yaml").is_sensitive_to(
+            "hugepages"
+        )
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,23 @@ def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_pat
     assert done.returncode == 0, done.stdout
     tree = checkout / ".pagewise" / "modules" / "openmp"
     modules = {file.stem: file.read_text() for file in tree.rglob("*.lua") if "/gcc-" in str(file)}
-    assert modules.keys() == {"hardware-regular", "hardware-regular-libomp"}
+    assert modules.keys() == {"hardware-regular", "hardware-regular-libomp", "hardware-regular-serial"}
+    assert 'setenv("PAGEWISE_OPENMP", "off")' in modules["hardware-regular-serial"]
     assert 'setenv("PAGEWISE_RUNTIME", "libomp")' in modules["hardware-regular-libomp"]
     assert "PAGEWISE_RUNTIME" not in modules["hardware-regular"]
 
     used = {}
     for prefix, spec in installed(checkout, "openmp").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
-        small = ("--working-set", "60kB", "--repetitions", "1", "--threads", "2")
-        done = run(prefix / "bin" / "pw-stream_dot", *small, "--record", record)
+        small = ("--working-set", "60kB", "--repetitions", "1", "--record", record)
+        program = prefix / "bin" / "pw-stream_dot"
+        if not spec["parameters"]["openmp"]:
+            assert run(program, *small, "--threads", "2").returncode == 2
+            assert run(program, *small, "--parallel", "pass").returncode == 2
+            assert run(program, *small).returncode == 0
+            assert json.loads(record.read_text())["configuration"]["openmp"] is False
+            continue
+        done = run(program, *small, "--threads", "2")
         assert done.returncode == 0, done.stdout
         built = json.loads(record.read_text())["configuration"]
         assert built["runtime"] in Path(built["runtime_file"]).name

@@ -4,15 +4,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A plan for transforms of n numbers forward, made with effort 1 (estimate), 2 (measure) or 3 (patient), which except for
- * the first overwrites both arrays. */
-void *pw_fft_plan(int64_t n, int64_t effort, fftw_complex *in, fftw_complex *out)
+/* Whether the library has transforms of the type. */
+int32_t pw_fft_has(int32_t type)
 {
-    static const unsigned flags[] = {FFTW_ESTIMATE, FFTW_MEASURE, FFTW_PATIENT};
-    return fftw_plan_dft_1d((int)n, in, out, FFTW_FORWARD, flags[effort - 1] | FFTW_PRESERVE_INPUT);
+#if defined(__GNUC__)
+    return type == PW_FFT_FP64 || (fftwf_plan_dft_1d != NULL && fftwf_execute_dft != NULL);
+#else
+    return type == PW_FFT_FP64;
+#endif
 }
 
-void pw_fft_forget(void *plan)
+/* A plan for transforms of n numbers forward, made with effort 1 (estimate), 2 (measure) or 3 (patient), which except for
+ * the first overwrites both arrays. */
+void *pw_fft_plan(int32_t type, int64_t n, int64_t effort, void *in, void *out)
 {
-    if (plan != NULL) fftw_destroy_plan(plan);
+    static const unsigned efforts[] = {FFTW_ESTIMATE, FFTW_MEASURE, FFTW_PATIENT};
+    const unsigned flags = efforts[effort - 1] | FFTW_PRESERVE_INPUT;
+    if (type == PW_FFT_FP64) return fftw_plan_dft_1d((int)n, in, out, FFTW_FORWARD, flags);
+    return fftwf_plan_dft_1d((int)n, in, out, FFTW_FORWARD, flags);
+}
+
+void pw_fft_forget(int32_t type, void *plan)
+{
+    if (plan == NULL) return;
+    if (type == PW_FFT_FP64)
+        fftw_destroy_plan(plan);
+    else
+        fftwf_destroy_plan(plan);
 }

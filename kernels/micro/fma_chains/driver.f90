@@ -3,7 +3,7 @@
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), verification of out-of-order execution.
 module fma_chains
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t
-    use fma_chains_constants, only: chains_interleaved, chains_row, longest => chains_longest
+    use fma_chains_constants, only: chains_interleaved, chains_row, chains_source, longest => chains_longest
     use pw_cycles, only: clock_hertz
     use pw_deviation, only: worse
     use pw_error, only: error_t, exit_usage
@@ -20,7 +20,9 @@ module fma_chains
 
     integer, parameter :: width = int(chains_row)
     integer(i8), parameter :: fewest_rows = 63, page_rows = 64   ! 64 rows are 4 KiB
-    character(11), parameter :: orders(2) = ['source     ', 'interleaved']
+    !> The first two as in chains.h; `chained` is the order of the source with a distance of one row.
+    character(11), parameter :: orders(3) = ['source     ', 'interleaved', 'chained    ']
+    integer(c_int32_t), parameter :: chained = 3
     real(r8), parameter :: untouched = -1.0e9_r8
     !> Each row's numbers stay between 0 and 1, and each coefficient matters.
     real(r8), parameter :: c(0:longest) = &
@@ -28,7 +30,7 @@ module fma_chains
 
     type, extends(shared_kernel_t), public :: fma_chains_t
         private
-        integer(i8) :: fmas = longest, distance = 0, rows = 0
+        integer(i8) :: fmas = longest, distance = 0, at_once = 0, rows = 0
         integer(c_int32_t) :: simd = 1, order = 1
         real(r8), pointer, contiguous :: y(:, :, :) => null()   ! number, row, thread: first the rows to be read
     contains
@@ -38,13 +40,17 @@ module fma_chains
 
     interface
         !> The timed kernel; see chains.h.
-        integer(c_int32_t) function pw_chains(simd, order, fmas, rows, distance, c, y) bind(c)
+        integer(c_int32_t) function pw_chains(simd, order, at_once, fmas, rows, distance, c, y) bind(c)
             import :: c_double, c_int32_t, c_int64_t
             integer(c_int32_t), intent(in), value :: simd, order
-            integer(c_int64_t), intent(in), value :: fmas, rows, distance
+            integer(c_int64_t), intent(in), value :: at_once, fmas, rows, distance
             real(c_double), intent(in) :: c(0:*)
             real(c_double), intent(inout) :: y(*)
         end function pw_chains
+
+        integer(c_int64_t) function pw_chains_most() bind(c)
+            import :: c_int64_t
+        end function pw_chains_most
     end interface
 
 contains
@@ -57,18 +63,34 @@ contains
                              '1,2,3,4,5,6,7,8,9')
             call options%add('distance', option_count, '0', 'rows from an input row to its result: 1 makes all rows one chain, '// &
                              '0 makes all independent', values='0,1,2,3,4,6,8,12,16,24,32')
-            call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the distance, '// &
-                             'or several rows at once, as if it knows them to be independent', values=words_available(orders))
+            call options%add('order', option_choice, 'source', 'row after row, as if the compiler does not know the distance; '// &
+                             'several rows at once, as if it knows them to be independent; or each row from the one before', &
+                             values=words_available(orders))
+            call options%add('at-once', option_count, '0', 'vectors whose chains are interleaved, a power of two: fewer are a '// &
+                             'looser pipeline; 0: as many as there are registers for', values=ladder())
             call options%add('simd', option_choice, 'compiler', 'SIMD width in bits: the build''s, none, or this width', &
                              values=words_available(simd_names, width_status))
         end associate
     end subroutine declare_options
 
+    !> The powers of two up to the most vectors at once.
+    function ladder() result(values)
+        character(:), allocatable :: values
+        integer(i8) :: number
+
+        values = '1'
+        number = 2
+        do while (number <= pw_chains_most())
+            values = values//','//to_text(number)
+            number = 2*number
+        end do
+    end function ladder
+
     integer(c_int32_t) function width_status(place)
         integer(c_int32_t), intent(in) :: place
         real(r8) :: y(width)
 
-        width_status = pw_chains(place, 1_c_int32_t, 0_i8, 0_i8, 0_i8, c, y)
+        width_status = pw_chains(place, 1_c_int32_t, 1_i8, 0_i8, 0_i8, 0_i8, c, y)
     end function width_status
 
     subroutine read_options(self, error)
@@ -80,13 +102,27 @@ contains
         call self%options%get('distance', self%distance)
         self%order = chosen(self%options, 'order', orders)
         self%simd = chosen(self%options, 'simd', simd_names)
-        if (self%fmas > longest) then
+        call self%options%get('at-once', self%at_once)
+        if (self%order == chained) then
+            self%order = int(chains_source, c_int32_t)
+            if (self%distance > 1) call error%raise(exit_usage, '--order chained has a distance of one row', 'fma_chains', &
+                                                    'use --order source for other distances')
+            self%distance = 1
+        end if
+        if (self%at_once > 0 .and. (self%order /= chains_interleaved .or. self%simd == 1)) then
+            call error%raise(exit_usage, '--at-once needs --order interleaved and a SIMD width', 'fma_chains', &
+                             'add --order interleaved --simd 128, or leave it out')
+        else if (self%at_once > pw_chains_most() .or. popcnt(self%at_once) > 1) then
+            call error%raise(exit_usage, '--at-once '//to_text(self%at_once)//' is not one of '//ladder(), 'fma_chains', &
+                             'choose one of them')
+        else if (self%fmas > longest) then
             call error%raise(exit_usage, 'a chain has at most '//to_text(longest)//' multiply-adds', 'fma_chains', &
                              'choose a smaller --fmas')
         else if (self%order == chains_interleaved .and. self%distance > 0) then
             call error%raise(exit_usage, 'rows that depend on each other cannot be interleaved', 'fma_chains', &
                              'use --distance 0, or --order source')
         end if
+        if (self%at_once == 0) self%at_once = pw_chains_most()
     end subroutine read_options
 
     !> Each thread has rows to read and the same number to write. Their number is one less than a multiple of the rows in
@@ -144,7 +180,8 @@ contains
         associate (y => self%y)
             do thread = first, last
                 do pass = 1, passes
-                    status = pw_chains(self%simd, self%order, self%fmas, self%rows, back(self), c, y(1, self%rows + 1, thread))
+                    status = pw_chains(self%simd, self%order, self%at_once, self%fmas, self%rows, back(self), c, &
+                                       y(1, self%rows + 1, thread))
                 end do
             end do
         end associate

@@ -5,14 +5,6 @@
 void pw_chains_source(int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y);
 void pw_chains_interleaved(int64_t fmas, int64_t rows, const double *c, const double *x, double *y);
 
-/* Chains in flight in `interleaved`: as many as a multiply-add of 4 cycles in two units needs, if there are registers
- * for an argument and a sum each. */
-#if defined(__AVX512VL__) || defined(__aarch64__)
-enum { together = 8 };
-#else
-enum { together = 4 };
-#endif
-
 /* Written out, because GCC keeps a loop over an array of vectors, and the array in memory. */
 #define EACH_CHAIN(DO, name, f)                                                                                                 \
     DO(name, 0, f) DO(name, 1, f) DO(name, 2, f) DO(name, 3, f) DO(name, 4, f) DO(name, 5, f) DO(name, 6, f) DO(name, 7, f)
@@ -35,32 +27,36 @@ enum { together = 4 };
         STEP(name, 0)                                                                                                           \
         EACH_CHAIN(PUT, name, 0)                                                                                                \
     }
+/* All rows, n vectors at once. */
 #define DEFINE_ALL(name, width_attribute)                                                                                       \
-    PW_INLINE width_attribute void name##_all(int order, int fmas, int64_t rows, int64_t distance, const double *c, double *y)  \
+    PW_INLINE width_attribute void name##_all(int n, int fmas, int64_t rows, int64_t distance, const double *c, double *y)      \
     {                                                                                                                           \
         const int64_t lanes = name##_lanes(), all = rows * chains_row;                                                          \
         const double *x = y - distance * chains_row;                                                                            \
         int64_t i = 0;                                                                                                          \
         double own[chains_longest + 1];                                                                                         \
         for (int f = 0; f <= chains_longest; f++) own[f] = c[f];                                                                \
-        if (order == chains_interleaved)                                                                                        \
-            for (; i + together * lanes <= all; i += together * lanes) name##_rows(together, fmas, own, x + i, y + i);          \
+        for (; n > 1 && i + n * lanes <= all; i += n * lanes) name##_rows(n, fmas, own, x + i, y + i);                          \
         for (; i < all; i += lanes) name##_rows(1, fmas, own, x + i, y + i);                                                    \
     }
 #define DEFINE_CHAINS(name, width_attribute)                                                                                    \
     DEFINE_ROWS(name, width_attribute)                                                                                          \
     DEFINE_ALL(name, width_attribute)                                                                                           \
-    static width_attribute int32_t name##_chains(int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c,  \
+    static width_attribute int32_t name##_chains(int64_t n, int64_t fmas, int64_t rows, int64_t distance, const double *c,      \
                                                  double *y)                                                                     \
     {                                                                                                                           \
-        switch ((int)fmas + (order == chains_interleaved ? chains_longest : 0)) {                                               \
-            LENGTHS(name, CASE)                                                                                                 \
+        switch ((int)fmas + (chains_longest + 1) * (int)n) {                                                                    \
+            LENGTHS(name, CASES)                                                                                                \
         }                                                                                                                       \
         return 0;                                                                                                               \
     }
-#define CASE(name, f)                                                                                                           \
-    case f: name##_all(chains_source, f, rows, distance, c, y); break;                                                          \
-    case f + chains_longest: name##_all(chains_interleaved, f, rows, distance, c, y); break;
+#define CASE(name, f, n)                                                                                                        \
+    case f + (chains_longest + 1) * n: name##_all(n, f, rows, distance, c, y); break;
+#if PW_CHAINS_MOST == 8
+#define CASES(name, f) CASE(name, f, 1) CASE(name, f, 2) CASE(name, f, 4) CASE(name, f, 8)
+#else
+#define CASES(name, f) CASE(name, f, 1) CASE(name, f, 2) CASE(name, f, 4)
+#endif
 #define LENGTHS(name, DO)                                                                                                       \
     DO(name, 1) DO(name, 2) DO(name, 3) DO(name, 4) DO(name, 5) DO(name, 6) DO(name, 7) DO(name, 8) DO(name, 9)
 
@@ -69,8 +65,15 @@ DEFINE_CHAINS(fp64_128, )
 PW_IF_256(DEFINE_CHAINS(fp64_256, ))
 PW_IF_512(DEFINE_CHAINS(fp64_512, PW_WIDE))
 
-int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y)
+int64_t pw_chains_most(void)
 {
+    return PW_CHAINS_MOST;
+}
+
+int32_t pw_chains(int32_t simd, int32_t order, int64_t at_once, int64_t fmas, int64_t rows, int64_t distance, const double *c,
+                  double *y)
+{
+    const int64_t n = order == chains_source ? 1 : at_once;
     switch (simd) {
     case PW_SIMD_COMPILER:
         if (order == chains_interleaved)
@@ -78,10 +81,10 @@ int32_t pw_chains(int32_t simd, int32_t order, int64_t fmas, int64_t rows, int64
         else
             pw_chains_source(fmas, rows, distance, c, y - distance * chains_row);
         return 0;
-    case PW_SIMD_SCALAR: return fp64_scalar_chains(order, fmas, rows, distance, c, y);
-    case PW_SIMD_128: return fp64_128_chains(order, fmas, rows, distance, c, y);
-        PW_IF_256(case PW_SIMD_256 : return fp64_256_chains(order, fmas, rows, distance, c, y);)
-        PW_IF_512(case PW_SIMD_512 : return fp64_512_chains(order, fmas, rows, distance, c, y);)
+    case PW_SIMD_SCALAR: return fp64_scalar_chains(n, fmas, rows, distance, c, y);
+    case PW_SIMD_128: return fp64_128_chains(n, fmas, rows, distance, c, y);
+        PW_IF_256(case PW_SIMD_256 : return fp64_256_chains(n, fmas, rows, distance, c, y);)
+        PW_IF_512(case PW_SIMD_512 : return fp64_512_chains(n, fmas, rows, distance, c, y);)
     default: return 1;
     }
 }

@@ -25,14 +25,14 @@ module math_functions
     character(5), parameter :: binary(3) = ['pow  ', 'atan2', 'mod  ']
     character(5), parameter :: exact(5) = ['mod  ', 'int  ', 'nint ', 'aint ', 'anint']
     character(7), parameter :: calls(3) = ['fortran', 'c      ', 'direct ']
-    integer(i8), parameter :: grain = 16, chunk = 1024
+    integer(i8), parameter :: grain = 16, chunk = 1024, longest = 2_i8**32
     !> The error bound that libraries document for their vector functions: 4 units in the last place.
     real(r8), parameter :: tolerance = 4.0_r8
 
     type, extends(shared_kernel_t), public :: math_functions_t
         private
         integer(c_int32_t) :: function = 1, type = 1, call = 1
-        integer(i8) :: samples = 0
+        integer(i8) :: samples = 0, length = 0
         real(r8) :: largest = 0.0_r8              ! error of the samples
     contains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
@@ -78,6 +78,9 @@ contains
             call options%add('type', option_choice, 'fp64', 'type of the numbers', values='fp64|fp32')
             call options%add('call', option_choice, 'fortran', 'a compiled loop in Fortran or C, or explicit calls of the '// &
                              'library''s vector functions', values=words_available(calls))
+            call options%add('length', option_count, '0', 'arguments per call, instead of --working-set; 0: as many as '// &
+                             'fit into it; with --call direct a multiple of '//to_text(grain), values= &
+                             '1,2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384')
             call options%add('error-samples', option_count, '50000', 'arguments whose results are compared with quad precision', &
                              rules_t(lowest=grain))
         end associate
@@ -88,15 +91,22 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%options%get('error-samples', self%samples)
+        call self%options%get('length', self%length)
         self%function = chosen(self%options, 'function', functions)
         self%type = chosen(self%options, 'type', element_types)
         self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, any(functions(self%function) == binary)), stores=1.0_r8, &
                                          element_bytes=real(element_bytes(self%type), r8))
         self%call = chosen(self%options, 'call', calls)
-        if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) &
+        if (modulo(self%length, grain) /= 0 .and. calls(self%call) == 'direct') then
+            call error%raise(exit_usage, '--call direct with --length '//to_text(self%length)//' has a part of a vector', &
+                             'math_functions', 'choose a multiple of '//to_text(grain)//', or --call fortran or c')
+        else if (self%length > longest) then
+            call error%raise(exit_usage, '--length is above '//to_text(longest), 'math_functions', 'choose fewer arguments')
+        else if (pw_math(self%function, self%type, self%call, 0_i8, c_null_ptr, c_null_ptr, c_null_ptr) /= 0) then
             call error%raise(exit_usage, 'this build has no '//trim(functions(self%function))//' of '// &
                              trim(element_types(self%type))//' with --call '//trim(calls(self%call)), &
                              'math_functions', 'use --call fortran or c, or a build with mathlib=libmvec or sleef')
+        end if
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)
@@ -108,7 +118,11 @@ contains
         associate (unused => error)
         end associate
         associate (bytes_each => element_bytes(self%type))
-            wanted = arrays_of('x z y', max(self%threads, bytes/(3*bytes_each*grain))*grain, bytes_each)
+            if (self%length > 0) then
+                wanted = arrays_of('x z y', self%threads*self%length, bytes_each)
+            else
+                wanted = arrays_of('x z y', max(self%threads, bytes/(3*bytes_each*grain))*grain, bytes_each)
+            end if
         end associate
     end subroutine plan
 
@@ -119,7 +133,7 @@ contains
         integer(i8) :: first, n
         integer(c_int32_t) :: status
 
-        self%grain = grain
+        self%grain = merge(self%length, grain, self%length > 0)
         self%tolerance = merge(0.0_r8, tolerance, any(functions(self%function) == exact))
         self%method = 'every result, and those of '//to_text(self%samples)//' samples, against the C library''s with '// &
                       to_text(int(pw_math_reference_bits(), i8))//' bits, largest error in units in the last place'

@@ -17,8 +17,8 @@ enum { math_fortran = 1, math_c = 2, math_direct = 3 };
 
 enum { math_ok = 0, math_none = 1 };
 
-/* y(i) = f(x(i)), or that of x(i) and z(i), for i = 1..n; n is a multiple of 16. Returns math_none if the build does not support the
- * call. */
+/* y(i) = f(x(i)), or that of x(i) and z(i), for i = 1..n; n is a multiple of 16 for explicit calls. Returns math_none if the build
+ * does not support the call. */
 int32_t pw_math(int32_t function, int32_t type, int32_t call, int64_t n, const void *x, const void *z, void *y);
 
 /* Arguments first to first+n-1 (from 0) of a function, spread evenly over its range; see reference.c. */

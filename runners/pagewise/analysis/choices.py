@@ -172,7 +172,7 @@ def _by_verdicts(known: Sequence[Choice]) -> Advice:
 def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
     """A dimension's values other than the baseline's, in the order of rows."""
     cells = [row.cell for group in result.groups for row in group.rows]
-    cells.sort(key=lambda cell: cell.measured.order()[2:])
+    cells.sort(key=lambda cell: cell.measured.sort_key()[2:])
     baselines = {dimension.of(cell.measured) for cell in cells if cell.is_baseline}
     return list(dict.fromkeys(v for cell in cells if (v := dimension.of(cell.measured)) not in baselines))
 

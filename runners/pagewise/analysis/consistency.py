@@ -31,6 +31,8 @@ _SWITCHES_PER_RUN, _SWITCHES_PER_SECOND, _TIMES_AS_MANY = 20, 50.0, 4.0
 _FEWEST_RUNS, _MOST_RUNS = 5, 0.6
 # Configurations that differ in these have different compiler flags.
 _WITH_FLAGS = ("compiler", "version", "library", "runtime", "simd", "flags", "target")
+# Options that switch OpenMP on, which is a dimension: GCC's and LLVM's, Fujitsu's, Cray's.
+_OPENMP = ("-fopenmp", "-Kopenmp", "-homp")
 _Check = Callable[[Record], Exclusion | None]
 
 
@@ -77,12 +79,18 @@ def _other_build(
     differs = any(getattr(measured, name) != getattr(base, name) for name in _WITH_FLAGS)
     parts = {
         "version": (record.configuration.version or "", baseline.configuration.version or ""),
-        "flags": tuple(" ".join(item.configuration.code_options) for item in (record, baseline)),
+        "flags": tuple(_flags(item) for item in (record, baseline)),
     }
     for name, (ours, theirs) in parts.items() if not differs else ():
         if ours != theirs:
             return Exclusion("wrong_build", f"it was built with {name} {ours}, the baseline with {theirs}")
     return None
+
+
+def _flags(record: Record) -> str:
+    """The options that affect code, but for OpenMP."""
+    options = record.configuration.code_options
+    return " ".join(option for option in options if not option.startswith(_OPENMP))
 
 
 def _disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:

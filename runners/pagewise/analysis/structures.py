@@ -16,7 +16,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import Runs, common_rounds, quotients, ratio
 from pagewise.analysis.verdict import Comparison, Outcome, Reason
-from pagewise.core.configuration import OPTIONS
+from pagewise.core.configuration import STRUCTURES
 from pagewise.core.dimensions import PAGES
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
@@ -86,7 +86,7 @@ def structure_effects(
     bimodal = {row.cell: row.bimodal is not None for row in ranked}
     wider = None if floor is None else math.expm1(_NOISE_OF_TWO * math.log1p(floor))
     for cell in bimodal:
-        for name in OPTIONS if cell.options else ():
+        for name in STRUCTURES if cell.options else ():
             four = _four(kernel, cell, base, name, list(bimodal))
             if four is None:
                 continue

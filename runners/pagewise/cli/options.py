@@ -351,6 +351,12 @@ PREFETCHERS = option(
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )
+CLOCKS = option(
+    "--clocks",
+    "Clocks during the command, as governor=performance,boost=off, then restored (root; docs/explanation/energy.md).",
+    metavar="SETTINGS",
+    list_of=values.clocks,
+)
 
 # Results.
 OUTPUT = option(

@@ -15,8 +15,12 @@ LOOP = ("explicit", "compiler")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES, "loop": LOOP}
 BASELINE = "none/hardware-regular"
+#: Options of programs that select a data structure.
+STRUCTURES = ("scheme", "layout", "table")
 #: Options of programs that a comparison can vary (kernel.yaml: `options`).
-OPTIONS = ("scheme", "layout", "table")
+OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "indices")
+#: Of these, those that only builds with OpenMP have; others keep their first value.
+OF_THREADS = ("parallel",)
 #: Fields that no module sets, because runs of one module may differ in them.
 OF_RUNS = ("placement", "node_state", "setting", *OPTIONS)
 # Libraries that others are compared against: the system's, then those written for clarity.
@@ -34,8 +38,8 @@ class Configuration:
     study's, empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
     compared, else empty. node_state: the state of the node that its runs get, empty for the node as it is.
-    setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme, layout,
-    table: options of its runs (OPTIONS), empty for the program's default.
+    setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme to
+    indices: options of its runs (OPTIONS), empty for the program's default.
     """
 
     module: str
@@ -64,6 +68,13 @@ class Configuration:
     scheme: str = ""
     layout: str = ""
     table: str = ""
+    parallel: str = ""
+    allocation: str = ""
+    copy: str = ""
+    cache: str = ""
+    order: str = ""
+    function: str = ""
+    indices: str = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
@@ -96,14 +107,16 @@ class Configuration:
     def label(self) -> str:
         """The variants, as in the module's name: `thp/hardware-regular`, `none/hardware-regular-sleef`.
 
-        Loop, SIMD width, flags and target are last: `none/hardware-regular-loop-compiler`,
-        `none/hardware-regular-simd-512-x86_64_v4`, and then what differs between runs of one module, options
-        and the placement: `thp/hardware-regular+layout=soa@scatter`.
+        Builds without OpenMP are `serial`. Loop, SIMD width, flags and target are last:
+        `none/hardware-regular-loop-compiler`, `none/hardware-regular-simd-512-x86_64_v4`, and then what
+        differs between runs of one module, options and the placement:
+        `thp/hardware-regular+layout=soa@scatter`.
         """
         loop = "" if self.loop == LOOP[0] else f"loop-{self.loop}"
+        threads = "" if self.has_threads else "serial"
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        parts = (self.plain, loop, self.library, self.runtime, simd, self.flags, target)
+        parts = (self.plain, loop, threads, self.library, self.runtime, simd, self.flags, target)
         label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.options)
         return f"{label}@{self.placement}" if self.placement else label
 
@@ -112,6 +125,11 @@ class Configuration:
         """The options of its runs, as `layout=soa`, and their settings."""
         options = [f"{name}={value}" for name in (*OPTIONS, "node_state") if (value := getattr(self, name))]
         return options + (self.setting.split(",") if self.setting else [])
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether it was built with OpenMP; programs of the user's have their own threads."""
+        return self.openmp != "off" or self.builder == "own"
 
     @property
     def names_target(self) -> bool:
@@ -124,11 +142,11 @@ class Configuration:
             fnmatchcase(text, pattern) for text in (self.module, f"{self.compiler}/{self.label}", self.label)
         )
 
-    def order(self) -> tuple[str | int, ...]:
+    def sort_key(self) -> tuple[str | int, ...]:
         """The sort key: package, compiler, then defaults first.
 
-        Defaults are the system's library, no SIMD width, the project's flags, the most specific target, base
-        pages, the explicit loop and hardware prefetch; policies with a page size are last.
+        Defaults are the system's library, OpenMP, no SIMD width, the project's flags, the most specific
+        target, base pages, the explicit loop and hardware prefetch; policies with a page size are last.
         """
         return (
             self.package,
@@ -136,6 +154,7 @@ class Configuration:
             _place(REFERENCES, self.library),
             self.library,
             self.runtime,
+            not self.has_threads,
             _place(SIMD, self.simd),
             self.flags,
             -len(self.ancestors.split()),

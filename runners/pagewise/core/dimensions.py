@@ -52,6 +52,8 @@ class Dimension:
         value = self.of(configuration)
         if self.name == "target":
             return value if configuration.names_target else ""
+        if self.name == "openmp":
+            return "" if configuration.has_threads else "serial"
         if value == self.rule:
             return ""
         return f"{self.name}={value}" if self.prefixed else value
@@ -179,6 +181,16 @@ DIMENSIONS = (
         cost="a program that is linked with this library",
     ),
     Dimension(
+        "openmp",
+        "OpenMP build",
+        "OpenMP",
+        "Is the build without OpenMP faster?",
+        rule="on",
+        prefixed=True,
+        yes="use",
+        texts={"on": "the build with OpenMP", "off": "the build without OpenMP"},
+    ),
+    Dimension(
         "simd",
         "SIMD",
         "the SIMD width",
@@ -246,7 +258,7 @@ DIMENSIONS = (
     ),
 )
 # What configurations should not differ in: reports say where they do.
-_NO_DIMENSIONS = ("package", "version", "builder", "openmp", "papi")
+_NO_DIMENSIONS = ("package", "version", "builder", "papi")
 BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
 
 

@@ -50,7 +50,8 @@ class Sweep:
     """A curve: the arguments that measure it, and the record's fields on its axes.
 
     name: unique in its kernel; by default the swept quantity, `prefetch-distance`. x: `working_set_bytes` or
-    `options.<name>`. label: that of its axis. when: the values of variants that have this curve; empty: all.
+    `options.<name>`. label: that of its axis. when: the values of variants, and of varied options, that have
+    this curve; empty: all.
     """
 
     name: str
@@ -69,10 +70,10 @@ class Sweep:
 
     def suits(self, configuration: Configuration) -> bool:
         """Whether this configuration has this curve."""
-        return all(
-            PagePolicy(getattr(configuration, variant)).kind in values
-            for variant, values in self.when.items()
-        )
+        given = {variant: str(getattr(configuration, variant)) for variant in self.when}
+        if "hugepages" in given:
+            given["hugepages"] = PagePolicy(given["hugepages"]).kind
+        return all(given[variant] in values for variant, values in self.when.items())
 
     @property
     def of_working_set(self) -> bool:
@@ -116,7 +117,7 @@ class Kernel:
         faults = faults_of_file("kernel", data)
         if not faults:
             metrics = tuple(structured(Metric, entry) for entry in data["metrics"])
-            faults = list(_faults_of_sweeps(data.get("sweeps", ()), metrics))
+            faults = list(_faults_of_sweeps(data.get("sweeps", ()), metrics, data.get("options", {})))
         if faults:
             raise FormatError(
                 f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(faults),
@@ -193,9 +194,9 @@ class Kernel:
         return region
 
     def is_sensitive_to(self, dimension: str) -> bool:
-        """Whether its configurations may differ in this dimension; every run has these three."""
+        """Whether its configurations may differ in this dimension; every run has these four."""
         return (
-            dimension in ("placement", "node_state", "setting")
+            dimension in ("openmp", "placement", "node_state", "setting")
             or dimension in self.sensitive_to
             or dimension in self.options
         )
@@ -227,7 +228,9 @@ def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {name: (value,) if isinstance(value, str) else tuple(value) for name, value in when.items()}
 
 
-def _faults_of_sweeps(sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric]) -> Iterator[str]:
+def _faults_of_sweeps(
+    sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], options: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     """The faults of sweeps that no schema finds."""
     known, names = [metric.field for metric in metrics], [sweep_name(sweep) for sweep in sweeps]
     for place, sweep in enumerate(sweeps):
@@ -237,6 +240,7 @@ def _faults_of_sweeps(sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Met
             yield f"sweeps.{place}: another sweep has the name {names[place]!r}; set `name`"
         for variant, values in _when(sweep).items():
             for value in values:
-                if value not in VALUES[variant]:
-                    known_values = ", ".join(VALUES[variant])
+                values_known = VALUES.get(variant, options.get(variant, ()))
+                if value not in values_known:
+                    known_values = ", ".join(values_known)
                     yield f"sweeps.{place}.when.{variant}: {value!r} is not one of {known_values}"

@@ -134,7 +134,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Switched:
-    """A THP switch that was changed."""
+    """A THP switch, or a setting of clocks, that was changed."""
 
     file: str
     before: str
@@ -298,6 +298,7 @@ class Manifest:
     placements: tuple[PlannedPlacement, ...]
     pool: tuple[Reservation, ...] | None
     switches: tuple[Switched, ...] | None = None
+    clocks: tuple[Switched, ...] | None = None
     prefetchers: SwitchedOff | None
     software: Mapping[str, str | None]
     provenance: Provenance

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from pagewise.core.configuration import OPTIONS, Configuration
+from pagewise.core.configuration import OF_THREADS, OPTIONS, Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
@@ -166,7 +166,7 @@ def subject(
     (`thp:64k`) adds a cell to each of its kind.
     """
     groups: dict[tuple[str, ...], list[Configuration]] = {}
-    ordered = sorted(configurations, key=Configuration.order)
+    ordered = sorted(configurations, key=Configuration.sort_key)
     for configuration in ordered:
         groups.setdefault(_sensitive_values(kernel, configuration), []).append(configuration)
     compared = set(baselines(ordered, baseline))
@@ -181,7 +181,7 @@ def subject(
             for cell in cells
             if cell.measured.hugepages == PagePolicy(policy).kind
         ]
-        cells.sort(key=lambda cell: cell.measured.order())
+        cells.sort(key=lambda cell: cell.measured.sort_key())
     return Subject(kernel, tuple(cells))
 
 
@@ -205,7 +205,8 @@ def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
 def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) -> list[Subject]:
     """The subjects with each cell once per combination of the values of options, by the options' names.
 
-    A kernel gets the options and values that its kernel.yaml lists. Baselines have the first value of each.
+    A kernel gets the options and values that its kernel.yaml lists. Baselines have the first value of each. A
+    build without OpenMP has no options of threads but in its default, and its other cells are left out.
     """
     return [replace(subject, cells=tuple(_varied(subject, options))) for subject in subjects]
 
@@ -259,9 +260,12 @@ def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[
         yield from subject.cells
         return
     for number, values in enumerate(product(*own.values())):
-        text = ",".join(f"{name}={value}" for name, value in zip(own, values, strict=True))
+        given = dict(zip(own, values, strict=True))
+        text = ",".join(f"{name}={value}" for name, value in given.items())
+        plain = all(given[name] == known[name][0] for name in OF_THREADS if name in given)
         for cell in subject.cells:
-            yield _with_options(cell, text, cell.is_baseline and number == 0)
+            if plain or cell.measured.has_threads:
+                yield _with_options(cell, text, cell.is_baseline and number == 0)
 
 
 def key_of(run: RunOf) -> CellKey:
@@ -344,7 +348,7 @@ def fitting(configurations: Iterable[Configuration], baseline: str) -> list[Conf
 def baselines(configurations: Iterable[Configuration], baseline: str) -> Iterator[Configuration]:
     """The baseline of each package and compiler that has one: the first match in order."""
     groups: dict[tuple[str, str], list[Configuration]] = {}
-    for configuration in sorted(configurations, key=Configuration.order):
+    for configuration in sorted(configurations, key=Configuration.sort_key):
         groups.setdefault((configuration.package, configuration.compiler), []).append(configuration)
     for group in groups.values():
         yield from fitting(group, baseline)[:1]

@@ -31,4 +31,5 @@ class SessionOptions:
     where: Where = field(default_factory=Where)
     end_leftovers: bool = False
     node_states: tuple[str, ...] = ()
+    clocks: tuple[str, ...] = ()
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

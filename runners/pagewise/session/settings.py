@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from pagewise.machine.placement import Placement
-from pagewise.machine.settings import hugepages, prefetchers, thp
+from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
 from pagewise.session.workload import Recorder
 
@@ -24,13 +24,17 @@ def changed_settings(
     thp_policies: Collection[str] | None = None,
     pool_pages: Mapping[int, int] | None = None,
     control: prefetchers.Control | None = None,
+    clock_settings: Sequence[str] = (),
 ) -> Iterator[None]:
     """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
 
     thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
-    pool. control: the hardware prefetchers to switch off. Raises RefusedError.
+    pool. control: the hardware prefetchers to switch off. clock_settings: as `governor=performance`. Raises
+    RefusedError.
     """
     with ExitStack() as stack:
+        if clock_settings:
+            recorder.note(clocks=tuple(stack.enter_context(clocks.clocks_set(clock_settings))))
         if thp_policies is not None:
             switched = stack.enter_context(thp.switched_on(set(thp_policies)))
             recorder.note(switches=tuple(switched))

@@ -132,7 +132,7 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
             where=tree,
             remedy="build the environment (make compare), or name another tree with --modules",
         )
-    entries.sort(key=lambda entry: entry.configuration.order())
+    entries.sort(key=lambda entry: entry.configuration.sort_key())
     return Catalog(tree, tuple(entries), _agreed(entries), tuple(broken))
 
 

@@ -28,6 +28,7 @@ CHANGING = {
     "set_thp_sizes": "--set-thp-sizes",
     "node_states": "--node-state",
     "prefetchers": "--hardware-prefetchers",
+    "clocks": "--clocks",
 }
 
 

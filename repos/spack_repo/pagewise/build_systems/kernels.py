@@ -167,12 +167,14 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD."""
+        """End of a module's name: prefetch-stores; if set loop, serial, library, runtime, SIMD."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]
         if built["loop"] != "explicit":
             parts.append(f"loop-{built['loop']}")
+        if "openmp" in variants and not variants["openmp"].value:
+            parts.append("serial")
         parts.append(self.library_name())
         if "runtime" in variants and variants["runtime"].value != "compiler":
             parts.append(variants["runtime"].value)

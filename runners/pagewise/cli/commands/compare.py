@@ -82,7 +82,7 @@ class _Comparing(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS, opt.NODE_STATE),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS, opt.NODE_STATE, opt.CLOCKS),
     program=(
         opt.option(
             "--metric metrics",
@@ -112,8 +112,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
     (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
     unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
-    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers and
-    --node-state change settings of the machine, which are always restored. See
+    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers, --clocks
+    and --node-state change settings of the machine, which are always restored. See
     docs/explanation/statistics.md and, for programs, docs/how-to/programs.md and docs/how-to/services.md.
     """
     chosen["settings"] = _settings(chosen["settings"])

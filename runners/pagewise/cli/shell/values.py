@@ -164,6 +164,13 @@ def prefetchers(context: click.Context) -> dict[str, str | None]:
     return {ALL: "all of them", **dict.fromkeys(find_control([ALL], os.sched_getaffinity(0)).names)}
 
 
+def clocks(context: click.Context) -> dict[str, str | None]:
+    """The settings of clocks, with the governors of this machine."""
+    from pagewise.machine.settings.clocks import governors_here
+
+    return dict.fromkeys(("boost=on", "boost=off", *(f"governor={name}" for name in governors_here())))
+
+
 def simulated_policies(context: click.Context) -> dict[str, str | None]:
     """The page policies of kernels, and those that are assumed for any program."""
     from pagewise.workloads.simulation.run import ASSUMED

@@ -139,6 +139,36 @@ class Sysctl:
         _write(self.file, value, "the setting cannot be changed")
 
 
+@dataclass(frozen=True)
+class Word:
+    """A file of sysfs with one word, such as a governor of clocks."""
+
+    file: Path
+    kind: ClassVar[str] = "sysfs word"
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.file)
+
+    def get(self) -> str:
+        """The word."""
+        word = read(self.file)
+        if not word:
+            raise RefusedError("the setting is missing or hidden", where=self.file)
+        return word
+
+    def put(self, value: str) -> None:
+        """Writes the word and reads it back."""
+        _write(self.file, value, "the setting cannot be changed")
+        if (now := self.get()) != value:
+            raise RefusedError(
+                f"{value} was written and {now} is read back: the setting has no effect",
+                where=self.file,
+                remedy="a hypervisor or the firmware protects it",
+            )
+
+
 class _Bits:
     """Bits of a number of the machine that switch prefetchers; its other bits keep their values."""
 
@@ -299,7 +329,7 @@ class Hwpfctl:
 
 
 _KINDS: dict[str, type[Setting]] = {
-    kind.kind: kind for kind in (Pool, Switch, Sysctl, Msr, Attribute, Hwpfctl)
+    kind.kind: kind for kind in (Pool, Switch, Sysctl, Word, Msr, Attribute, Hwpfctl)
 }
 
 

@@ -11,7 +11,7 @@ from pagewise.analysis.counted import Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME, rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import excluding
-from pagewise.core.configuration import OPTIONS
+from pagewise.core.configuration import STRUCTURES
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -92,7 +92,7 @@ def _program(name: str, options: str | None) -> str:
 def _given_options(kernel: Kernel) -> str:
     """The options that a simulated program was given: `scheme=flash,layout=soa`."""
     given = dict(pairwise(kernel.arguments))
-    return ",".join(f"{name}={given[f'--{name}']}" for name in OPTIONS if f"--{name}" in given)
+    return ",".join(f"{name}={given[f'--{name}']}" for name in STRUCTURES if f"--{name}" in given)
 
 
 def simulated(results: Iterable[Result], publication: Published, events: EventFile) -> Iterator[Origin]:
@@ -197,7 +197,7 @@ class _Reading:
 
     def _policy(self, cell: Cell) -> str:
         """The configuration in words, without the options."""
-        return label(self.counts.kernel, replace(cell.measured, **dict.fromkeys(OPTIONS, "")))
+        return label(self.counts.kernel, replace(cell.measured, **dict.fromkeys(STRUCTURES, "")))
 
     def ratios(self, compared: Compared) -> Side:
         """The ratios of a pair, with the verdicts that are not inconclusive."""

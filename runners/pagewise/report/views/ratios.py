@@ -23,7 +23,7 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
     """
     groups = [(result.kernel.title, group) for result in kernels for group in result.groups]
     rows = [row for _, group in groups for row in _by_values(group).values()]
-    rows.sort(key=lambda row: row.cell.measured.order()[2:])
+    rows.sort(key=lambda row: row.cell.measured.sort_key()[2:])
     columns = {_values(row): row.cell.measured for row in reversed(rows)}
     keys = list(dict.fromkeys(map(_values, rows)))
     policies = list(dict.fromkeys(PAGES.of(columns[key]) for key in keys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest
@@ -82,6 +83,9 @@ def notes(result: Result) -> list[str]:
         )
     if manifest.prefetchers:
         texts.append(f"Hardware prefetchers were off: {_prefetchers(manifest)}.")
+    if manifest.clocks:
+        set_to = ", ".join(dict.fromkeys(f"{Path(each.file).name} {each.now}" for each in manifest.clocks))
+        texts.append(f"The clocks were set for the session: {set_to}.")
     if manifest.state == "interrupted":
         texts.append(
             f"The session was interrupted after {manifest.rounds_done} of {manifest.rounds} complete "
@@ -193,7 +197,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
     )
     khugepaged = host.khugepaged or {}
     reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]
-    switches = manifest.switches or ()
+    switches = (*(manifest.switches or ()), *(manifest.clocks or ()))
     changed = [f"{switch.file} from {switch.before} to {switch.now}" for switch in switches]
     facts = [
         ("Host", host.hostname),

@@ -18,6 +18,7 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages, prefetchers
+from pagewise.machine.settings.clocks import find_clocks
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.planner import ComparisonPlanner
@@ -98,6 +99,7 @@ class Kernels:
             thp_policies=policies if self.options.set_thp_sizes else None,
             pool_pages=self._pool_pages() if self.options.reserve else None,
             control=self.control,
+            clock_settings=self.options.clocks,
         ):
             yield
 
@@ -161,6 +163,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     print_placements(console, places)
     cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
     control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
+    find_clocks(options.clocks)
     chosen = with_settings(choose(catalog, options), options.settings)
     chosen = with_states(chosen, options.node_states)
     chosen = placed(chosen, [place.name for place in places])

@@ -22,6 +22,7 @@ from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
+from pagewise.machine.settings.clocks import find_clocks
 from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
@@ -65,6 +66,7 @@ def arrange(
     """
     hyperfine = find_hyperfine()
     host = read_host()
+    find_clocks(options.clocks)
     machine = read_machine(host, options.set_thp_sizes, options.reserve)
     starts_others = program.starts_others
     names = options.policies or default_policies(program.binary, machine, starts_others=starts_others)

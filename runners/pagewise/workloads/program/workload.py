@@ -123,6 +123,7 @@ class ProgramRuns:
             self.placements,
             thp_policies=transparent if self.options.set_thp_sizes else None,
             pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
+            clock_settings=self.options.clocks,
         ):
             session.recorder.save()
             for step in trials[1:]:

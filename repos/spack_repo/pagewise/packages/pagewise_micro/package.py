@@ -73,12 +73,18 @@ class PagewiseMicro(ProgramsPackage):
     variant(
         "runtime",
         default="compiler",
-        values=("compiler", "libomp"),
+        values=("compiler", "libomp", "fjomplib"),
         multi=False,
-        description="OpenMP runtime: the compiler's, or LLVM's libomp for GCC's code",
+        description="OpenMP runtime: the compiler's, libomp (LLVM's, for GCC), fjomplib (Fujitsu)",
     )
     depends_on("llvm-openmp", when="runtime=libomp")
-    conflicts("runtime=libomp", when="~openmp", msg="runtime=libomp needs +openmp")
+    for _runtime in ("libomp", "fjomplib"):
+        conflicts(f"runtime={_runtime}", when="~openmp", msg=f"runtime={_runtime} needs +openmp")
+    requires(
+        "%fortran=fj",
+        when="runtime=fjomplib",
+        msg="runtime=fjomplib is Fujitsu's library for its own code: use %fj",
+    )
     for _language in ("c", "fortran"):
         requires(
             f"%{_language}=gcc",

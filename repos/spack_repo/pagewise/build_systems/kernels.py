@@ -167,7 +167,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if needed loop, library, runtime, SIMD."""
+        """End of a module name: prefetch-stores; if used loop, library, runtime, SIMD, sector."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]
@@ -178,6 +178,8 @@ class ProgramsPackage(LibraryUserPackage):
             parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
             parts.append(f"simd-{variants['simd'].value}")
+        if "sector" in variants and variants["sector"].value != "none":
+            parts.append(f"sector-{variants['sector'].value}")
         return "-".join(filter(None, parts))
 
     @property

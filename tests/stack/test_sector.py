@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_a64fx_compilers import STAND_IN
+from test_a64fx_compilers import STAND_IN, stand_in_site
 from test_spack import environment, spack
 
 from conftest import EMULATED, ROOT, run
@@ -89,6 +89,13 @@ def test_fujitsus_compiler_follows_the_lines_only_in_a_build_with_sectors(tmp_pa
     links = [
         call["arguments"] for call in calls if "-o" in call["arguments"] and "-c" not in call["arguments"]
     ]
+    record = tmp_path / "record.jsonl"
+    program = tmp_path / "build" / "micro" / "stencil7" / "pw-stencil7"
+    words = ("--grid", "45x21x37", "--repetitions", "1", "--pages", "none", "--record", record)
+    done = run(ROOT / "kernels" / "cmake" / "emulate", program, *words, PAGEWISE_PASSES="1")
+    assert done.returncode == 0, done.stdout
+    built = json.loads(record.read_text())
+    assert built["configuration"]["sector"] == "isolate" and built["validation"]["passed"]
     linked = {
         name: call for call in links for name in (*names, "stream_copy") if f"micro/{name}/pw-{name}" in call
     }
@@ -127,3 +134,23 @@ def test_the_recipe_refuses_sectors_elsewhere(checkout: Path, name: str, spec: s
     done = spack(checkout, environment(checkout, name, spec), "concretize")
     assert done.returncode != 0
     assert remedy in done.stdout and "Traceback" not in done.stdout
+
+
+def test_the_recipe_gives_sectors_to_fujitsus_compiler(small: Path, tmp_path: Path) -> None:
+    """With stand-ins of the site fugaku: the solver takes the compiler's loop; the module names sectors."""
+    stand_in_site(small, "fugaku", tmp_path / "fugaku")
+    content = yaml.safe_load((small / "envs" / "a64fx" / "spack.yaml").read_text())
+    content["spack"]["include"][0] = str(tmp_path / "fugaku")
+    content["spack"]["specs"] = ["pagewise-micro@develop sector=isolate target=a64fx %pagewise-fujitsu-a64fx"]
+    del content["spack"]["definitions"]
+    folder = small / "envs" / "sectors"
+    folder.mkdir()
+    (folder / "spack.yaml").write_text(yaml.safe_dump(content))
+    done = spack(small, folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    script = "import spack.environment as e; p = e.active_environment().concrete_roots()[0].package; "
+    script += "print(p.module_tail); print(*p.cmake_args()); print(p.configuration())"
+    answer = spack(small, folder, "python", "-c", script)
+    assert answer.returncode == 0, answer.stdout
+    assert "hardware-regular-loop-compiler-sector-isolate\n" in answer.stdout
+    assert "PAGEWISE_SECTOR:STRING=isolate" in answer.stdout and "'sector': 'isolate'" in answer.stdout

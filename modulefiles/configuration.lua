@@ -1,7 +1,7 @@
 {#- The module of one configuration. The recipe sets its environment (setup_run_environment), as `spack load` does. The order
     of the facts is that of `module whatis` and `module help`. All packages are one family, so that a shell has one
     configuration loaded, which PAGEWISE_* describe. -#}
-{%- set labels = {"PACKAGE": "Name", "VERSION": "Version", "COMPILER": "Compiler", "HUGEPAGES": "Hugepages", "PREFETCH": "Prefetch", "STORES": "Stores", "LOOP": "Loop", "LIBRARY": "Library", "RUNTIME": "Runtime", "SIMD": "SIMD", "FLAGS": "Flags", "OPENMP": "OpenMP", "PAPI": "PAPI", "MPI": "MPI", "TARGET": "Target", "HASH": "Hash", "BUILDER": "Builder"} -%}
+{%- set labels = {"PACKAGE": "Name", "VERSION": "Version", "COMPILER": "Compiler", "HUGEPAGES": "Hugepages", "PREFETCH": "Prefetch", "STORES": "Stores", "LOOP": "Loop", "LIBRARY": "Library", "RUNTIME": "Runtime", "SIMD": "SIMD", "SECTOR": "Sector", "FLAGS": "Flags", "OPENMP": "OpenMP", "PAPI": "PAPI", "MPI": "MPI", "TARGET": "Target", "HASH": "Hash", "BUILDER": "Builder"} -%}
 {%- set values, facts = {}, [] -%}
 {%- for command, change in environment_modifications if command == "SetEnv" -%}
 {%- set _ = values.update({change.name: change.value}) -%}

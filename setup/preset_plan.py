@@ -31,7 +31,7 @@ PACKAGES = {
 #: The variants that a spec may name, with their defaults, which are not part of names.
 OPTIONAL = {"pagewise-micro": {"loop": "explicit"}}
 #: The values of the other variants in every preset; other values need Spack.
-PLAIN = {"simd": "compiler", "mathlib": "libm", "runtime": "compiler", "stores": "regular"}
+PLAIN = {"simd": "compiler", "mathlib": "libm", "runtime": "compiler", "sector": "none", "stores": "regular"}
 #: What is built once per toolchain before these packages, in addition to the library.
 NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 

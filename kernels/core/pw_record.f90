@@ -12,6 +12,7 @@ module pw_record
         character(:), allocatable :: compiler_options   !< as the Fortran compiler reports them
         character(:), allocatable :: hugepages, prefetch, stores, loop
         character(:), allocatable :: simd               !< SIMD width; empty: as the compiler's flags set it
+        character(:), allocatable :: sector             !< sectors of the caches; empty: none
         character(:), allocatable :: library            !< called instead of the system's; empty: none
         character(:), allocatable :: library_file       !< of that library, as linked; then as loaded
         character(:), allocatable :: runtime            !< of OpenMP: libgomp, libomp; as linked; then as loaded

@@ -194,6 +194,7 @@ contains
         call json%put('stores', configuration%stores)
         call json%put('loop', configuration%loop)
         call put_known(json, 'simd', configuration%simd)
+        call put_known(json, 'sector', configuration%sector)
         call put_known(json, 'library', configuration%library)
         call put_known(json, 'library_file', configuration%library_file)
         call json%put('openmp', configuration%openmp)

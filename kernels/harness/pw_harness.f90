@@ -17,7 +17,7 @@ module pw_harness
     use pw_program, only: pagewise_built_configuration, read_command_line, report_failure
     use pw_record, only: record_t
     use pw_record_json, only: record_to_json
-    use pw_region, only: region_begin_team, region_end_team, region_handle, regions_open, regions_reset
+    use pw_region, only: mark_array, region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_summary, only: print_point, print_summary
     use pw_sweep, only: sweep_t
     use pw_system, only: append_line, base_page_size, free_memory, page_faults, utc_now
@@ -206,6 +206,7 @@ contains
             call pages_allocate(kernel%memory(i), session%policy, wanted%name(i), wanted%bytes(i), stagger*(i - 1), error, &
                                 session%static)
             if (error%failed()) return
+            call mark_array(wanted%name(i), kernel%memory(i)%address, wanted%bytes(i))
         end do
     end subroutine allocate_arrays
 

@@ -32,11 +32,60 @@ static uint32_t set_of(const struct pw_cache *cache, uint32_t level, uint64_t li
     return (uint32_t)(set % cache->array[level].sets);
 }
 
+bool pw_cache_assign(struct pw_cache *cache, uint64_t address, uint64_t bytes, uint32_t sector)
+{
+    if (cache->n_assigned == PW_MOST_ARRAYS) return false;
+    const uint64_t first = address >> cache->line_shift, last = (address + bytes - 1) >> cache->line_shift;
+    cache->assigned[cache->n_assigned++] = (struct pw_sector_lines){first, last, sector};
+    return true;
+}
+
+/* The sector of a line in a level, 0 if its own has no ways there. The latest assignment counts: an array may be mapped
+   where another one has been. */
+static uint32_t sector_of(const struct pw_cache *cache, uint32_t level, uint64_t line)
+{
+    for (uint32_t i = cache->n_assigned; i-- > 0;) {
+        const struct pw_sector_lines *of = &cache->assigned[i];
+        if (line >= of->first && line <= of->last) return cache->geometry[level].sector_ways[of->sector] > 0 ? of->sector : 0;
+    }
+    return 0;
+}
+
+/* The entry of a full set that makes room for a line of `sector`, as the A64FX does (A64FX Specification, HPC Extension 1,
+   1.2.1; Microarchitecture Manual 1.8.1, 12.2): the least recently used one of this sector if it has its ways, else of the
+   sectors that exceed theirs. */
+static uint32_t to_evict(const struct pw_cache *cache, uint32_t level, const uint64_t *entry, uint32_t sector)
+{
+    const struct pw_cache_geometry *geometry = &cache->geometry[level];
+    uint32_t used[PW_SECTORS] = {0}, in[geometry->ways];
+    for (uint32_t i = 0; i < geometry->ways; i++) {
+        in[i] = sector_of(cache, level, (entry[i] >> 1) - 1);
+        used[in[i]]++;
+    }
+    const bool full = used[sector] >= geometry->sector_ways[sector];
+    for (uint32_t i = geometry->ways; i-- > 0;)
+        if (full ? in[i] == sector : used[in[i]] > geometry->sector_ways[in[i]]) return i;
+    return geometry->ways - 1;
+}
+
+/* Insert a line that the level does not contain, as the latest. Ways that are free are used by any sector. */
+static struct pw_evicted insert(struct pw_cache *cache, uint32_t level, uint64_t line, bool modified)
+{
+    const struct pw_sets *array = &cache->array[level];
+    const uint32_t set = set_of(cache, level, line);
+    uint64_t *entry = pw_sets_of(array, set);
+    if (!cache->geometry[level].has_sectors || entry[array->ways - 1] == 0) return pw_sets_insert(array, set, line, modified);
+    const uint64_t key = (entry[to_evict(cache, level, entry, sector_of(cache, level, line))] >> 1) - 1;
+    const struct pw_evicted out = pw_sets_remove(array, set, key);
+    pw_sets_insert(array, set, line, modified);
+    return out;
+}
+
 /* Insert a line into a level that does not contain it, and pass evicted lines from level to level. */
 static void put(struct pw_cache *cache, uint32_t level, uint64_t line, bool modified)
 {
     for (;;) {
-        struct pw_evicted out = pw_sets_insert(&cache->array[level], set_of(cache, level, line), line, modified);
+        struct pw_evicted out = insert(cache, level, line, modified);
         if (!out.any) return;
         if (cache->geometry[level].inclusion == PW_INCLUSIVE) {
             for (uint32_t inner = 0; inner < level; inner++) {

@@ -123,6 +123,34 @@ static bool read_hash(struct reader *reader, char words[][word_length + 1], stru
     return true;
 }
 
+static bool read_sector(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    uint64_t value[3];
+    if (!numbers(reader, words, 3, value)) return false;
+    if (value[0] < 1 || value[0] > geometry->n_cache_levels) return fail(reader, "the cache level does not exist");
+    if (value[1] < 1 || value[1] >= PW_SECTORS) return fail(reader, "sectors are numbered 1 to %d", PW_SECTORS - 1);
+    struct pw_cache_geometry *cache = &geometry->cache[value[0] - 1];
+    if (!cache->has_sectors) cache->sector_ways[0] = cache->ways;
+    cache->has_sectors = true;
+    if (cache->sector_ways[value[1]] != 0) return fail(reader, "sector %d is given twice", (int)value[1]);
+    if (value[2] < 1 || value[2] >= cache->sector_ways[0]) return fail(reader, "each sector, 0 included, needs a way");
+    cache->sector_ways[value[1]] = (uint32_t)value[2];
+    cache->sector_ways[0] -= (uint32_t)value[2];
+    return true;
+}
+
+static bool read_array(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    uint64_t sector;
+    if (!numbers(reader, words + 1, 1, &sector)) return false;
+    if (sector < 1 || sector >= PW_SECTORS) return fail(reader, "sectors are numbered 1 to %d", PW_SECTORS - 1);
+    if (geometry->n_arrays == PW_MOST_ARRAYS) return fail(reader, "more than %d arrays", PW_MOST_ARRAYS);
+    struct pw_sector_array *array = &geometry->array[geometry->n_arrays++];
+    snprintf(array->name, sizeof array->name, "%s", words[0]);
+    array->sector = (uint32_t)sector;
+    return true;
+}
+
 static bool read_name(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
 {
     (void)reader;
@@ -150,7 +178,8 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         int arguments;
         bool (*read)(struct reader *, char[][word_length + 1], struct pw_geometry *);
     } kinds[] = {{"geometry", 1, read_name}, {"pages", 2, read_pages}, {"tlb", 5, read_tlb},
-                 {"cache", 5, read_cache},   {"hash", 4, read_hash}};
+                 {"cache", 5, read_cache},   {"hash", 4, read_hash},   {"sector", 3, read_sector}, {"array", 2, read_array}};
+    enum { n_kinds = sizeof kinds / sizeof kinds[0] };
     struct reader reader = {.fault = fault};
     *geometry = (struct pw_geometry){.line = 0};
     while (*text != '\0') {
@@ -166,8 +195,8 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         }
         text += *text == '\n';
         if (count == 0) continue;
-        const char *const names[] = {kinds[0].word, kinds[1].word, kinds[2].word, kinds[3].word, kinds[4].word};
-        const int kind = choice(words[0], names, 5);
+        int kind = n_kinds - 1;
+        while (kind >= 0 && strcmp(words[0], kinds[kind].word) != 0) kind--;
         if (kind < 0) return fail(&reader, "unknown keyword '%s'", words[0]);
         if (count - 1 != kinds[kind].arguments)
             return fail(&reader, "'%s' takes %d values, not %d", words[0], kinds[kind].arguments, count - 1);

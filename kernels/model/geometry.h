@@ -6,17 +6,22 @@
        tlb LEVEL ENTRIES WAYS lru|fifo base|huge|both
        cache LEVEL BYTES WAYS LINE none|inclusive|victim
        hash LEVEL LOWEST WIDTH SHIFT
+       sector LEVEL ID WAYS
+       array NAME ID
 
    BASE and HUGE are the page sizes in bytes, powers of two. A TLB level has one array for both page sizes or one for each.
    `inclusive` caches evict from the levels before them the lines that they evict themselves; `victim` caches contain the
    lines that the level before them evicted, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST
-   on, shifted left by SHIFT, into the set number of that cache. */
+   on, shifted left by SHIFT, into the set number of that cache. A `sector` line gives lines of the arrays of this ID (1 to 3)
+   at most WAYS ways of each set of that cache, and what remains to sector 0: that of all other memory, and of IDs without ways in this level. An `array` line names
+   an array of the program and its sector. */
 #ifndef PAGEWISE_GEOMETRY_H
 #define PAGEWISE_GEOMETRY_H
 
 #include "sets.h"
 
 enum { PW_MOST_LEVELS = 3, PW_MOST_HASHES = 8, PW_GEOMETRY_NAME = 63, PW_GEOMETRY_TEXT = 255 };
+enum { PW_SECTORS = 4, PW_MOST_ARRAYS = 16 };
 enum pw_page_class { PW_BASE, PW_HUGE, PW_PAGE_CLASSES };
 enum pw_inclusion { PW_NONE, PW_INCLUSIVE, PW_VICTIM };
 
@@ -36,6 +41,13 @@ struct pw_cache_geometry {
     enum pw_inclusion inclusion;
     uint32_t n_hashes;
     struct pw_hash_geometry hash[PW_MOST_HASHES];
+    bool has_sectors;
+    uint32_t sector_ways[PW_SECTORS]; /* at most, of a set, where it has sectors */
+};
+
+struct pw_sector_array {
+    char name[PW_GEOMETRY_NAME + 1];
+    uint32_t sector;
 };
 
 struct pw_geometry {
@@ -46,6 +58,8 @@ struct pw_geometry {
     uint32_t n_tlbs[PW_MOST_LEVELS];
     struct pw_tlb_geometry tlb[PW_MOST_LEVELS][PW_PAGE_CLASSES];
     struct pw_cache_geometry cache[PW_MOST_LEVELS];
+    uint32_t n_arrays;
+    struct pw_sector_array array[PW_MOST_ARRAYS];
 };
 
 /* Read a geometry from text. On false `fault` (of PW_GEOMETRY_TEXT + 1 characters) describes the fault, with the line. */

@@ -69,17 +69,40 @@ static int region_called(const char *name)
     return trace.n_regions++;
 }
 
+/* The name in a mark, cut to the longest one. */
+static void read_name(const struct pw_mark *mark, char name[most_name + 1])
+{
+    const size_t length = mark->length < 0 ? 0 : mark->length > most_name ? most_name : (size_t)mark->length;
+    memset(name, 0, most_name + 1);
+    if (length > 0 && !peek((uint64_t)(uintptr_t)mark->name, name, length)) stop("cannot read a mark's name");
+}
+
+/* An array of the program: its memory is of the sector that the geometry gives it. */
+static void assign(uint64_t address)
+{
+    struct pw_mark mark;
+    char name[most_name + 1];
+    if (!peek(address - offsetof(struct pw_mark, name), &mark, sizeof mark) || mark.magic != PW_MARK_MAGIC) return;
+    read_name(&mark, name);
+    const struct pw_geometry *geometry = &trace.model->geometry;
+    for (uint32_t i = 0; i < geometry->n_arrays; i++) {
+        if (strcmp(geometry->array[i].name, name) != 0) continue;
+        trace.assigned |= UINT32_C(1) << i;
+        if (!pw_cache_assign(&trace.model->cache, (uint64_t)(uintptr_t)mark.array, (uint64_t)mark.bytes, geometry->array[i].sector))
+            stop("the arrays of sectors are mapped more than %d times; use no --sweep", PW_MOST_ARRAYS);
+    }
+}
+
 static void begin(unsigned vcpu, uint64_t address)
 {
     struct pw_mark mark;
-    if (!peek(address - offsetof(struct pw_mark, name), &mark, sizeof mark))
+    if (!peek(address - offsetof(struct pw_mark, name), &mark, offsetof(struct pw_mark, array)))
         stop("the program's addresses differ from those of the emulating process; remove qemu's -B and -R");
     if (mark.magic != PW_MARK_MAGIC) return;
     if (trace.vcpu < 0) trace.vcpu = vcpu;
     if (vcpu != trace.vcpu) return;
-    char name[most_name + 1] = "";
-    const size_t length = mark.length < 0 ? 0 : mark.length > most_name ? most_name : (size_t)mark.length;
-    if (length > 0 && !peek((uint64_t)(uintptr_t)mark.name, name, length)) stop("cannot read a region's name");
+    char name[most_name + 1];
+    read_name(&mark, name);
     if (trace.depth == most_depth) stop("regions are nested more than %d levels deep", most_depth);
     if (trace.depth == 0) {
         ask_again();
@@ -125,6 +148,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         if (!site->store || site->bytes != sizeof(char *)) return;
         if (site->kind == begins) begin(vcpu, address);
         if (site->kind == ends) end(vcpu, address);
+        if (site->kind == array_starts) assign(address);
         return;
     }
     if (vcpu != trace.vcpu) {
@@ -181,6 +205,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
         site->symbol = qemu_plugin_insn_symbol(instruction);
         if (site->symbol != NULL && strcmp(site->symbol, "pw_mark_begin") == 0) site->kind = begins;
         if (site->symbol != NULL && strcmp(site->symbol, "pw_mark_end") == 0) site->kind = ends;
+        if (site->symbol != NULL && strcmp(site->symbol, "pw_mark_array") == 0) site->kind = array_starts;
         trace.sites = site;
         if (is_unseen(instruction))
             qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64, &executed_unseen, 1);
@@ -215,6 +240,9 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
         trace.unseen = executed_unseen;
     }
     trace.active = false;
+    const bool simulated = trace.whole || trace.n_regions > 0;
+    for (uint32_t i = 0; simulated && i < trace.model->geometry.n_arrays; i++)
+        if ((trace.assigned >> i & 1) == 0) stop("the program has no array %s for a sector", trace.model->geometry.array[i].name);
     write_report();
 }
 

@@ -14,7 +14,7 @@ struct site {
     qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
     uint32_t bytes;
     bool store;
-    enum { plain, begins, ends } kind;
+    enum { plain, begins, ends, array_starts } kind;
     uint64_t accesses, tlb, walks, refills;
 };
 
@@ -32,6 +32,7 @@ struct trace {
     int64_t vcpu; /* of the simulated thread; -1: none yet */
     uint64_t elsewhere; /* concurrent accesses of other threads */
     uint64_t unseen, unseen_before;
+    uint32_t assigned; /* arrays of the geometry that the program has: bit by place */
     struct site *sites;
     /* The last piece: a wide access arrives in several. */
     const struct site *last;

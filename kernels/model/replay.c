@@ -2,8 +2,9 @@
 
        pw-model-replay GEOMETRY < TRACE
 
-   A line of the trace is an access, "r ADDRESS BYTES" or "w ADDRESS BYTES", or "h ADDRESS": the 2 MiB around the address
-   are on a huge page from here on. Addresses are hexadecimal. */
+   A line of the trace is an access, "r ADDRESS BYTES" or "w ADDRESS BYTES"; "h ADDRESS": the 2 MiB around the address
+   are on a huge page from here on; or "1 ADDRESS BYTES" to "3 ADDRESS BYTES": this memory is of that sector. Addresses are
+   hexadecimal. */
 #include "model.h"
 
 #include <inttypes.h>
@@ -52,6 +53,9 @@ int main(int argc, char **argv)
         } else if ((kind == 'r' || kind == 'w') && scanf("%" SCNu32, &bytes) == 1 && bytes > 0) {
             model->count[kind == 'w' ? PW_STORES : PW_LOADS]++;
             pw_model_access(model, address, bytes, kind == 'w');
+        } else if (kind > '0' && kind < '0' + PW_SECTORS && scanf("%" SCNu32, &bytes) == 1 && bytes > 0 &&
+                   pw_cache_assign(&model->cache, address, bytes, (uint32_t)(kind - '0'))) {
+            continue;
         } else {
             fprintf(stderr, "pw-model-replay: error: '%c %" PRIx64 "' is not a line of a trace\n", kind, address);
             return 2;

@@ -18,3 +18,11 @@ __attribute__((noinline)) void pw_mark_end(void)
 {
     mark.name = NULL;
 }
+
+__attribute__((noinline)) void pw_mark_array(const char *name, int32_t length, const void *array, int64_t bytes)
+{
+    mark.array = array;
+    mark.bytes = bytes;
+    mark.length = length;
+    mark.name = name;
+}

@@ -20,7 +20,7 @@ module pw_region
 
     public :: region_handle, region_begin, region_end, region_begin_team, region_end_team
     public :: regions_open, regions_collect, regions_counters, regions_reset, regions_cost, regions_print
-    public :: region_fault
+    public :: region_fault, mark_array
 
     !> Begin a region, by handle or name.
     interface region_begin
@@ -57,6 +57,14 @@ module pw_region
     end type region_t
 
     interface
+        subroutine c_mark_array(name, length, array, bytes) bind(c, name='pw_mark_array')
+            import :: c_char, c_int32_t, c_int64_t, c_ptr
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int32_t), intent(in), value :: length
+            type(c_ptr), intent(in), value :: array
+            integer(c_int64_t), intent(in), value :: bytes
+        end subroutine c_mark_array
+
         integer(c_int32_t) function c_handle(name) bind(c, name='pw_region_handle')
             import :: c_char, c_int32_t
             character(kind=c_char), intent(in) :: name(*)
@@ -179,6 +187,15 @@ contains
         end if
         handle = c_handle(trim(name)//c_null_char)
     end function region_handle
+
+    !> Report an array and its memory to a tracer (marks.h); without one it has no effect.
+    subroutine mark_array(name, address, bytes)
+        character(*), intent(in) :: name
+        type(c_ptr), intent(in) :: address
+        integer(i8), intent(in) :: bytes
+
+        call c_mark_array(trim(name), int(len_trim(name), c_int32_t), address, bytes)
+    end subroutine mark_array
 
     subroutine begin_by_handle(handle, error)
         integer(i4), intent(in) :: handle

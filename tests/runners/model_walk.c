@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     char *start = (char *)(((uintptr_t)memory + extent - 1) / extent * extent);
     if (argc > 4 && madvise(start, bytes, MADV_HUGEPAGE) != 0) return 1;
     memset(start, 0, bytes);
+    pw_mark_array("pages", 5, start, (int64_t)bytes);
     if (strcmp(argv[1], "avx512") == 0) __asm__ volatile(".byte 0x62, 0xf1, 0xfd, 0x48, 0xef, 0xc0"); /* vpxorq zmm0 */
     uint64_t value = 1;
     register uint64_t sum = 0;

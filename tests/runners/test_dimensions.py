@@ -31,6 +31,7 @@ ANCESTORS = {
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
     """A configuration as its module sets it; the target is last in the module name."""
     simd = [f"simd-{given['simd']}"] if given.get("simd") else []
+    simd += [f"sector-{given['sector']}"] if given.get("sector") else []
     others = [f"loop-{given['loop']}"] if given.get("loop") == "compiler" else []
     others += [given[one] for one in ("library", "runtime") if one in given]
     flags = [given["flags"]] if given.get("flags") else []
@@ -72,6 +73,19 @@ def test_a_module_names_library_width_and_target():
     assert not {"simd", "flags", "ancestors", "library", "runtime"} & set(unstructured(plain))
     assert wording.label(kernel(), read) == "thp simd=128 pearc23 x86_64_v3"
     assert wording.label(kernel(), plain) == "thp"
+
+
+def test_sectors_are_a_dimension_of_kernels_that_are_sensitive_to_them():
+    apart = variant(loop="compiler", sector="isolate")
+    whole = variant(loop="compiler")
+    assert apart.label == "none/hardware-regular-loop-compiler-sector-isolate"
+    assert "sector" not in unstructured(whole) and structured(Configuration, unstructured(apart)) == apart
+    sensitive = kernel(sensitive_to=["compiler", "sector"])
+    cells = subject(sensitive, [apart, whole], "none/hardware-regular").cells
+    assert [(cell.measured.sector, cell.is_baseline) for cell in cells] == [("", True), ("isolate", False)]
+    assert len(subject(kernel(sensitive_to=["compiler"]), [apart, whole], "none/*").cells) == 1
+    result = compared({whole: 1.0, apart: 0.8}, sensitive)
+    assert answer(result, "sector").outcome == "use"
 
 
 def test_each_compiler_has_one_baseline_the_most_specific_target():

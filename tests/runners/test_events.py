@@ -197,6 +197,27 @@ def test_invalid_formulas_are_refused(text: str):
         Formula.of(text)
 
 
+def test_a64fx_energy_and_traffic_are_those_of_its_manual():
+    """Twelve threads of one core memory group, 1 s at 2 GHz: what the group counts, each of them counts."""
+    threads, cycles = 12, 12 * 2e9
+    counts = {
+        "CPU_CYCLES": cycles,
+        "EA_CORE": threads * 1e9 / 8,  # 1 J each
+        "EA_L2": threads * 4e9 / 32,  # 4 J
+        "EA_MEMORY": threads * 20e9 / 256,  # 20 J
+        "BUS_READ_TOTAL_MEM": threads * 200e9 / 256,  # 200 GB
+        "BUS_WRITE_TOTAL_CMG1": threads * 50e9 / 256,
+    }
+    a64fx = BY_NAME["a64fx"]
+    values = a64fx.base_values(counts, 1.0)
+    rates = {metric.name: metric.value(values) for metric in a64fx.metrics}
+    assert rates["core_energy"] == pytest.approx(12.0) and rates["core_power"] == pytest.approx(12.0)
+    assert rates["cmg_l2_energy"] == pytest.approx(4 / 2)  # nJ per cycle at 2 GHz
+    assert rates["cmg_memory_energy"] == pytest.approx(20 / 2)
+    assert rates["cmg_memory_read"] == pytest.approx(100.0)
+    assert rates["cmg_to_cmg1"] == pytest.approx(25.0)
+
+
 def test_units():
     assert Unit.of("GB/s") == Unit(Fraction(10**9), {"byte": 1, "second": -1})
     assert Unit.of("cycles/instruction").powers == {"cycle": 1, "instruction": -1}

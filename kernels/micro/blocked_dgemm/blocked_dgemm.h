@@ -9,7 +9,8 @@ enum {
     pw_gemm_dot = 1, /* one element of c after the other: successive elements of a row of a are in successive columns */
     pw_gemm_axpy,    /* a column of a times an element of b, repeatedly */
     pw_gemm_blocked, /* blocks for caches and tiles for registers, read in place: many pages per block */
-    pw_gemm_packed   /* the same blocks, first copied to contiguous memory: few pages per block */
+    pw_gemm_packed,  /* the same blocks, first copied to contiguous memory: few pages per block */
+    pw_gemm_fortran  /* the same copied blocks, the tiles by Fortran loops */
 };
 
 /* One thread's work: its columns of b and c. */

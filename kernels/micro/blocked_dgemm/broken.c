@@ -11,6 +11,12 @@ void pw_gemm_by_loops(int64_t way, int64_t n, int64_t columns, int64_t stride, d
     (void)way, (void)n, (void)columns, (void)stride, (void)alpha, (void)a, (void)b, (void)c;
 }
 
+void pw_gemm_by_tile_loops(const int64_t tile_size[2], int64_t rows, int64_t columns, int64_t depth, double alpha,
+                           const double *block, const double *panel, int64_t stride, double *c)
+{
+    (void)tile_size, (void)rows, (void)columns, (void)depth, (void)alpha, (void)block, (void)panel, (void)stride, (void)c;
+}
+
 void pw_blocked_dgemm(const struct pw_gemm_call *call)
 {
     struct pw_gemm_call most = *call;

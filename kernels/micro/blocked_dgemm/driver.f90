@@ -10,7 +10,7 @@ module blocked_dgemm
     implicit none
     private
 
-    character(7), parameter :: ways(4) = [character(7) :: 'dot', 'axpy', 'blocked', 'packed']   ! as in blocked_dgemm.h
+    character(7), parameter :: ways(5) = [character(7) :: 'dot', 'axpy', 'blocked', 'packed', 'fortran']   ! as in blocked_dgemm.h
     integer(i8), parameter :: line = 8      ! doubles
 
     !> struct pw_gemm_call.
@@ -50,7 +50,7 @@ contains
 
         call declare_gemm_options(self)
         call self%options%add('blocking', option_choice, 'packed', 'loops over dot products or over columns (axpy), or blocks, '// &
-                              'in place or packed', values=words_available(ways))
+                              'in place or packed; fortran: packed, tiles by Fortran loops', values=words_available(ways))
         call self%options%add('block-rows', option_count, '192', 'rows of a block of a, for the second-level cache', &
                               rules_t(lowest=1_i8), '24,48,96,192,384,768')
         call self%options%add('block-depth', option_count, '256', 'columns of that block, rows of the panel of b', &
@@ -105,7 +105,7 @@ contains
         character(16), allocatable, intent(out) :: name(:)
         integer(i8), allocatable, intent(out) :: bytes(:)
 
-        if (ways(self%way) == 'packed') then
+        if (any(ways(self%way) == ['packed ', 'fortran'])) then
             name = [character(16) :: 'block', 'panel']
             bytes = 8*self%threads*[self%block_words(n), self%panel_words(n)]
         else

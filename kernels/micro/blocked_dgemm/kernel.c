@@ -5,6 +5,8 @@
  * ACM TOMS 41 (2015), for the loops. */
 #include "blocked_dgemm.h"
 
+#include <stdbool.h>
+
 /* The widest vectors are best here, unless others are requested: nothing waits for memory. */
 #ifndef PW_VECTOR_BITS
 #define PW_VECTOR_BITS 512
@@ -146,21 +148,27 @@ static void by_tiles(int64_t rows, int64_t columns, int64_t depth, double alpha,
     }
 }
 
+void pw_gemm_by_tile_loops(const int64_t tile_size[2], int64_t rows, int64_t columns, int64_t depth, double alpha,
+                           const double *block, const double *panel, int64_t stride, double *c);
+
 static void by_blocks(const struct pw_gemm_call *call, double alpha)
 {
-    const int64_t n = call->n, stride = call->stride;
+    const int64_t n = call->n, stride = call->stride, tile_size[2] = {tile_rows, tile_columns};
+    const bool packs = call->way != pw_gemm_blocked;
     for (int64_t j = 0; j < call->columns; j += call->width) {
         const int64_t columns = least(call->width, call->columns - j);
         for (int64_t p = 0; p < n; p += call->depth) {
             const int64_t depth = least(call->depth, n - p);
             const double *b = call->b + j * stride + p;
-            if (call->way == pw_gemm_packed) pack_panel(depth, columns, b, stride, call->panel);
+            if (packs) pack_panel(depth, columns, b, stride, call->panel);
             for (int64_t i = 0; i < n; i += call->rows) {
                 const int64_t rows = least(call->rows, n - i);
                 const double *a = call->a + p * stride + i;
                 double *c = call->c + j * stride + i;
-                if (call->way == pw_gemm_packed) {
-                    pack_block(rows, depth, a, stride, call->block);
+                if (packs) pack_block(rows, depth, a, stride, call->block);
+                if (call->way == pw_gemm_fortran) {
+                    pw_gemm_by_tile_loops(tile_size, rows, columns, depth, alpha, call->block, call->panel, stride, c);
+                } else if (packs) {
                     by_packed_tiles(rows, columns, depth, alpha, call->block, call->panel, c, stride);
                 } else {
                     by_tiles(rows, columns, depth, alpha, a, b, c, stride);

@@ -1,4 +1,4 @@
-!> The stencil as plain loops; see stencil.h.
+!> The stencil as plain loops; see stencil.h. With sectors, 13 ways of L2 are for u (A64FX guide, sector cache, case 2).
 subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
     use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
     implicit none
@@ -10,6 +10,8 @@ subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
 
     associate (unused => distance)
     end associate
+    !OCL SCACHE_ISOLATE_WAY(L2=13)
+    !OCL SCACHE_ISOLATE_ASSIGN(u)
     do block = 2, points(2) - 1, rows
         do k = 2, points(3) + 1
             do j = block, min(block + rows - 1, points(2) - 1)
@@ -21,4 +23,6 @@ subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
             end do
         end do
     end do
+    !OCL END_SCACHE_ISOLATE_ASSIGN
+    !OCL END_SCACHE_ISOLATE_WAY
 end subroutine pw_stencil7

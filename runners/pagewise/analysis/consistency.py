@@ -30,7 +30,7 @@ _SWITCHES_PER_RUN, _SWITCHES_PER_SECOND, _TIMES_AS_MANY = 20, 50.0, 4.0
 # At least this many runs, and this share of them disturbed, are not a coincidence.
 _FEWEST_RUNS, _MOST_RUNS = 5, 0.6
 # Configurations that differ in these have different compiler flags.
-_WITH_FLAGS = ("compiler", "version", "library", "runtime", "simd", "flags", "target")
+_WITH_FLAGS = ("compiler", "version", "library", "runtime", "simd", "sector", "flags", "target")
 # Options that switch OpenMP on, which is a dimension: GCC's and LLVM's, Fujitsu's, Cray's.
 _OPENMP = ("-fopenmp", "-Kopenmp", "-homp")
 _Check = Callable[[Record], Exclusion | None]
@@ -139,6 +139,7 @@ def _build(measured: Configuration) -> _Check:
         "openmp": measured.openmp == "on",
         "papi": measured.papi == "on",
         "simd": measured.simd,
+        "sector": measured.sector,
         "library": measured.library,
     }
 

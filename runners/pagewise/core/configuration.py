@@ -34,8 +34,9 @@ class Configuration:
     loop: how timed loops are written; packages without this variant have `explicit`.
     library: what its programs call instead of the system's library: of mathematical functions libmvec or
     sleef; empty if they call none. runtime: what serves OpenMP instead of the compiler's library. simd: the
-    SIMD width, empty for that of the toolchain's flags. flags: the set of flags by its name, such as a
-    study's, empty for the project's own. ancestors: targets whose code its processor runs too;
+    SIMD width, empty for that of the toolchain's flags. sector: `isolate` where reused arrays have a sector
+    of the caches; simulated: the sectors. flags: the set of flags by its name, such as a study's,
+    empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
     compared, else empty. node_state: the state of the node that its runs get, empty for the node as it is.
     setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme to
@@ -60,6 +61,7 @@ class Configuration:
     library: str = ""
     runtime: str = ""
     simd: str = ""
+    sector: str = ""
     flags: str = ""
     ancestors: str = ""
     placement: str = ""
@@ -116,7 +118,8 @@ class Configuration:
         threads = "" if self.has_threads else "serial"
         simd = f"simd-{self.simd}" if self.simd else ""
         target = self.target if self.names_target else ""
-        parts = (self.plain, loop, threads, self.library, self.runtime, simd, self.flags, target)
+        sector = f"sector-{self.sector}" if self.sector else ""
+        parts = (self.plain, loop, threads, self.library, self.runtime, simd, sector, self.flags, target)
         label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.options)
         return f"{label}@{self.placement}" if self.placement else label
 
@@ -156,6 +159,7 @@ class Configuration:
             self.runtime,
             not self.has_threads,
             _place(SIMD, self.simd),
+            self.sector,
             self.flags,
             -len(self.ancestors.split()),
             self.target,

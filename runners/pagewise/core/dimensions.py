@@ -205,6 +205,17 @@ DIMENSIONS = (
         other="{}-bit SIMD",
     ),
     Dimension(
+        "sector",
+        "Sectors",
+        "the sector cache",
+        "Are sectors of the cache worth it?",
+        prefixed=True,
+        empty="none",
+        yes="use",
+        texts={"": "no sectors", "isolate": "a sector for reused arrays"},
+        other="the sectors {}",
+    ),
+    Dimension(
         "flags",
         "Flags",
         "the set of flags",

@@ -23,6 +23,9 @@ _UNITS: dict[str, tuple[Fraction, dict[str, int]]] = {
     "GB": (Fraction(10**9), {"byte": 1}),
     "s": (Fraction(1), {"second": 1}),
     "ns": (Fraction(1, 10**9), {"second": 1}),
+    "J": (Fraction(1), {"joule": 1}),
+    "nJ": (Fraction(1, 10**9), {"joule": 1}),
+    "W": (Fraction(1), {"joule": 1, "second": -1}),
 }
 _OPERATIONS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -35,7 +38,8 @@ _ALLOWED = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Name, ast.Load, *_OPERATIONS)
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit: `scale` base units, with the powers of cycle, instruction, byte and second that are not 0."""
+    """A unit: `scale` base units, with the powers of cycle, instruction, byte, second and joule
+    that are not 0."""
 
     scale: Fraction
     powers: Mapping[str, int]

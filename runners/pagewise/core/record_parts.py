@@ -38,6 +38,7 @@ class BuildReport:
     stores: str
     loop: str = "explicit"
     simd: str | None = None
+    sector: str | None = None
     library: str | None = None
     library_file: str | None = None
     openmp: bool | None = None

@@ -67,6 +67,7 @@ CREATE TABLE IF NOT EXISTS cells (
     library VARCHAR,                -- these two NULL: the system's, the compiler's
     runtime VARCHAR,
     simd VARCHAR,                   -- NULL: as wide as the compiler's flags say
+    sector VARCHAR,                 -- NULL: no sectors of the caches
     flags VARCHAR,                  -- NULL: the project's own set
     target VARCHAR,
     hash VARCHAR,

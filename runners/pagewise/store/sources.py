@@ -36,8 +36,8 @@ CELL = ("module", "run_pages", "run_placement", "run_options")
 _CELL = columns(
     {
         "": "run_pages=pages run_placement=placement run_options=options is_baseline",
-        "measured": "module package compiler hugepages prefetch stores loop library runtime simd flags "
-        "target hash",
+        "measured": "module package compiler hugepages prefetch stores loop library runtime simd sector "
+        "flags target hash",
     }
 )
 # The columns of `peer_samples` that are fields of a sample.

@@ -3,8 +3,8 @@
 #: Variants that describe every configuration, with the value of packages that do not declare them.
 PLAIN = {"hugepages": "none", "prefetch": "hardware", "stores": "regular", "loop": "explicit"}
 
-#: Variants whose value `compiler` is not named.
-OPTIONAL = ("runtime", "simd")
+#: Variants whose default, `compiler` or `none`, is not named.
+OPTIONAL = ("runtime", "simd", "sector")
 
 SWITCHES = ("openmp", "papi", "mpi")
 
@@ -22,7 +22,7 @@ def facts_of(spec, package):
         **{
             name.upper(): chosen.get(name, "")
             for name in OPTIONAL
-            if chosen.get(name) != "compiler"
+            if chosen.get(name) not in ("compiler", "none")
         },
         **{name.upper(): "on" if chosen[name] else "off" for name in SWITCHES if name in chosen},
         "TARGET": package.built_for,

@@ -167,7 +167,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if set loop, serial, library, runtime, SIMD."""
+        """End of a module's name: prefetch-stores; if set loop, serial, library, runtime, SIMD, sector."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]
@@ -180,6 +180,8 @@ class ProgramsPackage(LibraryUserPackage):
             parts.append(variants["runtime"].value)
         if "simd" in variants and variants["simd"].value != "compiler":
             parts.append(f"simd-{variants['simd'].value}")
+        if "sector" in variants and variants["sector"].value != "none":
+            parts.append(f"sector-{variants['sector'].value}")
         return "-".join(filter(None, parts))
 
     @property

@@ -25,6 +25,7 @@ class _Simulating(Measuring, TakesProgram):
 @opt.command(
     "pagewise simulate ember  # on A64FX, policies none and thp",
     "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
+    "pagewise simulate --sector b:L2=10 indirect_daxpy --working-set 11MiB",
     "pagewise simulate --policies fjmpg -- ./my_app input.dat",
     "pagewise simulate --resume results/20261121T115458Z-simulate-ember",
     cls=_Simulating,
@@ -42,6 +43,13 @@ class _Simulating(Measuring, TakesProgram):
             "Assumed policies, for any program: fjmpg (heap, stack and static data on huge pages, as "
             "Fujitsu's libmpg does), huge and base (all memory).",
             list_of=values.simulated_policies,
+        ),
+        opt.option(
+            "--sector",
+            "Arrays of a kernel and the ways of the caches reserved for them (sector cache of A64FX), as "
+            "b:L2=10; repeat it for further sectors. Each policy is simulated without and with them.",
+            metavar="ARRAYS:WAYS",
+            multiple=True,
         ),
         opt.option("--compiler", "Compiler of the traced build: gcc or llvm.", default="gcc"),
         opt.option(

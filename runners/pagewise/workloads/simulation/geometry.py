@@ -18,11 +18,12 @@ FOLDER = Path(__file__).parent / "geometries"
 
 @dataclass(frozen=True)
 class Geometry:
-    """A geometry as its file describes it."""
+    """A geometry as its file describes it. sectors: the lines of the sectors of its caches, if any."""
 
     name: str
     title: str
     data: dict[str, Any]
+    sectors: tuple[str, ...] = ()
 
     def lines(self) -> str:
         """As kernels/model/geometry.h describes it."""
@@ -39,7 +40,7 @@ class Geometry:
                 f"hash {level} {hashed['lowest']} {hashed['width']} {hashed['shift']}"
                 for hashed in cache.get("index_hash", [])
             ]
-        return "\n".join(out) + "\n"
+        return "\n".join([*out, *self.sectors]) + "\n"
 
 
 def known() -> list[str]:

@@ -43,6 +43,7 @@ from pagewise.workloads.counters.published import check_test, events_of
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions, event_files
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
+from pagewise.workloads.simulation.sectors import Sector, parse_sector, text_of, with_sectors
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
@@ -65,6 +66,8 @@ _DEFAULT = ("none", "thp")
 class SimulationOptions(SessionOptions):
     """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows.
 
+    sector: each a sector of the caches as text; every policy is simulated without and with all of them.
+
     test: the published test that a program repeats, in `region`; by default those of a kernel's description.
     """
 
@@ -73,6 +76,7 @@ class SimulationOptions(SessionOptions):
     compiler: str
     build: Path | None
     functions: int
+    sector: tuple[str, ...] = ()
     test: str | None = None
     region: str | None = None
 
@@ -100,6 +104,7 @@ class Target:
     geometry: Geometry
     tracer: Tracer
     plugin: Path
+    sectors: tuple[Sector, ...] = ()
 
     @property
     def name(self) -> str:
@@ -175,12 +180,13 @@ class TraceLauncher:
 
     def _simulated(self, step: Step, started: datetime) -> Record:
         target, policy = self.target, step.cell.measured.hugepages
+        sectors = target.sectors if step.cell.measured.sector else ()
         requested = "none" if policy in ASSUMED else policy
         own = ("--threads", "1", "--pages", requested) if target.ours else ()
         traced = trace(
             target.tracer,
             target.plugin,
-            target.geometry,
+            with_sectors(target.geometry, sectors),
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,
@@ -242,10 +248,12 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     FormatError, RefusedError.
     """
     target = _target(options, command, console)
-    policies = _policies(options.policies, target.ours)
+    policies = _policies(options.policies, target.ours, ("none",) if target.sectors else _DEFAULT)
     published = target.published | options.published
     subject = _subject(target, policies, options.compiler, published)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
+    if target.sectors:
+        text += f" Each without and with sectors: {text_of(target.sectors)}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options, name=f"simulate-{target.name}", baseline=policies[0])
     places = placements(None)
@@ -272,6 +280,8 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
 
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> Target:
     geometry = find_geometry(options.geometry)
+    sectors = tuple(map(parse_sector, options.sector))
+    with_sectors(geometry, sectors)
     root = project_root()
     build = Build.of_checkout(root, options.compiler)
     if options.build is not None:
@@ -303,7 +313,9 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
-    return Target(title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin)
+    return Target(
+        title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin, sectors
+    )
 
 
 def _description(root: Path, build: Build, kernel: str) -> Path | None:
@@ -346,6 +358,10 @@ def _subject(target: Target, policies: Sequence[str], compiler: str, published: 
     for policy in dict.fromkeys(policies):
         measured = replace(first, module=policy, hugepages=policy)
         cells.append(Cell(measured, (measured,), policy == policies[0]))
+        if target.sectors:
+            named = text_of(target.sectors)
+            measured = replace(measured, module=f"{policy}, sectors {named}", sector=named)
+            cells.append(Cell(measured, (measured,), False))
     misses = {"field": "l1d_tlb_refill", "label": "L1 DTLB misses", "unit": "1", "better": "lower"}
     kernel = {
         "schema": SCHEMA,
@@ -355,7 +371,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str, published: 
         "summary": "A program whose memory accesses are simulated.",
         "executable": program.file.name,
         "program": True,
-        "sensitive_to": ["hugepages"],
+        "sensitive_to": ["hugepages", *(["sector"] if target.sectors else [])],
         "metrics": [misses],
         "compare": {"arguments": list(target.arguments)},
         **published,
@@ -363,10 +379,13 @@ def _subject(target: Target, policies: Sequence[str], compiler: str, published: 
     return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
 
 
-def _policies(policies: Sequence[str], ours: bool) -> tuple[str, ...]:
-    """The policies to simulate. A program that is not ours has no page policy: policies are only assumed."""
+def _policies(policies: Sequence[str], ours: bool, default: tuple[str, ...]) -> tuple[str, ...]:
+    """The policies to simulate, or the default ones.
+
+    A program that is not ours has no page policy: policies are only assumed.
+    """
     if ours:
-        return tuple(policies) or _DEFAULT
+        return tuple(policies) or default
     for policy in policies:
         if policy not in ASSUMED:
             raise SelectionError(

@@ -62,6 +62,30 @@ class PagewiseMicro(ProgramsPackage):
         )
 
     variant(
+        "sector",
+        default="none",
+        values=("none", "isolate"),
+        multi=False,
+        description="Sectors of the caches: none, or ways for reused arrays (A64FX, %fj)",
+    )
+    requires(
+        "target=a64fx",
+        when="sector=isolate",
+        msg="sector=isolate needs target=a64fx: other processors have no sector cache",
+    )
+    for _language in ("c", "fortran"):
+        requires(
+            f"%{_language}=fj",
+            when="sector=isolate",
+            msg="sector=isolate needs Fujitsu's compiler (%fj): others ignore its lines (!OCL)",
+        )
+    requires(
+        "loop=compiler prefetch=hardware",
+        when="sector=isolate",
+        msg="sector=isolate needs loop=compiler prefetch=hardware: its lines are in Fortran loops",
+    )
+
+    variant(
         "mathlib",
         default="libm",
         values=("libm", "libmvec", "sleef", "armpl", "mass", "fujitsu"),
@@ -105,9 +129,11 @@ class PagewiseMicro(ProgramsPackage):
             self.define_from_variant("PAGEWISE_MATHLIB", "mathlib"),
             self.define_from_variant("PAGEWISE_RUNTIME", "runtime"),
             self.define_from_variant("PAGEWISE_SIMD", "simd"),
+            self.define_from_variant("PAGEWISE_SECTOR", "sector"),
         ]
 
     def configuration(self):
-        values = {name: self.spec.variants[name].value for name in ("simd", "runtime")}
-        chosen = {name: value for name, value in values.items() if value != "compiler"}
+        values = {name: self.spec.variants[name].value for name in ("simd", "runtime", "sector")}
+        plain = ("compiler", "none")
+        chosen = {name: value for name, value in values.items() if value not in plain}
         return {**super().configuration(), **chosen}

@@ -1,0 +1,156 @@
+"""The variant `sector`: lines in sources, flags for a stand-in of Fujitsu's compiler, refusals elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from test_a64fx_compilers import STAND_IN, stand_in_site
+from test_spack import environment, spack
+
+from conftest import EMULATED, ROOT, run
+
+KERNELS = ROOT / "kernels" / "micro"
+#: The array with a sector, and its ways, as the A64FX guide has them; of DGEMM, what these lines can express.
+LINES = {
+    "indirect_daxpy/loop.f90": ("b", "L2=10"),
+    "stencil7/loop.f90": ("u", "L2=13"),
+    "blocked_dgemm/kernel.f90": ("panel", "L2=7,L1=2"),
+}
+
+
+def test_kernels_with_lines_for_sectors_list_them_and_no_others_do() -> None:
+    listed = {
+        file.parent.name
+        for file in KERNELS.glob("*/kernel.yaml")
+        if "sector" in yaml.safe_load(file.read_text())["sensitive_to"]
+    }
+    written = {file for file in KERNELS.glob("*/*.f90") if "SCACHE_ISOLATE" in file.read_text()}
+    assert {str(file.relative_to(KERNELS)) for file in written} == set(LINES)
+    assert listed == {file.parent.name for file in written}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_lines_are_those_of_the_guide_around_the_loops(name: str) -> None:
+    """They open and close in this order, and are comments for every compiler without them."""
+    array, ways = LINES[name]
+    text = [line.strip() for line in (KERNELS / name).read_text().splitlines()]
+    assert [line for line in text if "SCACHE" in line] == [
+        f"!OCL SCACHE_ISOLATE_WAY({ways})",
+        f"!OCL SCACHE_ISOLATE_ASSIGN({array})",
+        "!OCL END_SCACHE_ISOLATE_ASSIGN",
+        "!OCL END_SCACHE_ISOLATE_WAY",
+    ]
+    first = text.index(f"!OCL SCACHE_ISOLATE_ASSIGN({array})")
+    assert text[first + 1].startswith("do ")
+    assert text[text.index("!OCL END_SCACHE_ISOLATE_ASSIGN") - 1] == "end do"
+
+
+def configured(folder: Path, *options: str, stand_ins: bool = True) -> tuple[int, str]:
+    """CMake's answer to options, with Fujitsu's compilers as stand-ins or with this machine's."""
+    words = [f"-D{option}" for option in options]
+    if stand_ins:
+        for name in ("fcc", "frt"):
+            (folder / name).symlink_to(STAND_IN)
+        detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
+        drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
+        (folder / "delegates.json").write_text(json.dumps(drivers))
+        words += ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"]
+        words += [f"-DCMAKE_C_COMPILER={folder}/fcc", f"-DCMAKE_Fortran_COMPILER={folder}/frt"]
+        words += ["-DCMAKE_C_FLAGS=-Nclang", "-DCMAKE_Fortran_FLAGS=-KSVE,A64FX", "-DBUILD_TESTING=OFF"]
+    build = folder / "build"
+    done = run("env", "-C", folder, "cmake", "-G", "Ninja", "-S", ROOT / "kernels", "-B", build, *words)
+    return done.returncode, done.stdout
+
+
+def source_of(call: list[str]) -> str:
+    """The source of a compilation, with its folder."""
+    return next("/".join(Path(word).parts[-2:]) for word in call if word.endswith(".f90"))
+
+
+def test_fujitsus_compiler_follows_the_lines_only_in_a_build_with_sectors(tmp_path: Path) -> None:
+    code, output = configured(tmp_path, "PAGEWISE_SECTOR=isolate", "PAGEWISE_LOOP=compiler")
+    assert code == 0, output
+    names = [name.partition("/")[0] for name in LINES]
+    plain = ("pw-stream_copy", "pw-stencil7-timed-hardware-regular-loop-compiler")
+    done = run("ninja", "-C", tmp_path / "build", *(f"pw-{name}" for name in names), *plain)
+    assert done.returncode == 0, done.stdout
+    calls = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    compiled = [call["arguments"] for call in calls if call["program"] == "frt" and "-c" in call["arguments"]]
+    with_lines = [call for call in compiled if "-Kocl" in call]
+    assert all("-Khpctag" in call for call in with_lines)
+    sources = {source_of(call) for call in with_lines}
+    assert set(LINES) <= sources and {source.partition("/")[0] for source in sources} <= set(names)
+    assert any(source_of(call) == "stencil7/loop.f90" and "-Kocl" not in call for call in compiled)
+    # Fujitsu's C compiler in clang mode does not know these options.
+    assert not any("-Khpctag" in call["arguments"] for call in calls if call["program"] == "fcc")
+    links = [
+        call["arguments"] for call in calls if "-o" in call["arguments"] and "-c" not in call["arguments"]
+    ]
+    record = tmp_path / "record.jsonl"
+    program = tmp_path / "build" / "micro" / "stencil7" / "pw-stencil7"
+    words = ("--grid", "45x21x37", "--repetitions", "1", "--pages", "none", "--record", record)
+    done = run(ROOT / "kernels" / "cmake" / "emulate", program, *words, PAGEWISE_PASSES="1")
+    assert done.returncode == 0, done.stdout
+    built = json.loads(record.read_text())
+    assert built["configuration"]["sector"] == "isolate" and built["validation"]["passed"]
+    linked = {
+        name: call for call in links for name in (*names, "stream_copy") if f"micro/{name}/pw-{name}" in call
+    }
+    assert {name for name, call in linked.items() if "-Khpctag" in call} == set(names)
+
+
+@pytest.mark.parametrize(
+    ("options", "stand_ins"),
+    [
+        (("PAGEWISE_SECTOR=isolate", "PAGEWISE_LOOP=compiler"), False),
+        (("PAGEWISE_SECTOR=isolate",), True),
+        (("PAGEWISE_SECTOR=all",), True),
+    ],
+)
+def test_cmake_refuses_sectors_elsewhere(options: tuple[str, ...], stand_ins: bool, tmp_path: Path) -> None:
+    code, output = configured(tmp_path, *options, stand_ins=stand_ins)
+    assert code != 0 and "CMake Error" in output and "PAGEWISE_SECTOR" in output
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "remedy"),
+    [
+        (
+            "sector-target",
+            "pagewise-micro@develop sector=isolate loop=compiler %pagewise-gcc",
+            "target=a64fx",
+        ),
+        (
+            "sector-software",
+            "pagewise-micro@develop sector=isolate prefetch=software %pagewise-gcc",
+            "sector=isolate",
+        ),
+    ],
+)
+def test_the_recipe_refuses_sectors_elsewhere(checkout: Path, name: str, spec: str, remedy: str) -> None:
+    done = spack(checkout, environment(checkout, name, spec), "concretize")
+    assert done.returncode != 0
+    assert remedy in done.stdout and "Traceback" not in done.stdout
+
+
+def test_the_recipe_gives_sectors_to_fujitsus_compiler(small: Path, tmp_path: Path) -> None:
+    """With stand-ins of the site fugaku: the solver takes the compiler's loop; the module names sectors."""
+    stand_in_site(small, "fugaku", tmp_path / "fugaku")
+    content = yaml.safe_load((small / "envs" / "a64fx" / "spack.yaml").read_text())
+    content["spack"]["include"][0] = str(tmp_path / "fugaku")
+    content["spack"]["specs"] = ["pagewise-micro@develop sector=isolate target=a64fx %pagewise-fujitsu-a64fx"]
+    del content["spack"]["definitions"]
+    folder = small / "envs" / "sectors"
+    folder.mkdir()
+    (folder / "spack.yaml").write_text(yaml.safe_dump(content))
+    done = spack(small, folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    script = "import spack.environment as e; p = e.active_environment().concrete_roots()[0].package; "
+    script += "print(p.module_tail); print(*p.cmake_args()); print(p.configuration())"
+    answer = spack(small, folder, "python", "-c", script)
+    assert answer.returncode == 0, answer.stdout
+    assert "hardware-regular-loop-compiler-sector-isolate\n" in answer.stdout
+    assert "PAGEWISE_SECTOR:STRING=isolate" in answer.stdout and "'sector': 'isolate'" in answer.stdout

@@ -8,7 +8,8 @@ module pw_indirect
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_count, rules_t
+    use pw_options, only: option_choice, option_count, rules_t
+    use pw_prefetching, only: declare_sve, read_sve
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
     implicit none
@@ -20,12 +21,18 @@ module pw_indirect
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
+    !> struct pw_indirect_tuning.
+    type, bind(c) :: tuning_t
+        integer(c_int64_t) :: ahead = 0    !< prefetch distance, or the indices in a block
+        integer(c_int64_t) :: gather = 0   !< by SVE's gather prefetches
+    end type tuning_t
+
     type, extends(shared_kernel_t), public :: indirect_t
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
         type(indices_t), private :: indices
-        integer(i8), private :: tuning = 0
+        type(tuning_t), private :: tuning
         real(r8), pointer, contiguous, private :: a(:) => null(), b(:) => null()
         integer(i4), pointer, contiguous, private :: c(:) => null()
     contains
@@ -35,8 +42,9 @@ module pw_indirect
     interface
         !> The timed kernel of this build; see pw_indirect.h.
         subroutine pw_indirect_run(n, a, b, c, s, tuning) bind(c)
-            import :: c_double, c_int32_t, c_int64_t
-            integer(c_int64_t), intent(in), value :: n, tuning
+            import :: c_double, c_int32_t, c_int64_t, tuning_t
+            integer(c_int64_t), intent(in), value :: n
+            type(tuning_t), intent(in) :: tuning
             real(c_double), intent(inout) :: a(*)
             real(c_double), intent(in) :: b(*)
             integer(c_int32_t), intent(in) :: c(n)
@@ -50,6 +58,8 @@ contains
         class(indirect_t), intent(inout) :: self
 
         call self%indices%declare(self%options)
+        call declare_sve(self%options, self%configuration, 'element', 'gather', 'prefetch instruction: of an element (PRFM), '// &
+                         'or of an SVE vector of indices (PRFD)')
         select case (self%configuration%prefetch)
         case ('software')
             call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', rules_t(lowest=1_i8), &
@@ -65,14 +75,16 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%indices%read(self%options)
+        self%tuning = tuning_t()
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%get('prefetch-distance', self%tuning)
+            call self%options%get('prefetch-distance', self%tuning%ahead)
+            self%tuning%gather = read_sve(self%options, self%configuration, 'gather')
         case ('block')
-            call self%options%get('block-indices', self%tuning)
+            call self%options%get('block-indices', self%tuning%ahead)
         end select
-        if (self%tuning > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            self%name, 'choose a smaller --prefetch-distance or --block-indices')
+        if (self%tuning%ahead > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than '// &
+            'any memory', self%name, 'choose a smaller --prefetch-distance or --block-indices')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)

@@ -10,16 +10,22 @@
 
 #include "pw_widths.h"
 
-/* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. `tuning` is the prefetch
- * distance in indices (software) or the number of indices in a block (block). */
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning);
+/* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. */
+struct pw_indirect_tuning {
+    int64_t ahead;  /* prefetch=software: distance in indices; block: the number of indices in a block */
+    int64_t gather; /* prefetch=software: by SVE's gather prefetches */
+};
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning);
 
 #if defined(PW_LOOP_COMPILER)
 
 /* The plain Fortran loop in loop.f90. */
 void pw_loop(int64_t n, double *a, const double *b, const int32_t *c, double s);
 
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
 {
     (void)tuning;
     pw_loop(n, a, b, c, s);
@@ -52,15 +58,48 @@ PW_INLINE void pw_indirect_preload(const double *a, const double *b, int64_t at)
     if (PW_SCATTERS) pw_preload(a + at - 1);
 }
 
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+#if defined(PW_PREFETCH_SOFTWARE) && defined(__ARM_FEATURE_SVE)
+#include <arm_sve.h>
+
+/* What the group of indices at c addresses: an instruction for as many as a vector has doubles. */
+PW_INLINE void pw_indirect_prefetch_group(const double *a, const double *b, const int32_t *c)
+{
+    for (int64_t k = 0; k < pw_group; k += (int64_t)svcntd()) {
+        const svbool_t these = svwhilelt_b64_s64(k, pw_group);
+        const svint64_t at = svsub_n_s64_x(these, svld1sw_s64(these, c + k), 1);
+        if (PW_GATHERS) svprfd_gather_s64index(these, b, at, SV_PLDL1KEEP);
+        if (PW_SCATTERS) svprfd_gather_s64index(these, a, at, SV_PSTL1KEEP);
+    }
+}
+
+/* The groups of elements whose prefetches are within n, with gather prefetches; returns how many elements these are. */
+PW_INLINE int64_t pw_indirect_gathering(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t ahead)
 {
     int64_t i = 0;
-#if defined(PW_PREFETCH_SOFTWARE)
     PW_NO_UNROLL
-    for (; i + pw_group + tuning <= n; i += pw_group) {
+    for (; i + pw_group + ahead <= n; i += pw_group) {
+        pw_indirect_prefetch_group(a, b, c + i + ahead);
+        PW_UNROLL
+        for (int k = 0; k < pw_group; k++) pw_indirect_element(a, b, c[i + k], s, i + k);
+    }
+    return i;
+}
+#endif
+
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
+{
+    const int64_t ahead = tuning->ahead;
+    int64_t i = 0;
+#if defined(PW_PREFETCH_SOFTWARE)
+#if defined(__ARM_FEATURE_SVE)
+    if (tuning->gather) i = pw_indirect_gathering(n, a, b, c, s, ahead);
+#endif
+    PW_NO_UNROLL
+    for (; i + pw_group + ahead <= n; i += pw_group) {
         PW_UNROLL
         for (int k = 0; k < pw_group; k++) {
-            pw_indirect_prefetch(a, b, c[i + k + tuning]);
+            pw_indirect_prefetch(a, b, c[i + k + ahead]);
             pw_indirect_element(a, b, c[i + k], s, i + k);
         }
     }
@@ -68,7 +107,7 @@ void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, do
     while (i < n) {
         int64_t last = n;
 #if defined(PW_PREFETCH_BLOCK)
-        last = i + tuning < n ? i + tuning : n;
+        last = i + ahead < n ? i + ahead : n;
         for (int64_t k = i; k < last; k++) pw_indirect_preload(a, b, c[k]);
 #endif
         PW_NO_UNROLL
@@ -79,7 +118,7 @@ void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, do
         PW_NO_UNROLL
         for (; i < last; i++) pw_indirect_element(a, b, c[i], s, i);
     }
-    (void)tuning;
+    (void)ahead;
 }
 
 #endif

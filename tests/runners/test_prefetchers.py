@@ -245,10 +245,13 @@ def contents(files: dict[str, Path]) -> dict[str, str]:
         (["distL1=6"], {"index0 dist": "1536"}, ("distL1=6",)),
         # The processor rounds the distance in L2 up to a multiple of four lines.
         (["distL2=58"], {"index2 dist": "15360"}, ("distL2=60",)),
-        (["l1", "distL2=40", "weakL2"], {"index0 enable": "0", "index2 dist": "10240", "index2 strength": "weak"},
-         ("distL2=40", "weakL2")),
+        (
+            ["l1", "distL2=40", "weakL2"],
+            {"index0 enable": "0", "index2 dist": "10240", "index2 strength": "weak"},
+            ("distL2=40", "weakL2"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_distance_and_strength_of_the_a64fx(tmp_path: Path, asked, changed, adjusted):
     root = a64fx(tmp_path)
     files = prefetch_control(root, [3])

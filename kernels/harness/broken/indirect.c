@@ -5,7 +5,8 @@
 
 #include "pw_broken.h"
 
-void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s, int64_t tuning)
+void pw_indirect_run(int64_t n, double *a, const double *b, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
 {
     pw_indirect_run_short(n - 1, a, b, c, s, tuning);
     pw_spoil(a, sizeof *a);

@@ -1,4 +1,4 @@
-"""Switches hardware prefetchers off, or adjusts them, during a measurement if the user requests it; restores them."""
+"""Sets hardware prefetchers during a measurement, if the user requests it, and restores them."""
 
 from __future__ import annotations
 
@@ -219,8 +219,9 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
     names = _chosen(asked, tuple(_A64FX_CACHES), tuple(_ADJUSTMENTS)) if asked or not adjusted else ()
     useless = [name for name in adjusted if _ADJUSTMENTS[name].prefetcher in names]
     if useless or len(adjusted) < len(requested) - len(asked):
+        twice = "an adjustment is given twice"
         raise SelectionError(
-            f"{useless[0]} adjusts a prefetcher that is switched off" if useless else "an adjustment is given twice",
+            f"{useless[0]} adjusts a prefetcher that is switched off" if useless else twice,
             where="--hardware-prefetchers",
             remedy="omit one of them",
         )
@@ -262,9 +263,11 @@ def _adjustment(text: str) -> tuple[str, int | None]:
     if limits.most == 0 and not equals:
         return name, None
     if limits.most == 0 or not number.isdecimal() or not 1 <= int(number) <= limits.most:
-        right = f"{name}=1 to {name}={limits.most}, in cache lines" if limits.most else f"{name} without a value"
+        values = f"=1 to {name}={limits.most}, in cache lines" if limits.most else " without a value"
         raise SelectionError(
-            f"{text!r} does not adjust a prefetcher", where="--hardware-prefetchers", remedy=f"write {right}"
+            f"{text!r} does not adjust a prefetcher",
+            where="--hardware-prefetchers",
+            remedy=f"write {name}{values}",
         )
     return name, -(-int(number) // limits.unit) * limits.unit
 

@@ -24,7 +24,7 @@ module pw_bundle
     type, bind(c) :: call_t
         integer(c_int64_t) :: passes = 0, elements = 0, stride = 0, inputs = 0, outputs = 0
         type(c_ptr) :: in = c_null_ptr, out = c_null_ptr
-        type(ahead_t) :: ahead
+        type(ahead_t) :: ahead = ahead_t()
         integer(c_int64_t) :: block = 0, zero_distance = 0
         real(c_double) :: scalar = 0.0_c_double, sum = 0.0_c_double
         integer(c_int32_t) :: fused = 0, by_prefetch = 0

@@ -1,4 +1,4 @@
-/* Software prefetches of streams. Each mode of struct pw_ahead has a loop of its own, so that no branch is in any of them. */
+/* Software prefetches of streams. Each mode of struct pw_ahead has a separate loop, so that no branch is in any of them. */
 #ifndef PAGEWISE_PREFETCH_H
 #define PAGEWISE_PREFETCH_H
 

@@ -74,8 +74,8 @@ def test_prefetches_into_both_levels_by_line_vector_and_gather(emulated: Path, b
     folder = prefixes(emulated)["software-zfill"] / "bin"
     # The guide's distances for zfill, and ones at which nothing that is zeroed later may be prefetched.
     for arguments in (
-        ("stream_triad", "--prefetch-distance", "9", "--prefetch-distance-l2", "70", "--sweep", "prefetch-by"),
-        ("stream_triad", "--prefetch-distance", "30", "--sweep", "zero-distance=0,1,2,18,40"),
+        ("stream_triad", "--prefetch-distance=9", "--prefetch-distance-l2=70", "--sweep", "prefetch-by"),
+        ("stream_triad", "--prefetch-distance=30", "--sweep", "zero-distance=0,1,2,18,40"),
         ("gather", "--sweep", "prefetch-by"),
     ):
         kernel, *options = arguments

@@ -1,4 +1,5 @@
 #include "processor.h"
+#include "pw_ahead.h"
 
 #if defined(__ARM_FEATURE_SVE)
 #include <stdio.h>
@@ -17,6 +18,20 @@ int64_t pw_zero_bytes(void)
 #else
     return 0;
 #endif
+}
+
+int32_t pw_sve_built(void)
+{
+#if defined(__ARM_FEATURE_SVE)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+int32_t pw_streams_followed(void)
+{
+    return PW_FOLLOWED;
 }
 
 int64_t pw_sve_bits_built(void)

@@ -9,6 +9,7 @@
 
 #include "pw_bundle_call.h"
 #include "pw_group.h"
+#include "pw_prefetch.h"
 #include "pw_widths.h"
 #include "pw_zero.h"
 
@@ -16,6 +17,11 @@
 #define PW_PAST_CACHES 1
 #else
 #define PW_PAST_CACHES 0
+#endif
+#if defined(PW_STORES_ZFILL)
+#define PW_ZEROES 1
+#else
+#define PW_ZEROES 0
 #endif
 #if defined(PW_UPDATES)
 #define PW_READS_OUT 1
@@ -87,33 +93,43 @@ __attribute__((noinline)) static void pw_bring_block(const struct pw_bundle_call
 }
 #endif
 
-/* Prefetch the line of each stream that lies call->distance bytes after element i. */
-PW_INLINE void pw_ask(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
-                      const int inputs, int64_t i)
+/* Into a level: the line of each stream that lies a distance after element i. Of the surplus, the first PW_FOLLOWED streams, the
+ * inputs before the outputs, are left to the hardware's prefetchers. What is zeroed in L1 is not prefetched into L2. */
+PW_INLINE void pw_ask_level(const struct pw_ahead *ahead, const int level, const int mode, double *const *out,
+                            const int outputs, const double *const *in, const int inputs, int64_t i)
 {
-#if defined(PW_PREFETCH_SOFTWARE)
-    PW_EACH(j, inputs) pw_prefetch_read((const char *)(in[j] + i) + call->distance);
+    const int left = mode & PW_AHEAD_SURPLUS ? PW_FOLLOWED : 0;
+    PW_EACH(j, inputs) if (j >= left) pw_prefetch_at((const char *)(in[j] + i) + ahead->read[level], level, 0, mode);
     PW_EACH(j, outputs)
     {
-        if (!PW_PAST_CACHES)
-            pw_prefetch_write((const char *)(out[j] + i) + call->distance);
-        else if (PW_READS_OUT)
-            pw_prefetch_read((const char *)(out[j] + i) + call->distance);
+        if (inputs + j < left) continue;
+        if (!PW_PAST_CACHES && !(PW_ZEROES && level == pw_l2))
+            pw_prefetch_at((const char *)(out[j] + i) + ahead->written[level], level, 1, mode);
+        if (PW_PAST_CACHES && PW_READS_OUT) pw_prefetch_at((const char *)(out[j] + i) + ahead->read[level], level, 0, mode);
     }
+}
+
+PW_INLINE void pw_ask(const struct pw_ahead *ahead, const int mode, double *const *out, const int outputs,
+                      const double *const *in, const int inputs, int64_t i)
+{
+#if defined(PW_PREFETCH_SOFTWARE)
+    pw_ask_level(ahead, pw_l1, mode, out, outputs, in, inputs, i);
+    if (mode & PW_AHEAD_L2) pw_ask_level(ahead, pw_l2, mode, out, outputs, in, inputs, i);
 #else
-    (void)call, (void)out, (void)outputs, (void)in, (void)inputs, (void)i;
+    (void)ahead, (void)mode, (void)out, (void)outputs, (void)in, (void)inputs, (void)i;
 #endif
 }
 
-/* One pass: `work` on every line. The numbers of streams are compile-time constants. A reduction, which has no outputs, has
- * separate sums for several lines, so that none waits for the other; pw_most_sums in `sum` suffice. */
-PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
-                       const int inputs, pw_line_work *work, double s, pw_vector *sum)
+/* One pass in a mode of prefetch=software: `work` on every line. The numbers of streams are compile-time constants. A reduction,
+ * which has no outputs, has separate sums for several lines, so that none waits for the other; pw_most_sums in `sum` suffice. */
+PW_INLINE void pw_over_in(const struct pw_bundle_call *call, const int mode, double *const *out, const int outputs,
+                          const double *const *in, const int inputs, pw_line_work *work, double s, pw_vector *sum)
 {
     const int wanted = (PW_SUMS + inputs * pw_line_vectors - 1) / (inputs * pw_line_vectors);
     const int lines = outputs > 0 ? 1 : wanted < pw_sum_lines ? wanted : pw_sum_lines;
     const pw_vector every_s = pw_every(s);
     const int64_t n = call->elements;
+    const struct pw_ahead ahead = call->ahead;
 #if defined(PW_PREFETCH_BLOCK)
     const int64_t requested = call->block / PW_LINE_BYTES * pw_line_doubles;
     const int64_t block = requested > 0 ? requested : pw_line_doubles;
@@ -132,12 +148,33 @@ PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, co
         for (const int64_t last = end - lines * pw_line_doubles; i <= last; i += lines * pw_line_doubles)
             PW_EACH(l, lines)
             {
-                pw_ask(call, out, outputs, in, inputs, i + l * pw_line_doubles);
+                pw_ask(&ahead, mode, out, outputs, in, inputs, i + l * pw_line_doubles);
                 PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
                 work(out, in, i + l * pw_line_doubles, every_s, sum + l * pw_line_vectors);
             }
         for (; lines > 1 && i < end; i += pw_line_doubles) work(out, in, i, every_s, sum);
     }
+}
+
+/* One pass in the mode of the call. */
+PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
+                       const int inputs, pw_line_work *work, double s, pw_vector *sum)
+{
+#if defined(PW_PREFETCH_SOFTWARE)
+#define PW_OVER_IN(mode) pw_over_in(call, mode, out, outputs, in, inputs, work, s, sum)
+    const int64_t mode = call->ahead.mode;
+    if (inputs + outputs > PW_FOLLOWED && mode == PW_AHEAD_SURPLUS)
+        PW_OVER_IN(PW_AHEAD_SURPLUS);
+    else if (inputs + outputs > PW_FOLLOWED && mode == (PW_AHEAD_SURPLUS | PW_AHEAD_L2))
+        PW_OVER_IN(PW_AHEAD_SURPLUS | PW_AHEAD_L2);
+    else if (mode == PW_AHEAD_L2)
+        PW_OVER_IN(PW_AHEAD_L2);
+    else
+        PW_OVER_IN(0);
+#undef PW_OVER_IN
+#else
+    pw_over_in(call, 0, out, outputs, in, inputs, work, s, sum);
+#endif
 }
 
 /* Vector k of the line at p. */

@@ -4,13 +4,15 @@
 
 #include <stdint.h>
 
+#include "pw_ahead.h"
+
 struct pw_bundle_call {
     int64_t passes, elements;      /* elements: whole cache lines */
     int64_t stride;                /* elements from the start of one stream to that of the next */
     int64_t inputs, outputs;       /* streams that are read; that are written */
     const double *in;              /* the first element of the first stream of each */
     double *out;
-    int64_t distance;              /* prefetch=software: distance in bytes */
+    struct pw_ahead ahead;         /* prefetch=software */
     int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
     int64_t zero_distance;            /* stores=zfill: distance in bytes of the zeroed outputs */
     double scalar;

@@ -10,6 +10,7 @@ module pw_indirect
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count, rules_t
+    use pw_prefetching, only: declare_sve, read_sve
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: chosen
@@ -24,13 +25,20 @@ module pw_indirect
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
+    !> struct pw_indirect_tuning.
+    type, bind(c) :: tuning_t
+        integer(c_int64_t) :: ahead = 0    !< prefetch distance, or the indices in a block
+        integer(c_int64_t) :: gather = 0   !< by SVE's gather prefetches
+    end type tuning_t
+
     type, extends(shared_kernel_t), public :: indirect_t
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
         logical :: pairs = .false.         !< a = b + s*d, both read through c
         type(indices_t), private :: indices
-        integer(i8), private :: tuning = 0, element_bytes = 8
+        type(tuning_t), private :: tuning
+        integer(i8), private :: element_bytes = 8
         integer(c_int32_t), private :: type = 1
         integer(i4), pointer, contiguous, private :: c(:) => null()
     contains
@@ -41,9 +49,10 @@ module pw_indirect
     interface
         !> The timed kernel of this build; see pw_indirect.h.
         subroutine pw_indirect_run(type, n, a, b, d, c, s, tuning) bind(c)
-            import :: c_double, c_int32_t, c_int64_t, c_ptr
+            import :: c_double, c_int32_t, c_int64_t, c_ptr, tuning_t
             integer(c_int32_t), intent(in), value :: type
-            integer(c_int64_t), intent(in), value :: n, tuning
+            integer(c_int64_t), intent(in), value :: n
+            type(tuning_t), intent(in) :: tuning
             type(c_ptr), intent(in), value :: a, b, d
             integer(c_int32_t), intent(in) :: c(n)
             real(c_double), intent(in), value :: s
@@ -59,6 +68,8 @@ contains
         ! The sums of many updates are exact in fp64 only.
         call self%options%add('type', option_choice, 'fp64', 'type of the numbers', &
                               values=trim(merge('fp64     ', 'fp64|fp32', self%updates)))
+        call declare_sve(self%options, self%configuration, 'element', 'gather', 'prefetch instruction: of an element (PRFM), '// &
+                         'or of an SVE vector of indices (PRFD, PRFW)')
         select case (self%configuration%prefetch)
         case ('software')
             call self%options%add('prefetch-distance', option_count, '32', 'prefetch distance in indices', rules_t(lowest=1_i8), &
@@ -80,14 +91,16 @@ contains
             self%per_element%loads = words + real(index_bytes, r8)/real(self%element_bytes, r8)
         end associate
         self%per_element%element_bytes = real(self%element_bytes, r8)
+        self%tuning = tuning_t()
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%get('prefetch-distance', self%tuning)
+            call self%options%get('prefetch-distance', self%tuning%ahead)
+            self%tuning%gather = read_sve(self%options, self%configuration, 'gather')
         case ('block')
-            call self%options%get('block-indices', self%tuning)
+            call self%options%get('block-indices', self%tuning%ahead)
         end select
-        if (self%tuning > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than any memory', &
-            self%name, 'choose a smaller --prefetch-distance or --block-indices')
+        if (self%tuning%ahead > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than '// &
+            'any memory', self%name, 'choose a smaller --prefetch-distance or --block-indices')
     end subroutine read_options
 
     subroutine plan(self, bytes, wanted, error)

@@ -15,8 +15,14 @@
 enum { pw_indirect_fp64 = 1, pw_indirect_fp32 = 2 };
 
 /* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. d is used with PW_PAIRS only.
- * `tuning` is the prefetch distance in indices (software) or the number of indices in a block (block). */
-void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning);
+ */
+struct pw_indirect_tuning {
+    int64_t ahead;  /* prefetch=software: distance in indices; block: the number of indices in a block */
+    int64_t gather; /* prefetch=software: by SVE's gather prefetches */
+};
+
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning);
 
 #if defined(PW_LOOP_COMPILER)
 
@@ -47,7 +53,8 @@ static void pw_loop_fp32(int64_t n, float *restrict a, const float *restrict b, 
     }
 }
 
-void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning)
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
 {
     (void)d, (void)tuning;
     if (type == pw_indirect_fp32)
@@ -61,6 +68,28 @@ void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void
 /* Elements per iteration of every variant: enough to make the loop's overhead small. */
 enum { pw_group = 8 };
 
+#if defined(PW_PREFETCH_SOFTWARE) && defined(__ARM_FEATURE_SVE)
+#include <arm_sve.h>
+
+/* What the group of indices at c addresses in an array of elements of 8 or 4 bytes: an instruction for as many as a vector has. */
+#define PW_PREFETCH_GROUP(name, kind)                                                  \
+    PW_INLINE void name(const void *array, const int32_t *c, size_t bytes)             \
+    {                                                                                  \
+        for (int64_t k = 0; bytes == 8 && k < pw_group; k += (int64_t)svcntd()) {      \
+            const svbool_t these = svwhilelt_b64_s64(k, pw_group);                     \
+            const svint64_t at = svsub_n_s64_x(these, svld1sw_s64(these, c + k), 1);   \
+            svprfd_gather_s64index(these, array, at, kind);                            \
+        }                                                                              \
+        for (int64_t k = 0; bytes == 4 && k < pw_group; k += (int64_t)svcntw()) {      \
+            const svbool_t these = svwhilelt_b32_s64(k, pw_group);                     \
+            const svint32_t at = svsub_n_s32_x(these, svld1_s32(these, c + k), 1);     \
+            svprfw_gather_s32index(these, array, at, kind);                            \
+        }                                                                              \
+    }
+PW_PREFETCH_GROUP(pw_prefetch_group_read, SV_PLDL1KEEP)
+PW_PREFETCH_GROUP(pw_prefetch_group_write, SV_PSTL1KEEP)
+#endif
+
 #define PW_OWN_OF(type, what) PW_OWN_OF_(type, what)
 #define PW_OWN_OF_(type, what) pw_##type##_##what
 #define PW_TYPE fp64
@@ -70,7 +99,8 @@ enum { pw_group = 8 };
 #define PW_T float
 #include "pw_indirect_loop.h"
 
-void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning)
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
 {
     if (type == pw_indirect_fp32)
         pw_fp32_run(n, a, b, d, c, (float)s, tuning);

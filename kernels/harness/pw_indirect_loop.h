@@ -26,15 +26,37 @@ PW_INLINE void PW_OWN(preload)(const PW_T *a, const PW_T *b, const PW_T *d, int6
     if (PW_SCATTERS) pw_preload(a + at - 1);
 }
 
-static void PW_OWN(run)(int64_t n, PW_T *a, const PW_T *b, const PW_T *d, const int32_t *c, PW_T s, int64_t tuning)
+#if defined(PW_PREFETCH_SOFTWARE) && defined(__ARM_FEATURE_SVE)
+/* The groups of elements whose prefetches are within n, with gather prefetches; returns how many elements these are. */
+PW_INLINE int64_t PW_OWN(gathering)(int64_t n, PW_T *a, const PW_T *b, const PW_T *d, const int32_t *c, PW_T s, int64_t ahead)
 {
     int64_t i = 0;
-#if defined(PW_PREFETCH_SOFTWARE)
     PW_NO_UNROLL
-    for (; i + pw_group + tuning <= n; i += pw_group) {
+    for (; i + pw_group + ahead <= n; i += pw_group) {
+        if (PW_GATHERS) pw_prefetch_group_read(b, c + i + ahead, sizeof *b);
+        if (PW_PAIRS) pw_prefetch_group_read(d, c + i + ahead, sizeof *d);
+        if (PW_SCATTERS) pw_prefetch_group_write(a, c + i + ahead, sizeof *a);
+        PW_UNROLL
+        for (int k = 0; k < pw_group; k++) PW_OWN(element)(a, b, d, c[i + k], s, i + k);
+    }
+    return i;
+}
+#endif
+
+static void PW_OWN(run)(int64_t n, PW_T *a, const PW_T *b, const PW_T *d, const int32_t *c, PW_T s,
+                        const struct pw_indirect_tuning *tuning)
+{
+    const int64_t ahead = tuning->ahead;
+    int64_t i = 0;
+#if defined(PW_PREFETCH_SOFTWARE)
+#if defined(__ARM_FEATURE_SVE)
+    if (tuning->gather) i = PW_OWN(gathering)(n, a, b, d, c, s, ahead);
+#endif
+    PW_NO_UNROLL
+    for (; i + pw_group + ahead <= n; i += pw_group) {
         PW_UNROLL
         for (int k = 0; k < pw_group; k++) {
-            PW_OWN(prefetch)(a, b, d, c[i + k + tuning]);
+            PW_OWN(prefetch)(a, b, d, c[i + k + ahead]);
             PW_OWN(element)(a, b, d, c[i + k], s, i + k);
         }
     }
@@ -42,7 +64,7 @@ static void PW_OWN(run)(int64_t n, PW_T *a, const PW_T *b, const PW_T *d, const 
     while (i < n) {
         int64_t last = n;
 #if defined(PW_PREFETCH_BLOCK)
-        last = i + tuning < n ? i + tuning : n;
+        last = i + ahead < n ? i + ahead : n;
         for (int64_t k = i; k < last; k++) PW_OWN(preload)(a, b, d, c[k]);
 #endif
         PW_NO_UNROLL
@@ -53,7 +75,7 @@ static void PW_OWN(run)(int64_t n, PW_T *a, const PW_T *b, const PW_T *d, const 
         PW_NO_UNROLL
         for (; i < last; i++) PW_OWN(element)(a, b, d, c[i], s, i);
     }
-    (void)tuning;
+    (void)ahead;
 }
 
 #undef PW_OWN

@@ -13,6 +13,7 @@
 #define PAGEWISE_STREAM_H
 
 #include "pw_group.h"
+#include "pw_prefetch.h"
 #include "pw_stream_call.h"
 #include "pw_widths.h"
 #include "pw_zero.h"
@@ -67,21 +68,30 @@ PW_INLINE void pw_pass_ends(void)
 #define PW_NEXT(s) (s)
 #endif
 
-/* Each line of the inputs that lies `distance` bytes ahead, and of a if it is written by regular stores. */
-PW_INLINE void pw_ask(int64_t distance, const void *a, const void *b, const void *c, const void *d)
+/* Into a level: each line of the inputs that lies a distance ahead, and of a if it is written and then in the caches. What is
+ * zeroed in L1 is not prefetched into L2. */
+PW_INLINE void pw_ask_level(const struct pw_ahead *ahead, const int level, const int mode, const void *a, const void *b,
+                            const void *c, const void *d)
+{
+#if defined(PW_REDUCES)
+    const int writes = 0;
+#else
+    const int writes = !PW_PAST_CACHES;
+#endif
+    if (writes && !(PW_ZEROES && level == pw_l2)) pw_prefetch_at((const char *)a + ahead->written[level], level, 1, mode);
+    if (PW_READS & PW_A && !writes) pw_prefetch_at((const char *)a + ahead->read[level], level, 0, mode);
+    if (PW_READS & PW_B) pw_prefetch_at((const char *)b + ahead->read[level], level, 0, mode);
+    if (PW_READS & PW_C) pw_prefetch_at((const char *)c + ahead->read[level], level, 0, mode);
+    if (PW_READS & PW_D) pw_prefetch_at((const char *)d + ahead->read[level], level, 0, mode);
+}
+
+PW_INLINE void pw_ask(const struct pw_ahead *ahead, const int mode, const void *a, const void *b, const void *c, const void *d)
 {
 #if defined(PW_PREFETCH_SOFTWARE)
-#if !defined(PW_REDUCES)
-    if (!PW_PAST_CACHES) pw_prefetch_write((const char *)a + distance);
-    else if (PW_READS & PW_A) pw_prefetch_read((const char *)a + distance);
+    pw_ask_level(ahead, pw_l1, mode, a, b, c, d);
+    if (mode & PW_AHEAD_L2) pw_ask_level(ahead, pw_l2, mode, a, b, c, d);
 #else
-    if (PW_READS & PW_A) pw_prefetch_read((const char *)a + distance);
-#endif
-    if (PW_READS & PW_B) pw_prefetch_read((const char *)b + distance);
-    if (PW_READS & PW_C) pw_prefetch_read((const char *)c + distance);
-    if (PW_READS & PW_D) pw_prefetch_read((const char *)d + distance);
-#else
-    (void)distance, (void)a, (void)b, (void)c, (void)d;
+    (void)ahead, (void)mode, (void)a, (void)b, (void)c, (void)d;
 #endif
 }
 

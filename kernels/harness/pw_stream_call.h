@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "pw_ahead.h"
 #include "pw_simd.h"
 
 /* Types of the elements, in the order of --type. */
@@ -15,7 +16,7 @@ enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };
 struct pw_stream_call {
     int64_t passes, elements;
     void *array[4];                /* a, b, c, d: the first element of those that the kernel uses */
-    int64_t distance;              /* prefetch=software: distance in bytes */
+    struct pw_ahead ahead;         /* prefetch=software */
     int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
     int64_t zero_distance;         /* stores=zfill: distance in bytes of the zeroed part of a */
     double scalar;

@@ -103,7 +103,8 @@ PW_INLINE PW_TARGET PW_T PW_OWN(total)(PW_OWN(vector) *sum)
     return total;
 }
 
-static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
+/* With a mode of prefetch=software. */
+PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int mode)
 {
     enum { group = PW_OWN(group), line = PW_OWN(line) };
     PW_T *restrict const a = call->array[0];
@@ -115,6 +116,7 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
     const int64_t to_line = (int64_t)((0 - (uintptr_t)a) % PW_LINE_BYTES / sizeof(PW_T));
     const int64_t head = to_line < n ? to_line : n;
     const int64_t block = PW_BLOCK(call->block / (int64_t)sizeof(PW_T), n - head, line);
+    const struct pw_ahead ahead = call->ahead;
     for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = s;
     PW_OWN(vector) every_s = *(const PW_OWN(vector) *)lane;
     for (int64_t pass = 0; pass < call->passes; pass++) {
@@ -131,7 +133,7 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
                 /* A group may be a part of a line: then only one of the line's groups asks for it. */
                 if (group >= line || (i - first) % line < group) {
                     PW_UNROLL
-                    for (int l = 0; l < group; l += line) pw_ask(call->distance, a + i + l, b + i + l, c + i + l, d + i + l);
+                    for (int l = 0; l < group; l += line) pw_ask(&ahead, mode, a + i + l, b + i + l, c + i + l, d + i + l);
                 }
                 pw_zero_until(&zero, a + i + group);
                 PW_OWN(vectors)(a + i, b + i, c + i, d + i, every_s, sum);
@@ -147,6 +149,20 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
         every_s = PW_NEXT(every_s);
         pw_pass_ends();
     }
+}
+
+static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
+{
+#if defined(PW_PREFETCH_SOFTWARE)
+#define PW_RUN_IN(mode) PW_OWN(run_in)(call, mode)
+    switch (call->ahead.mode) {
+    case PW_AHEAD_L2: PW_RUN_IN(PW_AHEAD_L2); return;
+        PW_MODES_BY_SVE(PW_RUN_IN)
+    default: break;
+    }
+#undef PW_RUN_IN
+#endif
+    PW_OWN(run_in)(call, 0);
 }
 
 #undef PW_OWN

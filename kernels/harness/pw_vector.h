@@ -152,7 +152,8 @@ PW_INLINE void pw_stream_fence(void)
 #endif
 }
 
-/* Prefetch the line of p, for reading or for writing. */
+/* Prefetch the line of p, for reading or for writing, into the first- or the second-level cache: PRFM PLDL1KEEP, PSTL1KEEP,
+ * PLDL2KEEP and PSTL2KEEP of aarch64; prefetcht0 and prefetcht1 of x86-64, whose prefetchw has no level. */
 PW_INLINE void pw_prefetch_read(const void *p)
 {
     __builtin_prefetch(p, 0, 3);
@@ -161,6 +162,16 @@ PW_INLINE void pw_prefetch_read(const void *p)
 PW_INLINE void pw_prefetch_write(const void *p)
 {
     __builtin_prefetch(p, 1, 3);
+}
+
+PW_INLINE void pw_prefetch_read_l2(const void *p)
+{
+    __builtin_prefetch(p, 0, 2);
+}
+
+PW_INLINE void pw_prefetch_write_l2(const void *p)
+{
+    __builtin_prefetch(p, 1, 2);
 }
 
 /* Read the word at p and discard it: loads its line into the first-level cache. */

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,17 @@ from pagewise.core.result import read_result
 from pagewise.core.signals import interruptible
 from pagewise.machine.settings import prefetchers
 from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
-from pagewise.machine.settings.kinds import Hwpfctl, Msr
+from pagewise.machine.settings.kinds import Hwpfctl, Msr, Word
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
 from pagewise.report.views.session import notes
 from pagewise.session.launch import run_without_prefetchers
+from pagewise.stack.binary import examine
 from pagewise.workloads.doctor import prefetcher_finding
 from pagewise.workloads.kernels.workload import prepare
+from pagewise.workloads.program import prepare as program_prepare
+from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.workload import ProgramOptions
 from stage import CHASE, Stage
 from test_choice import options
 from test_commands import BASE
@@ -217,6 +222,128 @@ def test_the_a64fx_through_its_kernels_files(tmp_path: Path):
     assert [file.read_text() for file in files.values()] == ["1\n", "1\n"] and done.read_back
 
 
+def prefetch_control(root: Path, cpus: Iterable[int]) -> dict[str, Path]:
+    """The files of Fujitsu's driver with a processor's defaults; those of the last CPU, by cache and part."""
+    files = {}
+    for cpu in cpus:
+        for cache in ("index0", "index2"):
+            folder = root / f"sys/devices/system/cpu/cpu{cpu}/cache/{cache}/prefetch_control"
+            folder.mkdir(parents=True)
+            for part, value in {"enable": "1", "dist": "auto", "strength": "strong"}.items():
+                files[f"{cache} {part}"] = folder / f"stream_detect_prefetcher_{part}"
+                files[f"{cache} {part}"].write_text(f"{value}\n")
+    return files
+
+
+def contents(files: dict[str, Path]) -> dict[str, str]:
+    return {name: file.read_text().strip() for name, file in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed", "adjusted"),
+    [
+        (["distL1=6"], {"index0 dist": "1536"}, ("distL1=6",)),
+        # The processor rounds the distance in L2 up to a multiple of four lines.
+        (["distL2=58"], {"index2 dist": "15360"}, ("distL2=60",)),
+        (
+            ["l1", "distL2=40", "weakL2"],
+            {"index0 enable": "0", "index2 dist": "10240", "index2 strength": "weak"},
+            ("distL2=40", "weakL2"),
+        ),
+    ],
+)
+def test_distance_and_strength_of_the_a64fx(tmp_path: Path, asked, changed, adjusted):
+    root = a64fx(tmp_path)
+    files = prefetch_control(root, [3])
+    before = contents(files)
+    control = find_control(asked, {3}, root)
+    with pytest.raises(ZeroDivisionError), switched_off(control) as done:
+        assert contents(files) == {**before, **changed}
+        assert done.adjusted == adjusted and done.read_back and len(done.before) == len(changed)
+        raise ZeroDivisionError
+    assert contents(files) == before
+
+
+def test_a_killed_session_leaves_words_that_the_next_one_restores(tmp_path: Path):
+    root = a64fx(tmp_path)
+    file = prefetch_control(root, [0])["index2 dist"]
+    Journal(JournalFolder.made(shared_folder(root))).change(Word(file), "2048")
+    assert file.read_text() == "2048\n"
+    restore(root)
+    assert file.read_text() == "auto\n" and traces(root) == []
+
+
+def test_a_driver_that_takes_another_distance_is_reported(tmp_path: Path, monkeypatch):
+    class OtherUnit(Word):
+        def get(self) -> str:
+            return super().get().replace("1536", "2048")
+
+    root = a64fx(tmp_path)
+    file = prefetch_control(root, [0])["index0 dist"]
+    monkeypatch.setattr(prefetchers, "Word", OtherUnit)
+    with (
+        pytest.raises(RefusedError, match=r"1536.*2048"),
+        switched_off(find_control(["distL1=6"], {0}, root)),
+    ):
+        pytest.fail("the block must not run")
+    assert file.read_text() == "auto\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["distL1"], ["distL1=0"], ["distL1=16"], ["distL2=61"], ["distL2=x"], ["weakL1=1"], ["weakL1="],
+        ["distL1=3", "distL1=4"], ["l1", "distL1=3"], ["off", "weakL2"], ["distL3=4"], ["distL1=3", "l3"],
+    ],
+)  # fmt: skip
+def test_adjustments_that_do_not_exist_or_contradict(tmp_path: Path, asked):
+    root = a64fx(tmp_path)
+    prefetch_control(root, [0])
+    with pytest.raises(SelectionError):
+        find_control(asked, {0}, root)
+
+
+def test_adjustments_are_of_the_a64fx(tmp_path: Path):
+    with pytest.raises(SelectionError):
+        find_control(["distL1=6"], {0}, machine(tmp_path))
+
+
+def with_msr_safe(root: Path, value: int) -> Path:
+    for file in sorted(root.glob("dev/cpu/*")):
+        (file / "msr_safe").touch()
+        Msr(file / "msr_safe", 0x1A4).write(value)
+    return root
+
+
+def test_msr_safe_is_taken_where_it_grants_the_register(tmp_path: Path):
+    root = with_msr_safe(machine(tmp_path), 2)
+    with switched_off(find_control(["dcu-ip"], {0, 1}, root)) as done:
+        assert [Msr(file, 0x1A4).read() for file in sorted(root.glob("dev/cpu/*/msr_safe"))] == [10, 10]
+        assert registers(root) == [0, 0] and "msr-safe" in done.method
+    assert [Msr(file, 0x1A4).read() for file in root.glob("dev/cpu/*/msr_safe")] == [2, 2]
+
+
+@pytest.mark.parametrize("has_msr", [True, False])
+def test_msr_safe_that_does_not_grant_the_register(tmp_path: Path, monkeypatch, has_msr):
+    class Refusing(Msr):
+        def read(self) -> int:
+            if self.file.name == "msr_safe":
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+            return super().read()
+
+    root = with_msr_safe(machine(tmp_path), 0)
+    monkeypatch.setattr(prefetchers, "Msr", Refusing)
+    if has_msr:
+        with switched_off(find_control(["off"], {0, 1}, root)):
+            assert registers(root) == [15, 15]
+        return
+    for file in root.glob("dev/cpu/*/msr"):
+        file.unlink()
+    with pytest.raises(RefusedError) as caught:
+        find_control(["off"], {0, 1}, root)
+    assert "msr_allowlist" in (caught.value.remedy or "")
+
+
 def hwpfctl(folder: Path, monkeypatch) -> Path:
     """A stand-in for Fujitsu's program: notes its arguments and CPUs, and starts the command."""
     log, program = folder / "log", folder / "bin/hwpfctl"
@@ -242,6 +369,47 @@ def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
     with switched_off(control) as done:
         assert control.program[1:] == ("--disableL1", "--disableL2") and not done.read_back
     assert log.read_text() == f"--reset {cpu}\n"
+
+
+def test_hwpfctl_takes_distances_and_strength(tmp_path: Path, monkeypatch):
+    log = hwpfctl(tmp_path, monkeypatch)
+    root = a64fx(tmp_path)
+    command = [sys.executable, "-c", "raise SystemExit(0)"]
+    assert run_without_prefetchers(["distL1=3", "distL2=18", "weakL1"], command, os.environ, root) == 0
+    calls = [line.split() for line in log.read_text().splitlines()]
+    assert calls[0][:3] == ["--distL1=3", "--distL2=20", "--weakL1"] and calls[1][0] == "--reset"
+
+
+def test_a_program_of_the_user_runs_with_them_set(tmp_path: Path, monkeypatch):
+    log = hwpfctl(tmp_path, monkeypatch)
+    root = a64fx(tmp_path)
+    for name, value in Stage(tmp_path / "stage").variables().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(program_prepare, "find_control", lambda asked, used: find_control(asked, used, root))
+    chosen = ProgramOptions(
+        environment=None, modules=None, rounds=1, threads=None, baseline="none", seed=1, name="true",
+        results=tmp_path / "results", limit=60.0, policies=("none",), prefetchers=("distL2=20",),
+    )  # fmt: skip
+    variables = dict(os.environ)
+    own = Program(
+        name="true",
+        command=("true",),
+        binary=examine("true", variables),
+        environment=variables,
+        folder=tmp_path,
+    )
+    comparison = program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic())
+    comparison.begin()
+    comparison.measure()
+    comparison.close()
+    assert comparison.ending is None
+    calls = [line.split()[0] for line in log.read_text().splitlines()]
+    # A trial run and a round, each with the prefetchers set, and all restored once.
+    assert calls[-1] == "--reset" and calls[:-1] == ["--distL2=20"] * (len(calls) - 1) and len(calls) >= 3
+    (folder,) = (tmp_path / "results").iterdir()
+    reported = read_result(folder).manifest.prefetchers
+    assert reported.adjusted == ("distL2=20",) and reported.off == () and not reported.read_back
 
 
 def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypatch):

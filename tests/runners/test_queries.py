@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -50,6 +52,22 @@ def test_the_store_reports_the_slow_node_and_what_the_new_kernel_did(store: Path
     before, after = (row["time_ratio"] for row in history)
     assert before == pytest.approx(0.8, rel=0.03) and after / before == pytest.approx(1.1, rel=0.02)
     assert {row["nodes"] for row in history} == {NODES}
+
+
+def test_times_by_the_distance_of_the_hardware_prefetcher(template: Path, tmp_path: Path):
+    original = json.loads((template / "manifest.json").read_text())
+    for distance, number in (("distL2=20", 1), ("distL2=40", 2)):
+        folder = shutil.copytree(template, tmp_path / "results" / distance)
+        prefetchers = {
+            "off": [], "adjusted": [distance], "method": "hwpfctl", "read_back": False, "before": []
+        }  # fmt: skip
+        changed = {**original, "id": f"{number:016x}", "prefetchers": prefetchers}
+        (folder / "manifest.json").write_text(json.dumps(changed))
+    reported = collected(tmp_path / "store", tmp_path / "results")
+    assert reported["taken"] == 2 and reported["partial"] == {}
+    found = rows(tmp_path / "store", "prefetchers")
+    assert {row["adjusted"] for row in found} == {'["distL2=20"]', '["distL2=40"]'}
+    assert all(row["off"] == [] and row["runs"] > 0 and row["seconds"] > 0.0 for row in found)
 
 
 def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):

@@ -41,7 +41,7 @@ PYTHON_PACKAGES = {
 }
 PINS = "setup/requirements.lock"
 EMULATED = STATE / "emulated-a64fx"
-A64FX_KERNELS = ("stream_triad", "stream_dot")
+A64FX_KERNELS = ("stream_triad", "stream_dot", "gather")
 #: The SVE vector lengths of the emulated processor, in bits.
 A64FX_LENGTHS = (128, 256, 512)
 
@@ -238,7 +238,7 @@ def small(
     root = copy_checkout(
         tmp_path_factory.mktemp("a64fx"), "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml"
     )
-    # One kernel per kind of code: vectors and stores, sums.
+    # One kernel per kind of code: vectors and stores, sums, indirect access.
     keep_kernels(root, *A64FX_KERNELS)
     shared = ("spack", "spack-packages", "venv", "setup.json", "misc-cache", "stamps/spack", "emulated-a64fx")
     for name in shared:

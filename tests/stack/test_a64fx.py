@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,12 @@ def emulated(small: Path) -> Path:
 
 
 def prefixes(checkout: Path) -> dict[str, Path]:
-    """The installation folders of the environment's roots, by their loop and stores."""
+    """The installation folders of the environment's roots, by their loop, or software, and stores."""
     roots = ((prefix, root["parameters"]) for prefix, root in installed(checkout, "a64fx-agnostic").items())
-    return {f"{parameters['loop']}-{parameters['stores']}": prefix for prefix, parameters in roots}
+    return {
+        f"{'software' if values['prefetch'] == 'software' else values['loop']}-{values['stores']}": prefix
+        for prefix, values in roots
+    }
 
 
 @pytest.mark.parametrize("bits", A64FX_LENGTHS)
@@ -65,6 +69,23 @@ def test_zfill_zeroes_at_any_distance_and_never_after_a_write(emulated: Path) ->
         assert "FAILED" not in done.stdout
 
 
+@pytest.mark.parametrize("bits", A64FX_LENGTHS)
+def test_prefetches_into_both_levels_by_line_vector_and_gather(emulated: Path, bits: int) -> None:
+    folder = prefixes(emulated)["software-zfill"] / "bin"
+    # The guide's distances for zfill, and ones at which nothing that is zeroed later may be prefetched.
+    for arguments in (
+        ("stream_triad", "--prefetch-distance=9", "--prefetch-distance-l2=70", "--sweep", "prefetch-by"),
+        ("stream_triad", "--prefetch-distance=30", "--sweep", "zero-distance=0,1,2,18,40"),
+        ("gather", "--sweep", "prefetch-by"),
+    ):
+        kernel, *options = arguments
+        done = emulate(
+            folder / f"pw-{kernel}", "--working-set", "101kB", "--repetitions", "1", *options, bits=bits
+        )
+        assert done.returncode == 0, done.stdout
+        assert "FAILED" not in done.stdout
+
+
 def disassembly(checkout: Path, pattern: str) -> str:
     """The disassembly of the library's objects."""
     objects = list((checkout / ".pagewise" / "opt").glob(f"libpagewise/*/lib*/pagewise/objects-*/{pattern}"))
@@ -79,6 +100,19 @@ def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: P
     assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "predicated SVE"
     assert "zva" not in plain
     assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/**/*.c.o")
+
+
+def test_software_prefetches_have_the_hint_of_their_level(emulated: Path) -> None:
+    text = disassembly(emulated, "pw-stream_triad-timed-software-zfill/**/*.c.o")
+    operations = set(re.findall(r"\t(prf[md])\s+(p[ls]\w+)", text))
+    reads = {(name, hint) for name in ("prfm", "prfd") for hint in ("pldl1keep", "pldl2keep")}
+    # What is zeroed in L1 is not prefetched into L2.
+    assert operations == reads | {("prfm", "pstl1keep"), ("prfd", "pstl1keep")}
+    text = disassembly(emulated, "pw-stream_triad-timed-software-regular/**/*.c.o")
+    assert re.search(r"\tprfm\s+pstl2keep", text)
+    assert re.search(r"\tprfd\s+pldl1keep, p\d+, \[x\d+, z\d+\.d, lsl #3\]", disassembly(
+        emulated, "pw-gather-timed-software-regular/**/*.c.o"
+    ))  # fmt: skip
 
 
 def test_a_module_names_target_and_stores(emulated: Path) -> None:

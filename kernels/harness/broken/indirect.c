@@ -5,7 +5,8 @@
 
 #include "pw_broken.h"
 
-void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s, int64_t tuning)
+void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void *d, const int32_t *c, double s,
+                     const struct pw_indirect_tuning *tuning)
 {
     pw_indirect_run_short(type, n - 1, a, b, d, c, s, tuning);
     pw_spoil(a, sizeof(double));

@@ -346,8 +346,8 @@ NODE_STATE = option(
 )
 PREFETCHERS = option(
     "--hardware-prefetchers prefetchers",
-    "Switch hardware prefetchers off, all or by name, during the command, then restore them (root; "
-    "docs/reference/prefetchers.md).",
+    "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, during "
+    "the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )

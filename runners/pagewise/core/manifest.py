@@ -152,12 +152,13 @@ class SwitchValue:
 
 @dataclass(frozen=True)
 class SwitchedOff:
-    """Hardware prefetchers that were off. `read_back`: whether that was verified."""
+    """Hardware prefetchers that were off, or adjusted. `read_back`: whether that was verified."""
 
     off: tuple[str, ...]
     method: str
     read_back: bool
     before: tuple[SwitchValue, ...]
+    adjusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,7 @@ _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = 
     ("asked", "program's arguments", lambda result: (_at(result, "program.command") or [None])[1:]),
     ("node", "host name", "host.hostname"),
     ("system", "prefetchers off", "prefetchers.off"),
+    ("system", "prefetchers adjusted", "prefetchers.adjusted"),
     ("system", "CPUs used", "placement.cpus"),
     ("compiler", "compilers", _compilers),
     ("compiler", "options", _options),

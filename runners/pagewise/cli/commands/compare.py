@@ -34,7 +34,7 @@ _ROUNDS, _WIDTH = 7, 0.03
 class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "sweep", "prefetchers")
+    of_kernels = ("kernels", "configurations", "varied", "scale", "sweep")
     of_program = (*OF_PROGRAM, "metrics", "memory_budget", "service", *OF_SERVICE)
 
 

@@ -18,7 +18,7 @@ from pagewise.core.configuration import BASELINE
 class _Counting(Measuring, KernelsOrProgram):
     """Counts events of kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "region", "prefetchers")
+    of_kernels = ("kernels", "configurations", "varied", "scale", "region")
 
 
 @opt.command(

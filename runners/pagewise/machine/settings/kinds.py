@@ -17,6 +17,8 @@ from pagewise.machine.host import chosen, read
 
 _ALL_BITS = (1 << 64) - 1
 WITHOUT = "or measure without --hardware-prefetchers"
+#: The device of the kernel module msr-safe, which grants registers to users without root.
+MSR_SAFE = "msr_safe"
 
 
 class Setting(Protocol):
@@ -139,36 +141,6 @@ class Sysctl:
         _write(self.file, value, "the setting cannot be changed")
 
 
-@dataclass(frozen=True)
-class Word:
-    """A file of sysfs with one word, such as a governor of clocks."""
-
-    file: Path
-    kind: ClassVar[str] = "sysfs word"
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def get(self) -> str:
-        """The word."""
-        word = read(self.file)
-        if not word:
-            raise RefusedError("the setting is missing or hidden", where=self.file)
-        return word
-
-    def put(self, value: str) -> None:
-        """Writes the word and reads it back."""
-        _write(self.file, value, "the setting cannot be changed")
-        if (now := self.get()) != value:
-            raise RefusedError(
-                f"{value} was written and {now} is read back: the setting has no effect",
-                where=self.file,
-                remedy="a hypervisor or the firmware protects it",
-            )
-
-
 class _Bits:
     """Bits of a number of the machine that switch prefetchers; its other bits keep their values."""
 
@@ -200,11 +172,7 @@ class _Bits:
             raise self._refused("cannot be written", fault) from fault
         observed = self.value()
         if (observed ^ number) & self.bits:
-            raise RefusedError(
-                f"{number:#x} was written and {observed:#x} is read back: the setting has no effect",
-                where=self.place,
-                remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {WITHOUT}",
-            )
+            raise _forgotten(self.place, f"{number:#x}", f"{observed:#x}")
 
     def value(self) -> int:
         """The whole number. Raises RefusedError."""
@@ -213,24 +181,40 @@ class _Bits:
         except (OSError, ValueError) as fault:
             raise self._refused("cannot be read", fault) from fault
 
+    def shown(self) -> str:
+        """The whole number as text. Raises RefusedError."""
+        return hex(self.value())
+
+    def permit(self) -> str:
+        """What permits the access to a user who was denied it."""
+        return "run as root"
+
     def _refused(self, what: str, fault: Exception) -> RefusedError:
-        number = fault.errno if isinstance(fault, OSError) else None
-        if number in (errno.EACCES, errno.EPERM):
-            remedy = (
-                "run as root (CAP_SYS_RAWIO); the kernel also refuses root under lockdown (secure boot: "
-                "/sys/kernel/security/lockdown) and with msr.allow_writes=off "
-                "(echo on > /sys/module/msr/parameters/allow_writes)"
-            )
-        elif number == errno.EIO:
-            remedy = "the processor or its hypervisor refuses it: measure on the bare machine"
-        else:
-            remedy = "see the kernel's log (dmesg)"
-        reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
-        return RefusedError(
-            f"the setting of the hardware prefetchers {what}: {reason}",
-            where=self.place,
-            remedy=f"{remedy}; {WITHOUT}",
-        )
+        return _refused(self.place, what, fault, self.permit())
+
+
+def _forgotten(place: str, written: str, observed: str) -> RefusedError:
+    return RefusedError(
+        f"{written} was written and {observed} is read back: the setting has no effect",
+        where=place,
+        remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {WITHOUT}",
+    )
+
+
+def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedError:
+    number = fault.errno if isinstance(fault, OSError) else None
+    if number in (errno.EACCES, errno.EPERM):
+        remedy = permit
+    elif number == errno.EIO:
+        remedy = "the processor or its hypervisor refuses it: measure on the bare machine"
+    else:
+        remedy = "see the kernel's log (dmesg)"
+    reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
+    return RefusedError(
+        f"the setting of the hardware prefetchers {what}: {reason}",
+        where=place,
+        remedy=f"{remedy}; {WITHOUT}",
+    )
 
 
 @dataclass(frozen=True)
@@ -246,6 +230,19 @@ class Msr(_Bits):
     def place(self) -> str:
         """The device and the register."""
         return f"{self.file}, MSR {self.address:#x}"
+
+    def permit(self) -> str:
+        """What permits the access: the allowlist of msr-safe, or root's rights to the kernel's device."""
+        if self.file.name == MSR_SAFE:
+            return (
+                f"let the administrator allow MSR {self.address:#x} with the write mask {self.bits:#x} in "
+                "/dev/cpu/msr_allowlist"
+            )
+        return (
+            "run as root (CAP_SYS_RAWIO); the kernel also refuses root under lockdown (secure boot: "
+            "/sys/kernel/security/lockdown) and with msr.allow_writes=off "
+            "(echo on > /sys/module/msr/parameters/allow_writes)"
+        )
 
     def read(self) -> int:
         """The register's 64 bits."""
@@ -290,10 +287,41 @@ class Attribute(_Bits):
 
 
 @dataclass(frozen=True)
+class Word:
+    """A file of sysfs with one word or number, which is read back as it was written."""
+
+    file: Path
+    kind: ClassVar[str] = "sysfs word"
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.file)
+
+    def get(self) -> str:
+        """The current word. Raises RefusedError."""
+        try:
+            return self.file.read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as fault:
+            raise _refused(self.place, "cannot be read", fault, "run as root") from fault
+
+    shown = get
+
+    def put(self, value: str) -> None:
+        """Writes the word and reads it back."""
+        try:
+            self.file.write_text(f"{value}\n", encoding="ascii")
+        except OSError as fault:
+            raise _refused(self.place, f"cannot be {value}", fault, "run as root") from fault
+        if (observed := self.get()) != value:
+            raise _forgotten(self.place, value, observed)
+
+
+@dataclass(frozen=True)
 class Hwpfctl:
     """The prefetchers of the A64FX through Fujitsu's hwpfctl, whose output has no fixed form.
 
-    It switches them off for the commands that it starts; to restore them is its --reset on these CPUs.
+    It sets them for the commands that it starts; to restore them is its --reset on these CPUs.
     """
 
     program: Path

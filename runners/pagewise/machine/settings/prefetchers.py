@@ -1,4 +1,4 @@
-"""Switches hardware prefetchers off during a measurement, if the user requests it, and restores them."""
+"""Sets hardware prefetchers during a measurement, if the user requests it, and restores them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import SwitchedOff, SwitchValue
 from pagewise.machine.host import field, is_guest
-from pagewise.machine.settings.kinds import WITHOUT, Attribute, Hwpfctl, Msr
+from pagewise.machine.settings.kinds import MSR_SAFE, WITHOUT, Attribute, Hwpfctl, Msr, Word
 from pagewise.machine.settings.session import kept
 
 ALL = "off"
@@ -69,23 +69,45 @@ _KNOWN = (
 # Fujitsu A64FX: implementer and part in MIDR_EL1. By name: the cache in sysfs, and the option of hwpfctl.
 _A64FX = ("0x46", "0x001")
 _A64FX_CACHES = {"l1": ("index0", "--disableL1"), "l2": ("index2", "--disableL2")}
+_A64FX_LINE_BYTES = 256
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """How a prefetcher of the A64FX works, as hwpfctl calls its options: the prefetcher and its distance.
+
+    most: the largest distance in cache lines, a multiple of `unit`; 0 for the strength, which has no number.
+    """
+
+    prefetcher: str
+    most: int = 0
+    unit: int = 1
+
+
+# Fujitsu, A64FX Microarchitecture Guide, hwpfctl; the register's fields: A64FX Specification, HPC Extension.
+_ADJUSTMENTS = {
+    "distL1": Adjustment("l1", 15),
+    "distL2": Adjustment("l2", 60, 4),
+    "weakL1": Adjustment("l1"),
+    "weakL2": Adjustment("l2"),
+}
 
 
 @dataclass(frozen=True)
 class PrefetcherSwitch:
-    """The bits of one CPU that switch prefetchers, and their value with the prefetchers off."""
+    """A place that sets prefetchers of one CPU, and its value during the measurement."""
 
     cpu: int
-    bits: Msr | Attribute
-    off: int
+    place: Msr | Attribute | Word
+    value: str
 
 
 @dataclass(frozen=True)
 class Control:
-    """How to switch the named prefetchers off on these CPUs.
+    """How to switch the named prefetchers off on these CPUs, and to adjust others.
 
-    switches: bits that are set and read back. program: a prefix of each command, which switches prefetchers
-    off for that command and reports no values; restored CPUs have their defaults.
+    switches: places that are set and read back. program: a prefix of each command, which sets prefetchers
+    for that command and reports no values; restored CPUs have their defaults.
     """
 
     names: tuple[str, ...]
@@ -94,14 +116,15 @@ class Control:
     switches: tuple[PrefetcherSwitch, ...]
     program: tuple[str, ...] = ()
     root: Path = Path("/")
+    adjusted: tuple[str, ...] = ()
 
-    def read(self) -> list[int]:
+    def read(self) -> list[str]:
         """The current values, including the registers' other bits. Raises RefusedError."""
-        return [switch.bits.value() for switch in self.switches]
+        return [switch.place.shown() for switch in self.switches]
 
 
 def find_control(requested: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
-    """How the requested prefetchers (`off`: all) can be switched off on these CPUs.
+    """How the requested prefetchers (`off`: all) can be switched off, or adjusted, on these CPUs.
 
     Changes nothing, but reads every value once. Raises RefusedError when this machine does not support it,
     and SelectionError for a name that this processor does not have. `root` stands for / (tests pass another).
@@ -116,7 +139,7 @@ def find_control(requested: Sequence[str], cpus: Iterable[int], root: Path = Pat
 
 @contextmanager
 def switched_off(control: Control) -> Iterator[SwitchedOff]:
-    """Switches the prefetchers off during the block, and restores them; yields a description of the change.
+    """Sets the prefetchers during the block, and restores them; yields a description of the change.
 
     Raises RefusedError when a write is refused or has no effect. However the process ends, the prefetchers
     are restored.
@@ -124,15 +147,16 @@ def switched_off(control: Control) -> Iterator[SwitchedOff]:
     with kept(control.root) as journal:
         before = control.read()
         for switch in control.switches:
-            journal.change(switch.bits, hex(switch.off))
+            journal.change(switch.place, switch.value)
         if control.program:
-            # It switches them off for each command that it starts.
+            # It sets them for each command that it starts.
             journal.change(Hwpfctl(Path(control.program[0]), control.cpus), "off", before="default")
         registers = (
-            SwitchValue(switch.cpu, switch.bits.place, hex(value))
+            SwitchValue(switch.cpu, switch.place.place, value)
             for switch, value in zip(control.switches, before, strict=True)
         )
-        yield SwitchedOff(control.names, control.method, bool(control.switches), tuple(registers))
+        read_back = bool(control.switches)
+        yield SwitchedOff(control.names, control.method, read_back, tuple(registers), control.adjusted)
 
 
 def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
@@ -149,7 +173,8 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
         )
     names = _chosen(requested, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
-    devices = [root / f"dev/cpu/{cpu}/msr" for cpu in cpus]
+    device = MSR_SAFE if _has_msr_safe(root, cpus, register) else "msr"
+    devices = [root / f"dev/cpu/{cpu}/{device}" for cpu in cpus]
     missing = next((device for device in devices if not device.exists()), None)
     if missing is not None:
         guest = ". This is a virtual machine: most hypervisors refuse this register" if is_guest(root) else ""
@@ -159,10 +184,24 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
             remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
         )
     switches = [
-        PrefetcherSwitch(cpu, Msr(device, register.address, mask), mask)
+        PrefetcherSwitch(cpu, Msr(device, register.address, mask), hex(mask))
         for cpu, device in zip(cpus, devices, strict=True)
     ]
-    return Control(names, f"MSR {register.address:#x}", cpus, tuple(switches), root=root)
+    method = f"MSR {register.address:#x}" + (" through msr-safe" if device == MSR_SAFE else "")
+    return Control(names, method, cpus, tuple(switches), root=root)
+
+
+def _has_msr_safe(root: Path, cpus: tuple[int, ...], register: Register) -> bool:
+    """Whether msr-safe serves all CPUs: it grants the register, or the kernel has no other device."""
+    files = [root / f"dev/cpu/{cpu}/{MSR_SAFE}" for cpu in cpus]
+    if not all(file.exists() for file in files):
+        return False
+    try:
+        for file in files:
+            Msr(file, register.address).value()
+    except RefusedError:
+        return not all(file.with_name("msr").exists() for file in files)
+    return True
 
 
 def _register_of(vendor: str | None, family: str | None, model: str | None) -> Register | None:
@@ -175,33 +214,73 @@ def _register_of(vendor: str | None, family: str | None, model: str | None) -> R
 
 
 def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
-    names = _chosen(requested, tuple(_A64FX_CACHES))
-    caches = [
-        (cpu, root / f"sys/devices/system/cpu/cpu{cpu}/cache" / _A64FX_CACHES[name][0])
+    asked = [text for text in requested if text.partition("=")[0] not in _ADJUSTMENTS]
+    adjusted = dict(_adjustment(text) for text in requested if text not in asked)
+    names = _chosen(asked, tuple(_A64FX_CACHES), tuple(_ADJUSTMENTS)) if asked or not adjusted else ()
+    useless = [name for name in adjusted if _ADJUSTMENTS[name].prefetcher in names]
+    if useless or len(adjusted) < len(requested) - len(asked):
+        twice = "an adjustment is given twice"
+        raise SelectionError(
+            f"{useless[0]} adjusts a prefetcher that is switched off" if useless else twice,
+            where="--hardware-prefetchers",
+            remedy="omit one of them",
+        )
+    texts = tuple(name if lines is None else f"{name}={lines}" for name, lines in adjusted.items())
+    words = [("enable", _A64FX_CACHES[name][0], "0") for name in names]
+    for name, lines in adjusted.items():
+        part, word = ("strength", "weak") if lines is None else ("dist", str(lines * _A64FX_LINE_BYTES))
+        words.append((part, _A64FX_CACHES[_ADJUSTMENTS[name].prefetcher][0], word))
+    switches = [
+        PrefetcherSwitch(cpu, _a64fx_place(root, cpu, cache, part), word)
         for cpu in cpus
-        for name in names
+        for part, cache, word in words
     ]
-    files = [(cpu, cache / "prefetch_control/stream_detect_prefetcher_enable") for cpu, cache in caches]
-    if all(file.exists() for _, file in files):
-        switches = [PrefetcherSwitch(cpu, Attribute(file, 1), 0) for cpu, file in files]
-        return Control(names, "prefetch_control of the kernel", cpus, tuple(switches), root=root)
+    if all(switch.place.file.exists() for switch in switches):
+        method = "prefetch_control of the kernel"
+        return Control(names, method, cpus, tuple(switches), root=root, adjusted=texts)
     program = shutil.which("hwpfctl")
     if program is None:
         raise RefusedError(
             "neither this kernel nor a program hwpfctl gives access to the prefetchers of the A64FX",
-            where=files[0][1],
+            where=switches[0].place.file,
             remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {WITHOUT}",
         )
-    options = tuple(_A64FX_CACHES[name][1] for name in names)
-    return Control(names, "hwpfctl", cpus, (), (program, *options), root)
+    options = (*(_A64FX_CACHES[name][1] for name in names), *(f"--{text}" for text in texts))
+    return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts)
 
 
-def _chosen(requested: Sequence[str], available: tuple[str, ...]) -> tuple[str, ...]:
+def _a64fx_place(root: Path, cpu: int, cache: str, part: str) -> Attribute | Word:
+    """A file of Fujitsu's driver (Documentation/ABI of its patches, 2022): a switch, or a word."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/cache/{cache}/prefetch_control"
+    file = folder / f"stream_detect_prefetcher_{part}"
+    return Attribute(file, 1) if part == "enable" else Word(file)
+
+
+def _adjustment(text: str) -> tuple[str, int | None]:
+    """The name and the distance in cache lines, rounded up as the processor does. Raises SelectionError."""
+    name, equals, number = text.partition("=")
+    limits = _ADJUSTMENTS[name]
+    if limits.most == 0 and not equals:
+        return name, None
+    if limits.most == 0 or not number.isdecimal() or not 1 <= int(number) <= limits.most:
+        values = f"=1 to {name}={limits.most}, in cache lines" if limits.most else " without a value"
+        raise SelectionError(
+            f"{text!r} does not adjust a prefetcher",
+            where="--hardware-prefetchers",
+            remedy=f"write {name}{values}",
+        )
+    return name, -(-int(number) // limits.unit) * limits.unit
+
+
+def _chosen(
+    requested: Sequence[str], available: tuple[str, ...], further: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """Those of the available that are requested; `further` names are only listed. Raises SelectionError."""
     unknown = [name for name in requested if name not in (ALL, *available)]
     if unknown or not requested:
         raise SelectionError(
             f"this processor has no prefetcher {', '.join(unknown) or 'without a name'}",
             where="--hardware-prefetchers",
-            remedy=f"'{ALL}' for all, or some of: {', '.join(available)}",
+            remedy=f"'{ALL}' for all, or some of: {', '.join((*available, *further))}",
         )
     return available if ALL in requested else tuple(name for name in available if name in requested)

@@ -82,7 +82,7 @@ def notes(result: Result) -> list[str]:
             "takes longer, and depends on when other programs freed it."
         )
     if manifest.prefetchers:
-        texts.append(f"Hardware prefetchers were off: {_prefetchers(manifest)}.")
+        texts.append(f"Hardware prefetchers were changed: {_prefetchers(manifest)}.")
     if manifest.clocks:
         set_to = ", ".join(dict.fromkeys(f"{Path(each.file).name} {each.now}" for each in manifest.clocks))
         texts.append(f"The clocks were set for the session: {set_to}.")
@@ -182,7 +182,8 @@ def _prefetchers(manifest: Manifest) -> str:
     if switched is None:
         return ""
     proof = "read back" if switched.read_back else "values cannot be read back"
-    return f"{', '.join(switched.off)} (by {switched.method}, {proof})"
+    texts = [*(f"{name} off" for name in switched.off), *switched.adjusted]
+    return f"{', '.join(texts)} (by {switched.method}, {proof})"
 
 
 def _machine(manifest: Manifest) -> list[tuple[str, str]]:
@@ -221,7 +222,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         ("Energy", manifest.energy.text if manifest.energy else ""),
         ("Hardware counters", "yes" if host.pmu else "no"),
         *_placements(manifest),
-        ("Hardware prefetchers off", _prefetchers(manifest) if manifest.prefetchers else ""),
+        ("Hardware prefetchers", _prefetchers(manifest) if manifest.prefetchers else ""),
         ("Reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
         ("Changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
     ]

@@ -23,6 +23,7 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings.clocks import find_clocks
+from pagewise.machine.settings.prefetchers import find_control
 from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
@@ -108,8 +109,18 @@ def arrange(
     launcher = None
     if options.where.ranks:
         launcher = find_launcher(files_of(program.binary.program, program.environment), program.environment)
+    cpus = {cpu for place in places for cpu in place.cpus}
+    control = find_control(options.prefetchers, cpus) if options.prefetchers else None
     runs = ProgramRuns(
-        options, program, policies, subject, places, hyperfine, console, rank_launcher=launcher
+        options,
+        program,
+        policies,
+        subject,
+        places,
+        hyperfine,
+        console,
+        rank_launcher=launcher,
+        control=control,
     )
     return runs, manifest
 

@@ -13,7 +13,7 @@ from pagewise.core.errors import SetupError
 from pagewise.core.plan import Cell, CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
-from pagewise.machine.settings import hugepages
+from pagewise.machine.settings import hugepages, prefetchers
 from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
@@ -48,13 +48,15 @@ class ProgramOptions(SessionOptions):
     enough: float = 0.8
     pool_memory: int | None = None
     memory_budget: float | None = None
+    prefetchers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProgramRuns:
     """Runs of one program. `policies` are by name.
 
-    trials, images: the memory of trial runs, and the files of the programs that ran in them.
+    trials, images: the memory of trial runs, and the files of the programs that ran in them. control: how
+    hardware prefetchers are set, None to leave them as they are.
     """
 
     options: ProgramOptions
@@ -67,6 +69,7 @@ class ProgramRuns:
     trials: dict[CellKey, Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
+    control: prefetchers.Control | None = None
 
     @property
     def subjects(self) -> list[Subject]:
@@ -104,6 +107,7 @@ class ProgramRuns:
             self.trials,
             self.images,
             self.rank_launcher,
+            self.control.program if self.control else (),
         )
 
     @contextmanager
@@ -114,22 +118,25 @@ class ProgramRuns:
         """
         cells = sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
         trials = [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
-        self._try(trials[0], session)
-        self._decide(session)
-        transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
-        transparent |= {"shared" for applied in self.policies.values() if "shared" in applied.policy.parts}
+        # Trial runs, too, start with the prefetchers set, so that what sets them is undone in any case.
         with changed_settings(
-            session.recorder,
-            self.placements,
-            thp_policies=transparent if self.options.set_thp_sizes else None,
-            pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
-            clock_settings=self.options.clocks,
+            session.recorder, self.placements, control=self.control, clock_settings=self.options.clocks
         ):
-            session.recorder.save()
-            for step in trials[1:]:
-                if self._is_available(step) and not session.is_ruled_out(step):
-                    self._try(step, session)
-            yield
+            self._try(trials[0], session)
+            self._decide(session)
+            transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
+            transparent |= {"shared" for applied in self.policies.values() if "shared" in applied.policy.parts}
+            with changed_settings(
+                session.recorder,
+                self.placements,
+                thp_policies=transparent if self.options.set_thp_sizes else None,
+                pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
+            ):
+                session.recorder.save()
+                for step in trials[1:]:
+                    if self._is_available(step) and not session.is_ruled_out(step):
+                        self._try(step, session)
+                yield
 
     def _decide(self, session: Trials) -> None:
         """The programs that a script or launcher started decide which policies are available."""

@@ -1,4 +1,4 @@
-"""docs/reference/coverage.md: its rows are complete, and the kernels, options and groups of its commands exist."""
+"""The coverage of the guides: rows are complete, and the kernels, options and groups of commands exist."""
 
 from __future__ import annotations
 

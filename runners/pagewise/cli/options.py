@@ -353,7 +353,8 @@ PREFETCHERS = option(
 )
 CLOCKS = option(
     "--clocks",
-    "Clocks during the command, as governor=performance,boost=off, then restored (root; docs/explanation/energy.md).",
+    "Clocks during the command, as governor=performance,boost=off, then restored (root; "
+    "docs/explanation/energy.md).",
     metavar="SETTINGS",
     list_of=values.clocks,
 )

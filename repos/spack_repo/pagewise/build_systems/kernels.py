@@ -167,7 +167,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     @property
     def module_tail(self):
-        """End of a module's name: prefetch-stores; if set loop, serial, library, runtime, SIMD, sector."""
+        """End of a module's name: prefetch-stores; if set loop, library, SIMD and others."""
         variants = self.spec.variants
         built = self.configuration()
         parts = [f"{built['prefetch']}-{built['stores']}"]

@@ -124,8 +124,9 @@ class ProgramRuns:
         ):
             self._try(trials[0], session)
             self._decide(session)
-            transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
-            transparent |= {"shared" for applied in self.policies.values() if "shared" in applied.policy.parts}
+            policies = [applied.policy for applied in self.policies.values()]
+            transparent = {"thp" for policy in policies if _is_transparent(policy)}
+            transparent |= {"shared" for policy in policies if "shared" in policy.parts}
             with changed_settings(
                 session.recorder,
                 self.placements,

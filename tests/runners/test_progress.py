@@ -15,11 +15,12 @@ from rich.console import Console, RenderableType
 
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
+from pagewise.core.result import read_result
 from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
 from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
-from stage import Stage
+from stage import RUNNERS, Stage
 
 
 def terminal_of(*, is_terminal: bool = True, height: int = 40) -> tuple[Console, io.StringIO]:
@@ -129,3 +130,18 @@ def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
 def test_json_on_a_terminal_comes_without_verdicts_so_far(small: Stage):
     shown = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json")
     assert "round 2/2" in shown and "After 1 round" not in shown
+
+
+def test_a_fault_in_the_verdicts_ends_no_round(small: Stage):
+    """It is injected into the program when it starts."""
+    (small.folder / "sitecustomize.py").write_text(
+        "import pagewise.report.views as views\n"
+        "def faulty(result):\n"
+        "    raise ZeroDivisionError('injected')\n"
+        "views.verdicts_of = faulty\n"
+    )
+    small.environment["PYTHONPATH"] = f"{small.folder}:{RUNNERS}"
+    shown = on_a_terminal(small, "--rounds", "3", "--no-sweep")
+    assert "".join(shown.split()).count("ZeroDivisionError:injected") == 1
+    manifest = read_result(small.result()).manifest
+    assert (manifest.state, manifest.rounds_done) == ("complete", 3)

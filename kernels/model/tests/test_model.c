@@ -258,6 +258,18 @@ static void test_hash(void)
     }
 }
 
+static void test_sectors(void)
+{
+    /* One set of four ways, two of them for the memory from 4096 on: lines A, B and C of it, a to c of other memory. A B a b fill
+       it; c evicts a, the oldest of its sector, and not A; C then evicts A, and at last A evicts B. */
+    struct pw_model *model = machine("geometry t\npages 4096 65536\ntlb 1 8 8 lru both\ncache 1 256 4 64 none\nsector 1 1 2\n");
+    EXPECT(pw_cache_assign(&model->cache, 4096, 4096, 1));
+    for (const char *line = "ABabcABbcCBcA"; *line != '\0'; line++)
+        pw_model_access(model, *line < 'a' ? 4096 + (uint64_t)(*line - 'A') * 64 : (uint64_t)(*line - 'a') * 64, 8, false);
+    COUNTS(PW_CACHE_REFILL, 7);
+    pw_model_close(model);
+}
+
 static void test_refusals(void)
 {
     static const struct {
@@ -388,6 +400,7 @@ int main(void)
     test_two_cache_levels();
     test_victim();
     test_hash();
+    test_sectors();
     test_refusals();
     test_smaps();
     test_maps();

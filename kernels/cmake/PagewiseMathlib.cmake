@@ -32,6 +32,7 @@ set(pagewise_mathlib_mass_COMPILER "GNU|LLVM")
 set(pagewise_mathlib_mass_PROCESSOR "ppc64le|ppc64")
 set(pagewise_mathlib_mass_GNU -mveclibabi=mass -funsafe-math-optimizations)
 set(pagewise_mathlib_mass_LLVM -fveclib=MASSV)
+set(pagewise_mathlib_mass_DEFINE PW_MATH_MASSV)
 set(pagewise_mathlib_mass_LINK massvp9 mass)
 # untried: A64FX, whose compiler (frt, fcc) contains the functions and links its library.
 set(pagewise_mathlib_fujitsu_COMPILER "Fujitsu|FujitsuClang")

@@ -281,7 +281,9 @@ function(_pagewise_kernel_objects kernel)
         foreach(_mathlib ${_mathlibs})
             pagewise_kernel_sources(${CMAKE_CURRENT_SOURCE_DIR} hardware-regular _sources)
             pagewise_timed_code(pw-${kernel}-timed-${_mathlib} hardware-regular ${_sources})
-            target_compile_definitions(pw-${kernel}-timed-${_mathlib} PRIVATE PW_MATH_VECTORS)
+            target_compile_definitions(
+                pw-${kernel}-timed-${_mathlib} PRIVATE PW_MATH_VECTORS ${pagewise_mathlib_${_mathlib}_DEFINE}
+            )
             target_compile_options(
                 pw-${kernel}-timed-${_mathlib} PRIVATE ${pagewise_mathlib_${_mathlib}_${pagewise_compiler_family}}
             )

@@ -132,6 +132,43 @@ static int32_t direct_fp32(int32_t function, int64_t n, const float *restrict x,
     default: return math_none;
     }
 }
+#elif defined(PW_MATH_MASSV)
+/* IBM's MASSV has one call for all arguments (MASS for Linux, massv.h). */
+#define EACH_OF_MASSV(DO) DO(exp) DO(log) DO(sin) DO(cos) DO(tan) DO(sqrt) DO(cbrt) DO(log10)
+#define DECLARE_MASSV(name)                                                                                                     \
+    void v##name(double *y, const double *x, const int *n);                                                                     \
+    void vs##name(float *y, const float *x, const int *n);
+EACH_OF_MASSV(DECLARE_MASSV)
+#define DECLARE_MASSV_OF_TWO(name)                                                                                              \
+    void v##name(double *y, const double *x, const double *z, const int *n);                                                    \
+    void vs##name(float *y, const float *x, const float *z, const int *n);
+EACH_OF_TWO(DECLARE_MASSV_OF_TWO)
+#define MASSV(name, call, ...)                                                                                                  \
+    case math_##name: call##name(y, __VA_ARGS__, &count); return math_ok;
+#define MASSV_FP64(name) MASSV(name, v, x)
+#define MASSV_FP32(name) MASSV(name, vs, x)
+#define MASSV_OF_TWO_FP64(name) MASSV(name, v, x, z)
+#define MASSV_OF_TWO_FP32(name) MASSV(name, vs, x, z)
+
+static int32_t direct_fp64(int32_t function, int64_t n, const double *x, const double *z, double *y)
+{
+    const int count = (int)n;
+    switch (function) {
+        EACH_OF_MASSV(MASSV_FP64)
+        EACH_OF_TWO(MASSV_OF_TWO_FP64)
+    default: return math_none;
+    }
+}
+
+static int32_t direct_fp32(int32_t function, int64_t n, const float *x, const float *z, float *y)
+{
+    const int count = (int)n;
+    switch (function) {
+        EACH_OF_MASSV(MASSV_FP32)
+        EACH_OF_TWO(MASSV_OF_TWO_FP32)
+    default: return math_none;
+    }
+}
 #else
 #define direct_fp64(function, n, x, z, y) math_none
 #define direct_fp32(function, n, x, z, y) math_none

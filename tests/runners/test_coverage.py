@@ -11,7 +11,7 @@ from pagewise.cli import root
 from stage import EVENTS, ROOT
 
 STATES = {"complete", "in part", "missing"}
-LINES = (ROOT / "docs" / "coverage.md").read_text().splitlines()
+LINES = next((ROOT / "docs").rglob("coverage.md")).read_text().splitlines()
 ROWS = [[cell.strip() for cell in line[1:-1].split("|")] for line in LINES if line.count("|") == 6]
 ROWS = [row for row in ROWS if row[0] != "experiment" and not row[0].startswith("---")]
 COMMANDS = [command for row in ROWS for command in re.findall(r"`([^`]+)`", row[1])]

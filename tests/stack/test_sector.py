@@ -136,21 +136,23 @@ def test_the_recipe_refuses_sectors_elsewhere(checkout: Path, name: str, spec: s
     assert remedy in done.stdout and "Traceback" not in done.stdout
 
 
-def test_the_recipe_gives_sectors_to_fujitsus_compiler(small: Path, tmp_path: Path) -> None:
-    """With stand-ins of the site fugaku: the solver takes the compiler's loop; the module names sectors."""
+def test_an_environment_compares_builds_without_and_with_sectors(small: Path, tmp_path: Path) -> None:
+    """With the site fugaku's stand-ins; modules and CMake name the sectors."""
     stand_in_site(small, "fugaku", tmp_path / "fugaku")
-    content = yaml.safe_load((small / "envs" / "a64fx" / "spack.yaml").read_text())
+    folder = small / "envs" / "a64fx-sectors"
+    content = yaml.safe_load((folder / "spack.yaml").read_text())
     content["spack"]["include"][0] = str(tmp_path / "fugaku")
-    content["spack"]["specs"] = ["pagewise-micro@develop sector=isolate target=a64fx %pagewise-fujitsu-a64fx"]
-    del content["spack"]["definitions"]
-    folder = small / "envs" / "sectors"
-    folder.mkdir()
     (folder / "spack.yaml").write_text(yaml.safe_dump(content))
     done = spack(small, folder, "concretize")
     assert done.returncode == 0, done.stdout
-    script = "import spack.environment as e; p = e.active_environment().concrete_roots()[0].package; "
-    script += "print(p.module_tail); print(*p.cmake_args()); print(p.configuration())"
+    script = "import spack.environment as e; "
+    script += "print(*(f'{p.module_tail} {p.cmake_args()}' for p in "
+    script += "(s.package for s in e.active_environment().concrete_roots())), sep=chr(10))"
     answer = spack(small, folder, "python", "-c", script)
     assert answer.returncode == 0, answer.stdout
-    assert "hardware-regular-loop-compiler-sector-isolate\n" in answer.stdout
-    assert "PAGEWISE_SECTOR:STRING=isolate" in answer.stdout and "'sector': 'isolate'" in answer.stdout
+    lines = [line for line in answer.stdout.splitlines() if line.startswith("hardware-regular-loop-compiler")]
+    assert len(lines) == 4
+    for line in lines:
+        isolated = line.startswith("hardware-regular-loop-compiler-sector-isolate ")
+        assert f"PAGEWISE_SECTOR:STRING={'isolate' if isolated else 'none'}" in line
+    assert sum("=isolate" in line for line in lines) == 2

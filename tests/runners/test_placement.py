@@ -188,7 +188,7 @@ def test_openmp_gets_the_cpu_of_each_thread():
         ((XEON,), None, Where(("scatter",)), "--placement, --smt", "--threads N, or --cores N"),
         ((XEON,), 2, Where(memory=("bind:7",)), "--memory bind:7", "0-3"),
         ((XEON,), 2, Where(memory=("bind:0-",)), "--memory", "0-3,8"),
-        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch, local, bind"),
+        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch, first-thread, local, bind"),
         ((EPYC,), 2, Where(memory=("interleave",)), "--memory interleave", "interleave:0"),
     ],
 )

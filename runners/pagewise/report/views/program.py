@@ -69,8 +69,15 @@ def is_program(result: Result) -> bool:
     return result.manifest.kind == "program"
 
 
+def has_several(result: Result) -> bool:
+    """Whether the result is of several programs."""
+    return result.manifest.kind == "programs"
+
+
 def sections(result: Result) -> list[Section]:
-    """Metrics, memory and the meaning of the policies; none for a comparison of kernels."""
+    """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
+    if has_several(result):
+        return [_metrics(result)]
     if not is_program(result):
         return []
     policies = tuple(
@@ -81,16 +88,18 @@ def sections(result: Result) -> list[Section]:
     return [_costs(result), _metrics(result), _memory(result), meanings]
 
 
-def _policy(result: Result) -> Getter:
-    kernel = result.subjects[0].kernel
-    return lambda row: label(kernel, row.cell.measured)
+def _policy(row: MetricRow) -> str:
+    return label(row.kernel, row.cell.measured)
 
 
 def tables(result: Result) -> dict[str, Table]:
-    """metrics.csv and memory.csv."""
+    """metrics.csv, and for a single program memory.csv."""
+    if has_several(result):
+        fields = {"program": "kernel.name", **_METRICS, "hugepages": _policy}
+        return {"metrics.csv": Table.of_fields(fields, metric_rows(result))}
     if not is_program(result):
         return {}
-    metrics = Table.of_fields({**_METRICS, "hugepages": _policy(result)}, metric_rows(result))
+    metrics = Table.of_fields({**_METRICS, "hugepages": _policy}, metric_rows(result))
     return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
 
 
@@ -127,7 +136,11 @@ def _application(result: Result, kernels: Sequence[KernelResult]) -> _Applicatio
 def answers(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Text]:
     """How the advice is applied: to the program, or what kernels suggest for programs."""
     policy = advised_policy(kernels)
-    if policy not in (None, "none") and not is_program(result) and PagePolicy(policy).kind in PARTS:
+    if (
+        policy not in (None, "none")
+        and result.manifest.kind == "kernels"
+        and PagePolicy(policy).kind in PARTS
+    ):
         module = parse_policy(policy).module
         yield Text(
             f"For a program of yours: pagewise compare --policies none,{policy} -- PROGRAM checks it, "
@@ -142,7 +155,9 @@ def answers(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Text]:
 
 
 def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
-    """The field `program` of the JSON object; nothing for kernels."""
+    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels."""
+    if has_several(result):
+        return {"metrics": tables(result)["metrics.csv"]}
     if not is_program(result):
         return {}
     memory = [
@@ -225,14 +240,15 @@ def _time_for_memory(cost: _Cost) -> Cell:
 
 def _metrics(result: Result) -> Section:
     columns = (
+        *([Column("program", merged=True, get="kernel.name")] if has_several(result) else []),
         Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
         Column("better", merged=True, get="metric.better"),
-        Column("hugepages", get=_policy(result)),
+        Column("hugepages", get=_policy),
         Column("median", kind="number", get="value"),
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    checks = ", ".join((result.manifest.program or {})["checks"])
+    checks = ", ".join((result.manifest.program or {}).get("checks", ()))
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
     )

@@ -153,7 +153,7 @@ class ProgramLauncher:
         overhead = self.stopwatch.measure_overhead()
         launchers = (Path(ENV), Path(self.stopwatch.hyperfine))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
-        with program.run_folder(scratch) as folder, only_size(applied.switched_size):
+        with program.run_folder(scratch, placement.ranks) as folder, only_size(applied.switched_size):
             sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
             began = time.time()
             inherited, log = _inherited(applied, placement), ""

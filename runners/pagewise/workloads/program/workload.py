@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from pagewise.core.errors import SetupError
-from pagewise.core.plan import Cell, CellKey, Step, Subject
+from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages
@@ -52,9 +52,10 @@ class ProgramOptions(SessionOptions):
 
 @dataclass(frozen=True)
 class ProgramRuns:
-    """Runs of one program. `policies` are by name.
+    """Runs of one program. `policies` are by the module of their configuration.
 
-    trials, images: the memory of trial runs, and the files of the programs that ran in them.
+    key: its name among several programs of a session. trials, images: the memory of trial runs, and the files
+    of the programs that ran in them.
     """
 
     options: ProgramOptions
@@ -67,6 +68,7 @@ class ProgramRuns:
     trials: dict[CellKey, Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
+    key: str | None = None
 
     @property
     def subjects(self) -> list[Subject]:
@@ -76,11 +78,16 @@ class ProgramRuns:
     @property
     def planner(self) -> ComparisonPlanner:
         """Every policy once per round."""
-        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self._is_available)
+        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self.is_available)
+
+    @property
+    def baseline(self) -> str:
+        """The page policy to compare against."""
+        return next(iter(self.policies.values())).policy.name
 
     @property
     def unavailable(self) -> dict[str, Failure]:
-        """Why policies are unavailable, by name."""
+        """Why policies are unavailable, by module."""
         reasons = {name: applied.unavailable for name, applied in self.policies.items()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -106,28 +113,25 @@ class ProgramRuns:
             self.rank_launcher,
         )
 
-    @contextmanager
-    def prepared(self, session: Trials) -> Iterator[None]:
-        """Trial runs of all policies.
+    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+        """Trial runs of all policies."""
+        return prepared_together([self], session)
 
-        That of the baseline comes first: it shows how large pools must be, and which programs run.
-        """
+    @property
+    def _trials(self) -> list[Step]:
         cells = sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
-        trials = [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
-        self._try(trials[0], session)
+        return [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
+
+    def try_baseline(self, session: Trials) -> None:
+        """The trial run of the baseline shows how large pools must be, and which programs run."""
+        self._try(self._trials[0], session)
         self._decide(session)
-        transparent = {"thp" for applied in self.policies.values() if _is_transparent(applied.policy)}
-        with changed_settings(
-            session.recorder,
-            self.placements,
-            thp_policies=transparent if self.options.set_thp_sizes else None,
-            pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
-        ):
-            session.recorder.save()
-            for step in trials[1:]:
-                if self._is_available(step) and not session.is_ruled_out(step):
-                    self._try(step, session)
-            yield
+
+    def try_others(self, session: Trials) -> None:
+        """The trial runs of the other configurations."""
+        for step in self._trials[1:]:
+            if self.is_available(step) and not session.is_ruled_out(step):
+                self._try(step, session)
 
     def _decide(self, session: Trials) -> None:
         """The programs that a script or launcher started decide which policies are available."""
@@ -139,13 +143,16 @@ class ProgramRuns:
         programs = tuple(examine(file, self.program.environment) for file in files)
         for name, applied in self.policies.items():
             self.policies[name] = replace(applied, programs=programs)
-        session.recorder.note(
-            program={
-                **(session.recorder.manifest.program or {}),
-                "programs": [binary.to_dict() for binary in programs],
-                "policies": [applied.to_dict() for applied in self.policies.values()],
-            }
-        )
+        described = {
+            "programs": [binary.to_dict() for binary in programs],
+            "policies": [applied.to_dict() for applied in self.policies.values()],
+        }
+        manifest = session.recorder.manifest
+        if self.key is None:
+            session.recorder.note(program={**(manifest.program or {}), **described})
+        else:
+            known = manifest.suites or {}
+            session.recorder.note(suites={**known, self.key: {**known[self.key], **described}})
         text = "\n".join(
             (
                 "Page policies are decided by the programs that ran:",
@@ -155,7 +162,8 @@ class ProgramRuns:
         )
         self.console.print(text, highlight=False, soft_wrap=True)
 
-    def _is_available(self, step: Step) -> bool:
+    def is_available(self, step: Step) -> bool:
+        """Whether the policy of a step can be applied here."""
         return self.policies[step.cell.measured.module].unavailable is None
 
     def _try(self, step: Step, session: Trials) -> None:
@@ -163,9 +171,9 @@ class ProgramRuns:
         text = trial_text(step.cell.measured.hugepages, record)
         self.console.print(f"trial run, {text}", highlight=False, soft_wrap=True)
 
-    def _pool_pages(self, baseline: Cell) -> dict[int, int]:
+    def pool_pages(self) -> dict[int, int]:
         """By page size, what the baseline's trial run used, shared among the pools."""
-        memory = self.trials.get(baseline.key)
+        memory = self.trials.get(self._trials[0].cell.key)
         if memory is None:
             return {}
         available = [applied for applied in self.policies.values() if applied.unavailable is None]
@@ -183,6 +191,34 @@ class ProgramRuns:
         most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
         return int(-(-malloc * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+
+
+@contextmanager
+def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterator[None]:
+    """Trial runs of all policies of the programs, those of the baselines first.
+
+    The settings of the machine are changed once, for what all of them need.
+    """
+    for runs in several:
+        runs.try_baseline(session)
+    policies = [applied.policy for runs in several for applied in runs.policies.values()]
+    pages: dict[int, int] = {}
+    for runs in several:
+        for size, count in runs.pool_pages().items():
+            pages[size] = max(count, pages.get(size, 0))
+    first = several[0]
+    with changed_settings(
+        session.recorder,
+        first.placements,
+        thp_policies={"thp" for policy in policies if _is_transparent(policy)}
+        if first.options.set_thp_sizes
+        else None,
+        pool_pages=pages if first.options.reserve else None,
+    ):
+        session.recorder.save()
+        for runs in several:
+            runs.try_others(session)
+        yield
 
 
 def _libraries(console: Console) -> Libraries | None:

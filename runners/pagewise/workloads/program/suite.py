@@ -34,7 +34,7 @@ class Code:
 
     packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
     the folder of a run. policies: those to compare by default. service: for one that serves, the values of
-    --load, --ready and --fill. case: which of its cases, each a program of its own, empty without cases.
+    --load, --ready and --fill. case: which of its cases, each a separate program, empty without cases.
     """
 
     name: str

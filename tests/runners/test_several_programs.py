@@ -122,3 +122,23 @@ def test_cases_and_builds_are_read(tmp_path: Path):
         Build("a", tmp_path),
         Build("b", module="npb/*-tuned"),
     ]
+
+
+def test_modules_are_builds_and_a_result_is_repeated(stage: Stage):
+    for build, target in (("old", "x86_64_v2"), ("new", "native")):
+        module = stage.modules / f"npb/3.4.1/{target}.lua"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text(f'prepend_path("PATH", "{stage.folder}/{build}")\n')
+    builds = ("--build", "legacy=*/x86_64_v2", "--build", "tuned=*/native")
+    result = compared(stage, "--modules", str(stage.modules), "--suite", "npb:mg.S", *builds)
+    measured = {(record.run.module, record.figures["rate"]) for record in result.records if record.run}
+    assert measured == {("npb_mg_s/legacy/none", 1000.0), ("npb_mg_s/tuned/none", 2000.0)}
+    (stage.folder / "again").mkdir()
+    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (again,) = map(read_result, (stage.folder / "again").iterdir())
+    assert len(again.records) == len(result.records) and again.manifest.rerun_of is not None
+    program = stage.folder / "old/mg.S.x"
+    program.write_text(program.read_text() + "# changed\n")
+    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
+    assert done.returncode == 4

@@ -183,7 +183,7 @@ def _section(table: Tabled, parts: Sequence[_Part]) -> Section:
     blocks: list[Block] = [_table(part) for part in parts]
     if table.published is not None:
         heads = (
-            Column(name, kind="number" if at else "text") for at, name in enumerate(table.published.columns)
+            Column(name, kind="swept" if at else "text") for at, name in enumerate(table.published.columns)
         )
         rows = (
             tuple(str(row[0]) if at == 0 else x for at, x in enumerate(row)) for row in table.published.rows

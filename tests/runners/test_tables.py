@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -13,103 +11,25 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from builders import a_manifest, configuration, kernel, record_data
+from builders import configuration, kernel, record_data
 from pagewise.analysis.limits import levels_of, write_allocate_share
 from pagewise.analysis.pivot import AXES
 from pagewise.cli import root
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.kernel import Kernel
-from pagewise.core.manifest import PlannedPlacement
-from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, Subject, placed, subject
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
-from pagewise.core.structure import unstructured
 from pagewise.report.layouts.definition import TableLayout, find_table_layout, read_layouts
-from pagewise.report.model import Lines, figures
+from pagewise.report.model import Lines, Table, figures
 from pagewise.report.render import figure
 from pagewise.report.views.tables import view
-from stage import CHASE, ROOT, TRIAD, write_result
+from stage import ROOT, TRIAD
+from tabled_results import BYTES, ROUNDS, SCATTER, TRAFFIC, of_sum, place, program, result, written_data
 
-ROUNDS = 5
-SCATTER = (1.0, 1.01, 0.99, 1.004, 0.996)
-BYTES, TRAFFIC = 32000.0, {"loads": 3, "stores": 1, "write_allocate": 1, "flops": 2, "element_bytes": 8}
 LAYOUTS = ROOT / "runners/pagewise/report/layouts"
-# A kernel, configuration and placement with its time, and metrics of a program.
-Value = Callable[[Kernel, Configuration, str], tuple[float, Mapping[str, float]]]
-
-
-def place(name: str, threads: int, *, ranks: int | None = None, cores: int, policy: str = "first-touch"):
-    count = threads * (ranks or 1)
-    return PlannedPlacement(
-        name, threads, tuple(range(count)), "default", {}, ranks, "compact", cores, policy
-    )
-
-
-def program(name: str, title: str, *metrics: tuple[str, str, str]) -> Kernel:
-    rows = [{"field": n, "label": n, "unit": unit, "better": better} for n, unit, better in metrics]
-    about = {"name": name, "title": title, "program": True, "group": "program"}
-    return kernel(
-        {**CHASE, **about, "sensitive_to": ["compiler", "hugepages"], "metrics": rows, "sweeps": []}
-    )
-
-
-def result(
-    folder: Path,
-    subjects: Sequence[Subject],
-    places: Sequence[PlannedPlacement],
-    value: Value,
-    further: Sequence[Mapping[str, Any]] = (),
-) -> Path:
-    """A result of ROUNDS rounds in which each configuration scatters by 1 %."""
-    records = list(further)
-    kind = "programs" if subjects[0].kernel.is_program else "kernels"
-    for one in subjects:
-        for shift, cell in enumerate(one.cells):
-            seconds, metrics = value(one.kernel, cell.measured, cell.placement or places[0].name)
-            for number in range(1, ROUNDS + 1):
-                for series in ("compare", *(("aa",) if cell.is_baseline else ())):
-                    scatter = SCATTER[(number + shift + (series == "aa")) % ROUNDS]
-                    made = record_data(
-                        cell.measured, seconds * scatter, number=number, series=series, kernel=one.kernel.name
-                    )
-                    if one.kernel.is_program:
-                        made["metrics"] = {name: x * scatter for name, x in metrics.items()}
-                        del made["traffic"]
-                        kind_of_pages = PagePolicy(cell.measured.hugepages).kind
-                        made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages
-                    if one.kernel.name == "stream_sum":
-                        made = of_sum(made)
-                    run = {"placement": cell.placement} if cell.placement else {}
-                    records.append({**made, "run": {**made["run"], **run}})
-    configurations = {cell.measured.module: cell.measured for one in subjects for cell in plain(one)}
-    manifest = a_manifest(
-        kind=kind,
-        configurations=tuple(configurations.values()),
-        subjects=tuple(one.planned() for one in subjects),
-        placement=places[0],
-        placements=tuple(places),
-    )
-    data = unstructured(manifest)
-    if kind == "programs":
-        lists: dict[str, list[str]] = {"policies": [], "metrics": [], "checks": []}
-        data["suites"] = {
-            one.kernel.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists} for one in subjects
-        }
-    return written_data(folder, data, records)
-
-
-def plain(one: Subject) -> list[Cell]:
-    """Its cells as the manifest has their configurations: without placements."""
-    return [replace(cell, measured=replace(cell.measured, placement="")) for cell in one.cells]
-
-
-def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Path:
-    folder.mkdir()
-    write_result(folder, dict(data), "".join(json.dumps(one) + "\n" for one in records).encode())
-    return folder
 
 
 def cells_of(folder: Path, layout: str, table: str) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -178,14 +98,6 @@ def swept(one: Configuration, name: str, size: int, seconds: float) -> dict[str,
     made = record_data(one, seconds / (1 if name == "schoenauer_triad" else 4), kernel=name, series="sweep")
     made["sizes"]["working_set_bytes"] = size
     return made if name == "schoenauer_triad" else of_sum(made)
-
-
-def of_sum(made: dict[str, Any]) -> dict[str, Any]:
-    """A record as that of a kernel that only loads one array."""
-    traffic = {"bytes_stream": BYTES / 4, "bytes_hardware": BYTES / 4, "flops": 1}
-    bandwidth = BYTES / 4 / made["seconds"]["repetitions"][0] / 1e9
-    names = ("bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s")
-    return {**made, "traffic": traffic, "metrics": dict.fromkeys(names, bandwidth)}
 
 
 def test_table_2_has_threads_by_first_touch(triad: Path) -> None:
@@ -349,6 +261,16 @@ def test_table_5_4_has_the_benefit_of_smt_on_the_same_cores(by_build: Path) -> N
         st, smt = cells[build, "gamess [1/s]", "ST"], cells[build, "gamess [1/s]", "SMT"]
         assert st["value"] == pytest.approx(1 / factor, rel=2e-3) and st["relative"] is None
         assert smt["relative"] == pytest.approx(1 / 0.7, rel=0.015)
+    report = view(find_table_layout("power6", ()), [read_result(by_build)])
+    (section,) = (one for one in report.sections if one.title.startswith("Table 5-4"))
+    benefits = [
+        record["benefit"]
+        for one in section.blocks
+        if isinstance(one, Table)
+        for record in one.records()
+        if "benefit" in record
+    ]
+    assert len(benefits) == 6 and benefits == pytest.approx([1 / 0.7 - 1] * 6, abs=0.02)
 
 
 def test_pages_are_columns_by_the_name_of_the_policy(tmp_path: Path) -> None:

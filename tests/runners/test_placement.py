@@ -188,7 +188,7 @@ def test_openmp_gets_the_cpu_of_each_thread():
         ((XEON,), None, Where(("scatter",)), "--placement, --smt", "--threads N, or --cores N"),
         ((XEON,), 2, Where(memory=("bind:7",)), "--memory bind:7", "0-3"),
         ((XEON,), 2, Where(memory=("bind:0-",)), "--memory", "0-3,8"),
-        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch, local, bind"),
+        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch, first-thread, local, bind"),
         ((EPYC,), 2, Where(memory=("interleave",)), "--memory interleave", "interleave:0"),
     ],
 )
@@ -327,3 +327,33 @@ def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(SetupError) as caught:
         read_topology()
     assert "lstopo-no-graphics" in (caught.value.where or "")
+
+
+def test_numbers_of_threads_and_of_ranks_are_placements():
+    where = Where(threads=(1, 2), memory=("first-thread", "first-touch"))
+    found = placements(None, where, machine(XEON))
+    assert {one.name: (one.threads, one.memory.reported, one.cores) for one in found} == {
+        "threads:1-first-thread": (1, "prefer:0", 1),
+        "threads:1-first-touch": (1, "default", 1),
+        "threads:2-first-thread": (2, "prefer:0", 2),
+        "threads:2-first-touch": (2, "default", 2),
+    }
+    ranks = placements(2, Where(ranks=(1, 2), smt=(1, 2)), machine(XEON))
+    assert {one.name: (one.ranks, one.threads, one.cores) for one in ranks} == {
+        "ranks:1-compact": (1, 2, 2),
+        "ranks:1-compact-smt2": (1, 2, 1),
+        "ranks:2-compact": (2, 2, 4),
+        "ranks:2-compact-smt2": (2, 2, 2),
+    }
+    planned = found[1].planned()
+    assert (planned.order, planned.cores, planned.policy) == ("compact", 1, "first-touch")
+
+
+def test_memory_of_the_first_thread_is_on_its_node():
+    (far,) = placements(None, Where(lists=("8,0",), memory=("first-thread",)), machine(XEON))
+    assert far.memory.reported == f"prefer:{machine(XEON).topology.nodes_of((8,))[0]}"
+    for wrong in (Where(ranks=(2,), memory=("first-thread",)), Where(threads=(1, 2), lists=("0",))):
+        with pytest.raises(SelectionError):
+            placements(None, wrong, machine(XEON))
+    with pytest.raises(SelectionError):
+        placements(1, Where(memory=("first-thread:0",)), machine(XEON))

@@ -31,7 +31,7 @@ needs_mpi = pytest.mark.skipif(
 
 
 def by_rank(of: str, ranks: int, threads: int | None, *orders: str, **where: object) -> list[list[int]]:
-    (found,) = placements(threads, Where(ranks=ranks, rank_orders=orders, **where), machine(of))
+    (found,) = placements(threads, Where(ranks=(ranks,), rank_orders=orders, **where), machine(of))
     assert found.ranks == ranks
     return [list(cpus) for cpus in found.cpus_by_rank]
 
@@ -45,19 +45,19 @@ def test_ranks_go_round_robin_over_core_memory_groups_or_stay_together():
     assert by_rank(XEON, 2, 2, "scatter") == [[2, 3], [6, 7]]
     assert by_rank(XEON, 2, 2, "scatter", smt=(0,)) == [[3, 19], [7, 23]]
     assert by_rank(XEON, 2, None, lists=("0-3",)) == [[0, 1], [2, 3]]
-    (both,) = placements(1, Where(ranks=2, rank_orders=("compact", "scatter")), machine("core:2 pu:1"))
+    (both,) = placements(1, Where(ranks=(2,), rank_orders=("compact", "scatter")), machine("core:2 pu:1"))
     assert both.also == ("scatter",)
 
 
 @pytest.mark.parametrize(
     ("threads", "where"),
     [
-        (1, Where(ranks=49)),
-        (24, Where(ranks=3)),
-        (13, Where(ranks=2, rank_orders=("scatter",))),
-        (1, Where(ranks=2, orders=("scatter",))),
-        (None, Where(ranks=2, cores=4)),
-        (None, Where(ranks=2, lists=("0-2",))),
+        (1, Where(ranks=(49,))),
+        (24, Where(ranks=(3,))),
+        (13, Where(ranks=(2,), rank_orders=("scatter",))),
+        (1, Where(ranks=(2,), orders=("scatter",))),
+        (None, Where(ranks=(2,), cores=4)),
+        (None, Where(ranks=(2,), lists=("0-2",))),
         (None, Where(rank_orders=("scatter",))),
     ],
 )
@@ -104,7 +104,7 @@ def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path, kind: str):
     """The launchers' variables, without the launchers."""
-    (place,) = placements(1, Where(ranks=1))
+    (place,) = placements(1, Where(ranks=(1,)))
     ranks = Ranks(RankLauncher(kind, "true"), place, tmp_path / "ranks")
     command = ranks.command(["sh", "-c", "echo $OMP_PLACES; taskset -cp $$"], thp="refused")
     assert ranks.failure() is not None

@@ -44,3 +44,30 @@ def test_all_codes_concretize(checkout: Path) -> None:
     assert specs.keys() == CODES
     if not needs_hpcc.args[0]:
         assert "external" in specs["hpcc"]
+
+
+def test_npb_and_hpcc_are_built_for_old_and_new_processors(checkout: Path) -> None:
+    """Each build has another module, by which `compare --build` names it."""
+    folder = checkout / "envs" / "targets-suites"
+    done = run(checkout / "setup" / "solve", "targets-suites")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    assert not any("external" in spec for spec in specs)
+    script = folder / "names.py"
+    script.write_text(NAMES)
+    done = spack(checkout, folder, "python", script)
+    names = set(done.stdout.split())
+    assert {name.split("/")[0] for name in names} == {"hpcc", "npb"} and len(names) == len(specs) == 6
+    assert {name.rpartition("-")[2] for name in names} >= {"tuned"}
+    assert sum(name.endswith("/native") for name in names) == 2
+
+
+NAMES = """
+import spack.config
+import spack.environment
+import spack.projections
+names = spack.config.get("modules:default:lmod:projections")
+for root in spack.environment.active_environment().concrete_roots():
+    print(root.format_path(spack.projections.get_projection(names, root)))
+"""

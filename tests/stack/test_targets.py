@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from conftest import ROOT, installed, run
 
 #: The x86-64 levels by archspec's names; a processor also runs the levels before its own.
 LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
+PACKAGES = ("pagewise-micro", "pagewise-ember", "pagewise-helmholtz")
 #: Prints the module's name, target and the target's ancestors of each root, as JSON.
 MODULES = """
 import json
@@ -87,9 +89,27 @@ def test_each_level_that_runs_here_and_this_processor(targets: Path, host: str) 
         assert native == ("-march=native" in spec["parameters"]["fflags"])
         by_target.setdefault("native" if native else target_of(spec), []).append(spec)
     runs = LEVELS if host not in LEVELS else LEVELS[: LEVELS.index(host) + 1]
-    assert by_target.pop("native") and list(by_target) == list(runs)
     for specs in by_target.values():
-        assert {spec["parameters"]["hugepages"] for spec in specs} == {"none", "thp"}
+        by_name = {name: [spec for spec in specs if spec["name"] == name] for name in PACKAGES}
+        pages = {name: {one["parameters"]["hugepages"] for one in some} for name, some in by_name.items()}
+        assert pages == {"pagewise-micro": {"none", "thp"}, **{name: {"none"} for name in PACKAGES[1:]}}
+    assert by_target.pop("native") and list(by_target) == list(runs)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the levels are those of x86")
+def test_the_oldest_level_is_built_with_this_processors_tuning_too(targets: Path) -> None:
+    tuned = [spec for spec in roots(targets) if is_tuned(spec)]
+    assert {target_of(spec) for spec in tuned} == {"x86_64_v2"}
+    assert {spec["name"] for spec in tuned} == set(PACKAGES)
+    compilers = {(spec["name"], spec["parameters"]["hugepages"]) for spec in tuned}
+    assert len(tuned) == 2 * len(compilers)
+    assert all("-mtune=native" in spec["parameters"]["fflags"] for spec in tuned)
+
+
+def is_tuned(spec: dict[str, Any]) -> bool:
+    """Whether a build has the tuning of this processor without its instructions."""
+    flags = spec["parameters"]["cflags"]
+    return "-mtune=native" in flags and "-march=native" not in flags
 
 
 def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -> None:
@@ -105,7 +125,10 @@ def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -
 def test_modules_name_their_target_if_there_are_several(checkout: Path, targets: Path, host: str) -> None:
     facts = modules(checkout, targets)
     assert len(facts) == len(roots(targets)), "module names are unique"
-    assert all(name.endswith(f"/hardware-regular-{target}") for name, (target, _) in facts.items())
+    ends = {name: name.rpartition("/hardware-regular-")[2] for name in facts}
+    assert all(ends[name] in (target, f"tuned-{target}") for name, (target, _) in facts.items())
+    tuned = sum(map(is_tuned, roots(targets)))
+    assert [end.startswith("tuned-") for end in ends.values()].count(True) == tuned > 0
     ancestors = {target: known for target, known in facts.values()}
     assert ancestors["x86_64_v2"] == ["x86_64"]
     assert ancestors["native"][0] == host and "x86_64_v2" in ancestors["native"]

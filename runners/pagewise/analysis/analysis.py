@@ -130,7 +130,8 @@ def analyse(
 def analyse_result(result: Result) -> list[KernelResult]:
     """Analyses a whole result, with the exclusions of its manifest and its files."""
     manifest = result.manifest
-    budget = (manifest.program or {}).get("memory_budget")
+    described = manifest.program or next(iter((manifest.suites or {}).values()), {})
+    budget = described.get("memory_budget")
     return analyse(result.subjects, result.records, manifest.seed, excluding(result), budget)
 
 

@@ -13,7 +13,7 @@ from pagewise.analysis.quantities import compared_values, positive
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
-from pagewise.core.kernel import Metric
+from pagewise.core.kernel import Kernel, Metric
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -24,11 +24,12 @@ from pagewise.core.units import bytes_text
 
 @dataclass(frozen=True)
 class MetricRow:
-    """A metric under a policy: its median, and the verdict on its ratio to the baseline's.
+    """A metric of a program under a policy: its median, and the verdict on its ratio to the baseline's.
 
     `verdict` is None for the baseline.
     """
 
+    kernel: Kernel
     metric: Metric
     cell: Cell
     value: float
@@ -80,25 +81,25 @@ class SamplingCost:
 
 
 def metric_rows(result: Result) -> list[MetricRow]:
-    """Each metric under each policy that is ranked, in the order of the program's metrics.
+    """Each metric under each policy that is ranked, in the order of the programs and their metrics.
 
     All metrics and policies are judged together.
     """
-    (analysed,) = analyse_result(result)
-    kernel, records = analysed.kernel, by_cell(result.records)
-    ranked = [row.cell for row in analysed.ranked]
+    records = by_cell(result.records)
     rows: list[MetricRow] = []
     comparisons: dict[int, Comparison] = {}
-    for metric in kernel.metrics:
-        seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())
+    for analysed in analyse_result(result):
+        kernel, ranked = analysed.kernel, [row.cell for row in analysed.ranked]
+        for metric in kernel.metrics:
+            seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())
 
-        def value(record: Record, name: str = metric.field) -> float | None:
-            return positive(record.figures.get(name))
+            def value(record: Record, name: str = metric.field) -> float | None:
+                return positive(record.figures.get(name))
 
-        for cell, middle, comparison in compared_values(kernel.name, ranked, records, value, seed):
-            if not cell.is_baseline:
-                comparisons[len(rows)] = comparison
-            rows.append(MetricRow(metric, cell, middle, comparison.floor))
+            for cell, middle, comparison in compared_values(kernel.name, ranked, records, value, seed):
+                if not cell.is_baseline:
+                    comparisons[len(rows)] = comparison
+                rows.append(MetricRow(kernel, metric, cell, middle, comparison.floor))
     verdicts = judge_all(comparisons)
     return [replace(row, verdict=verdicts.get(place)) for place, row in enumerate(rows)]
 

@@ -23,6 +23,7 @@ _OTHERS = {
     "kernel": "kernel",
     "argument": "arguments",
     "build": "build",
+    "builds": "builds",
     "peers in": "peer_path",
     "check": "checks",
     "input": "inputs",

@@ -11,7 +11,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli.shell import values
-from pagewise.cli.types import Duration, Folder, Number, Percent, Setting
+from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Setting
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -132,6 +132,13 @@ def _split(context: click.Context, parameter: click.Parameter, texts: Sequence[s
     return split_commas(texts)
 
 
+def _joined(
+    context: click.Context, parameter: click.Parameter, several: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The numbers of all lists, each once."""
+    return tuple(dict.fromkeys(number for numbers in several for number in numbers))
+
+
 def _split_nodes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
     """The memory policies; their lists of NUMA nodes contain commas too."""
     return tuple(part.strip() for text in texts for part in _NODES_FOLLOW.split(text))
@@ -144,11 +151,20 @@ def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> No
 
 
 def take_where(chosen: dict[str, Any]) -> Any:
-    """The placement; its options except --threads are removed from `chosen`. Raises SelectionError."""
+    """The placement; its options except one --threads are removed from `chosen`. Raises SelectionError."""
     from pagewise.machine.placement import Where
 
+    threads = chosen.get("threads")
+    if isinstance(threads, tuple):
+        # Several numbers of threads are several placements.
+        chosen["threads"] = threads[0] if len(threads) == 1 else None
+        return Where.read(threads=threads if len(threads) > 1 else (), **_taken(chosen))
+    return Where.read(**_taken(chosen))
+
+
+def _taken(chosen: dict[str, Any]) -> dict[str, Any]:
     names = ("orders", "smt", "cores", "lists", "memory", "ranks", "rank_orders")
-    return Where.read(**{name: chosen.pop(name) for name in names if name in chosen})
+    return {name: chosen.pop(name) for name in names if name in chosen}
 
 
 def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
@@ -228,6 +244,19 @@ SUITE = option(
     "Known code to run as the program, with its input, metrics and checks (envs/suites).",
     one_of=values.names_in("workloads.program.suite", "known_codes"),
 )
+SUITES = option(
+    "--suite",
+    "Known code to run as the program, with its input, metrics and checks (envs/suites), or a case of it, as "
+    "npb:mg.C; several with commas run in one session.",
+    list_of=values.names_in("workloads.program.suite", "known_codes"),
+)
+BUILD = option(
+    "--build builds",
+    "Build of the codes to compare, as old=DIR with a folder of programs, or tuned='npb/*-tuned' with a "
+    "module; repeat it for each, the baseline first.",
+    multiple=True,
+    metavar="NAME=DIR|MODULE",
+)
 
 # Rounds and runs.
 ROUNDS = option(
@@ -268,6 +297,14 @@ THREADS = option(
     "Number of threads, one per core unless --smt is given (default: 1; for a program: its own).",
     type=Number(1, 4096),
 )
+SEVERAL_THREADS = option(
+    "-t --threads",
+    "Number of threads, one per core unless --smt is given (default: 1; for a program: its own); to compare "
+    "several: 1,2,4.",
+    type=Numbers(1, 4096),
+    multiple=True,
+    callback=_joined,
+)
 PLACED_MEMORY = (
     option(
         "--placement orders",
@@ -302,8 +339,10 @@ PLACED_LISTS = (
 RANKS = (
     option(
         "--ranks",
-        "Number of MPI ranks, each with --threads threads (docs/how-to/ranks.md).",
-        type=Number(1, 4096),
+        "Number of MPI ranks, each with --threads threads; to compare several: 1,2,4 (docs/how-to/ranks.md).",
+        type=Numbers(1, 4096),
+        multiple=True,
+        callback=_joined,
     ),
     option(
         "--rank-placement rank_orders",
@@ -313,7 +352,7 @@ RANKS = (
     ),
 )
 PLACED = (
-    THREADS,
+    SEVERAL_THREADS,
     *RANKS,
     option(
         "--cores",

@@ -12,9 +12,10 @@ import click
 if TYPE_CHECKING:
     _Type = click.ParamType[float]
     _Named = click.ParamType[tuple[str, tuple[str, ...]]]
+    _Integers = click.ParamType[tuple[int, ...]]
 else:
     # Generic only in later versions of click.
-    _Type = _Named = click.ParamType
+    _Type = _Named = _Integers = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -79,6 +80,24 @@ class Number(click.IntRange):
     """A whole number in a range."""
 
     name = "n"
+
+
+class Numbers(_Integers):
+    """Whole numbers in a range, with commas: 1,2,4."""
+
+    name = "n[,n...]"
+
+    def __init__(self, least: int, most: int) -> None:
+        self._number = Number(least, most)
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[int, ...]:
+        """The numbers. Raises BadParameter."""
+        if isinstance(value, tuple):
+            return value
+        number: Any = self._number
+        return tuple(number.convert(part, parameter, context) for part in str(value).split(","))
 
 
 class Folder(click.Path):

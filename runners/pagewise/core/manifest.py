@@ -15,7 +15,7 @@ from pagewise.core.units import bytes_text
 
 SCHEMA = "pagewise.manifest/1"
 #: What a session runs.
-Kind = Literal["kernels", "program", "counters", "peers", "simulation"]
+Kind = Literal["kernels", "program", "counters", "peers", "simulation", "programs"]
 State = Literal["running", "complete", "interrupted", "failed"]
 
 
@@ -111,7 +111,8 @@ class Break:
 class PlannedPlacement:
     """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP.
 
-    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order.
+    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order. order: compact or scatter.
+    cores: how many cores the CPUs are of. policy: the memory policy as it was requested.
     """
 
     name: str
@@ -120,6 +121,9 @@ class PlannedPlacement:
     memory: str
     environment: Mapping[str, str]
     ranks: int | None = None
+    order: str | None = None
+    cores: int | None = None
+    policy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -271,7 +275,10 @@ class EnergyPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What was run, how, on which machine, from which sources. `files`: digests by path."""
+    """What was run, how, on which machine, from which sources. `files`: digests by path.
+
+    suites: as `program`, by name, where several programs are compared (kind `programs`).
+    """
 
     schema: str = SCHEMA
     kind: Kind
@@ -314,6 +321,7 @@ class Manifest:
     timing: Timing | None
     energy: EnergyPart | None = None
     program: Mapping[str, Any] | None = None
+    suites: Mapping[str, Mapping[str, Any]] | None = None
     counters: CountersPart | None = None
     peers: PeersPart | None = None
     simulation: SimulationPart | None = None

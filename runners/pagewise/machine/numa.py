@@ -15,7 +15,7 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.machine.host import field
 
 # set_mempolicy(2): the modes, and what numa_maps shows for those without nodes.
-_MODES = {"first-touch": 0, "bind": 2, "interleave": 3, "local": 4}
+_MODES = {"first-touch": 0, "first-thread": 1, "bind": 2, "interleave": 3, "local": 4}
 _WITHOUT_NODES = {"first-touch": "default", "local": "local"}
 POLICIES = tuple(_MODES)
 _MOST_NODES = 1024
@@ -59,20 +59,24 @@ class MemoryPolicy:
 
 
 def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> MemoryPolicy:
-    """Parses `first-touch`, `local`, `bind`, `interleave`, `bind:0,2-3`.
+    """Parses `first-touch`, `first-thread`, `local`, `bind`, `interleave`, `bind:0,2-3`.
 
-    local: the nodes of `bind` without a list. spread: those of `interleave` without a list. allowed: all that
-    this process may use. Raises SelectionError.
+    local: the nodes of `bind` without a list; the first is that of `first-thread`, as if the first thread
+    alone had touched all memory first: other nodes only when that is full. spread: those of `interleave`
+    without a list. allowed: all that this process may use. Raises SelectionError.
     """
     policy, colon, listed = text.partition(":")
-    if policy not in _MODES or (colon and policy in _WITHOUT_NODES):
+    without_nodes = (*_WITHOUT_NODES, "first-thread")
+    if policy not in _MODES or (colon and policy in without_nodes):
         raise SelectionError(
             f"{text!r} is not a memory policy",
             where="--memory",
-            remedy="first-touch, local, bind, interleave; with nodes as bind:0 or interleave:0-3",
+            remedy="first-touch, first-thread, local, bind, interleave; with nodes as bind:0 or bind:0-3",
         )
     if policy in _WITHOUT_NODES:
         return MemoryPolicy(text, _WITHOUT_NODES[policy], _MODES[policy])
+    if policy == "first-thread":
+        return MemoryPolicy(text, f"prefer:{local[0]}", _MODES[policy], local[:1])
     nodes = tuple(parse_list(listed, "--memory")) if colon else local if policy == "bind" else spread
     missing = sorted(set(nodes) - set(allowed))
     if missing:

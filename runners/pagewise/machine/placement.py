@@ -37,7 +37,8 @@ class Placement:
 
     nodes: where the memory is first. also: names of requested placements that are the same on this machine.
     pinned: whether OpenMP's threads are bound; otherwise the run has all CPUs, as the user starts it. ranks:
-    the number of MPI ranks, each with `threads` of the CPUs in their order; None: without a launcher.
+    the number of MPI ranks, each with `threads` of the CPUs in their order; None: without a launcher. order:
+    compact or scatter, None for listed CPUs. cores: how many cores the CPUs are of.
     """
 
     threads: int
@@ -48,6 +49,8 @@ class Placement:
     also: tuple[str, ...] = ()
     pinned: bool = True
     ranks: int | None = None
+    order: str | None = None
+    cores: int | None = None
 
     @property
     def cpus_by_rank(self) -> list[tuple[int, ...]]:
@@ -92,7 +95,15 @@ class Placement:
     def planned(self) -> PlannedPlacement:
         """As the manifest has it."""
         return PlannedPlacement(
-            self.name, self.threads, self.cpus, self.memory.reported, self.environment, self.ranks
+            self.name,
+            self.threads,
+            self.cpus,
+            self.memory.reported,
+            self.environment,
+            self.ranks,
+            self.order,
+            self.cores,
+            self.memory.name,
         )
 
     def binding(self, observed: ProcessPlacement) -> Binding:
@@ -106,8 +117,8 @@ class Where:
 
     orders: compact or scatter. smt: hardware threads per core: 1, 2, ..., or 0 for all. cores: a number of
     cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per thread. memory:
-    memory policies. ranks: the number of MPI ranks, with a number of threads each; rank_orders: compact or
-    scatter (in rotation over the NUMA nodes).
+    memory policies. ranks: numbers of MPI ranks, with a number of threads each; rank_orders: compact or
+    scatter (in rotation over the NUMA nodes). threads: several numbers of threads to compare.
     """
 
     orders: tuple[str, ...] = ()
@@ -115,8 +126,9 @@ class Where:
     cores: int | None = None
     lists: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
-    ranks: int | None = None
+    ranks: tuple[int, ...] = ()
     rank_orders: tuple[str, ...] = ()
+    threads: tuple[int, ...] = ()
 
     @classmethod
     def read(cls, smt: tuple[str, ...], **given: Any) -> Where:
@@ -138,7 +150,7 @@ class Where:
     @property
     def counts(self) -> bool:
         """Whether it gives the number of threads."""
-        return bool(self.cores or self.lists)
+        return bool(self.cores or self.lists or self.threads)
 
 
 #: Requests nothing but the number of threads.
@@ -187,10 +199,7 @@ def placements(
     """
     _check(threads, where)
     machine = machine or this_machine()
-    if threads is None and not where.binds:
-        bound = [Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)]
-    else:
-        bound = (_bound if where.ranks is None else _of_ranks)(threads, where, machine)
+    bound = [_with_cores(placed, machine) for placed in _placed_threads(threads, where, machine)]
     unique: dict[tuple[object, ...], Placement] = {}
     for placement, policy in product(bound, where.memory or (None,)):
         # A name has the parts in which placements differ.
@@ -203,6 +212,30 @@ def placements(
         if first is not placed:
             unique[key] = replace(first, also=(*first.also, name))
     return list(unique.values())
+
+
+def _placed_threads(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
+    """The placements of the threads: by number of threads and of ranks, named by those that differ."""
+    if threads is None and not where.binds:
+        return [Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)]
+    numbers, ranks = where.threads or (threads,), where.ranks or (None,)
+    found: list[Placement] = []
+    for number, count in product(numbers, ranks):
+        several = (
+            _bound(number, where, machine) if count is None else _of_ranks(number, count, where, machine)
+        )
+        counts = f"ranks:{count}" * (len(ranks) > 1), f"threads:{number}" * (len(numbers) > 1)
+        for placed in several:
+            name = "-".join(filter(None, (*counts, placed.name * (len(several) > 1))))
+            found.append(replace(placed, name=name or placed.name))
+    return found
+
+
+def _with_cores(placement: Placement, machine: AvailableMachine) -> Placement:
+    """The placement with the number of cores of its CPUs."""
+    cpus = set(placement.cpus)
+    cores = sum(not cpus.isdisjoint(core.cpus) for core in machine.topology.cores())
+    return replace(placement, cores=cores or None)
 
 
 def _threads_per_core(text: str) -> int:
@@ -219,11 +252,13 @@ def _threads_per_core(text: str) -> int:
 
 def _check(threads: int | None, where: Where) -> None:
     clashes = {
-        "--threads and --cores": threads is not None and where.cores is not None,
+        "--threads and --cores": bool(threads or where.threads) and where.cores is not None,
+        "--cpus and several --threads": bool(where.lists) and len(where.threads) > 1,
         "--cpus and --cores": bool(where.lists) and where.cores is not None,
         "--cpus and --smt": bool(where.lists) and bool(where.smt) and not (where.orders or where.rank_orders),
-        "--ranks and --cores": where.ranks is not None and where.cores is not None,
-        "--ranks and --placement": where.ranks is not None and bool(where.orders),
+        "--ranks and --cores": bool(where.ranks) and where.cores is not None,
+        "--ranks and --placement": bool(where.ranks) and bool(where.orders),
+        "--ranks and --memory first-thread": bool(where.ranks) and "first-thread" in where.memory,
     }
     for names, clash in clashes.items():
         if clash:
@@ -233,7 +268,7 @@ def _check(threads: int | None, where: Where) -> None:
                 remedy="--threads N and --cores N choose CPUs by --placement and --smt; --cpus names them; "
                 "--ranks N has --threads N per rank and --rank-placement",
             )
-    if where.rank_orders and where.ranks is None:
+    if where.rank_orders and not where.ranks:
         raise SelectionError(
             "the number of ranks to place is missing", where="--rank-placement", remedy="--ranks N"
         )
@@ -253,9 +288,9 @@ def _bound(threads: int | None, where: Where, machine: AvailableMachine) -> list
     return chosen + [_listed(text, threads, machine) for text in where.lists]
 
 
-def _of_ranks(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
+def _of_ranks(threads: int | None, ranks: int, where: Where, machine: AvailableMachine) -> list[Placement]:
     """Places ranks; the threads of each are close together. Without a number of threads, it has one."""
-    ranks, chosen = where.ranks or 1, []
+    chosen = []
     if where.rank_orders or not where.lists:
         for order, smt in product(where.rank_orders or ORDERS[:1], where.smt or (1,)):
             size = threads or 1
@@ -263,7 +298,8 @@ def _of_ranks(threads: int | None, where: Where, machine: AvailableMachine) -> l
             if order != ORDERS[0]:
                 most = smt or max(len(core.cpus) for core in machine.topology.cores())
                 cpus = tuple(scattered_ranks(machine.topology, machine.allowed, most, ranks, size))
-                placed = replace(placed, cpus=cpus, name=placed.name.replace(ORDERS[0], order))
+                name = placed.name.replace(ORDERS[0], order)
+                placed = replace(placed, cpus=cpus, name=name, order=order)
             chosen.append(replace(placed, threads=size))
     for text in where.lists:
         placed = _listed(text, None if threads is None else ranks * threads, machine)
@@ -292,7 +328,8 @@ def _chosen(
     taken = (compact if order == ORDERS[0] else scattered)(domain, requested, size)
     # The last core need not be full.
     cpus = cpus_of(domain, taken)[:threads]
-    return Placement(len(cpus), cpus, order if smt == 1 else f"{order}-smt{smt or most}")
+    name = order if smt == 1 else f"{order}-smt{smt or most}"
+    return Placement(len(cpus), cpus, name, order=order)
 
 
 def _check_smt(smt: int, most: int) -> None:
@@ -353,7 +390,8 @@ def _listed(text: str, threads: int | None, machine: AvailableMachine) -> Placem
 
 def _with_memory(placement: Placement, policy: str | None, machine: AvailableMachine) -> Placement:
     topology = machine.topology
-    local = topology.nodes_of(placement.cpus) or machine.nodes[:1]
+    first = placement.cpus[:1] if policy == "first-thread" else placement.cpus
+    local = topology.nodes_of(first) or machine.nodes[:1]
     if policy is None:
         return replace(placement, memory=numa.inherited(), nodes=local)
     spread = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)

@@ -203,6 +203,16 @@ def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
         pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
         for name in names:
             yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+    yield from _suite_differences(before, now)
+
+
+def _suite_differences(before: Manifest, now: Manifest) -> Iterator[str]:
+    """What differs of several programs."""
+    several = [unstructured(manifest.suites) or {} for manifest in (before, now)]
+    for program in several[0].keys() | several[1].keys():
+        facts = [each.get(program, {}) for each in several]
+        for name in _PROGRAM:
+            yield from _changed(f"{program}'s {name}", facts[0].get(name), facts[1].get(name))
 
 
 def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:

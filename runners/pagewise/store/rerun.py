@@ -138,6 +138,9 @@ def same_choice(chosen: dict[str, Any], manifest: Manifest) -> None:
     """Chooses the same kernels and modules as the result: its patterns may match others now."""
     if manifest.kind in ("peers", "simulation"):
         return
+    if manifest.kind == "programs":
+        # Each program has its own policies; the command names codes and builds.
+        return
     if _is_of_program(manifest):
         chosen["policies"] = tuple(policy["name"] for policy in (manifest.program or {})["policies"])
         return

@@ -73,7 +73,7 @@ def _is_whole(source: Source) -> bool:
 
 def _judged(source: Source, records: Sequence[Record]) -> dict[tuple[str, CellKey], TableRow]:
     """The columns of a comparison's cells that come from its analysis; none for other results."""
-    if source.read is None or source.about["kind"] not in ("kernels", "program"):
+    if source.read is None or source.about["kind"] not in ("kernels", "program", "programs"):
         return {}
     return {
         (result.kernel.name, row.cell.key): _cell(row, group)

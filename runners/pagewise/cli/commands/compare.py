@@ -35,7 +35,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
     of_kernels = ("kernels", "configurations", "varied", "scale", "sweep")
-    of_program = (*OF_PROGRAM, "metrics", "memory_budget", "service", *OF_SERVICE)
+    of_program = (*OF_PROGRAM, "metrics", "memory_budget", "builds", "service", *OF_SERVICE)
 
 
 @opt.command(
@@ -44,6 +44,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     "pagewise compare -- ./my_app input.dat  # your program under page policies",
     "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
     "pagewise compare --service 'redis-server --port {port}' --load 'redis-benchmark -p {port} -t get'",
+    "pagewise compare --suite npb:cg.A,npb:mg.A --ranks 1,2,4  # benchmarks of a suite by ranks",
     "pagewise compare --resume results/20261121T115458Z-default",
     cls=_Comparing,
     subject=(
@@ -65,7 +66,8 @@ class _Comparing(Measuring, KernelsOrProgram):
             metavar="GLOB|POLICY",
             one_of=values.baselines,
         ),
-        opt.SUITE,
+        opt.SUITES,
+        opt.BUILD,
     ),
     runs=(
         opt.ROUNDS,

@@ -18,11 +18,12 @@ from pagewise.cli.shell import values
     "pagewise report results/20261121T115458Z-default",
     "pagewise report results/20261121T120211Z-cluster --at-least 5%",
     "pagewise report results/*-counters results/*-simulate-ember --layout pearc23",
+    "pagewise report results/20261121T121530Z-suites --layout power6",
     result=(
         opt.option(
             "--layout",
-            "Tables and figures of a publication, from results of counters and simulate, beside its values: "
-            "pearc23 or eahpc22.",
+            "Tables and figures of a publication, beside its values: pearc23 or eahpc22, from results of "
+            "counters and simulate; hager05 or power6, from results of compare.",
             one_of=values.layouts,
         ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
@@ -58,11 +59,17 @@ def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: f
 def _laid_out(layout: str, folders: Sequence[Path], png: bool, as_json: bool) -> int:
     """Publishes results in the tables of a publication; the exit code."""
     from pagewise.core.result import read_result
-    from pagewise.report.views.layout import view
-    from pagewise.workloads.counters.published import find_layout
+    from pagewise.report.layouts.definition import find_table_layout
+    from pagewise.report.views import layout as counted
+    from pagewise.report.views import tables
+    from pagewise.workloads.counters.published import read_published
 
-    publication = find_layout(layout)
-    report = view(publication, [read_result(folder) for folder in folders])
+    results = [read_result(folder) for folder in folders]
+    publications = {publication.layout.name: publication for publication in read_published()}
+    if layout in publications:
+        report = counted.view(publications[layout], results)
+    else:
+        report = tables.view(find_table_layout(layout, tuple(publications)), results)
     return publish(folders[0], report, as_json, png=png, inside=layout)
 
 

@@ -84,7 +84,7 @@ def _run_as_ranks(
     from pagewise.session.ranks import run_as_ranks
 
     threads, where = placed.pop("threads"), opt.take_where(placed)
-    if where.ranks is None:
+    if not where.ranks:
         raise SelectionError(
             "the number of MPI ranks to place is missing",
             where="run",

@@ -137,9 +137,13 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
 
 def layouts(context: click.Context) -> dict[str, str | None]:
     """The publications in whose tables results can be reported."""
+    from pagewise.report.layouts.definition import read_layouts
     from pagewise.workloads.counters.published import read_published
 
-    return {publication.layout.name: publication.title for publication in read_published()}
+    counted: dict[str, str | None] = {
+        publication.layout.name: publication.title for publication in read_published()
+    }
+    return counted | {name: layout.title for name, layout in read_layouts().items()}
 
 
 def published_tests(context: click.Context) -> dict[str, str | None]:

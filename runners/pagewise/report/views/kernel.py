@@ -256,15 +256,15 @@ def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifes
             sweep.label,
             sweep.y.title,
             sweep.in_bytes,
-            _caches(manifest) if sweep.of_working_set else (),
+            caches(manifest, manifest.threads) if sweep.of_working_set else (),
         ),
     )
 
 
-def _caches(manifest: Manifest) -> tuple[tuple[str, float], ...]:
-    """The cache sizes of the cores in use."""
+def caches(manifest: Manifest, threads: int) -> tuple[tuple[str, float], ...]:
+    """The cache sizes of the cores in use by so many threads."""
     return tuple(
-        (f"L{cache.level}", float(cache.bytes * -(-manifest.threads // cache.shared_by)))
+        (f"L{cache.level}", float(cache.bytes * -(-threads // cache.shared_by)))
         for cache in manifest.host.caches
     )
 

@@ -64,8 +64,15 @@ def is_program(result: Result) -> bool:
     return result.manifest.kind == "program"
 
 
+def has_several(result: Result) -> bool:
+    """Whether the result is of several programs."""
+    return result.manifest.kind == "programs"
+
+
 def sections(result: Result) -> list[Section]:
-    """Metrics, memory and the meaning of the policies; none for a comparison of kernels."""
+    """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
+    if has_several(result):
+        return [_metrics(result)]
     if not is_program(result):
         return []
     policies = tuple(
@@ -91,21 +98,25 @@ def _wrapped(block: Block) -> Block:
     return replace(block, columns=tuple(columns))
 
 
-def _policy(result: Result) -> Getter:
-    kernel = result.subjects[0].kernel
-    return lambda row: label(kernel, row.cell.measured)
+def _policy(row: MetricRow) -> str:
+    return label(row.kernel, row.cell.measured)
 
 
 def tables(result: Result) -> dict[str, Table]:
-    """metrics.csv and memory.csv."""
+    """metrics.csv, and for a single program memory.csv."""
+    if has_several(result):
+        fields = {"program": "kernel.name", **_METRICS, "hugepages": _policy}
+        return {"metrics.csv": Table.of_fields(fields, metric_rows(result))}
     if not is_program(result):
         return {}
-    metrics = Table.of_fields({**_METRICS, "hugepages": _policy(result)}, metric_rows(result))
+    metrics = Table.of_fields({**_METRICS, "hugepages": _policy}, metric_rows(result))
     return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
 
 
 def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
-    """The field `program` of the JSON object; nothing for kernels."""
+    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels."""
+    if has_several(result):
+        return {"metrics": tables(result)["metrics.csv"]}
     if not is_program(result):
         return {}
     memory = [
@@ -188,14 +199,15 @@ def _time_for_memory(cost: _Cost) -> Cell:
 
 def _metrics(result: Result) -> Section:
     columns = (
+        *([Column("program", merged=True, get="kernel.name")] if has_several(result) else []),
         Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
         Column("better", merged=True, get="metric.better"),
-        Column("hugepages", get=_policy(result)),
+        Column("hugepages", get=_policy),
         Column("median", kind="number", get="value"),
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    checks = ", ".join((result.manifest.program or {})["checks"])
+    checks = ", ".join((result.manifest.program or {}).get("checks", ()))
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
     )

@@ -26,8 +26,9 @@ def facts(result: Result) -> list[tuple[str, str]]:
     """Node, CPUs, memory, kernel, threads, time and rounds, target."""
     manifest = result.manifest
     host, configurations = manifest.host, manifest.configurations
-    ranks = manifest.placement.ranks
     threads = ", ".join(map(str, dict.fromkeys(place.threads for place in manifest.placements)))
+    if ranks := [str(number) for number in dict.fromkeys(p.ranks for p in manifest.placements) if number]:
+        threads += f" in each of {', '.join(ranks)} {'rank' if ranks == ['1'] else 'ranks'}"
     targets = dict.fromkeys(each.target for each in configurations if each.builder != "own")
     day, _, clock = manifest.created.partition("T")
     return [
@@ -35,7 +36,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
         ("CPU", f"{host.cpu or host.architecture}, {count_text(host.cpus, 'CPU')}"),
         *([("Memory", bytes_text(host.memory_bytes))] if host.memory_bytes else []),
         ("Kernel", host.kernel),
-        ("Threads", threads if ranks is None else f"{threads} in each of {count_text(ranks, 'rank')}"),
+        ("Threads", threads),
         ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(result)}"),
         *([("Built for", ", ".join(targets))] if targets else []),
     ]

@@ -114,7 +114,7 @@ class Kernels:
                 if self.options.sweep:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
         # Each rank has arrays that end within a page.
-        more = ((self.placements[0].ranks or 1) - 1) * hugepages.MARGIN_PAGES
+        more = (max(place.ranks or 1 for place in self.placements) - 1) * hugepages.MARGIN_PAGES
         return {size: hugepages.pages_needed(of_size, size) + more for size, of_size in arguments.items()}
 
     def manifest(self, kind: Kind, **further: Any) -> Manifest:

@@ -29,25 +29,72 @@ from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.service import Service, parse_ready
-from pagewise.workloads.program.suite import BIN, RANKS, Code, find_code, find_program, known_codes
+from pagewise.workloads.program.several import Named, prepare_several
+from pagewise.workloads.program.suite import (
+    BIN,
+    Build,
+    Code,
+    find_code,
+    find_program,
+    known_codes,
+    parse_builds,
+)
 from pagewise.workloads.program.table import PARTS
 from pagewise.workloads.program.workload import ProgramOptions
 
 
 def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
-    return prepare(*chosen_program(chosen, console), console, began)
+    suites, builds = chosen["suite"], parse_builds(chosen["builds"])
+    if len(suites) < 2 and not builds:
+        single = {**chosen, "suite": suites[0] if suites else None}
+        return prepare(*chosen_program(single, console), console, began)
+    return prepare_several(*_chosen_programs(chosen, builds, console), console, began)
+
+
+def _chosen_programs(
+    chosen: Mapping[str, Any], builds: Sequence[Build], console: Console
+) -> tuple[ProgramOptions, list[Named]]:
+    """The session's options, and each build of each code. Raises SelectionError, SetupError."""
+    if chosen["command"] or chosen["inputs"] or not chosen["suite"]:
+        raise SelectionError(
+            "several programs are codes of --suite, each with its own input",
+            where="--suite, --build",
+            remedy="compare --suite hpcc,npb; or one program after --, without --build",
+        )
+    named, policies = [], []
+    for suite in dict.fromkeys(chosen["suite"]):
+        code = find_code(suite)
+        policies.append(code.policies)
+        for build in builds or (None,):
+            one = {**chosen, "suite": suite, "build": build}
+            program = _program(one, code, console)
+            if program.service is not None:
+                raise SelectionError(
+                    f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
+                )
+            named.append(Named(program, "" if build is None else build.name))
+    if not chosen["policies"] and len(set(policies)) > 1:
+        raise SelectionError(
+            "these codes have different page policies by default", where="--suite", remedy="name --policies"
+        )
+    return _options(chosen, chosen["name"] or "suites", policies[0]), named
 
 
 def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[ProgramOptions, Program]:
     """The session's options and the program, from a command's options. Raises SelectionError, SetupError."""
     code = _code(chosen)
     program = _program(chosen, code, console)
+    return _options(chosen, program.name, code.policies if code else ()), program
+
+
+def _options(chosen: Mapping[str, Any], name: str, policies: Sequence[str]) -> ProgramOptions:
+    """The session's options, with the defaults of its name and page policies."""
     given = {field.name: chosen[field.name] for field in fields(ProgramOptions) if field.name in chosen}
     given["pool_memory"] = _pool_memory(chosen["pool_memory"])
-    given["name"] = chosen["name"] or program.name
-    given["policies"] = chosen["policies"] or (code.policies if code else ())
-    return ProgramOptions(**given), program
+    given["name"] = chosen["name"] or name
+    given["policies"] = chosen["policies"] or tuple(policies)
+    return ProgramOptions(**given)
 
 
 @dataclass(frozen=True)
@@ -128,7 +175,9 @@ def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> 
         command = command[1:]
     environment, folder = dict(os.environ), None
     if code is not None and not command:
-        path, environment, place = find_program(code, chosen["environment"], chosen["modules"])
+        path, environment, place = find_program(
+            code, chosen["environment"], chosen["modules"], chosen.get("build")
+        )
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
         command, folder = [*code.start, path, *code.arguments], Path(path).parent
     if code is not None and code.service is not None and "service" not in chosen:
@@ -152,13 +201,13 @@ def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> 
         if "where" in chosen and chosen["where"].ranks:
             raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
     return Program(
-        name=identifier(code.name if code else binary.program.name),
+        name=identifier(code.label if code else binary.program.name),
         command=tuple(command),
         binary=binary,
         environment=environment,
         folder=None if needs_folder else Path.cwd(),
         inputs=tuple(file.absolute() for file in chosen["inputs"]),
-        texts=_input(code, chosen["where"].ranks if "where" in chosen else None) if code else {},
+        texts=code.input if code else {},
         reads=(*chosen["reads"], *(code.reads if code else ())),
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
@@ -211,11 +260,6 @@ def _words(option: str, text: str) -> list[str]:
         raise SelectionError(
             f"{text!r} is not a command: {fault}", where=option, remedy="quote its words as for a shell"
         ) from fault
-
-
-def _input(code: Code, ranks: int | None) -> dict[str, str]:
-    """The code's input files, for this number of MPI ranks."""
-    return {name: text.replace(RANKS, str(ranks or 1)) for name, text in code.input.items()}
 
 
 def _pool_memory(text: str | None) -> int | None:

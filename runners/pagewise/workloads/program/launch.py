@@ -156,7 +156,7 @@ class ProgramLauncher:
         overhead = self.stopwatch.measure_overhead()
         launchers = (Path(ENV), Path(self.stopwatch.hyperfine), *map(Path, self.prefix[:1]))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
-        with program.run_folder(scratch) as folder, only_size(applied.switched_size):
+        with program.run_folder(scratch, placement.ranks) as folder, only_size(applied.switched_size):
             sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
             began = time.time()
             inherited, log = _inherited(applied, placement), ""

@@ -18,13 +18,17 @@ _SECONDS_TO_CHECK = 60
 
 @dataclass(frozen=True)
 class Pattern:
-    """A metric of the program's output: the first group of the last match is its value."""
+    """A metric of the program's output: the first group of the last match is its value.
+
+    optional: a right output may have none.
+    """
 
     field: str
     label: str
     unit: str
     better: str
     pattern: re.Pattern[str]
+    optional: bool = False
 
     def value(self, text: str) -> float | None:
         """The value in this output, None if it has none."""

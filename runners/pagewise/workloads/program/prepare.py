@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError
+from pagewise.core.host import Host
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Kind, Manifest
@@ -23,7 +24,7 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings.clocks import find_clocks
-from pagewise.machine.settings.prefetchers import find_control
+from pagewise.machine.settings.prefetchers import Control, find_control
 from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
@@ -33,7 +34,7 @@ from pagewise.stack.launcher import find_launcher
 from pagewise.stack.provenance import software
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.applied import AppliedPolicy, default_policies
-from pagewise.workloads.program.machine import read_machine
+from pagewise.workloads.program.machine import Machine, read_machine
 from pagewise.workloads.program.policy import parse_policy
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.table import removed_variables
@@ -65,64 +66,115 @@ def arrange(
 
     Raises SetupError or SelectionError.
     """
-    hyperfine = find_hyperfine()
-    host = read_host()
-    find_clocks(options.clocks)
-    machine = read_machine(host, options.set_thp_sizes, options.reserve)
-    starts_others = program.starts_others
-    names = options.policies or default_policies(program.binary, machine, starts_others=starts_others)
-    policies = {
-        policy.name: AppliedPolicy(policy, program.binary, machine)
-        for policy in map(parse_policy, (options.baseline, *names))
-    }
-    baseline = next(iter(policies))
-    unavailable = policies[baseline].unavailable
-    if unavailable is not None:
-        raise SelectionError(
-            f"the baseline {baseline} is unavailable: {unavailable.message}",
-            where="--baseline",
-            remedy=unavailable.remedy,
-        )
-    places = placements(options.threads, options.where)
-    print_placements(console, places)
-    _check_settings(options.settings)
+    tools = Tools.find(options, console)
+    runs = runs_of(options, program, tools, console)
     # The manifest has the configurations without what only their runs have.
-    plain = _subject(program, policies, baseline)
-    by_module = {cell.measured.module: cell.measured for cell in plain.cells}
-    subjects = with_states(with_settings([plain], options.settings), options.node_states)
-    (subject,) = placed(subjects, [place.name for place in places])
+    entries = entries_of(runs)
+    (subject,) = varied_cells([runs.subject], options, tools.places)
+    runs = replace(runs, subject=subject)
     manifest = new_manifest(
-        replace(options, baseline=baseline),
+        replace(options, baseline=runs.baseline),
         kind,
-        entries=[Entry(measured, dict(program.environment), {}) for measured in by_module.values()],
+        entries=entries,
         subjects=[subject],
-        placements=places,
+        placements=tools.places,
         tree=program.binary.program.parent,
         environment=None,
-        host=host,
+        host=tools.host,
         facts=setup_facts(),
-        software=software(hyperfine),
-        program=_described(program, policies, options)
-        | {"environment": _environment(program, places[0], policies[baseline])},
+        software=software(tools.hyperfine),
+        program=described(runs),
         **further,
     )
+    return runs, manifest
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What all programs of a session share: stopwatch, machine, placements, and how prefetchers are set."""
+
+    hyperfine: str
+    host: Host
+    machine: Machine
+    places: list[Placement]
+    control: Control | None
+
+    @classmethod
+    def find(cls, options: ProgramOptions, console: Console) -> Tools:
+        """Finds them, and prints the placements. Raises SetupError or SelectionError."""
+        hyperfine = find_hyperfine()
+        host = read_host()
+        find_clocks(options.clocks)
+        machine = read_machine(host, options.set_thp_sizes, options.reserve)
+        places = placements(options.threads, options.where)
+        print_placements(console, places)
+        _check_settings(options.settings)
+        cpus = {cpu for place in places for cpu in place.cpus}
+        control = find_control(options.prefetchers, cpus) if options.prefetchers else None
+        return cls(hyperfine, host, machine, places, control)
+
+
+def runs_of(
+    options: ProgramOptions,
+    program: Program,
+    tools: Tools,
+    console: Console,
+    *,
+    key: str | None = None,
+    build: str = "",
+) -> ProgramRuns:
+    """The runs of a program in its page policies, not yet in several placements.
+
+    key: its name among several programs; build: that of its build. Raises SetupError or SelectionError.
+    """
+    starts_others = program.starts_others
+    names = options.policies or default_policies(program.binary, tools.machine, starts_others=starts_others)
+    policies = {
+        f"{key}/{policy.name}" if key else policy.name: AppliedPolicy(policy, program.binary, tools.machine)
+        for policy in map(parse_policy, (options.baseline, *names))
+    }
+    baseline = next(iter(policies.values()))
+    if baseline.unavailable is not None:
+        raise SelectionError(
+            f"the baseline {baseline.policy.name} is unavailable: {baseline.unavailable.message}",
+            where="--baseline",
+            remedy=baseline.unavailable.remedy,
+        )
     launcher = None
     if options.where.ranks:
         launcher = find_launcher(files_of(program.binary.program, program.environment), program.environment)
-    cpus = {cpu for place in places for cpu in place.cpus}
-    control = find_control(options.prefetchers, cpus) if options.prefetchers else None
-    runs = ProgramRuns(
+    subject = _subject(program, policies, build)
+    return ProgramRuns(
         options,
         program,
         policies,
         subject,
-        places,
-        hyperfine,
+        tools.places,
+        tools.hyperfine,
         console,
         rank_launcher=launcher,
-        control=control,
+        control=tools.control,
+        key=key,
     )
-    return runs, manifest
+
+
+def entries_of(runs: ProgramRuns) -> list[Entry]:
+    """The configurations of a program, for the manifest."""
+    return [Entry(cell.measured, dict(runs.program.environment), {}) for cell in runs.subject.cells]
+
+
+def varied_cells(
+    subjects: Sequence[Subject], options: ProgramOptions, places: Sequence[Placement]
+) -> list[Subject]:
+    """The subjects in all settings, states of the node and placements."""
+    several = with_states(with_settings(subjects, options.settings), options.node_states)
+    return placed(several, [place.name for place in places])
+
+
+def described(runs: ProgramRuns) -> dict[str, Any]:
+    """The program, its policies and what the caller's environment decides, for the manifest."""
+    environment = _environment(runs.program, runs.placements[0], next(iter(runs.policies.values())))
+    return _described(runs.program, runs.policies, runs.options) | {"environment": environment}
 
 
 def _described(
@@ -171,9 +223,10 @@ def _environment(
     }
 
 
-def _subject(program: Program, policies: Mapping[str, AppliedPolicy], baseline: str) -> Subject:
-    """The program as a kernel, with a configuration for each policy."""
-    kernel = Kernel.from_dict(_kernel(program), program.binary.program)
+def _subject(program: Program, policies: Mapping[str, AppliedPolicy], build: str) -> Subject:
+    """The program as a kernel, with a configuration for each policy; the first is the baseline."""
+    kernel = Kernel.from_dict(_kernel(program, several=bool(build)), program.binary.program)
+    (baseline, applied), *_ = policies.items()
     libraries = " ".join(Path(name).name for name in program.binary.libraries)
     unchanged = Configuration.of_program(
         program.binary.program,
@@ -181,17 +234,20 @@ def _subject(program: Program, policies: Mapping[str, AppliedPolicy], baseline: 
         module=baseline,
         package=program.name,
         compiler=UNCHANGED,
-        hugepages=baseline,
+        hugepages=applied.policy.name,
         target=platform.machine(),
         openmp="on" if re.search(r"\blib(g|i)?omp", libraries) else "off",
         papi="on" if "libpapi" in libraries else "off",
+        flags=build,
     )
-    configurations = [replace(unchanged, module=name, hugepages=name) for name in policies]
+    configurations = [
+        replace(unchanged, module=name, hugepages=applied.policy.name) for name, applied in policies.items()
+    ]
     return Subject(kernel, tuple(Cell(one, (one,), one.module == baseline) for one in configurations))
 
 
-def _kernel(program: Program) -> dict[str, Any]:
-    """The program as a kernel.yaml describes kernels."""
+def _kernel(program: Program, *, several: bool) -> dict[str, Any]:
+    """The program as a kernel.yaml describes kernels. several: whether it has several builds."""
     return {
         "schema": KERNEL_SCHEMA,
         "name": program.name,
@@ -200,7 +256,7 @@ def _kernel(program: Program) -> dict[str, Any]:
         "summary": f"The user's own program, unchanged: {program.binary.text}.",
         "executable": program.binary.program.name,
         "program": True,
-        "sensitive_to": ["hugepages"],
+        "sensitive_to": ["compiler", "hugepages"] if several else ["hugepages"],
         "metrics": [*(metric.described for metric in program.metrics), *_METRICS],
         "compare": {"arguments": list(program.command[1:])},
     }
@@ -210,7 +266,7 @@ def _intended(runs: ProgramRuns) -> str:
     """What will be run, and which policies are unavailable."""
     program, subject, options = runs.program, runs.subject, runs.options
     unavailable = {} if program.starts_others else runs.unavailable
-    runnable = [cell for cell in subject.cells if cell.measured.hugepages not in unavailable]
+    runnable = [cell for cell in subject.cells if cell.measured.module not in unavailable]
     per_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed, options.aa))
     text = f"To measure: {program.binary.program} ({program.binary.text}).\n"
     text += f"Page policies: {', '.join(cell.measured.hugepages for cell in runnable)}. "

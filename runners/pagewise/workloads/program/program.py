@@ -13,6 +13,9 @@ from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.workloads.program.output import Check, Pattern
 from pagewise.workloads.program.service import Service
 
+#: Stands for the number of MPI ranks in a code's input.
+RANKS = "{ranks}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
@@ -46,8 +49,11 @@ class Program:
         return self.binary.script or any(starts_as_program(file) for file in files)
 
     @contextmanager
-    def run_folder(self, scratch: Path) -> Iterator[Path]:
-        """The folder of a run: the one named, or a new one in `scratch` that is deleted at its end."""
+    def run_folder(self, scratch: Path, ranks: int | None = None) -> Iterator[Path]:
+        """The folder of a run: the one named, or a new one in `scratch` that is deleted at its end.
+
+        The texts in it name the number of MPI ranks.
+        """
         if self.folder is not None:
             yield self.folder
             return
@@ -60,7 +66,7 @@ class Program:
                 else:
                     shutil.copy(file, folder / file.name)
             for name, text in self.texts.items():
-                (folder / name).write_text(text, encoding="utf-8")
+                (folder / name).write_text(text.replace(RANKS, str(ranks or 1)), encoding="utf-8")
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -81,7 +87,7 @@ class Program:
             if fault is not None:
                 return fault
         for metric in self.metrics:
-            if metric.value(output) is None:
+            if metric.value(output) is None and not metric.optional:
                 return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
         return None
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,10 @@ from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
 
 ENVIRONMENTS = ("suites", "suites-system")
-#: Stands for the number of MPI ranks in a code's input.
-RANKS = "{ranks}"
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
+#: Stands for the case of a code in the names of its programs.
+CASE = "{case}"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Code:
 
     packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
     the folder of a run. policies: those to compare by default. service: for one that serves, the values of
-    --load, --ready and --fill.
+    --load, --ready and --fill. case: which of its cases, each a separate program, empty without cases.
     """
 
     name: str
@@ -51,6 +53,12 @@ class Code:
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
     service: Mapping[str, Any] | None = None
+    case: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name with the case: `npb:cg.B`."""
+        return f"{self.name}:{self.case}" if self.case else self.name
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -59,8 +67,11 @@ def known_codes(root: Path | None = None) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
-def read_code(file: Path) -> Code:
-    """Reads a code's file. Raises FormatError that lists every fault."""
+def read_code(file: Path, case: str = "") -> Code:
+    """Reads a code's file, for one of its cases or its default. Raises FormatError that lists every fault.
+
+    Raises SelectionError for a case that it does not have.
+    """
     try:
         data = parse_yaml(read_file(file))
     except (OSError, ValueError) as fault:
@@ -76,15 +87,28 @@ def read_code(file: Path) -> Code:
         text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
         raise FormatError(text, where=file, remedy="correct these fields")
     metrics = (
-        metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)) for row in data["metrics"]
+        replace(
+            metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)),
+            optional=row.get("optional", False),
+        )
+        for row in data["metrics"]
     )
+    cases = data.get("cases")
+    if case and (cases is None or re.fullmatch(cases["pattern"], case) is None):
+        known = "it has no cases" if cases is None else f"its cases match {cases['pattern']}"
+        raise SelectionError(
+            f"{data['name']} has no case {case!r}: {known}",
+            where=f"--suite {data['name']}:{case}",
+            remedy=f"--suite {data['name']}" + (f":{cases['default']}" if cases else ""),
+        )
+    case = case or ("" if cases is None else cases["default"])
     packages = tuple(data.get("packages", ()))
     by_packages = f"apt-get install --no-install-recommends {' '.join(packages)}"
     return Code(
         data["name"],
         data["title"],
         data["summary"],
-        tuple(data["programs"]),
+        tuple(program.replace(CASE, case) for program in data["programs"]),
         packages,
         data.get("obtain", by_packages if packages else "make stack ENV=suites, or ENV=suites-system"),
         tuple(data.get("start", ())),
@@ -97,34 +121,73 @@ def read_code(file: Path) -> Code:
         distinct(metrics),
         tuple(parse_check(text) for text in data["checks"]),
         data.get("service"),
+        case,
     )
 
 
 def find_code(name: str) -> Code:
-    """The code of this name. Raises SelectionError, FormatError."""
+    """The code of this name, with a case as `npb:cg.B`. Raises SelectionError, FormatError."""
+    name, colon, case = name.partition(":")
     codes = known_codes()
     if not codes:
         needed_checkout(f"the code {name}")
     if name not in codes:
         remedy = choose_of(name, codes) if codes else "use a checkout whose envs/suites/codes has it"
         raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
-    return read_code(codes[name])
+    if colon and not case:
+        raise SelectionError(f"{name}: names no case", where="--suite", remedy=f"--suite {name}")
+    return read_code(codes[name], case)
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build of codes that is compared with others: its name, and the folder or module of its programs."""
+
+    name: str
+    folder: Path | None = None
+    module: str | None = None
+
+
+def parse_builds(texts: Sequence[str]) -> list[Build]:
+    """Reads `old=DIR` or `tuned=MODULE`, a module by glob. Raises SelectionError."""
+    builds: dict[str, Build] = {}
+    for text in texts:
+        name, _, place = text.partition("=")
+        if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) is None or not place or name in builds:
+            raise SelectionError(
+                f"{text!r} is not a further build",
+                where="--build",
+                remedy="write --build NAME=DIR or NAME=MODULE, each with another name",
+            )
+        folder = Path(place).expanduser()
+        builds[name] = Build(name, folder.absolute()) if folder.is_dir() else Build(name, module=place)
+    return list(builds.values())
 
 
 def find_program(
-    code: Code, environment: str | None, modules: Path | None
+    code: Code, environment: str | None, modules: Path | None, build: Build | None = None
 ) -> tuple[str, dict[str, str], str]:
     """Path of the code's program, the environment it runs in, and the module or `PATH` that has it.
 
-    Modules of the environments for suites come first, then PATH. Raises SetupError if it is missing.
+    Modules of the environments for suites come first, then PATH; only those of a build, if one is named.
+    Raises SetupError if it is missing.
     """
-    for place, variables in _environments(code, environment, modules):
+    for place, variables in _environments(code, environment, modules, build):
         for name in code.programs:
             # The last of several versions.
             of_glob = map(str, Path("/").glob(name[1:])) if name.startswith("/") else ()
-            path = shutil.which(max(of_glob, default=name), path=variables.get("PATH", ""))
+            search = variables.get("PATH", "")
+            if build is not None and build.folder is not None:
+                search = str(build.folder)
+            path = shutil.which(max(of_glob, default=name), path=search)
             if path is not None:
                 return path, variables, place
+    if build is not None:
+        raise SetupError(
+            f"the build {build.name} has no program of {code.title}: {' or '.join(code.programs)}",
+            where=f"--build {build.name}={build.folder or build.module}",
+            remedy="name its folder, or its module (module avail, by glob)",
+        )
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.programs)}",
         where="PATH" if code.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
@@ -133,18 +196,28 @@ def find_program(
 
 
 def _environments(
-    code: Code, environment: str | None, modules: Path | None
+    code: Code, environment: str | None, modules: Path | None, build: Build | None
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Of the module trees named, or else of those built for suites, the code's last module; then `PATH`."""
+    """Of the module trees named, or else of those built for suites, the code's last module; then `PATH`.
+
+    Of a build: its folder alone, or the last of its modules.
+    """
+    if build is not None and build.folder is not None:
+        path = f"{build.folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        yield str(build.folder), {**os.environ, "PATH": path}
+        return
     if modules is not None or environment is not None:
         trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
-    elif code.packages:
+    elif code.packages and build is None:
         trees = []
     else:
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]
     for tree in trees:
         names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
+        if build is not None:
+            names = [name for name in names if fnmatchcase(name, build.module or "")]
         for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):
             yield loaded.name, loaded.environment or {}
-    yield "PATH", dict(os.environ)
+    if build is None:
+        yield "PATH", dict(os.environ)

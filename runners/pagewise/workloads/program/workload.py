@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from pagewise.core.errors import SetupError
-from pagewise.core.plan import Cell, CellKey, Step, Subject
+from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages, prefetchers
@@ -53,10 +53,11 @@ class ProgramOptions(SessionOptions):
 
 @dataclass(frozen=True)
 class ProgramRuns:
-    """Runs of one program. `policies` are by name.
+    """Runs of one program. `policies` are by the module of their configuration.
 
-    trials, images: the memory of trial runs, and the files of the programs that ran in them. control: how
-    hardware prefetchers are set, None to leave them as they are.
+    control: how hardware prefetchers are set, None to leave them as they are. key: its name among several
+    programs of a session. trials, images: the memory of trial runs, and the files of the programs that ran in
+    them.
     """
 
     options: ProgramOptions
@@ -70,6 +71,7 @@ class ProgramRuns:
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
     control: prefetchers.Control | None = None
+    key: str | None = None
 
     @property
     def subjects(self) -> list[Subject]:
@@ -79,11 +81,16 @@ class ProgramRuns:
     @property
     def planner(self) -> ComparisonPlanner:
         """Every policy once per round."""
-        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self._is_available)
+        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self.is_available)
+
+    @property
+    def baseline(self) -> str:
+        """The page policy to compare against."""
+        return next(iter(self.policies.values())).policy.name
 
     @property
     def unavailable(self) -> dict[str, Failure]:
-        """Why policies are unavailable, by name."""
+        """Why policies are unavailable, by module."""
         reasons = {name: applied.unavailable for name, applied in self.policies.items()}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -110,34 +117,25 @@ class ProgramRuns:
             self.control.program if self.control else (),
         )
 
-    @contextmanager
-    def prepared(self, session: Trials) -> Iterator[None]:
-        """Trial runs of all policies.
+    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+        """Trial runs of all policies."""
+        return prepared_together([self], session)
 
-        That of the baseline comes first: it shows how large pools must be, and which programs run.
-        """
+    @property
+    def _trials(self) -> list[Step]:
         cells = sorted(self.subject.cells, key=lambda cell: not cell.is_baseline)
-        trials = [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
-        # Trial runs, too, start with the prefetchers set, so that what sets them is undone in any case.
-        with changed_settings(
-            session.recorder, self.placements, control=self.control, clock_settings=self.options.clocks
-        ):
-            self._try(trials[0], session)
-            self._decide(session)
-            policies = [applied.policy for applied in self.policies.values()]
-            transparent = {"thp" for policy in policies if _is_transparent(policy)}
-            transparent |= {"shared" for policy in policies if "shared" in policy.parts}
-            with changed_settings(
-                session.recorder,
-                self.placements,
-                thp_policies=transparent if self.options.set_thp_sizes else None,
-                pool_pages=self._pool_pages(trials[0].cell) if self.options.reserve else None,
-            ):
-                session.recorder.save()
-                for step in trials[1:]:
-                    if self._is_available(step) and not session.is_ruled_out(step):
-                        self._try(step, session)
-                yield
+        return [Step(self.subject.kernel, cell, "trial", 1, at) for at, cell in enumerate(cells, start=1)]
+
+    def try_baseline(self, session: Trials) -> None:
+        """The trial run of the baseline shows how large pools must be, and which programs run."""
+        self._try(self._trials[0], session)
+        self._decide(session)
+
+    def try_others(self, session: Trials) -> None:
+        """The trial runs of the other configurations."""
+        for step in self._trials[1:]:
+            if self.is_available(step) and not session.is_ruled_out(step):
+                self._try(step, session)
 
     def _decide(self, session: Trials) -> None:
         """The programs that a script or launcher started decide which policies are available."""
@@ -149,13 +147,16 @@ class ProgramRuns:
         programs = tuple(examine(file, self.program.environment) for file in files)
         for name, applied in self.policies.items():
             self.policies[name] = replace(applied, programs=programs)
-        session.recorder.note(
-            program={
-                **(session.recorder.manifest.program or {}),
-                "programs": [binary.to_dict() for binary in programs],
-                "policies": [applied.to_dict() for applied in self.policies.values()],
-            }
-        )
+        described = {
+            "programs": [binary.to_dict() for binary in programs],
+            "policies": [applied.to_dict() for applied in self.policies.values()],
+        }
+        manifest = session.recorder.manifest
+        if self.key is None:
+            session.recorder.note(program={**(manifest.program or {}), **described})
+        else:
+            known = manifest.suites or {}
+            session.recorder.note(suites={**known, self.key: {**known[self.key], **described}})
         text = "\n".join(
             (
                 "Page policies are decided by the programs that ran:",
@@ -165,7 +166,8 @@ class ProgramRuns:
         )
         self.console.print(text, highlight=False, soft_wrap=True)
 
-    def _is_available(self, step: Step) -> bool:
+    def is_available(self, step: Step) -> bool:
+        """Whether the policy of a step can be applied here."""
         return self.policies[step.cell.measured.module].unavailable is None
 
     def _try(self, step: Step, session: Trials) -> None:
@@ -173,9 +175,9 @@ class ProgramRuns:
         text = trial_text(step.cell.measured.hugepages, record)
         self.console.print(f"trial run, {text}", highlight=False, soft_wrap=True)
 
-    def _pool_pages(self, baseline: Cell) -> dict[int, int]:
+    def pool_pages(self) -> dict[int, int]:
         """By page size, what the baseline's trial run used, shared among the pools."""
-        memory = self.trials.get(baseline.key)
+        memory = self.trials.get(self._trials[0].cell.key)
         if memory is None:
             return {}
         sizes = {applied.page_size for applied in self._of_pools}
@@ -199,6 +201,38 @@ class ProgramRuns:
         most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
         return int(-(-used * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+
+
+@contextmanager
+def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterator[None]:
+    """Trial runs of all policies of the programs, those of the baselines first.
+
+    The settings of the machine are changed once, for what all of them need.
+    """
+    first = several[0]
+    # Trial runs, too, start with the prefetchers set, so that what sets them is undone in any case.
+    with changed_settings(
+        session.recorder, first.placements, control=first.control, clock_settings=first.options.clocks
+    ):
+        for runs in several:
+            runs.try_baseline(session)
+        policies = [applied.policy for runs in several for applied in runs.policies.values()]
+        transparent = {"thp" for policy in policies if _is_transparent(policy)}
+        transparent |= {"shared" for policy in policies if "shared" in policy.parts}
+        pages: dict[int, int] = {}
+        for runs in several:
+            for size, count in runs.pool_pages().items():
+                pages[size] = max(count, pages.get(size, 0))
+        with changed_settings(
+            session.recorder,
+            first.placements,
+            thp_policies=transparent if first.options.set_thp_sizes else None,
+            pool_pages=pages if first.options.reserve else None,
+        ):
+            session.recorder.save()
+            for runs in several:
+                runs.try_others(session)
+            yield
 
 
 def _libraries(console: Console) -> Libraries | None:

@@ -1,0 +1,157 @@
+"""Measured values of comparisons by axes, such as threads, build and SMT, for tables in any of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.quantities import positive
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.series import by_cell, runs_of
+from pagewise.analysis.statistics import Runs, quotients, ratio
+from pagewise.core.dimensions import DIMENSIONS
+from pagewise.core.kernel import Kernel, Metric
+from pagewise.core.manifest import Manifest, PlannedPlacement
+from pagewise.core.plan import Cell
+from pagewise.core.record import Record
+from pagewise.core.result import Result
+
+#: The quantity of every run.
+TIME = "run_seconds"
+#: The first metric of a program.
+HEADLINE = "headline"
+#: What follows from the placement of runs.
+PLACES = ("tasks", "ranks", "threads", "cores", "smt", "order", "memory")
+_TARGET_AND_FLAGS = ("target", "flags", "placement")
+#: All axes: the program, its build, the dimensions of configurations, and the placement.
+AXES = (
+    "program",
+    "compiler",
+    "build",
+    *(each.name for each in DIMENSIONS if each.name not in (*_TARGET_AND_FLAGS, "compiler")),
+    *PLACES,
+)
+AxisValue = str | int
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A configuration of a program in one placement: where it is on each axis, and its values.
+
+    result: the number of its result. medians: by quantity. runs: by quantity the values by round, those of a
+    baseline with its repetitions (A/A). missing: why it has no values; None if it has.
+    """
+
+    result: int
+    kernel: Kernel
+    axes: Mapping[str, AxisValue]
+    placement: str
+    medians: Mapping[str, float]
+    runs: Mapping[str, Runs]
+    missing: str | None = None
+
+    def value(self, quantity: str) -> float | None:
+        """The median of a quantity."""
+        return self.medians.get(self.name_of(quantity))
+
+    def metric(self, quantity: str) -> Metric | None:
+        """The metric, None for time."""
+        name = self.name_of(quantity)
+        return next((metric for metric in self.kernel.metrics if metric.field == name), None)
+
+    def name_of(self, quantity: str) -> str:
+        """The field of a quantity in its records."""
+        return self.kernel.headline.field if quantity == HEADLINE else quantity
+
+
+def performance(fact: Fact, base: Fact, quantity: str) -> Ratio | None:
+    """How much better a fact is than another: above 1 is faster, by time or by a metric, paired by round.
+
+    None without values, or for facts of different results, whose rounds are no pairs.
+    """
+    if fact.result != base.result:
+        return None
+    ours, theirs = (each.runs.get(each.name_of(quantity), []) for each in (fact, base))
+    pairs = quotients(ours[:1], theirs) if ours and theirs else []
+    if not any(pairs):
+        return None
+    measured = ratio(pairs, zlib.crc32(f"{fact.kernel.name}/{quantity}/{fact.axes}".encode()))
+    metric = fact.metric(quantity)
+    if measured is None or (metric is not None and metric.better == "higher"):
+        return measured
+    ends = (None if end is None else 1.0 / end for end in (measured.high, measured.low))
+    return Ratio(measured.pairs, 1.0 / measured.median, *ends)
+
+
+def facts_of(results: Sequence[Result]) -> Iterator[Fact]:
+    """The facts of all configurations in these results, those that are excluded without values."""
+    for number, result in enumerate(results):
+        records = by_cell(result.records)
+        for analysed in analyse_result(result):
+            kernel = analysed.kernel
+            for row in (row for group in analysed.groups for row in group.rows):
+                axes, place = axes_of(kernel, row.cell, result.manifest), row.cell.placement or ""
+                if row.invalid is not None or row.seconds is None:
+                    yield Fact(number, kernel, axes, place, {}, {}, row.invalid or "not measured")
+                    continue
+                timed, repeated = (
+                    records.get((kernel.name, row.cell.key, series), []) for series in ("compare", "aa")
+                )
+                medians = {TIME: row.seconds, **row.metrics}
+                yield Fact(number, kernel, axes, place, medians, _runs(kernel, timed, repeated))
+
+
+def axes_of(kernel: Kernel, cell: Cell, manifest: Manifest) -> dict[str, AxisValue]:
+    """Where a configuration is on each axis."""
+    measured = cell.measured
+    dimensions = {each.name: each.of(measured) for each in DIMENSIONS if each.name not in _TARGET_AND_FLAGS}
+    target = measured.target if measured.names_target else ""
+    build = "-".join(filter(None, (target, measured.flags)))
+    placement = _placement(cell, manifest)
+    return {
+        **dimensions,
+        "program": program_title(kernel),
+        "compiler": measured.compiler,
+        "build": build,
+        **_places(placement),
+    }
+
+
+def program_title(kernel: Kernel) -> str:
+    """The name of a program without the ending of its file: `cg.B`."""
+    return kernel.title.removesuffix(".x")
+
+
+def _placement(cell: Cell, manifest: Manifest) -> PlannedPlacement:
+    named = {placement.name: placement for placement in manifest.placements}
+    return named[cell.placement] if cell.placement is not None else manifest.placement
+
+
+def _places(placement: PlannedPlacement) -> dict[str, AxisValue]:
+    ranks = placement.ranks or 1
+    tasks = ranks * placement.threads
+    cores = placement.cores or tasks
+    return {
+        "tasks": tasks,
+        "ranks": ranks,
+        "threads": placement.threads,
+        "cores": cores,
+        "smt": -(-tasks // cores),
+        "order": placement.order or "",
+        "memory": placement.policy or placement.memory,
+    }
+
+
+def _runs(kernel: Kernel, timed: Sequence[Record], repeated: Sequence[Record]) -> dict[str, Runs]:
+    """Each quantity by round, of valid runs."""
+    runs: dict[str, Runs] = {TIME: runs_of(timed, repeated)}
+    for metric in kernel.metrics:
+        runs[metric.field] = runs_of(timed, repeated, partial(_figure, metric.field))
+    return runs
+
+
+def _figure(name: str, record: Record) -> float | None:
+    return positive(record.figures.get(name))

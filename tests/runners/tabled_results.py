@@ -1,0 +1,103 @@
+"""Results of comparisons with known times in several placements, for tests of tables by axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from builders import a_manifest, kernel, record_data
+from pagewise.core.configuration import Configuration
+from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import PlannedPlacement
+from pagewise.core.page_policy import PagePolicy
+from pagewise.core.plan import Cell, Subject
+from pagewise.core.structure import unstructured
+from stage import CHASE, write_result
+
+ROUNDS = 5
+SCATTER = (1.0, 1.01, 0.99, 1.004, 0.996)
+BYTES, TRAFFIC = 32000.0, {"loads": 3, "stores": 1, "write_allocate": 1, "flops": 2, "element_bytes": 8}
+# A kernel, configuration and placement with its time, and metrics of a program.
+Value = Callable[[Kernel, Configuration, str], tuple[float, Mapping[str, float]]]
+
+
+def place(name: str, threads: int, *, ranks: int | None = None, cores: int, policy: str = "first-touch"):
+    count = threads * (ranks or 1)
+    return PlannedPlacement(
+        name, threads, tuple(range(count)), "default", {}, ranks, "compact", cores, policy
+    )
+
+
+def program(name: str, title: str, *metrics: tuple[str, str, str]) -> Kernel:
+    rows = [{"field": n, "label": n, "unit": unit, "better": better} for n, unit, better in metrics]
+    about = {"name": name, "title": title, "program": True, "group": "program"}
+    return kernel(
+        {**CHASE, **about, "sensitive_to": ["compiler", "hugepages"], "metrics": rows, "sweeps": []}
+    )
+
+
+def result(
+    folder: Path,
+    subjects: Sequence[Subject],
+    places: Sequence[PlannedPlacement],
+    value: Value,
+    further: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """A result of ROUNDS rounds in which each configuration scatters by 1 %."""
+    records = list(further)
+    kind = "programs" if subjects[0].kernel.is_program else "kernels"
+    for one in subjects:
+        for shift, cell in enumerate(one.cells):
+            seconds, metrics = value(one.kernel, cell.measured, cell.placement or places[0].name)
+            for number in range(1, ROUNDS + 1):
+                for series in ("compare", *(("aa",) if cell.is_baseline else ())):
+                    scatter = SCATTER[(number + shift + (series == "aa")) % ROUNDS]
+                    made = record_data(
+                        cell.measured, seconds * scatter, number=number, series=series, kernel=one.kernel.name
+                    )
+                    if one.kernel.is_program:
+                        made["metrics"] = {name: x * scatter for name, x in metrics.items()}
+                        del made["traffic"]
+                        kind_of_pages = PagePolicy(cell.measured.hugepages).kind
+                        made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages
+                    if one.kernel.name == "stream_sum":
+                        made = of_sum(made)
+                    run = {"placement": cell.placement} if cell.placement else {}
+                    records.append({**made, "run": {**made["run"], **run}})
+    configurations = {cell.measured.module: cell.measured for one in subjects for cell in plain(one)}
+    manifest = a_manifest(
+        kind=kind,
+        configurations=tuple(configurations.values()),
+        subjects=tuple(one.planned() for one in subjects),
+        placement=places[0],
+        placements=tuple(places),
+    )
+    data = unstructured(manifest)
+    if kind == "programs":
+        lists: dict[str, list[str]] = {"policies": [], "metrics": [], "checks": []}
+        data["suites"] = {
+            one.kernel.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists} for one in subjects
+        }
+    return written_data(folder, data, records)
+
+
+def plain(one: Subject) -> list[Cell]:
+    """Its cells as the manifest has their configurations: without placements."""
+    return [replace(cell, measured=replace(cell.measured, placement="")) for cell in one.cells]
+
+
+def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Path:
+    folder.mkdir()
+    write_result(folder, dict(data), "".join(json.dumps(one) + "\n" for one in records).encode())
+    return folder
+
+
+def of_sum(made: dict[str, Any]) -> dict[str, Any]:
+    """A record as that of a kernel that only loads one array."""
+    traffic = {"bytes_stream": BYTES / 4, "bytes_hardware": BYTES / 4, "flops": 1}
+    bandwidth = BYTES / 4 / made["seconds"]["repetitions"][0] / 1e9
+    names = ("bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s")
+    return {**made, "traffic": traffic, "metrics": dict.fromkeys(names, bandwidth)}

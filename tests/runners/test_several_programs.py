@@ -1,0 +1,144 @@
+"""Several codes, cases and builds in one session: what is measured, kept apart and refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from pagewise.core.errors import SelectionError
+from pagewise.core.result import Result, read_result
+from pagewise.core.schemas import faults
+from pagewise.workloads.program.suite import Build, known_codes, parse_builds, read_code
+from stage import ROOT, Stage
+from test_suites import OUTPUTS
+
+NPB = known_codes(ROOT)["npb"]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    """A checkout with the codes, and two builds of two benchmarks, of which the older has half the rate."""
+    stage = Stage(tmp_path)
+    shutil.copytree(ROOT / "envs/suites/codes", tmp_path / "envs/suites/codes")
+    text = (OUTPUTS / "npb.txt").read_text()
+    for build, rate in (("old", "1000.00"), ("new", "2000.00")):
+        (tmp_path / build).mkdir()
+        output = tmp_path / build / "output.txt"
+        output.write_text(text.replace("2161.49", rate))
+        for name in ("cg.S.x", "mg.S.x"):
+            program = tmp_path / build / name
+            program.write_text(f"#!/bin/sh\nexec cat {output}\n")
+            program.chmod(0o755)
+    return stage
+
+
+def compared(stage: Stage, *words: str) -> Result:
+    common = ("--policies", "none", "--rounds", "2", "--output", str(stage.results))
+    done = stage.run("compare", *common, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return read_result(stage.result())
+
+
+def test_builds_of_several_cases_by_threads(stage: Stage):
+    builds = ("--build", f"old={stage.folder}/old", "--build", f"new={stage.folder}/new")
+    result = compared(stage, "--suite", "npb:cg.S,npb:mg.S", *builds, "--threads", "1,2")
+    manifest = result.manifest
+    assert manifest.kind == "programs" and manifest.program is None
+    assert set(manifest.suites or {}) == {
+        f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")
+    }
+    assert faults("manifest", json.loads((result.folder / "manifest.json").read_text())) == []
+    for subject in result.subjects:
+        cells = {(cell.measured.flags, cell.placement, cell.is_baseline) for cell in subject.cells}
+        expected = {(b, f"threads:{t}", (b, t) == ("old", 1)) for b in ("old", "new") for t in (1, 2)}
+        assert cells == expected
+    rates = {
+        (record.kernel, record.run.module.split("/")[1], record.figures["rate"])
+        for record in result.records
+        if record.run is not None
+    }
+    assert rates == {
+        (f"npb_{k}_s", b, r) for k in ("cg", "mg") for b, r in (("old", 1000.0), ("new", 2000.0))
+    }
+    # Programs are interleaved: each round has all of them.
+    rounds = {(r.round, r.kernel) for r in result.records if r.series == "compare"}
+    assert rounds == {(number, f"npb_{k}_s") for number in (1, 2) for k in ("cg", "mg")}
+    done = stage.run("report", str(result.folder), "--layout", "power6", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in json.loads(done.stdout)["rows"] if row["table"] == "Table 5-3"]
+    values = {(row["part"].split(",")[0], row["column"]): row["value"] for row in rows}
+    assert values == {(b, f"{k}.S"): r for k in ("cg", "mg") for b, r in (("old", 1000.0), ("new", 2000.0))}
+    done = stage.run("report", str(result.folder), "--json")
+    metrics = json.loads(done.stdout)["metrics"]
+    assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
+
+
+def test_hpcc_on_one_and_two_ranks_has_rings_on_two(stage: Stage, unavailable: Callable[[str], NoReturn]):
+    if shutil.which("hpcc") is None or shutil.which("mpiexec") is None:
+        unavailable("needs hpcc (apt-get install hpcc)")
+    file = stage.folder / "envs/suites/codes/hpcc.yaml"
+    file.write_text(file.read_text().replace("3000         Ns", "200          Ns"))
+    words = ("--rounds", "1", "--ranks", "1,2", "--build", f"all={Path(shutil.which('hpcc') or '').parent}")
+    result = compared(stage, "--suite", "hpcc", *words)
+    rings = ("ring_latency", "ring_bandwidth", "natural_ring_latency", "natural_ring_bandwidth")
+    for record in result.records:
+        assert record.status == "ok" and record.run is not None
+        two = record.run.placement == "ranks:2"
+        assert all((record.figures.get(name, 0.0) > 0.0) == two for name in rings)
+        assert record.figures["hpl"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--build", "old={folder}/old"), 2),
+        (("--suite", "npb:cg.S", "--build", "old"), 2),
+        (("--suite", "npb:cg.S", "--build", "old={folder}/old", "--build", "old={folder}/new"), 2),
+        (("--suite", "npb:cg.S", "--build", "old={folder}/old", "--", "cat"), 2),
+        (("--suite", "npb:cg.S,npb:mg.S", "--", "cat"), 2),
+        (("--suite", "npb:xx.S"), 2),
+        (("--suite", "npb:"), 2),
+        (("--suite", "hpcc:a"), 2),
+        (("--suite", "redis,npb", "--build", "old={folder}/old"), 3),
+        (("--suite", "npb:ft.S", "--build", "old={folder}/old"), 3),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(stage: Stage, words: tuple[str, ...], code: int):
+    done = stage.run("compare", *(word.format(folder=stage.folder) for word in words))
+    assert done.returncode == code and not stage.results.exists(), done.stderr
+
+
+def test_cases_and_builds_are_read(tmp_path: Path):
+    assert read_code(NPB).programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
+    assert read_code(NPB, "mg.D").programs == ("mg.D.x", "mg.D")
+    with pytest.raises(SelectionError):
+        read_code(known_codes(ROOT)["hpcc"], "large")
+    assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [
+        Build("a", tmp_path),
+        Build("b", module="npb/*-tuned"),
+    ]
+
+
+def test_modules_are_builds_and_a_result_is_repeated(stage: Stage):
+    for build, target in (("old", "x86_64_v2"), ("new", "native")):
+        module = stage.modules / f"npb/3.4.1/{target}.lua"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text(f'prepend_path("PATH", "{stage.folder}/{build}")\n')
+    builds = ("--build", "legacy=*/x86_64_v2", "--build", "tuned=*/native")
+    result = compared(stage, "--modules", str(stage.modules), "--suite", "npb:mg.S", *builds)
+    measured = {(record.run.module, record.figures["rate"]) for record in result.records if record.run}
+    assert measured == {("npb_mg_s/legacy/none", 1000.0), ("npb_mg_s/tuned/none", 2000.0)}
+    (stage.folder / "again").mkdir()
+    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (again,) = map(read_result, (stage.folder / "again").iterdir())
+    assert len(again.records) == len(result.records) and again.manifest.rerun_of is not None
+    program = stage.folder / "old/mg.S.x"
+    program.write_text(program.read_text() + "# changed\n")
+    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
+    assert done.returncode == 4

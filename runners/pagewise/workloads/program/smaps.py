@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]
         if name.startswith("/"):
             lowest.setdefault(name, mapping.start)
         kind = _kind(mapping)
-        if kind == "anonymous" and not name and _is_zeroed(mapping.start, lowest, zeroed, before):
+        if kind == "anonymous" and not name and _is_zeroed(mapping, lowest, zeroed, before):
             kind = "bss"
         if kind is not None:
             with_kinds.append((mapping, kind))
@@ -205,12 +206,16 @@ def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
     return "data" if "w" in mapping.rights else "file"
 
 
-def _is_zeroed(start: int, lowest: Mapping[str, int], zeroed: Zeroed, before: tuple[int, str, str]) -> bool:
+def _is_zeroed(
+    mapping: Mapped, lowest: Mapping[str, int], zeroed: Zeroed, before: tuple[int, str, str]
+) -> bool:
     """Whether unnamed memory is the .bss of the file mapped before it, whose lowest address is known."""
     end, name, kind = before
-    if end != start or name not in lowest:
+    if end != mapping.start or name not in lowest:
         return False
     place = zeroed(name)
     if place is None:
         return kind in ("data", "bss")
-    return lowest[name] + place[0] - 4096 <= start < lowest[name] + place[1]
+    # The kernel maps whole base pages, of 4 to 64 KiB.
+    first = lowest[name] + place[0] - mapping.sizes.get("KernelPageSize", os.sysconf("SC_PAGESIZE"))
+    return first <= mapping.start < lowest[name] + place[1]

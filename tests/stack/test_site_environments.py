@@ -13,7 +13,7 @@ import pytest
 import yaml
 from test_a64fx_compilers import fortran_compiler, stand_in_site
 
-from conftest import ROOT, STATE, spack
+from conftest import ROOT, STATE, run, spack
 
 X86, A64FX = ("debian", "rocky"), ("fugaku", "ookami")
 #: `power` is no folder of envs/sites: a POWER9 node with GCC and LLVM.
@@ -162,6 +162,14 @@ def place(site: str, tmp_path: Path, unavailable: Callable[[str], NoReturn]) -> 
 @pytest.mark.parametrize(("site", "name"), QUICK_PAIRS)
 def test_an_environment_on_a_site(small: Path, site: str, name: str, place: Path) -> None:
     check(small, site, name, place)
+
+
+def test_an_environment_without_configurations_on_a_site_is_refused(small: Path) -> None:
+    link = small / ".pagewise" / "sites" / "libraries"
+    before = link.readlink()
+    done = run(small / "setup" / "solve", "libraries", PAGEWISE_SITE="rocky")
+    assert done.returncode == 4, done.stdout
+    assert link.readlink() == before and not (small / "envs" / "libraries" / "spack.lock").exists()
 
 
 @pytest.mark.site_environments

@@ -55,7 +55,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-spack-versions test-programs test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-sites test-spack-versions test-programs test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -113,7 +113,7 @@ test: check
 	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
 	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m long kernels/mini
 	@$(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
-	    -m 'not container and not newcomer and not spack_versions' $(wildcard tests/e2e) tests/stack
+	    -m 'not container and not newcomer and not site_environments and not spack_versions' $(wildcard tests/e2e) tests/stack
 
 test-container:
 	@setup/bootstrap test container
@@ -122,6 +122,10 @@ test-container:
 test-newcomer:
 	@setup/bootstrap test container
 	@$(pytest) --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
+
+test-sites:
+	@setup/bootstrap test
+	@$(pytest) -m site_environments tests/stack
 
 test-spack-versions:
 	@setup/bootstrap test

@@ -3,8 +3,10 @@
     detect.py ROOT
 
 Writes two outputs to ROOT/.pagewise: setup.json, which `pagewise doctor` reads, and detected/, the site that
-environments include, with packages.yaml and the compilers' toolchains in definitions.yaml. Both are written
-as JSON, which is also YAML, because only the standard library is available.
+environments include, with packages.yaml and definitions.yaml: the compilers' toolchains, and what
+environments combine them with. SIMD widths and generic targets follow the processor by the conditions in
+detect_processor.json. All is written as JSON, which is also YAML, because only the standard library is
+available.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from detect_compilers import (
 )
 
 MPI_PROGRAM = Program("MPI", "mpi.c", "c", SUM_OF_SQUARES)
+#: Providers of virtual packages that the environment libraries compares.
+PROVIDERS = {"blas": ("netlib-lapack", "blis", "openblas"), "fft": ("fftw",)}
+#: The mini-apps, which need HDF5 and MPI.
+MINI_APPS = ["pagewise-ember@develop +mpi prefetch=hardware", "pagewise-helmholtz@develop prefetch=hardware"]
 #: The version line of each MPI's C compiler wrapper.
 MPIS = {"openmpi": r"Open MPI (\d[\d.]*)", "mpich": r"MPICH version (\d[\d.]*)"}
 
@@ -271,6 +277,28 @@ def write(file: Path, content: dict[str, Any]) -> None:
     temporary.replace(file)
 
 
+def definitions(toolchains: list[str], packages: list[External]) -> list[dict[str, list[str]]]:
+    """What the environments get from the site: toolchains, and what each is combined with."""
+    known = {package.name for package in packages if package.known_to_spack}
+
+    vector_math = ["mathlib=libmvec", *(["mathlib=sleef"] if "sleef" in known else [])]
+    provided = {
+        kind: [f"{toolchain} ^{name}" for toolchain in toolchains for name in names if name in known]
+        for kind, names in PROVIDERS.items()
+    }
+    return [
+        {"toolchains": toolchains},
+        {"gcc_and_llvm": toolchains},
+        {"generic": toolchains},
+        {"natives": [f"{toolchain}-native" for toolchain in toolchains]},
+        {"tuned": [f"{toolchain}-tuned" for toolchain in toolchains]},
+        {"mini_apps": MINI_APPS if "hdf5" in known and known & MPIS.keys() else []},
+        {"vector_math": [f"{library} {name}" for name in toolchains for library in vector_math]},
+        {"libomp": [name for name in toolchains if "-gcc" in name] if "llvm-openmp" in known else []},
+        *({kind: specs} for kind, specs in provided.items()),
+    ]
+
+
 def main(root: Path) -> None:
     """Detect, verify and write."""
     state = root / ".pagewise"
@@ -280,7 +308,11 @@ def main(root: Path) -> None:
     # Toolchains of envs/toolchains without a suffix are for x86-64.
     kind = "" if platform.machine() == "x86_64" else "-other"
     toolchains = [f"%pagewise-{compiler.name}{kind}" for compiler in compilers if compiler.entered]
-    write(state / "detected" / "definitions.yaml", {"definitions": [{"toolchains": toolchains}]})
+    by_processor = json.loads((root / "setup" / "detect_processor.json").read_text(encoding="utf-8"))
+    write(
+        state / "detected" / "definitions.yaml",
+        {"definitions": [*definitions(toolchains, packages), *by_processor["definitions"]]},
+    )
     write(state / "detected" / "packages.yaml", packages_yaml(compilers, packages))
     write(
         state / "setup.json",

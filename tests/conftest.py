@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: takes seconds; part of `make test`, not of `make check`")
     config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
     config.addinivalue_line("markers", "newcomer: sets up fresh systems of Debian; `make test-newcomer`")
+    config.addinivalue_line("markers", "site_environments: takes 15 minutes; `make test-sites`")
     config.addinivalue_line("markers", "spack_versions: takes an hour; `make test-spack-versions`")
     config.addinivalue_line("markers", "programs: runs 50 programs of Debian; `make test-programs`")
 

@@ -35,6 +35,7 @@ module pw_option
     contains
         procedure :: set_ladder
         procedure :: fault
+        procedure :: kept
         procedure :: help_line
         procedure :: write_declaration
         procedure :: write_value
@@ -89,7 +90,7 @@ contains
             ok = ok .and. number >= self%lowest
             text = 'a size of at least '//bytes_to_text(self%lowest)//' such as 4096, 64KiB or 1.5GB'
         case (option_choice)
-            ok = len(value) > 0 .and. index(value, '|') == 0 .and. index('|'//self%choices//'|', '|'//value//'|') > 0
+            ok = is_choice(self, lowered(value))
             text = 'one of '//self%choices
         case (option_real)
             call text_to_real(value, x, ok)
@@ -102,6 +103,36 @@ contains
             text = ' takes '//text//", not '"//shown(value)//"'"
         end if
     end function fault
+
+    pure logical function is_choice(option, value)
+        class(option_t), intent(in) :: option
+        character(*), intent(in) :: value
+
+        is_choice = len(value) > 0 .and. index(value, '|') == 0 .and. index('|'//option%choices//'|', '|'//value//'|') > 0
+    end function is_choice
+
+    !> The value as the option keeps it: choices are in lower case, and may be given in capitals (--pages hugetlbfs:2M).
+    pure function kept(self, value) result(text)
+        class(option_t), intent(in) :: self
+        character(*), intent(in) :: value
+        character(:), allocatable :: text
+
+        text = value
+        if (self%kind == option_choice) text = lowered(value)
+    end function kept
+
+    pure function lowered(value) result(text)
+        character(*), intent(in) :: value
+        character(len(value)) :: text
+        character(*), parameter :: small = 'abcdefghijklmnopqrstuvwxyz', capital = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+        integer :: i, letter
+
+        text = value
+        do i = 1, len(value)
+            letter = index(capital, value(i:i))
+            if (letter > 0) text(i:i) = small(letter:letter)
+        end do
+    end function lowered
 
     !> The bounds of a real in words, with a leading blank; empty without bounds.
     pure function bounds_of(option) result(text)

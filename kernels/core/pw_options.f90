@@ -128,7 +128,7 @@ contains
             else if (len(fault) > 0) then
                 call self%usage(error, '--'//option%name//fault)
             else
-                option%value = value
+                option%value = option%kept(value)
                 option%source = source
             end if
         end associate

@@ -137,7 +137,7 @@ uint64_t pw_elf_bss(const char *file)
     if (elf == NULL) return 0;
     if (fread(&head, sizeof head, 1, elf) == 1 && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
         head.e_ident[EI_CLASS] == ELFCLASS64 && fseek(elf, (long)head.e_phoff, SEEK_SET) == 0) {
-        const uint64_t page = UINT64_C(1) << PW_SMALLEST_SHIFT;
+        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
         for (int i = 0; i < head.e_phnum && fread(&segment, sizeof segment, 1, elf) == 1; i++) {
             if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0) continue;
             const uint64_t begin = segment.p_vaddr % page, mapped = (begin + segment.p_filesz + page - 1) / page;
@@ -169,6 +169,6 @@ int pw_smaps_is_huge(FILE *smaps, uint64_t start)
                 huge += kib * 1024;
         }
     }
-    if (!inside || (huge == 0 && page_size < extent_bytes)) return 0;
+    if (!inside || (huge == 0 && page_size <= (uint64_t)sysconf(_SC_PAGESIZE))) return 0;
     return huge == 0 || huge == whole ? 1 : -1;
 }

@@ -7,7 +7,8 @@
 
 #include <stdio.h>
 
-/* The extent of one query: 2 MiB, because huge pages are at least this large and aligned to it; or the smallest page of any
+/* The extent of one query: 2 MiB, because pages of PMD size are at least this large (32 MiB and 512 MiB with base pages of 16
+   and 64 KiB) and aligned to it; of smaller pages of a hugetlb pool, an extent that they fill. Or the smallest page of any
    machine, for mappings. */
 enum { PW_EXTENT_SHIFT = 21, PW_SMALLEST_SHIFT = 12, PW_MAPPING_SLOTS = 4096 };
 

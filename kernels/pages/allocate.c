@@ -95,8 +95,8 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
    that no two arrays share a page. */
 static int32_t map_fjmpg(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
-    const int64_t least = 2 << 20, size = pw_pages_size(&array->policy);
-    const int64_t alignment = size > least ? size : least, length = pw_round_up(array->offset + array->bytes, alignment);
+    const int64_t own = 2 << 20, size = pw_pages_size(&array->policy); /* libmpg's own pages */
+    const int64_t alignment = size > own ? size : own, length = pw_round_up(array->offset + array->bytes, alignment);
     void *start = NULL;
     errno = posix_memalign(&start, (size_t)alignment, (size_t)length);
     if (errno != 0) return refused(failure, array, "posix_memalign");

@@ -63,7 +63,7 @@ struct pw_pages_account {
 /* The names of the policies that can be requested on this machine, separated by '|'. */
 void pw_pages_names(char *text, int32_t length);
 
-/* The policy called `name`. */
+/* The policy called `name`; its size may be in capitals, as in hugetlbfs:2M. */
 int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure);
 
 /* The name of the policy; empty if there is no such policy. */

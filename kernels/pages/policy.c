@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/prctl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -108,6 +109,12 @@ static int32_t begin_fjmpg_none(int64_t page_size, struct pw_pages_failure *fail
     return code == PW_PAGES_OK ? begin_fjmpg("none", failure) : code;
 }
 
+/* libmpg's large pages have 2 MiB, whatever the default pool's have (A64FX guide, large pages). */
+static int64_t fjmpg_size(void)
+{
+    return pw_machine_pool_page_size() > 0 ? (int64_t)2 << 20 : 0;
+}
+
 static bool has_fjmpg(void)
 {
     return pw_machine_fjmpg_type() != NULL;
@@ -126,7 +133,7 @@ static const struct kind {
     {"none", pw_system_base_page_size, NULL, begin_none, PW_PAGES_NONE, NULL},
     {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp, PW_PAGES_THP, NULL},
     {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs, PW_PAGES_HUGETLBFS, NULL},
-    {"fjmpg", pw_machine_pool_page_size, NULL, begin_fjmpg_pool, PW_PAGES_HUGETLBFS, has_fjmpg},
+    {"fjmpg", fjmpg_size, NULL, begin_fjmpg_pool, PW_PAGES_HUGETLBFS, has_fjmpg},
     {"fjmpg-thp", pw_machine_thp_size, NULL, begin_fjmpg_thp, PW_PAGES_THP, has_fjmpg},
     {"fjmpg-none", pw_system_base_page_size, NULL, begin_fjmpg_none, PW_PAGES_NONE, has_fjmpg},
 };
@@ -137,9 +144,11 @@ static const struct kind *kind_of(const struct pw_pages_policy *policy)
     return policy->kind >= 0 && policy->kind < KINDS ? &kinds[policy->kind] : NULL;
 }
 
+/* The units of page sizes in names: powers of 1024. */
+static const char units[] = "kmgt";
+
 void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1])
 {
-    static const char units[] = "kmgt";
     const struct kind *kind = kind_of(policy);
     snprintf(name, PW_PAGES_NAME + 1, "%s", kind == NULL ? "" : kind->name);
     if (kind == NULL || policy->page_size == 0) return;
@@ -198,12 +207,23 @@ static void remedy_choose(struct pw_pages_failure *failure)
     pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; page sizes of this machine: ", sizes);
 }
 
+/* The bytes of a size such as 64k or 2M; -1: it is none. */
+static int64_t size_from_name(const char *text)
+{
+    const size_t digits = strspn(text, "0123456789");
+    const char *unit = digits == 0 || digits > 7 || text[digits] == '\0' ? NULL : strchr(units, text[digits] | 0x20);
+    if (unit == NULL || text[digits + 1] != '\0') return -1;
+    const int64_t number = strtoll(text, NULL, 10);
+    return number == 0 ? -1 : number << (10 * (unit - units + 1));
+}
+
 int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure)
 {
+    const size_t length = strcspn(name, ":");
+    const int64_t size = name[length] == '\0' ? 0 : size_from_name(name + length + 1);
     for (int32_t i = 0; nth_policy(i, policy); i++) {
-        char one[PW_PAGES_NAME + 1];
-        pw_pages_policy_name(policy, one);
-        if (strcmp(one, name) == 0) return PW_PAGES_OK;
+        const char *kind = kinds[policy->kind].name;
+        if (strlen(kind) == length && strncmp(kind, name, length) == 0 && policy->page_size == size) return PW_PAGES_OK;
     }
     *policy = (struct pw_pages_policy){PW_PAGES_NONE, 0};
     pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy '%.64s'", name);

@@ -119,14 +119,19 @@ def test_a_kernel_without_pools(tmp_path: Path):
 
 def test_pages_for_the_largest_working_set():
     assert (
-        pages_needed([("--working-set", "64MiB"), ("--working-set=1GiB", "--repetitions", "3")])
+        pages_needed([("--working-set", "64MiB"), ("--working-set=1GiB", "--repetitions", "3")], PAGE_BYTES)
         == 512 + MARGIN_PAGES
     )
-    assert pages_needed([("--working-set", "3000000")]) == 2 + MARGIN_PAGES
-    assert pages_needed([("--problem", "sedov", "--memory", "1GiB", "--fill-memory")]) == 512 + MARGIN_PAGES
-    assert pages_needed([("--sweep", "stride")]) == 256 + MARGIN_PAGES
-    assert pages_needed([("--sweep", "working-set", "--working-set", "64MiB")]) == 32 + MARGIN_PAGES
-    assert pages_needed([("--sweep", "working-set=2MiB,64MiB,4MiB")]) == 32 + MARGIN_PAGES
+    assert pages_needed([("--working-set", "3000000")], PAGE_BYTES) == 2 + MARGIN_PAGES
+    assert (
+        pages_needed([("--problem", "sedov", "--memory", "1GiB", "--fill-memory")], PAGE_BYTES)
+        == 512 + MARGIN_PAGES
+    )
+    assert pages_needed([("--sweep", "stride")], PAGE_BYTES) == 256 + MARGIN_PAGES
+    assert (
+        pages_needed([("--sweep", "working-set", "--working-set", "64MiB")], PAGE_BYTES) == 32 + MARGIN_PAGES
+    )
+    assert pages_needed([("--sweep", "working-set=2MiB,64MiB,4MiB")], PAGE_BYTES) == 32 + MARGIN_PAGES
 
 
 def test_who_is_not_root_is_reported(monkeypatch, pool: Pool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from pagewise.stack.site.new import Scheduler, detect, write
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 60
+WIDTHS = {"widths": ["simd=256"], "when": "arch.satisfies('target=x86_64_v3:')"}
 
 
 @pytest.fixture
@@ -31,6 +33,8 @@ def checkout(tmp_path: Path) -> Path:
     (state / "detected").mkdir(parents=True)
     packages = yaml.safe_load((ROOT / "envs/sites/debian/packages.yaml").read_text())
     (state / "detected" / "packages.yaml").write_text(json.dumps(packages))
+    definitions = {"definitions": [{"toolchains": ["%pagewise-gcc"]}, WIDTHS]}
+    (state / "detected" / "definitions.yaml").write_text(json.dumps(definitions))
     (state / "setup.json").write_text(json.dumps({"lmod": {"init": "/usr/share/lmod/lmod/init/bash"}}))
     return tmp_path
 
@@ -60,9 +64,19 @@ def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def test_every_site_of_the_checkout_is_valid() -> None:
-    assert site_names(ROOT) == ["debian", "fugaku", "ookami", "rocky"]
+    assert site_names(ROOT) == ["debian", "fugaku", "grace", "ookami", "rocky"]
     for name in site_names(ROOT):
         assert read_site(name, ROOT).name == name
+
+
+def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
+    known = toolchain_compilers(ROOT)
+    for name in site_names(ROOT):
+        site = read_site(name, ROOT)
+        lists = {list_name: entry for entry in site.definitions["definitions"] for list_name in entry}
+        assert {"gcc_and_llvm", "generic", "natives", "vector_math", "widths", "targets"} <= lists.keys()
+        named = re.findall(r"%(pagewise-[\w-]+)", json.dumps(site.definitions))
+        assert all(known[flags] <= site.packages.keys() for flags in named), name
 
 
 def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
@@ -118,7 +132,7 @@ def test_what_is_missing_on_this_machine_is_reported_on_request(checkout: Path) 
 def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
     with pytest.raises(SelectionError, match="'summit'") as refused:
         read_site("summit", checkout)
-    assert "fugaku, ookami" in str(refused.value)
+    assert "fugaku, grace, ookami" in str(refused.value)
 
 
 def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None:
@@ -139,7 +153,7 @@ def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None
     assert site.data["toolchains"] == ["pagewise-gcc", "pagewise-llvm"]
     assert site.packages == read_site("debian", checkout).packages
     assert site.of_all == {"target": ["zen4"]}
-    assert site.definitions == {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}]}
+    assert site.definitions == {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}, WIDTHS]}
     assert "ours" in pagewise(checkout, "site", "list").stdout
     assert pagewise(checkout, "site", "check", "ours").returncode == 0
     again = pagewise(checkout, "site", "new", "ours", "--yes", "--summary", "other")

@@ -61,6 +61,21 @@ def test_the_environment_chooses_the_vector_length(emulated: Path) -> None:
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.parametrize("page", [16384, 65536])
+def test_base_pages_of_other_sizes(emulated: Path, tmp_path: Path, page: int) -> None:
+    for kernel in A64FX_KERNELS:
+        file = tmp_path / f"{kernel}.jsonl"
+        program = prefixes(emulated)["explicit-regular"] / "bin" / f"pw-{kernel}"
+        launcher = program.parents[1] / "share" / "pagewise" / "emulate"
+        command = (program, "--working-set", "401kB", "--repetitions", "1", "--record", file)
+        done = run(launcher, *command, QEMU_PAGESIZE=str(page))
+        assert done.returncode == 0, done.stdout
+        record = json.loads(file.read_text())
+        assert record["validation"]["passed"] and record["pages"]["huge_coverage"] == 0
+        assert record["pages"]["base_page_size_bytes"] == page
+        assert record["pages"]["page_size_observed_bytes"] == page
+
+
 def test_zfill_zeroes_at_any_distance_and_never_after_a_write(emulated: Path) -> None:
     program = prefixes(emulated)["explicit-zfill"] / "bin" / "pw-stream_triad"
     for sweep in ("zero-distance", "type", "simd"):

@@ -10,6 +10,7 @@ module strided
     use pw_options, only: option_bytes, option_choice, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
+    use pw_system, only: base_page_size
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     use pw_traffic, only: per_element_t
@@ -18,7 +19,6 @@ module strided
 
     integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes
     integer(i8), parameter :: untouched = 2_i8**40   ! added to the initial values; pass numbers are smaller
-    integer(i8), parameter :: page_and_line = 4096 + line_bytes   ! each access in another page and another set of the caches
 
     type, extends(shared_kernel_t), public :: strided_t
         private
@@ -51,10 +51,15 @@ contains
 
     subroutine declare_options(self)
         class(strided_t), intent(inout) :: self
+        character(:), allocatable :: page_and_line   ! each access in another page and another set of the caches
+        integer(i8), parameter :: small = 4096
 
-        call self%options%add('stride', option_bytes, to_text(page_and_line), 'bytes from one access to the next: a power of '// &
+        page_and_line = to_text(base_page_size() + line_bytes)
+        call self%options%add('stride', option_bytes, page_and_line, 'bytes from one access to the next: a power of '// &
                               'two within a cache line, or whole lines', rules_t(lowest=word_bytes), &
-                              '8,16,32,64,128,256,512,1024,2048,4096,'// to_text(page_and_line)//',8192,16384,65536,262144')
+                              '8,16,32,64,128,256,512,1024,2048,4096,'// &
+                              trim(merge(page_and_line//',8192,16384,65536', '8192,16384,65536,'//page_and_line, &
+                                         base_page_size() == small))//',262144')
         call self%options%add('access', option_choice, 'load', 'kind of access', values='load|store')
     end subroutine declare_options
 

@@ -40,9 +40,15 @@ contains
         type(error_t) :: error
         type(pages_policy_t) :: policy
         type(pages_policy_t), parameter :: policies(3) = [pages_none, pages_thp, pages_hugetlbfs]
-        character(16), parameter :: wrong(6) = [character(16) :: 'huge', '', 'thp:', 'thp:3k', 'none:4k', 'hugetlbfs:64']
+        character(22), parameter :: same_size(4) = [character(22) :: 'hugetlbfs:1G', 'hugetlbfs:1024m', 'hugetlbfs:1048576K', &
+                                                    'hugetlbfs:1g']
+        character(22), parameter :: wrong(12) = [character(22) :: 'huge', '', 'thp:', 'thp:3k', 'none:4k', 'hugetlbfs:64', &
+                                                 'hugetlbfs:2', 'hugetlbfs:2M2', 'hugetlbfs:2MB', 'hugetlbfs:-1g', 'hugetlbfs:0g', &
+                                                 'hugetlbfs:99999999999g']
         character(:), allocatable :: names, name
+        character(128) :: expected   ! all policies of the machine, if the test knows it
         integer :: i, bar
+        logical :: has_1g
 
         do i = 1, size(policies)
             call pages_policy_from_name(pages_policy_name(policies(i)), policy, error)
@@ -55,6 +61,9 @@ contains
         call check(pages_policy_name(pages_policy_t(7)) == '', 'policy 7 has a name')
         names = pages_policy_names()//'|'
         write (*, '(a)') names
+        call get_command_argument(2, expected)
+        call check(expected == '' .or. names == trim(expected)//'|', 'the policies are '//names)
+        has_1g = index(names, '|hugetlbfs:1g|') > 0
         call check(index(names, 'none|thp|') == 1 .and. index(names, '|hugetlbfs|') > 0, 'a policy is missing')
         do while (len(names) > 0)
             bar = index(names, '|')
@@ -64,6 +73,13 @@ contains
             call check_ok(error)
             call check(pages_policy_name(policy) == name, name//' is called '//pages_policy_name(policy))
         end do
+        if (has_1g) then
+            do i = 1, size(same_size)
+                call pages_policy_from_name(trim(same_size(i)), policy, error)
+                call check_ok(error)
+                call check(pages_policy_name(policy) == 'hugetlbfs:1g', trim(same_size(i))//' is '//pages_policy_name(policy))
+            end do
+        end if
         do i = 1, size(wrong)
             error = error_t()
             call pages_policy_from_name(trim(wrong(i)), policy, error)

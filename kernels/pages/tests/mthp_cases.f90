@@ -96,7 +96,7 @@ contains
         call touch(array)
         call pages_verify([array], thp_64k, error)
         call check_failed(error, exit_pages, 'policy thp:64k: 4096 of 4096 KiB are not on huge pages of 64 KiB (array a: '// &
-                          '4096 of 4096 KiB), most of it on pages of 4 KiB', 'fragmented')
+                          '4096 of 4096 KiB), most of it on pages of '//to_text(base_page_size()/1024_i8)//' KiB', 'fragmented')
     end subroutine test_thp_64k_not_served
 
     !> Pages of PMD size are not pages of 64 KiB.

@@ -169,9 +169,10 @@ def _taken(chosen: dict[str, Any]) -> dict[str, Any]:
 
 def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
     """The options of kernels; without a number of threads or cores, one thread runs."""
+    from pagewise.core.page_policy import normal_name
     from pagewise.workloads.kernels.choose import KernelOptions
 
-    chosen["pages"] = chosen.pop("policies")
+    chosen["pages"] = tuple(dict.fromkeys(map(normal_name, chosen.pop("policies"))))
     if chosen["threads"] is None and not chosen["where"].counts:
         chosen["threads"] = 1
     return KernelOptions(**chosen, **fixed)

@@ -46,11 +46,14 @@ class PagePolicy:
 
     @property
     def size(self) -> int | None:
-        """The page size in bytes that it names: 65536 for `thp:64k`, None for `thp`. Raises ValueError."""
+        """The page size in bytes that it names: 65536 for `thp:64k` or `thp:64K`, None for `thp`.
+
+        Raises ValueError.
+        """
         _, colon, size = self.name.partition(":")
         if not colon:
             return None
-        match = re.fullmatch(r"([1-9]\d*)([kmgt])", size)
+        match = re.fullmatch(r"([1-9]\d*)([kmgt])", size.lower())
         if match is None:
             raise ValueError(f"{self.name!r} names no page size")
         return int(match[1]) * _UNITS[match[2]]
@@ -70,6 +73,15 @@ class PagePolicy:
         """In words: `transparent huge pages of 64 KiB`."""
         text = _KINDS[self.kind].text if self.kind in _KINDS else self.kind
         return text if self.size is None else f"{text} of {bytes_text(self.size)}"
+
+
+def normal_name(policy: str) -> str:
+    """The policy as kernels write it: `hugetlbfs:2m` for `hugetlbfs:2M`; other texts unchanged."""
+    named = PagePolicy(policy)
+    try:
+        return policy if named.size is None else f"{named.kind}:{size_name(named.size)}"
+    except ValueError:
+        return policy
 
 
 def size_name(size: int) -> str:

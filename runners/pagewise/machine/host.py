@@ -78,6 +78,16 @@ def size(file: Path, name: str) -> int | None:
     return int(kib[1]) * 1024 if kib else None
 
 
+def thp_size(root: Path = Path("/")) -> int | None:
+    """The size of transparent huge pages: 512 MiB with base pages of 64 KiB on Arm; None without them."""
+    return number(root / THP / "hpage_pmd_size")
+
+
+def default_pool_size(root: Path = Path("/")) -> int | None:
+    """The page size of the default hugetlb pool; None without pools."""
+    return size(root / "proc/meminfo", "Hugepagesize")
+
+
 def chosen(text: str | None) -> str | None:
     """The word in brackets: `madvise` in `always [madvise] never`."""
     match = re.search(r"\[(\S+)\]", text or "")

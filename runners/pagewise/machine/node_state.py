@@ -16,7 +16,7 @@ from pagewise.core.node_state import (
     parse_reserves,
     unusable_index,
 )
-from pagewise.machine.host import THP, khugepaged, read
+from pagewise.machine.host import khugepaged, read, thp_size
 from pagewise.machine.memory import available
 from pagewise.machine.settings.thp import process_thp
 
@@ -39,8 +39,8 @@ def read_state(root: Path = Path("/")) -> NodeState:
 
 def huge_order(root: Path = Path("/")) -> int | None:
     """The order of a block of the THP size: 9 for 2 MiB of base pages of 4 KiB; None without THP."""
-    size = read(root / THP / "hpage_pmd_size") or ""
-    return (int(size) // os.sysconf("SC_PAGESIZE")).bit_length() - 1 if size.isdigit() else None
+    size = thp_size(root)
+    return (size // os.sysconf("SC_PAGESIZE")).bit_length() - 1 if size else None
 
 
 def predict(

@@ -25,7 +25,7 @@ _MLOCK_ONFAULT = 1
 # madvise(2): of a part of a huge page, the kernel first splits it. Since Linux 5.4.
 _MADV_COLD = 20
 # Left in the first pass, so that other programs need not wait for memory: later passes take these blocks.
-_MARGIN = 16
+_MARGIN_BYTES = 32 << 20
 _MOST_PASSES = 4
 
 
@@ -35,9 +35,10 @@ def main(state: str, order: int, most: int) -> None:
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     page = mmap.PAGESIZE << order
+    margin = max(1, _MARGIN_BYTES // page)
     kept, taken = [], 0
     for number in range(_MOST_PASSES):
-        count = min(obtainable(order) - (_MARGIN if number == 0 or state == "warm" else 0), most - taken)
+        count = min(obtainable(order) - (margin if number == 0 or state == "warm" else 0), most - taken)
         if count <= 0:
             break
         kept.append(take(count, page))

@@ -20,7 +20,7 @@ from pagewise.core.node_state import HugePageSupply
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.machine.energy import find_meter
-from pagewise.machine.host import read_host
+from pagewise.machine.host import default_pool_size, read_host
 from pagewise.machine.node_state import predict, unit_of_process
 from pagewise.machine.placement import place
 from pagewise.machine.settings.prefetchers import ALL, find_control
@@ -105,7 +105,7 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
         facts = setup_facts()
     except PagewiseError as fault:
         findings.append(_TOOLS.missing("set-up", fault.what, fault.remedy))
-    findings += [*_tools(facts, environment, modules), *_compilers(facts), *_pages(host)]
+    findings += [*_tools(facts, environment, modules), *_compilers(facts), *page_findings(host)]
     findings += [*supply_findings(supply), *setting_findings()]
     findings += [*counter_findings(host, environment, modules), *simulation_findings(), *_machine(host)]
     if measure_noise:
@@ -216,7 +216,8 @@ def _compilers(facts: SetupFacts | None) -> Iterator[Finding]:
         yield _COMPILERS.missing("any", "no compiler passed its tests", remedy)
 
 
-def _pages(host: Host) -> Iterator[Finding]:
+def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
+    """The base page, transparent huge pages and hugetlb pools of this kernel."""
     yield _PAGES.good("base page", bytes_text(host.base_page_size_bytes))
     thp = host.thp
     if thp is None:
@@ -226,11 +227,12 @@ def _pages(host: Host) -> Iterator[Finding]:
         yield _PAGES.note("THP", "never: thp rows will be missing", remedy)
     else:
         yield _PAGES.good("THP", f"{thp.enabled}, defrag {thp.defrag}{_sizes_text(thp.sizes)}")
+    default = default_pool_size(root)
     for pool in host.pools:
         name = f"pool of {bytes_text(pool.page_bytes)}"
         if pool.total:
             yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free")
-        elif pool.page_bytes == 2 * 1024 * 1024:
+        elif pool.page_bytes == default:
             remedy = "as root: pagewise compare --reserve-hugepages"
             yield _PAGES.note(name, "empty: hugetlbfs rows will be missing", remedy)
         else:

@@ -2,13 +2,13 @@
 
 from spack.package import *
 
-#: Values of `simd`, and the targets that support them (None: all).
+#: Values of `simd`, and the targets that support them (None: all), the preferred ones first.
 SIMD_TARGETS = {
     "compiler": None,
     "scalar": None,
     "128": ("x86_64:", "aarch64:", "power8le:"),
-    "256": ("sandybridge:", "bulldozer:", "x86_64_v3:", "neoverse_v1:"),
-    "512": ("mic_knl:", "cannonlake:", "x86_64_v4:", "a64fx:"),
+    "256": ("x86_64_v3:", "sandybridge:", "bulldozer:", "neoverse_v1:"),
+    "512": ("x86_64_v4:", "mic_knl:", "cannonlake:", "a64fx:"),
     "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
 }
 

@@ -12,11 +12,10 @@ from pagewise.core.errors import RefusedError
 from pagewise.core.manifest import Switched
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy
-from pagewise.machine.host import read
+from pagewise.machine.host import THP, thp_size
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
 
-_FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 # What gives pages to programs that ask: private memory, shared memory.
 _ON, _ON_SHARED = "madvise", "advise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
@@ -35,16 +34,16 @@ def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Swi
     Since Linux 6.8 each size has a switch, which decides unless it is on `inherit`. Raises RefusedError for a
     size that this kernel does not have.
     """
-    for_all = Switch(root / _FOLDER / "enabled")
+    for_all = Switch(root / THP / "enabled")
     needed = []
     for policy in map(PagePolicy, sorted(set(policies))):
-        of_shared = Switch(root / _FOLDER / "shmem_enabled")
+        of_shared = Switch(root / THP / "shmem_enabled")
         if policy.kind == "shared" and of_shared.get() in ("never", "deny"):
             needed.append(of_shared)
         if policy.kind != "thp":
             continue
-        size = policy.size or int(read(root / _FOLDER / "hpage_pmd_size") or 0)
-        switch = Switch(root / _FOLDER / f"hugepages-{size // 1024}kB" / "enabled")
+        size = policy.size or thp_size(root) or 0
+        switch = Switch(root / THP / f"hugepages-{size // 1024}kB" / "enabled")
         if policy.size is None and not switch.file.exists():
             switch = for_all
         word = switch.get()

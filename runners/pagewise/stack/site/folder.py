@@ -133,10 +133,13 @@ def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
             yield f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
         for compiler in sorted(known.get(toolchain, ())):
             yield from (f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain))
-    expected = spack_toolchains(site.data["toolchains"])
-    if [entry for entry in site.definitions.get("definitions", []) if "toolchains" in entry] != [expected]:
-        yield f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`"
     target = site.data["target"]
+    expected = spack_toolchains(site.data["toolchains"])
+    # For compute nodes of another architecture than the login nodes', with their target.
+    of_target = {"toolchains": [f"target={target} {name}" for name in expected["toolchains"]]}
+    given = [entry for entry in site.definitions.get("definitions", []) if "toolchains" in entry]
+    if given not in ([expected], [of_target]):
+        yield f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`"
     if site.of_all.get("target", []) != ([target] if target else []):
         fault = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
         yield f"packages.yaml: {fault}"

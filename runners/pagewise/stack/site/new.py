@@ -29,10 +29,11 @@ _WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs
 
 @dataclass(frozen=True)
 class Detected:
-    """The facts that are detected on this machine."""
+    """The facts that are detected on this machine. definitions: what environments combine toolchains with."""
 
     packages: dict[str, Any]
     toolchains: list[str]
+    definitions: list[dict[str, Any]]
     policies: list[str]
     base_kib: int
     scheduler: str
@@ -70,6 +71,7 @@ def detect(root: Path | None = None) -> Detected:
     file = root / ".pagewise" / "detected" / "packages.yaml"
     try:
         packages = parse_json(read_file(file))["packages"]
+        definitions = parse_json(read_file(file.with_name("definitions.yaml")))["definitions"]
         setup = parse_json(read_file(root / ".pagewise" / "setup.json"))
     except (OSError, ValueError, KeyError) as fault:
         raise SetupError("the setup has not run on this machine", where=file, remedy="make setup") from fault
@@ -90,6 +92,7 @@ def detect(root: Path | None = None) -> Detected:
     return Detected(
         packages,
         toolchains,
+        [entry for entry in definitions if "toolchains" not in entry],
         ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
         os.sysconf("SC_PAGE_SIZE") // 1024,
         next((kind for kind, command in _SCHEDULERS.items() if output_of(command) is not None), "none"),
@@ -135,7 +138,7 @@ def write(
     of_all = {"all": {"target": [target]}} if target else {}
     files = {
         "packages": {"packages": {**of_all, **detected.packages}},
-        "definitions": {"definitions": [spack_toolchains(detected.toolchains)]},
+        "definitions": {"definitions": [spack_toolchains(detected.toolchains), *detected.definitions]},
     }
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as aside:
         made = Path(aside, name)

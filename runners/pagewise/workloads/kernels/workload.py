@@ -15,7 +15,7 @@ from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed, with_settings, with_states
 from pagewise.core.units import count_text
-from pagewise.machine.host import read_host
+from pagewise.machine.host import default_pool_size, read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages, prefetchers
 from pagewise.machine.settings.clocks import find_clocks
@@ -105,17 +105,21 @@ class Kernels:
 
     def _pool_pages(self) -> dict[int, int]:
         """By page size, the pages to reserve in each pool."""
+        default = default_pool_size() or hugepages.PAGE_BYTES
         arguments: dict[int, list[tuple[str, ...]]] = {}
         for subject in self.subjects:
             policies = {cell.measured.hugepages for cell in subject.cells}
             for policy in (policy for policy in policies if PagePolicy(policy).kind == "hugetlbfs"):
-                of_size = arguments.setdefault(PagePolicy(policy).size or hugepages.PAGE_BYTES, [])
+                of_size = arguments.setdefault(PagePolicy(policy).size or default, [])
                 of_size.append(subject.kernel.arguments)
                 if self.options.sweep:
                     of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
         # Each rank has arrays that end within a page.
-        more = (max(place.ranks or 1 for place in self.placements) - 1) * hugepages.MARGIN_PAGES
-        return {size: hugepages.pages_needed(of_size, size) + more for size, of_size in arguments.items()}
+        more = max(place.ranks or 1 for place in self.placements) - 1
+        return {
+            size: hugepages.pages_needed(of_size, size) + more * hugepages.margin_pages(size)
+            for size, of_size in arguments.items()
+        }
 
     def manifest(self, kind: Kind, **further: Any) -> Manifest:
         """The manifest of a new session of this kind, with further entries."""

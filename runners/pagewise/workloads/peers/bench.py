@@ -18,7 +18,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import Binding, Failure, LeftProcess, PageUse, PeerFigure
 from pagewise.core.result import utc_text
 from pagewise.core.units import percent_text
-from pagewise.machine.host import size
+from pagewise.machine.host import size, thp_size
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.session.launch import Stopwatch, about_run, build_of
 from pagewise.session.processes import in_session
@@ -198,7 +198,7 @@ def page_fault(share: float, ask: Ask) -> Exclusion | None:
     if ask.pages == "none":
         # Other memory of the process, or all of a small one, may be there.
         share = share if share > _TOO_HUGE and ask.working_set > MIB else 0.0
-    page = 2 * MIB if ask.pages == "thp" else mmap.PAGESIZE
+    page = (thp_size() if ask.pages == "thp" else None) or mmap.PAGESIZE
     enough = _ENOUGH_HUGE if ask.working_set >= _LARGE else _ENOUGH_HUGE_OF_SMALL
     return wrong_pages(
         PageUse(

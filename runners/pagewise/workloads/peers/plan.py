@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Host
 from pagewise.core.structure import structured, unstructured
+from pagewise.machine.host import thp_size
 from pagewise.workloads.peers.known import element_bytes, matrix_order
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
@@ -250,10 +251,11 @@ def _streams(working_set: int, compilers: Sequence[str], cores: int) -> Iterable
 
 def _latencies(levels: Mapping[str, int]) -> Iterable[Match]:
     aims = (Target("compiler", 1 / 1.03, 1.03),)
+    least = 2 * (thp_size() or 2 * MIB)
     for (level, working_set), pages in product(levels.items(), _PAGES):
         ours = Ours("pointer_chase", "latency_ns", (f"{pages}/hardware-regular",))
-        # Less than 2 MiB cannot be on a huge page, which makes no difference in a cache.
-        theirs = Theirs("multichase", ("chase",), pages=(pages,) if working_set >= 4 * MIB else ("none",))
+        # Less than a huge page cannot be on one, which makes no difference in a cache.
+        theirs = Theirs("multichase", ("chase",), pages=(pages,) if working_set >= least else ("none",))
         yield Match(level, (pages,), working_set, ours, theirs, aims, "ns", "lower")
 
 

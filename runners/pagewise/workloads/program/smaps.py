@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -177,7 +178,7 @@ def kinds(mappings: Iterable[Mapped], zeroed: Zeroed) -> list[tuple[Mapped, str]
         if name.startswith("/") and not name.startswith(_OF_POOL):
             lowest.setdefault(name, mapping.start)
         kind = _kind(mapping)
-        if (kind == "anonymous" and not name and _is_zeroed(mapping.start, lowest, zeroed, before)) or (
+        if (kind == "anonymous" and not name and _is_zeroed(mapping, lowest, zeroed, before)) or (
             name.startswith(_OF_POOL) and before[0] == mapping.start and before[2] in ("data", "file", "bss")
         ):
             kind = "bss"
@@ -218,12 +219,16 @@ def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
     return "data" if "w" in mapping.rights else "file"
 
 
-def _is_zeroed(start: int, lowest: Mapping[str, int], zeroed: Zeroed, before: tuple[int, str, str]) -> bool:
+def _is_zeroed(
+    mapping: Mapped, lowest: Mapping[str, int], zeroed: Zeroed, before: tuple[int, str, str]
+) -> bool:
     """Whether unnamed memory is the .bss of the file mapped before it, whose lowest address is known."""
     end, name, kind = before
-    if end != start or name not in lowest:
+    if end != mapping.start or name not in lowest:
         return False
     place = zeroed(name)
     if place is None:
         return kind in ("data", "bss")
-    return lowest[name] + place[0] - 4096 <= start < lowest[name] + place[1]
+    # The kernel maps whole base pages, of 4 to 64 KiB.
+    first = lowest[name] + place[0] - mapping.sizes.get("KernelPageSize", os.sysconf("SC_PAGESIZE"))
+    return first <= mapping.start < lowest[name] + place[1]

@@ -76,13 +76,13 @@ __attribute__((unused)) static unsigned long thp_setting(const struct policy *po
     return wants_huge_pages(policy) ? ALLOWED : REFUSED_THP;
 }
 
-/* 65536 for `64k`; 0 for another text. */
+/* 65536 for `64k` or `64K`; 0 for another text. */
 static uint64_t size_of_name(const char *text)
 {
     static const char units[] = "kmgt";
     char *end;
     uint64_t number = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    const char *unit = number && *end ? strchr(units, *end) : NULL;
+    const char *unit = number && *end ? strchr(units, *end | 0x20) : NULL;
     return unit && !end[1] && number < 1u << 20 ? number << (10 * (unit - units + 1)) : 0;
 }
 

@@ -113,8 +113,8 @@ function kind_of(n, names,   i, name, kind) {
     return kind
 }
 
-# Describe the loop of instructions first to last.
-function describe(first, last,   i, key, n, names, divisor, j, swap) {
+# Describe the loop of instructions first to last; one that must store only if it does.
+function describe(first, last, stores,   i, key, n, names, divisor, j, swap) {
     split("", count); split("", seen); split("", written)
     loaded = stored = streamed = words = updates = vectorial = packed = prefetched = 0
     for (i = first; i <= last; i++) {
@@ -134,7 +134,7 @@ function describe(first, last,   i, key, n, names, divisor, j, swap) {
         names[++n] = key
         divisor = greatest_divisor(divisor, count[key])
     }
-    if (n == 0 && stored + streamed + prefetched == 0) return
+    if ((n == 0 && stored + streamed + prefetched == 0) || (stores && stored + streamed == 0)) return
     # Sums are combined between passes, from registers.
     if (n > 0 && loaded + prefetched == 0) return
     if (!divisor) divisor = 1
@@ -170,23 +170,32 @@ function innermost(first, last,   i, outside) {
     return 1
 }
 
-function finish(   i, j, t, n, header, inner) {
+# Whether instructions first to last are a loop without a loop in it.
+function is_inner(first, last,   j) {
+    for (j in ends) if (j + 0 != first && j + 0 >= first && ends[j] <= last) return 0
+    return innermost(first, last)
+}
+
+function finish(   i, t, header) {
     for (i = 1; i <= size; i++) {
         vectors[i] = vectors[i - 1] + (args[i] ~ vector || op[i] ~ stream || op[i] ~ prefetch || writes_word(i))
         if (op[i] !~ jump || !match(args[i], /[0-9a-f]+ </)) continue
         t = substr(args[i], RSTART, RLENGTH - 2)
         sub(/^0+/, "", t)
         target[i] = t in at ? at[t] : -1
-        if (target[i] > 0 && target[i] <= i) ends[target[i]] = i
+        if (target[i] > 0 && target[i] <= i) {
+            ends[target[i]] = i
+            if (!(target[i] in nearest)) nearest[target[i]] = i
+        }
     }
     for (header in ends) if (vectors[ends[header]] == vectors[header - 1]) delete ends[header]
     for (header in ends) {
-        inner = 1
-        for (j in ends) if (j + 0 != header + 0 && j + 0 >= header + 0 && ends[j] <= ends[header]) inner = 0
-        if (inner && innermost(header + 0, ends[header])) describe(header + 0, ends[header])
+        # Code that lies elsewhere may also enter a loop by a jump backwards: then its nearest end counts, if it stores before.
+        if (is_inner(header + 0, ends[header])) describe(header + 0, ends[header], 0)
+        else if (is_inner(header + 0, nearest[header])) describe(header + 0, nearest[header], 1)
     }
     stack = "%rsp|%rip"
-    split("", at); split("", ends); split("", target); size = 0; vectors[0] = 0
+    split("", at); split("", ends); split("", nearest); split("", target); size = 0; vectors[0] = 0
 }
 
 /^[0-9a-f]+ <.*>:$/ { finish(); next }

@@ -71,14 +71,14 @@ def test_all_is_shown_when_explained_and_the_answer_is_last(tmp_path: Path, monk
 
 
 def test_a_table_of_one_row_is_a_line(tmp_path: Path):
-    kernels = [replace(one, sweeps=()) for one in all_kernels() if one.name == "allocate"]
+    kernels = [replace(one, sweeps=()) for one in all_kernels() if one.name == "peak_flops"]
     made = result_of(tmp_path, kernels, pool=False)
     (subject,) = made.subjects
     subject = replace(
         subject, cells=[one for one in subject.cells if one.compiler == many_kernels.COMPILERS[0]]
     )
     report = report_of(replace(made, subjects=[subject]))
-    (section,) = [section for section in report.sections if section.anchor == "kernel-allocate"]
+    (section,) = [section for section in report.sections if section.anchor == "kernel-peak_flops"]
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert table.is_single
     text, page = markdown.render(report), html.render(report)

@@ -24,7 +24,7 @@ TIME = "run_seconds"
 #: The first metric of a program.
 HEADLINE = "headline"
 #: What follows from the placement of runs.
-PLACES = ("tasks", "ranks", "threads", "cores", "smt", "order", "memory")
+PLACES = ("tasks", "ranks", "threads", "cores", "smt", "binding", "memory")
 _TARGET_AND_FLAGS = ("target", "flags", "placement")
 #: All axes: the program, its build, the dimensions of configurations, and the placement.
 AXES = (
@@ -140,7 +140,7 @@ def _places(placement: PlannedPlacement) -> dict[str, AxisValue]:
         "threads": placement.threads,
         "cores": cores,
         "smt": -(-tasks // cores),
-        "order": placement.order or "",
+        "binding": placement.order or "",
         "memory": placement.policy or placement.memory,
     }
 

@@ -309,10 +309,7 @@ class Word:
 
     def put(self, value: str) -> None:
         """Writes the word and reads it back."""
-        try:
-            self.file.write_text(f"{value}\n", encoding="ascii")
-        except OSError as fault:
-            raise _refused(self.place, f"cannot be {value}", fault, "run as root") from fault
+        _write(self.file, value, "the setting cannot be changed")
         if (observed := self.get()) != value:
             raise _forgotten(self.place, value, observed)
 

@@ -19,7 +19,7 @@ import json, os, pathlib, sys
 root = pathlib.Path(__file__).resolve().parent
 root = root if (root / "Makefile").exists() else root.parent
 with (root / "started").open("a") as file:
-    names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS")
+    names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS", "FIRST_LOOK")
     kept = {name: os.environ.get(name) for name in names}
     file.write(json.dumps([pathlib.Path(sys.argv[0]).name, sys.argv[1:], kept]) + "\\n")
 """
@@ -113,6 +113,25 @@ def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
 def test_further_options_are_passed_through(project: Path, target: str) -> None:
     *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")
     assert measured[1] == [target, "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
+
+
+def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
+    for words, look in ((), "1"), (["ENV=quick"], ""), (["KERNELS=gather"], ""), (["ARGS=--plan"], ""):
+        *_, build, _ = started(project, "compare", *words)
+        assert (build[0], build[2]["FIRST_LOOK"]) == ("build", look)
+    *_, build, _ = started(project, "peers")
+    assert build[2]["FIRST_LOOK"] is None
+    (project / "started").unlink()
+    subprocess.run([project / "setup/first-look"], check=True)
+    programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]
+    look = ["compare", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
+    assert programs == [["build", ["quick"]], ["pagewise", look]]
+    stamp = project / ".pagewise/stamps/installed-default"
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.touch()
+    (project / "started").unlink()
+    subprocess.run([project / "setup/first-look"], check=True)
+    assert not (project / "started").exists()
 
 
 def test_common_names_are_only_taken_from_the_command_line(project: Path) -> None:

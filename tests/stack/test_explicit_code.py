@@ -113,7 +113,7 @@ def cross_build(
 def test_a_reduction_has_as_many_sums_as_the_pipes_need_all_in_registers(
     cross_build: CrossBuild, variant: str
 ) -> None:
-    """Except with prefetches by SVE vectors (--prefetch-by vector), whose loop GCC 12 compiles with stores of four sums."""
+    """Except with prefetches by SVE vectors, whose loop GCC 12 compiles with stores of four sums."""
     best: set[str] = set()
     for function in cross_build.disassembled("stream_dot", variant).values():
         for loop in loops(function):

@@ -105,7 +105,7 @@ def test_kinds_by_name(file: str, kind: str):
 
 
 @pytest.mark.parametrize(
-    ("rights", "kind"), [("r-xp", "text"), ("r--p", "file"), ("rw-p", "data"), ("rw-s", "shared")]
+    ("rights", "kind"), [("r-xp", "text"), ("r--p", "file"), ("rw-p", "data"), ("rw-s", "file")]
 )
 def test_kinds_by_rights(rights: str, kind: str):
     line = f"10000000-10400000 {rights} 00000000 fe:00 7       /opt/app/x\nRss:    4096 kB\n"

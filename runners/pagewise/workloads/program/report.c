@@ -68,15 +68,15 @@ static int begins(const char *text, const char *with) { return !strncmp(text, wi
 static int kind_of(const struct mapping *one)
 {
     static const char *const of_kernel[] = {"[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage"};
-    static const char *const shared[] = {"/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem"};
+    static const char *const shared[] = {"/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem"};
     const char *name = one->name;
     for (size_t number = 0; number < sizeof of_kernel / sizeof *of_kernel; number++)
         if (begins(name, of_kernel[number])) return NO_KIND;
     if (begins(name, "[heap")) return HEAP;
     if (begins(name, "[stack")) return STACK;
-    if (one->rights[3] == 's') return SHARED;
     for (size_t number = 0; number < sizeof shared / sizeof *shared; number++)
         if (begins(name, shared[number])) return SHARED;
+    if (one->rights[3] == 's') return *name == '/' && !begins(name, "/anon_hugepage") ? FILES : SHARED;
     if (strchr(one->rights, 'x')) return TEXT;
     int is_remapped = begins(name, "/anon_hugepage");
     for (int number = 0; (!*name || is_remapped) && number < state.bss_count; number++) {

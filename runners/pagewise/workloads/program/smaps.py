@@ -20,7 +20,7 @@ _LINE = re.compile(
 )
 _TRANSPARENT = ("AnonHugePages", "ShmemPmdMapped", "FilePmdMapped")
 _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
-_SHARED = ("/dev/shm/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
+_SHARED = ("/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_POOL = "/anon_hugepage"
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
 _STATUS = re.compile(r"^(VmHWM|VmPTE):\s+(\d+) kB$", re.MULTILINE)
@@ -210,13 +210,20 @@ def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
         return "heap"
     if name.startswith("[stack"):
         return "stack"
-    if mapping.rights[3] == "s" or name.startswith(_SHARED):
+    if name.startswith(_SHARED) or (mapping.rights[3] == "s" and _is_anonymous(name)):
         return "shared"
+    # The page cache of a file system that is none of shared memory.
+    if mapping.rights[3] == "s":
+        return "file"
     if "x" in mapping.rights:
         return "text"
-    if not name or name.startswith(("[anon", _OF_POOL)):
+    if _is_anonymous(name):
         return "anonymous"
     return "data" if "w" in mapping.rights else "file"
+
+
+def _is_anonymous(name: str) -> bool:
+    return not name or name.startswith(("[anon", _OF_POOL))
 
 
 def _is_zeroed(

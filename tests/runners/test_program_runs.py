@@ -17,6 +17,7 @@ from own_program import SOURCE, Own, needs_thp
 from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.table import PARTS
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long

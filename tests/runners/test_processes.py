@@ -101,7 +101,10 @@ def test_daemons_are_reported_and_ended_on_request(tmp_path: Path, ending: bool)
 
 
 def test_a_daemon_that_is_stopped_or_has_children_is_ended_too(tmp_path: Path):
-    stopped = DAEMON.replace("time.sleep(60)", "os.fork(); os.kill(os.getpid(), 19)")
+    # Both are there before the run ends.
+    stopped = DAEMON.replace('os.write(writer, b"x")', 'if os.fork(): os.write(writer, b"x")').replace(
+        "time.sleep(60)", "os.kill(os.getpid(), 19)"
+    )
     running = run(tmp_path, stopped, end_leftovers=True)
     assert len(running.left) == 2
     assert all(one.ended for one in running.left) and not any(is_there(one.pid) for one in running.left)

@@ -25,6 +25,12 @@ THP, POOL = (
     Path("/sys/kernel/mm/transparent_hugepage/enabled"),
     Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"),
 )
+BY_DEFAULT, OF_KNOWN_SIZE = (
+    'compare: {arguments: [--repetitions, "8"]',
+    'compare: {arguments: [--repetitions, "8", --working-set, 400MB]',
+)
+# Huge pages of 2 MiB, enough for the arrays.
+RESERVED = 300
 SABOTAGE = {"nan-in-memory": "nan", "wrong-element": "wrong", "real-pages-split": "split"}
 
 
@@ -61,6 +67,11 @@ def kernels(tmp_path_factory: pytest.TempPathFactory, unavailable: Callable[[str
     for description in (folder / "kernels" / "micro").glob("*/kernel.yaml"):
         if description.parent.name != KERNEL:
             shutil.rmtree(description.parent)
+    # By default the size depends on the machine's caches.
+    written = folder / "kernels" / "micro" / KERNEL / "kernel.yaml"
+    text = written.read_text()
+    assert BY_DEFAULT in text
+    written.write_text(text.replace(BY_DEFAULT, OF_KNOWN_SIZE))
     build(folder, "none")
     build(folder, "thp")
     return folder
@@ -156,7 +167,7 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
     }[fault.name]
     if policy == "hugetlbfs":
         build(kernels, policy)
-        kept(POOL, "300")
+        kept(POOL, str(RESERVED))
     words, how = command(kernels, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
     words[words.index("--output") + 1] = str(kernels / fault.name)
     process = subprocess.Popen(words, **how, stdout=subprocess.PIPE)

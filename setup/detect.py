@@ -288,6 +288,7 @@ def definitions(toolchains: list[str], packages: list[External]) -> list[dict[st
     }
     return [
         {"toolchains": toolchains},
+        {"quick": toolchains[:1]},
         {"gcc_and_llvm": toolchains},
         {"generic": toolchains},
         {"natives": [f"{toolchain}-native" for toolchain in toolchains]},

@@ -122,7 +122,7 @@ def test_without_spack_the_set_up_continues_and_records_why(
     toolchains = [f"%pagewise-{name}{OF_PROCESSOR}" for name in entered]
     assert entered and definitions["definitions"][0] == {"toolchains": toolchains}
     lists = {name for entry in definitions["definitions"] for name in entry} - {"when"}
-    assert {"gcc_and_llvm", "generic", "natives", "vector_math", "libomp", "blas", "fft"} <= lists
+    assert {"quick", "gcc_and_llvm", "generic", "natives", "vector_math", "libomp", "blas", "fft"} <= lists
 
 
 def test_activation_adds_the_command_its_completion_and_its_manual_page(

@@ -83,7 +83,7 @@ def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
     assert manifest["state"] == "complete"
     records = [json.loads(line) for line in (result / "records.jsonl").read_text().splitlines()]
     statuses = {(record["configuration"]["hugepages"], record["status"]) for record in records}
-    # A node that other work fragments may refuse huge pages to a run. That must be said, and leave the rest of the comparison sound.
+    # On a node that other work fragments a run may not get huge pages. It must say so; the others stay valid.
     assert ("none", "ok") in statuses and statuses <= {*SOUND, ("thp", "pages_unavailable")}
     refused = [record for record in records if record["status"] != "ok"]
     assert all(record["failure"]["message"] for record in refused)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1, asm-generic/mman-common.h */
@@ -226,16 +227,24 @@ static bool is_short(const struct pw_pages_array *array, const struct pw_pages_a
     return (double)account->huge_bytes < coverage * (double)array->bytes;
 }
 
-/* Collapse, once, each array with missing huge pages. Returns the errno of the last refusal, or 0. */
+/* The kernel ends a collapse at the first huge page that it does not get. While it compacts memory, it gets more later. */
+enum { PAUSES = 20, PAUSE_NS = 50000000 };
+
+/* Collapse each array with missing huge pages. Returns the errno of the last refusal, or 0. */
 static int collapse(const struct pw_pages_array *arrays, int32_t count, const struct pw_pages_account *accounts,
                     int64_t page_size)
 {
-    int error = 0;
+    int error = 0, pauses = 0;
     for (int32_t i = 0; i < count; i++) {
         if (!is_short(&arrays[i], &accounts[i], 1.0)) continue;
         struct range range = range_of(&arrays[i], page_size);
         char *start = arrays[i].address - ((uintptr_t)arrays[i].address - range.start);
-        if (madvise(start, range.end - range.start, MADV_COLLAPSE) != 0) error = errno;
+        while (madvise(start, range.end - range.start, MADV_COLLAPSE) != 0) {
+            error = errno;
+            if ((error != ENOMEM && error != EAGAIN) || pauses == PAUSES) break;
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+            pauses++;
+        }
     }
     return error;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,19 @@ def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _split(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
     return split_commas(texts)
+
+
+def _several(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The settings, one per option or per combination of values as in a=1/2, each of its parts."""
+    return tuple(setting for text in texts for setting in product(*map(_choices, split_commas([text]))))
+
+
+def _choices(part: str) -> list[str]:
+    """A part of a setting with each of its values: a=1/2 is a=1 or a=2."""
+    name, equals, values_given = part.partition("=")
+    return [f"{name}{equals}{value}" for value in values_given.split("/")]
 
 
 def _joined(
@@ -391,12 +405,22 @@ PREFETCHERS = option(
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )
+SEVERAL_PREFETCHERS = partial(
+    PREFETCHERS,
+    help="Hardware prefetchers during the runs, then restored: off, unchanged, names to switch off, or on "
+    "A64FX distances, as distL2=20,weakL1; to compare settings, repeat the option or write distL1=3/5/7, the "
+    "baseline's first (root or msr-safe; docs/reference/prefetchers.md).",
+    metavar="off|unchanged|NAMES",
+    callback=_several,
+)
 CLOCKS = option(
     "--clocks",
-    "Clocks during the command, as governor=performance,boost=off, then restored (root; "
+    "Clocks during the runs, as governor=performance,boost=off or unchanged, then restored; to compare "
+    "settings, repeat the option or write boost=on/off, the baseline's first (root; "
     "docs/explanation/energy.md).",
     metavar="SETTINGS",
     list_of=values.clocks,
+    callback=_several,
 )
 
 # Results.

@@ -84,7 +84,14 @@ class _Comparing(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS, opt.NODE_STATE, opt.CLOCKS),
+    settings=(
+        opt.RESERVE,
+        POOL_MEMORY,
+        opt.SET_THP_SIZES,
+        opt.SEVERAL_PREFETCHERS,
+        opt.NODE_STATE,
+        opt.CLOCKS,
+    ),
     program=(
         opt.option(
             "--metric metrics",

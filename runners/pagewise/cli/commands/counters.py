@@ -65,7 +65,7 @@ class _Counting(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.SEVERAL_PREFETCHERS),
     program=JUDGED,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: counters, or the program's)."),

@@ -30,6 +30,8 @@ from pagewise.report.views.session import notes
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.stack.binary import examine
+from pagewise.workloads.counters.counting import Selection
+from pagewise.workloads.counters.counting import prepare as count
 from pagewise.workloads.kernels.workload import prepare
 from pagewise.workloads.program import prepare as program_prepare
 from pagewise.workloads.program.program import Program
@@ -309,3 +311,20 @@ def test_shells_offer_the_settings_of_this_machine(
     found = {item.value for item in values.list_of(values.prefetchers)(context, option, begun)}
     assert offered <= found and begun not in found
     assert "unchanged" in values.prefetchers(context) and "off" in values.prefetchers(context)
+
+
+def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = a64fx(stage.folder / "root")
+    prefetch_control(root, CPUS)
+    of_tree(monkeypatch, root)
+    for name, value in stage.variables().items():
+        monkeypatch.setenv(name, value)
+    stage.add("gcc-12.2.0", BASE, [CHASE], papi="on")
+    chosen = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
+    selection = Selection(groups=("tlb",), events="a64fx")
+    result = measured(count(chosen, selection, Console(quiet=True), time.monotonic()))
+    settings = {str(one.run.options) for one in result.records if one.run and one.status == "ok"}
+    assert len(settings) == 3
+    shown = stage.run("report", "--json", str(stage.result()))
+    assert shown.returncode == 0 and faults("counts", json.loads(shown.stdout)) == []
+    assert shown.stdout.count("distL1=9") >= 1

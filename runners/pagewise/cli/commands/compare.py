@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import (
     JUDGED,
@@ -138,7 +139,7 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     for name in (*_Comparing.of_program, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
-    return prepare(opt.kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
+    return prepare(kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
 
 
 def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

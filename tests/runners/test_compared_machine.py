@@ -286,6 +286,8 @@ with settings.set_for(cell):
         (("--clocks", "eco=0/2"), 4),
         (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", "unchanged"), 2),
         (("--hardware-prefetchers", "unchanged"), 0),
+        (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", ","), 2),
+        (("--clocks", ""), 2),
     ],
 )
 def test_what_cannot_be_compared_is_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:

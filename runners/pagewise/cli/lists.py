@@ -24,8 +24,14 @@ def split(context: click.Context, parameter: click.Parameter, texts: Sequence[st
 def several(
     context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """The settings, one per option or per combination of values as in a=1/2, each of its parts."""
-    return tuple(setting for text in texts for setting in product(*map(_choices, split_commas([text]))))
+    """The settings, one per option or per combination of values as in a=1/2, each of its parts.
+
+    Raises BadParameter for an empty one.
+    """
+    settings = [split_commas([text]) for text in texts]
+    if not all(settings):
+        raise click.BadParameter("a setting is empty.", context, parameter)
+    return tuple(setting for parts in settings for setting in product(*map(_choices, parts)))
 
 
 def _choices(part: str) -> list[str]:

@@ -2,8 +2,8 @@
 #
 # runtime=compiler is the one that the compiler links by default. LLVM's also provides the entry points of GCC's code: with
 # runtime=libomp the same objects are linked with it. (Clang and flang generate no code for libgomp.)
-# Untried: runtime=fjomplib, Fujitsu's own library for A64FX, which its compiler links on request instead of its libomp. It serves
-# Fortran and C in the classic mode, not C of the clang mode (A64FX microarchitecture guide, OpenMP libraries).
+# runtime=fjomplib is Fujitsu's own library for A64FX, which its compiler links on request instead of its libomp. It serves Fortran
+# and C in the classic mode, not C of the clang mode (A64FX microarchitecture guide, OpenMP libraries). Tested by stand-ins only.
 set(PAGEWISE_RUNTIME compiler
     CACHE STRING "OpenMP runtime: compiler (its default), libomp (LLVM's, for GCC's code), fjomplib (Fujitsu's, A64FX)"
 )
@@ -40,7 +40,13 @@ endif()
 # loaded at run time.
 set(PAGEWISE_RUNTIME_NAME "")
 if(PAGEWISE_OPENMP)
+    set(_linker_flags "${CMAKE_EXE_LINKER_FLAGS}")
+    if(PAGEWISE_RUNTIME STREQUAL "fjomplib")
+        # CMake links programs to find out which libraries OpenMP needs, and would link the default one as well.
+        string(APPEND CMAKE_EXE_LINKER_FLAGS " -Nfjomplib")
+    endif()
     find_package(OpenMP REQUIRED COMPONENTS Fortran)
+    set(CMAKE_EXE_LINKER_FLAGS "${_linker_flags}")
     foreach(_file ${OpenMP_Fortran_LIBRARIES})
         file(REAL_PATH ${_file} _file)
         get_filename_component(_stem ${_file} NAME_WE)

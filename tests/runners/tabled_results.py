@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builders import a_manifest, kernel, record_data
-from pagewise.core.configuration import Configuration
+from pagewise.core.configuration import OF_RUNS, Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.page_policy import PagePolicy
@@ -66,6 +66,7 @@ def result(
                     if one.kernel.name == "stream_sum":
                         made = of_sum(made)
                     run = {"placement": cell.placement} if cell.placement else {}
+                    run |= {"options": cell.options} if cell.options else {}
                     records.append({**made, "run": {**made["run"], **run}})
     configurations = {cell.measured.module: cell.measured for one in subjects for cell in plain(one)}
     manifest = a_manifest(
@@ -85,8 +86,9 @@ def result(
 
 
 def plain(one: Subject) -> list[Cell]:
-    """Its cells as the manifest has their configurations: without placements."""
-    return [replace(cell, measured=replace(cell.measured, placement="")) for cell in one.cells]
+    """Its cells as the manifest has their configurations: without what only runs have."""
+    without = dict.fromkeys(OF_RUNS, "")
+    return [replace(cell, measured=replace(cell.measured, **without)) for cell in one.cells]
 
 
 def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Path:

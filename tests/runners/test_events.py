@@ -107,6 +107,48 @@ def test_a64fx_derives_all_rates_of_the_studies():
     }
 
 
+def test_a64fx_divides_all_instructions_into_classes():
+    """Classes of table 14-1 of the manual, with counts by hand: they and all others add up to 1."""
+    a64fx = BY_NAME["a64fx"]
+    counts = {name: 0.0 for name in a64fx.events} | {
+        **{"INST_SPEC": 1000.0, "FP_SPEC": 300.0, "FP_FMA_SPEC": 200.0, "FP_RECPE_SPEC": 20.0},
+        **{"FP_CVT_SPEC": 11.0, "FP_MV_SPEC": 12.0, "ASE_SVE_INT_SPEC": 13.0, "PRD_SPEC": 14.0},
+        **{"LD_SPEC": 250.0, "BASE_LD_REG_SPEC": 60.0, "ASE_SVE_LD_SPEC": 190.0, "FP_LD_SPEC": 10.0},
+        **{"SVE_LDR_REG_SPEC": 7.0, "BC_LD_SPEC": 6.0, "SVE_LD_GATHER_SPEC": 5.0, "SVE_LDFF_SPEC": 4.0},
+        **{"ST_SPEC": 100.0, "ASE_SVE_ST_SPEC": 90.0, "FP_ST_SPEC": 3.0, "SVE_ST_SCATTER_SPEC": 2.0},
+        **{"PRF_SPEC": 30.0, "SVE_PRF_GATHER_SPEC": 8.0, "SVE_PRF_CONTIG_SPEC": 9.0, "DCZVA_SPEC": 1.0},
+        **{"BR_PRED": 40.0, "CRYPTO_SPEC": 2.0, "SVE_MOVPRFX_SPEC": 5.0},
+    }
+    known = a64fx.base_values(counts, 1.0)
+    shares = {metric.name: metric.value(known) for metric in a64fx.metrics}
+    whole = ("fp", "conversions", "moves", "vector_integer", "predicates", "loads", "stores", "prefetches")
+    whole += ("zero_lines", "branches", "encryption", "movprfx", "base")
+    assert sum(shares[f"mix_{name}"] for name in whole) == pytest.approx(1.0)
+    assert shares["mix_basic_fp"] == pytest.approx(0.08) and shares["mix_base"] == pytest.approx(0.222)
+    assert shares["mix_basic_vector_loads"] == pytest.approx(0.158)
+    assert shares["mix_basic_vector_stores"] == pytest.approx(0.085)
+    assert shares["mix_line_prefetches"] == pytest.approx(0.013)
+    # Each event of the mix has its share.
+    used = {name for metric in a64fx.metrics if metric.name.startswith("mix_") for name in metric.names}
+    mixed = {event.name for group in a64fx.groups if group.name.startswith("mix") for event in group.events}
+    assert mixed - used == {"CPU_CYCLES"}
+
+
+def test_a64fx_has_busy_rates_of_l2_and_memory_and_flops_by_precision():
+    a64fx = BY_NAME["a64fx"]
+    # Two threads of a core memory group, each of which counts what is of the whole group.
+    counts = {"CPU_CYCLES": 2 * 1e6, "L2_PIPE_VAL": 2 * 4e5, "BUS_READ_TOTAL_MEM": 2 * 2e5}
+    counts |= {"BUS_WRITE_TOTAL_MEM": 2 * 1e5, "FP_SCALE_OPS_SPEC": 10.0, "FP_FIXED_OPS_SPEC": 8.0}
+    counts |= {"FP_DP_SCALE_OPS_SPEC": 9.0, "FP_DP_FIXED_OPS_SPEC": 0.0, "FP_SP_SCALE_OPS_SPEC": 1.0}
+    counts |= {"FP_SP_FIXED_OPS_SPEC": 2.0, "FP_HP_SCALE_OPS_SPEC": 0.0, "FP_HP_FIXED_OPS_SPEC": 6.0}
+    values = {metric.name: metric.value(a64fx.base_values(counts, 1.0)) for metric in a64fx.metrics}
+    assert values["cmg_l2_busy"] == pytest.approx(0.4)
+    # 3e5 lines of 256 bytes in 1e6 cycles, of 128 bytes per cycle.
+    assert values["cmg_memory_busy"] == pytest.approx(0.6)
+    shares = [values[f"flops_{precision}_share"] for precision in ("fp64", "fp32", "fp16")]
+    assert shares == pytest.approx([36 / 48, 6 / 48, 6 / 48])
+
+
 @pytest.mark.parametrize(
     ("change", "cause"),
     [

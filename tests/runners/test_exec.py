@@ -10,23 +10,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from launched import MIB, Launcher, recorded, share
-from own_program import POOL, THP, Own, needs_madvise, needs_thp
+from own_program import POOL, Own, needs_madvise, needs_thp
 from pagewise.core.schemas import faults
-from pagewise.machine.host import read, read_host
+from pagewise.machine.host import read_host
 from pagewise.machine.settings.thp import supports_advised
 from pagewise.stack.binary import examine
-from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.machine import read_machine
-from pagewise.workloads.program.policy import IN_MODULES, parse_policy
-from pagewise.workloads.program.production import MODULES, REFUSALS, module_text
-from pagewise.workloads.program.table import LISTINGS, PARTS, Chosen
+from pagewise.workloads.program.policy import parse_policy
+from pagewise.workloads.program.production import REFUSALS
 from stage import RUNNERS, Stage
 
 needs_advised = pytest.mark.skipif(
@@ -137,80 +135,6 @@ def test_the_launcher_sets_what_the_runner_sets(launcher: Launcher, policy: str)
     assert actions == [*applied.chosen.actions, *REFUSALS[applied.policy.thp]]
     untouched = {"HOME", "PATH", "LANG"} & set(given)
     assert all(inside[name] == given[name] for name in untouched)
-
-
-@pytest.mark.parametrize(
-    "policy", ["", "huge", "malloc:64k", "thp:big", "none+reuse", "thp+malloc", "bss+bss"]
-)
-def test_an_unknown_policy_is_wrong_usage_and_the_known_ones_are_listed(launcher: Launcher, policy: str):
-    done = launcher.run(policy, "--", "true")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert all(f"\n  {part} " in done.stderr for part in PARTS)
-
-
-@pytest.mark.parametrize("words", [(), ("thp",), ("thp", "--"), ("--odd", "thp", "--", "true")])
-def test_wrong_usage(launcher: Launcher, words: tuple[str, ...]):
-    assert launcher.run(*words).returncode == 2
-
-
-def unavailable() -> Iterator[str]:
-    """Policies that this machine cannot have now."""
-    if int(POOL.read_text() if POOL.exists() else 0) == 0:
-        yield "hugetlbfs"
-    for folder in sorted(THP.glob("hugepages-*kB")):
-        if "[never]" in (read(folder / "enabled") or ""):
-            yield f"thp:{int(folder.name[10:-2])}k"
-            break
-    yield "thp:4k"
-    if not supports_advised():
-        yield "advised"
-
-
-@pytest.mark.parametrize("policy", unavailable())
-def test_an_unavailable_policy_starts_nothing(launcher: Launcher, policy: str):
-    done = launcher.run(policy, "--", "touch", "started")
-    assert done.returncode == 3 and not (launcher.folder / "started").exists()
-    assert done.stderr.startswith("pagewise: error:")
-    if policy == "hugetlbfs":
-        assert "nr_hugepages" in done.stderr.split("remedy:")[1]
-
-
-@needs_madvise
-def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
-    launcher: Launcher, programs: Path
-):
-    static = programs / "memory-static"
-    assert launcher.run("thp", "--", static, "large").returncode == 3
-    assert launcher.run("bss", "--", static, "static").returncode == 3
-    done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
-    assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
-
-
-@needs_thp
-def test_a_static_program_refuses_huge_pages_by_inheritance(launcher: Launcher):
-    done = launcher.run("--quiet", "none", "--", "grep", "THP_enabled", "/proc/self/status")
-    assert done.stdout.split() == ["THP_enabled:", "0"]
-    # A policy with huge pages accepts them again.
-    nested = launcher.run(
-        "--quiet",
-        "none",
-        "--",
-        launcher.program,
-        "--quiet",
-        "malloc",
-        "--",
-        "grep",
-        "THP_e",
-        "/proc/self/status",
-    )
-    assert nested.stdout.split() == ["THP_enabled:", "1"]
-
-
-@pytest.mark.parametrize(
-    ("name", "code"), [("/nonexistent", 127), ("no-such-program", 127), ("/etc/passwd", 126)]
-)
-def test_a_program_that_cannot_be_executed(launcher: Launcher, name: str, code: int):
-    assert launcher.run("none", "--", name).returncode == code
 
 
 def test_exit_codes_and_signals_are_the_programs(launcher: Launcher, programs: Path):
@@ -343,76 +267,6 @@ def test_a_preloaded_library_of_the_user_is_kept_and_ours_are_there_once(launche
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
     words = line.partition("=")[2].split(":")
     assert words.count(str(mine)) == 1 and words[-1] == "libdl.so.2"
-
-
-needs_lmod = pytest.mark.skipif(
-    not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
-)
-
-
-def with_module(launcher: Launcher, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A shell in which the modules of the installation are known, with a clean environment."""
-    tree = launcher.program.parents[1] / MODULES
-    init = find_init(None)
-    return subprocess.run(
-        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use {tree}; {script}"],
-        cwd=launcher.folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-@needs_lmod
-@needs_thp
-@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+malloc", "large"), ("none", "large")])
-def test_a_module_applies_a_policy_to_a_whole_script(
-    launcher: Launcher, programs: Path, policy: str, way: str
-):
-    script = f"module load pagewise-pages/{policy}; {programs / 'memory'} {way}; true"
-    # The user's own page policy is overridden.
-    mine = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb={'0' if policy == 'none' else '2'}"}
-    done = with_module(launcher, script, PAGEWISE_EXEC_RECORD=str(launcher.folder / "pages.jsonl"), **mine)
-    assert done.stdout.startswith("sum:") and "pagewise" not in done.stderr, done.stderr
-    records = [one for one in launcher.records() if one["program"] == str(programs / "memory")]
-    (record,) = records
-    assert record["policy"] == policy and record["met"] is True
-
-
-@needs_lmod
-@needs_madvise
-def test_a_module_warns_if_its_policy_was_not_met(launcher: Launcher, programs: Path):
-    done = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} mapped")
-    assert [line for line in done.stderr.splitlines() if line.startswith("pagewise: warning")]
-    alone = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} large; true")
-    assert "warning" not in alone.stderr
-
-
-@needs_lmod
-def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
-    script = "; ".join(["unset LD_PRELOAD", "module load pagewise-pages/thp pagewise-pages/reuse", "env"])
-    inside = with_module(launcher, script).stdout.splitlines()
-    assert "PAGEWISE_EXEC_POLICY=reuse" in inside and "PAGEWISE_PRELOAD=refuse" in inside
-    assert not [line for line in inside if "malloc.hugetlb" in line and line.startswith("GLIBC_TUNABLES")]
-    mine = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}
-    script = "module load pagewise-pages/thp; module unload pagewise-pages/thp; env"
-    inside = with_module(launcher, script, **mine).stdout.splitlines()
-    assert "GLIBC_TUNABLES=glibc.malloc.arena_max=1" in inside
-    assert not [line for line in inside if line.startswith(("PAGEWISE_", "LD_PRELOAD="))]
-
-
-@pytest.mark.parametrize("name", IN_MODULES)
-def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
-    policy = parse_policy(name)
-    text = module_text(policy)
-    chosen = Chosen(policy.parts, None, ("advised", "replaced"))
-    for listing in LISTINGS:
-        for entry in chosen.entries(listing):
-            assert f'append_path("{listing.variable}", "{entry}", "{listing.separator}")' in text
-    assert ("refuse" in text) == (policy.thp != "allowed")
-    assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
 
 
 def test_pagewise_exec_becomes_the_launcher(own: Own):

@@ -18,7 +18,7 @@ from pagewise.cli import root
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.kernel import Kernel
-from pagewise.core.plan import Cell, Subject, placed, subject
+from pagewise.core.plan import Cell, Subject, placed, subject, varied
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
@@ -133,6 +133,50 @@ def test_limits_are_the_highest_measured_bandwidth_of_each_level(triad: Path) ->
     (drawn,) = [one for one in figures(report.sections) if isinstance(one.data, Lines)]
     assert next((line.label, line.plain) for line in drawn.data.limits) == ("L2", True)
     assert len(drawn.data.limits) == 5 and figure.svg(drawn).count("write-allocate") == 2
+
+
+def test_figure_6_has_all_regions_and_threads(tmp_path: Path) -> None:
+    one = kernel(
+        TRIAD, name="schoenauer_triad", traffic=TRAFFIC, options={"parallel": ["once", "barrier", "pass"]}
+    )
+    places = [place(f"threads:{threads}", threads, cores=threads) for threads in (1, 2)]
+    built = configuration()
+    planned = varied([subject(one, [built], "none/hardware-regular")], {"parallel": ["once", "pass"]})
+    names = [each.name for each in places]
+    sweeps = [
+        {
+            **made,
+            "run": {
+                **made["run"],
+                "placement": name,
+                "options": f"parallel={region}",
+                "sweep": "working-set",
+            },
+        }
+        for at, name in enumerate(names, start=1)
+        for region, seconds in (("once", 1e-6), ("pass", 4e-6))
+        for size in SWEPT
+        for made in [swept(built, "schoenauer_triad", size, seconds / at)]
+    ]
+    folder = tmp_path / "regions"
+    subjects = placed(planned, names)
+    result(folder, subjects, places, lambda *_: (1e-6, {}), sweeps)
+    report = view(find_table_layout("hager05", ()), [read_result(folder)])
+    assert faults("tables", json.loads(json.dumps(report.data, default=str))) == []
+    by_name = {one.name: one.data for one in figures(report.sections) if isinstance(one.data, Lines)}
+    ((_, lines),) = by_name["hager05-figure-6"].panels
+    assert len(lines) == 4 and by_name["hager05-figure-6"].limits == ()
+    found = sorted(line.points[0][1] for line in lines)
+    assert found == pytest.approx([BYTES / seconds / 1e9 for seconds in (4e-6, 2e-6, 1e-6, 5e-7)])
+    assert len({line.label for line in lines}) == 4
+    assert sum(name.startswith("hager05-figure-2") for name in by_name) == 2
+
+
+def test_curves_that_do_not_differ_are_no_figure(triad: Path) -> None:
+    report = view(find_table_layout("hager05", ()), [read_result(triad)])
+    drawn = [one.name for one in figures(report.sections) if isinstance(one.data, Lines)]
+    assert [name for name in drawn if "figure-6" in name] == []
+    assert sum("Figure 6" in note for note in report.notes) == 1
 
 
 def test_levels_begin_where_the_level_before_ends() -> None:
@@ -332,4 +376,12 @@ def test_every_fault_of_a_definition_is_reported(file: Path) -> None:
     assert "nowhere" in str(caught.value) and "3 published values for 2 columns" in str(caught.value)
     with pytest.raises(FormatError):
         TableLayout.from_dict({**data, "tables": []}, file)
+    curves = {"name": "x", "caption": "x", "programs": ["x"]}
+    for wrong in (
+        curves,
+        {**curves, "compares": ["nowhere"]},
+        {**curves, "compares": ["parallel"], "limits": ["x"]},
+    ):
+        with pytest.raises(FormatError):
+            TableLayout.from_dict({**data, "curves": [wrong]}, file)
     assert len(set(AXES)) == len(AXES)

@@ -113,17 +113,16 @@ def cross_build(
 def test_a_reduction_has_as_many_sums_as_the_pipes_need_all_in_registers(
     cross_build: CrossBuild, variant: str
 ) -> None:
-    """Except with prefetches by SVE vectors, whose loop GCC 12 compiles with stores of four sums."""
-    best: set[str] = set()
+    """In each mode of prefetching, which has a separate loop."""
+    wanted, bodies = cross_build.processor.sums, []
     for function in cross_build.disassembled("stream_dot", variant).values():
         for loop in loops(function):
-            if any(text.startswith("prfd") for text in loop):
-                continue
             sums = set(re.findall(cross_build.processor.multiply_add, "\n".join(loop)))
-            if len(sums) > len(best):
-                best, body = sums, loop
-    assert len(best) >= cross_build.processor.sums
-    assert [text for text in body if STACK.search(text)] == []
+            bodies += [loop] if len(sums) >= wanted else []
+    assert bodies and [text for body in bodies for text in body if STACK.search(text)] == []
+    by_vectors = [body for body in bodies if any(text.startswith("prfd") for text in body)]
+    modes = 2 if variant == "software-regular" and cross_build.processor.kind == "aarch64" else 0
+    assert len(by_vectors) >= modes
 
 
 @pytest.mark.parametrize("kernel", STORING)

@@ -122,12 +122,11 @@ def write_allocate_share(traffic: Mapping[str, Any] | None) -> float | None:
     return share
 
 
+def every_working_set_curve(result: KernelResult) -> list[Curve]:
+    """The curves of a kernel over the working set."""
+    return [curve for sweep, curves in result.by_sweep if sweep.of_working_set for curve in curves]
+
+
 def working_set_curves(result: KernelResult, placement: str | None) -> list[Curve]:
     """The curves of a kernel over the working set in a placement."""
-    return [
-        curve
-        for sweep, curves in result.by_sweep
-        if sweep.of_working_set
-        for curve in curves
-        if curve.cell.placement == placement
-    ]
+    return [curve for curve in every_working_set_curve(result) if curve.cell.placement == placement]

@@ -12,8 +12,8 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich_click import RichCommand
 
+from pagewise.cli.chosen import take_where
 from pagewise.cli.consent import confirm
-from pagewise.cli.options import take_where
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
 from pagewise.core.errors import SelectionError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import rich_click as click
 
+from pagewise.cli import lists
 from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Setting
 from pagewise.core.suggestions import choose_of
@@ -34,7 +34,6 @@ _PANELS = {
     "result": "Result and output",
     "options": None,
 }
-_NODES_FOLLOW = re.compile(r",\s*(?=[a-z])")
 
 
 class _Panelled(click.Option):
@@ -105,7 +104,7 @@ def option(
     if "type" not in attributes and "is_flag" not in attributes and "/" not in names:
         attributes = {"metavar": "NAME" if list_of is None else "NAMES", **attributes}
     if list_of is not None:
-        attributes = {"callback": _split, **attributes, "multiple": True}
+        attributes = {"callback": lists.split, **attributes, "multiple": True}
         attributes["shell_complete"] = values.list_of(list_of)
     if one_of is not None:
         attributes["shell_complete"] = values.one_of(one_of)
@@ -123,69 +122,10 @@ def argument(name: str, *, one_of: values.Values, **attributes: Any) -> Callable
     return click.argument(name, shell_complete=values.one_of(one_of), **attributes)
 
 
-def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
-    """The parts of texts with commas."""
-    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
-
-
-def _split(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
-    return split_commas(texts)
-
-
-def _joined(
-    context: click.Context, parameter: click.Parameter, several: Sequence[tuple[int, ...]]
-) -> tuple[int, ...]:
-    """The numbers of all lists, each once."""
-    return tuple(dict.fromkeys(number for numbers in several for number in numbers))
-
-
-def _split_nodes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
-    """The memory policies; their lists of NUMA nodes contain commas too."""
-    return tuple(part.strip() for text in texts for part in _NODES_FOLLOW.split(text))
-
-
 def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Keeps a choice that every console of the command depends on."""
     if value:
         context.meta[f"pagewise.{parameter.name}"] = True
-
-
-def take_where(chosen: dict[str, Any]) -> Any:
-    """The placement; its options except one --threads are removed from `chosen`. Raises SelectionError."""
-    from pagewise.machine.placement import Where
-
-    threads = chosen.get("threads")
-    if isinstance(threads, tuple):
-        # Several numbers of threads are several placements.
-        chosen["threads"] = threads[0] if len(threads) == 1 else None
-        return Where.read(threads=threads if len(threads) > 1 else (), **_taken(chosen))
-    return Where.read(**_taken(chosen))
-
-
-def _taken(chosen: dict[str, Any]) -> dict[str, Any]:
-    names = ("orders", "smt", "cores", "lists", "memory", "ranks", "rank_orders")
-    return {name: chosen.pop(name) for name in names if name in chosen}
-
-
-def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
-    """The options of kernels; without a number of threads or cores, one thread runs."""
-    from pagewise.core.page_policy import normal_name
-    from pagewise.workloads.kernels.choose import KernelOptions
-
-    chosen["pages"] = tuple(dict.fromkeys(map(normal_name, chosen.pop("policies"))))
-    if chosen["threads"] is None and not chosen["where"].counts:
-        chosen["threads"] = 1
-    return KernelOptions(**chosen, **fixed)
-
-
-def find_catalog(environment: str, modules: Path | None) -> Any:
-    """The catalog of an environment, or of another module tree."""
-    from pagewise.stack import lmod
-    from pagewise.stack.catalog import read_catalog
-    from pagewise.stack.paths import module_tree
-    from pagewise.stack.setup import setup_facts
-
-    return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
 
 
 # What is run.
@@ -304,7 +244,7 @@ SEVERAL_THREADS = option(
     "several: 1,2,4.",
     type=Numbers(1, 4096),
     multiple=True,
-    callback=_joined,
+    callback=lists.joined,
 )
 PLACED_MEMORY = (
     option(
@@ -326,7 +266,7 @@ PLACED_MEMORY = (
         "with commas.",
         metavar="POLICIES",
         list_of=values.names_in("machine.numa", "POLICIES"),
-        callback=_split_nodes,
+        callback=lists.split_nodes,
     ),
 )
 PLACED_LISTS = (
@@ -343,7 +283,7 @@ RANKS = (
         "Number of MPI ranks, each with --threads threads; to compare several: 1,2,4 (docs/how-to/ranks.md).",
         type=Numbers(1, 4096),
         multiple=True,
-        callback=_joined,
+        callback=lists.joined,
     ),
     option(
         "--rank-placement rank_orders",
@@ -391,12 +331,22 @@ PREFETCHERS = option(
     metavar="off|NAMES",
     list_of=values.prefetchers,
 )
+SEVERAL_PREFETCHERS = partial(
+    PREFETCHERS,
+    help="Hardware prefetchers during the runs, then restored: off, unchanged, names to switch off, or on "
+    "A64FX distances, as distL2=20,weakL1; to compare settings, repeat the option or write distL1=3/5/7, the "
+    "baseline's first (root or msr-safe; docs/reference/prefetchers.md).",
+    metavar="off|unchanged|NAMES",
+    callback=lists.several,
+)
 CLOCKS = option(
     "--clocks",
-    "Clocks during the command, as governor=performance,boost=off, then restored (root; "
+    "Clocks during the runs, as governor=performance,boost=off or unchanged, then restored; to compare "
+    "settings, repeat the option or write boost=on/off, the baseline's first (root; "
     "docs/explanation/energy.md).",
     metavar="SETTINGS",
     list_of=values.clocks,
+    callback=lists.several,
 )
 
 # Results.
@@ -445,22 +395,3 @@ AT_LEAST = option(
     "--at-least", "Ignore deviations of cluster nodes below this percentage.", type=Percent(), default="3%"
 )
 JOB_OPTION = option("-J --job-option job_options", multiple=True, metavar="OPTION")
-#: Folders with results as arguments.
-FOLDERS = argument(
-    "folders",
-    nargs=-1,
-    # Not `default`, which older versions of click refuse here.
-    callback=lambda context, parameter, folders: folders or (Path("results"),),
-    metavar="[DIR]...",
-    one_of=values.folders_of_results,
-)
-STORE = option(
-    "--store",
-    "Store of collected results.",
-    type=click.Path(path_type=Path),
-    default=Path("results/pagewise.duckdb"),
-    metavar="FILE",
-)
-WAIT = option(
-    "--wait", "Maximum time to wait for another writer of the store.", type=Duration(), default="60s"
-)

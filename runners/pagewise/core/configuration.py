@@ -21,8 +21,10 @@ STRUCTURES = ("scheme", "layout", "table")
 OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "indices")
 #: Of these, those that only builds with OpenMP have; others keep their first value.
 OF_THREADS = ("parallel",)
+#: States of the machine that runs may get: fields of a configuration, by their names among a cell's options.
+OF_MACHINE = {"node-state": "node_state", "hardware-prefetchers": "prefetchers", "cpu-clocks": "clocks"}
 #: Fields that no module sets, because runs of one module may differ in them.
-OF_RUNS = ("placement", "node_state", "setting", *OPTIONS)
+OF_RUNS = ("placement", *OF_MACHINE.values(), "setting", *OPTIONS)
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 
@@ -39,6 +41,7 @@ class Configuration:
     empty for the project's own. ancestors: targets whose code its processor runs too;
     of two targets the one with more of them is more specific. placement: that of its runs if several are
     compared, else empty. node_state: the state of the node that its runs get, empty for the node as it is.
+    prefetchers, clocks: settings of the hardware prefetchers and clocks that are compared, else empty.
     setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme to
     indices: options of its runs (OPTIONS), empty for the program's default.
     """
@@ -66,6 +69,8 @@ class Configuration:
     ancestors: str = ""
     placement: str = ""
     node_state: str = ""
+    prefetchers: str = ""
+    clocks: str = ""
     setting: str = ""
     scheme: str = ""
     layout: str = ""
@@ -126,7 +131,8 @@ class Configuration:
     @property
     def options(self) -> list[str]:
         """The options of its runs, as `layout=soa`, and their settings."""
-        options = [f"{name}={value}" for name in (*OPTIONS, "node_state") if (value := getattr(self, name))]
+        names = (*OPTIONS, *OF_MACHINE.values())
+        options = [f"{name}={value}" for name in names if (value := getattr(self, name))]
         return options + (self.setting.split(",") if self.setting else [])
 
     @property

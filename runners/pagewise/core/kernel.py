@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pagewise.core.configuration import VALUES, Configuration
+from pagewise.core.configuration import OF_MACHINE, VALUES, Configuration
 from pagewise.core.errors import FormatError
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.reading import parse_yaml, read_file
@@ -194,9 +194,9 @@ class Kernel:
         return region
 
     def is_sensitive_to(self, dimension: str) -> bool:
-        """Whether its configurations may differ in this dimension; every run has these four."""
+        """Whether its configurations may differ in this dimension; every run has those of the machine."""
         return (
-            dimension in ("openmp", "placement", "node_state", "setting")
+            dimension in ("openmp", "placement", "setting", *OF_MACHINE.values())
             or dimension in self.sensitive_to
             or dimension in self.options
         )

@@ -278,6 +278,8 @@ class Manifest:
     """What was run, how, on which machine, from which sources. `files`: digests by path.
 
     suites: as `program`, by name, where several programs are compared (kind `programs`).
+    compared_prefetchers: settings of the hardware prefetchers that are compared, as the options of cells name
+    them; each is restored after each run.
     """
 
     schema: str = SCHEMA
@@ -308,6 +310,7 @@ class Manifest:
     switches: tuple[Switched, ...] | None = None
     clocks: tuple[Switched, ...] | None = None
     prefetchers: SwitchedOff | None
+    compared_prefetchers: Mapping[str, SwitchedOff] | None = None
     software: Mapping[str, str | None]
     provenance: Provenance
     modules: Modules

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Literal, TypeAlias
 
-from pagewise.core.configuration import OF_THREADS, OPTIONS, Configuration
+from pagewise.core.configuration import OF_MACHINE, OF_THREADS, OPTIONS, Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
@@ -17,11 +17,8 @@ from pagewise.core.record_parts import RunOf
 
 #: As the value of a setting: the variable is removed.
 UNSET = "-"
-# Among the options of a cell, what names the state of the node.
-_STATE = "node-state"
+_NODE = "node-state"
 Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
-
-
 # See Cell.key.
 CellKey: TypeAlias = tuple[str, str | None, str | None, str | None]
 
@@ -33,8 +30,8 @@ class Cell:
     `pages` is the page policy that its runs request, None for the one that they were built for; the
     configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
     several; the configurations have it, too. `options` are those that its runs get beside the kernel's own,
-    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`, and the state
-    of the node, as `node-state=aged`; None without. The configurations have them, too.
+    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`, and states of
+    the machine, as `node-state=aged`; None without. The configurations have them, too.
     """
 
     measured: Configuration
@@ -58,14 +55,18 @@ class Cell:
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of its runs: the inherited one with its settings."""
-        changed = {name: value for name, value in _pairs(self.options) if name not in (*OPTIONS, _STATE)}
+        changed = {name: value for name, value in _pairs(self.options) if name not in (*OPTIONS, *OF_MACHINE)}
         kept = {name: value for name, value in inherited.items() if changed.get(name) != UNSET}
         return kept | {name: value for name, value in changed.items() if value != UNSET}
 
+    def state(self, name: str) -> str | None:
+        """The state of the machine that its runs get, by a name of OF_MACHINE; None: as it is."""
+        return dict(_pairs(self.options)).get(name)
+
     @property
     def node_state(self) -> str | None:
-        """The state of the node that its runs get; None: as it is."""
-        return dict(_pairs(self.options)).get(_STATE)
+        """The state of the node's memory that its runs get; None: as it is."""
+        return self.state(_NODE)
 
     @property
     def compiler(self) -> str:
@@ -234,13 +235,13 @@ def with_settings(subjects: Sequence[Subject], settings: Mapping[str, Sequence[s
     ]
 
 
-def with_states(subjects: Sequence[Subject], states: Sequence[str]) -> list[Subject]:
-    """The subjects with each cell once per state of the node, baselines in the first; unchanged without."""
+def with_states(subjects: Sequence[Subject], states: Sequence[str], name: str = _NODE) -> list[Subject]:
+    """The subjects with each cell once per state, of the name in OF_MACHINE; baselines have the first."""
     return [
         replace(
             subject,
             cells=tuple(
-                _with_more(cell, f"{_STATE}={state}", cell.is_baseline and state == states[0])
+                _with_more(cell, f"{name}={state}", cell.is_baseline and state == states[0])
                 for state in states
                 for cell in subject.cells
             )
@@ -376,7 +377,7 @@ def _with_options(cell: Cell, options: str, is_baseline: bool) -> Cell:
     """The cell with these options of its runs."""
     values = {name: value for name, value in _pairs(options) if name in OPTIONS}
     changed = {name: value for name, value in _pairs(options) if name not in OPTIONS}
-    values["node_state"] = changed.pop(_STATE, "")
+    values |= {field: changed.pop(name, "") for name, field in OF_MACHINE.items()}
     values["setting"] = ",".join(f"{name}={value}" for name, value in changed.items())
     equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
     measured = replace(cell.measured, **values)

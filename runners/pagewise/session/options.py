@@ -11,7 +11,10 @@ from pagewise.machine.placement import Where
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
-    """The options of every session; workloads add further fields. See `pagewise compare --help`."""
+    """The options of every session; workloads add further fields. See `pagewise compare --help`.
+
+    prefetchers, clocks: one setting for all runs, or several to compare, each of its parts.
+    """
 
     environment: str | None
     modules: Path | None
@@ -31,5 +34,6 @@ class SessionOptions:
     where: Where = field(default_factory=Where)
     end_leftovers: bool = False
     node_states: tuple[str, ...] = ()
-    clocks: tuple[str, ...] = ()
+    prefetchers: tuple[tuple[str, ...], ...] = ()
+    clocks: tuple[tuple[str, ...], ...] = ()
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

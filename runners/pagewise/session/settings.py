@@ -4,11 +4,109 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 
+from pagewise.core.errors import SelectionError
+from pagewise.core.manifest import SwitchedOff
+from pagewise.core.plan import Cell, Subject, with_settings, with_states
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
+from pagewise.session.options import SessionOptions
 from pagewise.session.workload import Recorder
+
+#: As a setting of prefetchers or clocks: as the machine has them.
+UNCHANGED = "unchanged"
+_PREFETCHERS, _CLOCKS = "hardware-prefetchers", "cpu-clocks"
+
+
+def in_all_states(subjects: Sequence[Subject], options: SessionOptions) -> list[Subject]:
+    """The subjects with each cell once per combination of environment variables and states of the machine."""
+    varied = with_states(with_settings(subjects, options.settings), options.node_states)
+    for name, settings in ((_PREFETCHERS, options.prefetchers), (_CLOCKS, options.clocks)):
+        if len(settings) > 1:
+            varied = with_states(varied, ["+".join(parts) for parts in settings], name)
+    return varied
+
+
+@dataclass(frozen=True)
+class MachineSettings:
+    """Hardware prefetchers and clocks: settings by the name that cells have, by None that of all runs.
+
+    A setting that leaves them as they are is None, or empty.
+    """
+
+    prefetchers: Mapping[str | None, prefetchers.Control | None] = field(default_factory=dict)
+    clocks: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def find(cls, options: SessionOptions, places: Sequence[Placement]) -> MachineSettings:
+        """How the requested settings are made on the CPUs of these placements; changes nothing.
+
+        Raises SelectionError, also for two settings that are equal, and RefusedError.
+        """
+        cpus = {cpu for place in places for cpu in place.cpus}
+        words = [_parts(each) for each in options.clocks]
+        files = [{(each.file, each.value) for each in clocks.find_clocks(parts)} for parts in words]
+        _check_different("--clocks", files)
+        controls = [
+            prefetchers.find_control(parts, cpus) if parts else None
+            for parts in map(_parts, options.prefetchers)
+        ]
+        _check_different("--hardware-prefetchers", [each and each.setting for each in controls])
+        return cls(
+            dict(zip(_names(options.prefetchers), controls, strict=True)),
+            dict(zip(_names(options.clocks), words, strict=True)),
+        )
+
+    def prefix(self, cell: Cell) -> tuple[str, ...]:
+        """A program with options that starts each run of a cell, if one sets the prefetchers."""
+        control = self.prefetchers.get(cell.state(_PREFETCHERS))
+        return control.program if control else ()
+
+    @contextmanager
+    def set_for(self, cell: Cell) -> Iterator[None]:
+        """Sets what only runs of this cell have, during the block, and restores it. Raises RefusedError."""
+        with ExitStack() as stack:
+            if words := self.clocks.get(cell.state(_CLOCKS) or ""):
+                stack.enter_context(clocks.clocks_set(words))
+            if (control := self.prefetchers.get(cell.state(_PREFETCHERS) or "")) is not None:
+                stack.enter_context(prefetchers.switched_off(control))
+            yield
+
+    @contextmanager
+    def set_for_all(self, recorder: Recorder) -> Iterator[None]:
+        """Sets what all runs have, during the block; notes it and the compared settings in the manifest."""
+        with ExitStack() as stack:
+            if words := self.clocks.get(None):
+                recorder.note(clocks=tuple(stack.enter_context(clocks.clocks_set(words))))
+            if (control := self.prefetchers.get(None)) is not None:
+                recorder.note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
+            compared: dict[str, SwitchedOff] = {
+                name: prefetchers.described(control)
+                for name, control in self.prefetchers.items()
+                if name is not None and control is not None
+            }
+            if compared:
+                recorder.note(compared_prefetchers=compared)
+            yield
+
+
+def _parts(setting: Sequence[str]) -> tuple[str, ...]:
+    """The parts of a setting; none to leave the machine unchanged."""
+    return () if tuple(setting) == (UNCHANGED,) else tuple(setting)
+
+
+def _names(settings: Sequence[Sequence[str]]) -> list[str | None]:
+    """The names of settings among a cell's options, which have commas between them; None for the only one."""
+    return ["+".join(parts) if len(settings) > 1 else None for parts in settings]
+
+
+def _check_different(option: str, settings: Sequence[object]) -> None:
+    if any(setting in settings[:at] for at, setting in enumerate(settings)):
+        raise SelectionError(
+            "two settings that are compared are equal", where=option, remedy="give each setting once"
+        )
 
 
 def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
@@ -23,18 +121,13 @@ def changed_settings(
     *,
     thp_policies: Collection[str] | None = None,
     pool_pages: Mapping[int, int] | None = None,
-    control: prefetchers.Control | None = None,
-    clock_settings: Sequence[str] = (),
 ) -> Iterator[None]:
     """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
 
     thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
-    pool. control: the hardware prefetchers to switch off. clock_settings: as `governor=performance`. Raises
-    RefusedError.
+    pool. Raises RefusedError.
     """
     with ExitStack() as stack:
-        if clock_settings:
-            recorder.note(clocks=tuple(stack.enter_context(clocks.clocks_set(clock_settings))))
         if thp_policies is not None:
             switched = stack.enter_context(thp.switched_on(set(thp_policies)))
             recorder.note(switches=tuple(switched))
@@ -45,6 +138,4 @@ def changed_settings(
                 for size, pages in sorted(pool_pages.items(), reverse=True)
             ]
             recorder.note(pool=tuple(reservations))
-        if control is not None:
-            recorder.note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
         yield

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import (
     JUDGED,
@@ -84,7 +85,14 @@ class _Comparing(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS, opt.NODE_STATE, opt.CLOCKS),
+    settings=(
+        opt.RESERVE,
+        POOL_MEMORY,
+        opt.SET_THP_SIZES,
+        opt.SEVERAL_PREFETCHERS,
+        opt.NODE_STATE,
+        opt.CLOCKS,
+    ),
     program=(
         opt.option(
             "--metric metrics",
@@ -131,7 +139,7 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     for name in (*_Comparing.of_program, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or chosen["environment"]
-    return prepare(opt.kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
+    return prepare(kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
 
 
 def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:

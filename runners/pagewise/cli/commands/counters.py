@@ -9,6 +9,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
 from pagewise.cli.shell import values
@@ -65,7 +66,7 @@ class _Counting(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.PREFETCHERS),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.SEVERAL_PREFETCHERS),
     program=JUDGED,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: counters, or the program's)."),
@@ -91,4 +92,4 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     for name in (*_Counting.of_program, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or "counters"
-    return prepare(opt.kernel_options(chosen, baseline=BASELINE, sweep=False), selection, console, BEGAN)
+    return prepare(kernel_options(chosen, baseline=BASELINE, sweep=False), selection, console, BEGAN)

@@ -11,6 +11,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import find_catalog
 from pagewise.cli.types import Folder
 
 
@@ -34,7 +35,7 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
     from pagewise.stack.paths import checkout
     from pagewise.stack.setup import setup_facts
 
-    catalog, root = opt.find_catalog(environment, modules), checkout()
+    catalog, root = find_catalog(environment, modules), checkout()
     selection = Chosen(
         catalog.select_kernels(chosen["kernels"]),
         catalog.select_entries(chosen["configurations"]),

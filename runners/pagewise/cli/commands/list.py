@@ -9,6 +9,8 @@ import click
 from rich.text import Text
 
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import find_catalog
+from pagewise.cli.lists import split_commas
 from pagewise.cli.output import make_console, make_messages, print_json
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.shell import values
@@ -38,7 +40,7 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     With a program after -- or with --suite, each is listed with the reason if it is unavailable here.
     """
     if kind == "policies":
-        _list_policies({**chosen, "policies": opt.split_commas(names)}, as_json)
+        _list_policies({**chosen, "policies": split_commas(names)}, as_json)
         return
     for name in ("command", "suite", "reserve", "set_thp_sizes"):
         if chosen[name]:
@@ -46,8 +48,8 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     if kind == "environments":
         _list_environments(as_json)
     else:
-        catalog = opt.find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
-        _list_catalog(catalog, kind, opt.split_commas(names or ["*"]), as_json)
+        catalog = find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
+        _list_catalog(catalog, kind, split_commas(names or ["*"]), as_json)
 
 
 def _list_policies(chosen: dict[str, Any], as_json: bool) -> None:

@@ -16,8 +16,28 @@ from pagewise.cli.measuring import Measuring, begin_session, carry_out, check_or
 from pagewise.cli.output import PlainConsole, make_console, make_messages, print_json, print_table
 from pagewise.cli.reporting import show
 from pagewise.cli.shell import values
-from pagewise.cli.types import Folder, Percent
+from pagewise.cli.types import Duration, Folder, Percent
 from pagewise.core.errors import SelectionError
+
+#: Folders with results as arguments.
+_FOLDERS = opt.argument(
+    "folders",
+    nargs=-1,
+    # Not `default`, which older versions of click refuse here.
+    callback=lambda context, parameter, folders: folders or (Path("results"),),
+    metavar="[DIR]...",
+    one_of=values.folders_of_results,
+)
+_STORE = opt.option(
+    "--store",
+    "Store of collected results.",
+    type=click.Path(path_type=Path),
+    default=Path("results/pagewise.duckdb"),
+    metavar="FILE",
+)
+_WAIT = opt.option(
+    "--wait", "Maximum time to wait for another writer of the store.", type=Duration(), default="60s"
+)
 
 
 @click.group(cls=opt.Group)
@@ -26,7 +46,7 @@ def command() -> None:
 
 
 @opt.command("pagewise results list /shared/results", result=(opt.JSON,), parent=command, name="list")
-@opt.FOLDERS
+@_FOLDERS
 def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (default: results), the oldest first."""
     from rich.text import Text
@@ -99,7 +119,7 @@ def show_contents(result: Path, as_json: bool) -> None:
     "pagewise results query  # known questions",
     "pagewise results query slow-nodes --csv",
     "pagewise results query 'SELECT kernel, count(*) FROM records GROUP BY kernel'",
-    store=(opt.STORE, opt.WAIT),
+    store=(_STORE, _WAIT),
     result=(opt.flag("--csv as_csv", "Print CSV instead of a table."), opt.JSON),
     parent=command,
 )
@@ -135,14 +155,14 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
     "pagewise results collect  # results -> results/pagewise.duckdb",
     "pagewise results collect /shared/results --store /shared/pagewise.duckdb",
     store=(
-        opt.STORE,
+        _STORE,
         opt.option("--parquet", "Folder to write the store's tables to as Parquet files.", type=Folder()),
-        opt.WAIT,
+        _WAIT,
     ),
     result=(opt.JSON,),
     parent=command,
 )
-@opt.FOLDERS
+@_FOLDERS
 def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
     """Collect all results at or below each DIR (default: results) in one store (docs/reference/results.md).
 

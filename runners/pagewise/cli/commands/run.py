@@ -11,6 +11,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import find_catalog, take_where
 from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
@@ -56,7 +57,7 @@ def command(
         command = command[1:]
     if not command:
         raise click.UsageError("There is no program after --.")
-    entries = opt.find_catalog(environment, modules).select_entries([module])
+    entries = find_catalog(environment, modules).select_entries([module])
     if len(entries) > 1:
         names = "\n    ".join(entry.configuration.module for entry in entries)
         raise SelectionError(f"{module!r} matches several modules:\n    {names}", remedy="name one of them")
@@ -83,7 +84,7 @@ def _run_as_ranks(
     from pagewise.machine.placement import placements
     from pagewise.session.ranks import run_as_ranks
 
-    threads, where = placed.pop("threads"), opt.take_where(placed)
+    threads, where = placed.pop("threads"), take_where(placed)
     if not where.ranks:
         raise SelectionError(
             "the number of MPI ranks to place is missing",

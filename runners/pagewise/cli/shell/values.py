@@ -160,19 +160,26 @@ def listed(context: click.Context) -> dict[str, str | None]:
 
 
 def prefetchers(context: click.Context) -> dict[str, str | None]:
-    """The hardware prefetchers that can be switched off here, and all of them."""
+    """The hardware prefetchers that can be switched off or adjusted here, and all of them."""
     import os
 
     from pagewise.machine.settings.prefetchers import ALL, find_control
 
-    return {ALL: "all of them", **dict.fromkeys(find_control([ALL], os.sched_getaffinity(0)).names)}
+    control = find_control([ALL], os.sched_getaffinity(0))
+    return {ALL: "all of them", **dict.fromkeys((*control.names, *control.adjustable))} | _unchanged(context)
 
 
 def clocks(context: click.Context) -> dict[str, str | None]:
     """The settings of clocks, with the governors of this machine."""
     from pagewise.machine.settings.clocks import governors_here
 
-    return dict.fromkeys(("boost=on", "boost=off", *(f"governor={name}" for name in governors_here())))
+    governors = (f"governor={name}" for name in governors_here())
+    return dict.fromkeys(("boost=on", "boost=off", *governors)) | _unchanged(context)
+
+
+def _unchanged(context: click.Context) -> dict[str, str | None]:
+    """The setting that changes nothing, for commands that compare settings."""
+    return {"unchanged": "as the machine has them"} if context.info_name in ("compare", "counters") else {}
 
 
 def simulated_policies(context: click.Context) -> dict[str, str | None]:

@@ -112,5 +112,5 @@ def _eco(value: str, cpus: Path) -> list[ClockFile]:
         f"eco={value}: Linux has no file for the eco mode of a processor",
         where=cpus,
         remedy="on A64FX request it for the job (Fugaku: pjsub -L eco_state=2), and compare both jobs with "
-        "`pagewise diff`",
+        "`pagewise results diff`",
     )

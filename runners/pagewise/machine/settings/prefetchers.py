@@ -91,6 +91,11 @@ _ADJUSTMENTS = {
     "weakL1": Adjustment("l1"),
     "weakL2": Adjustment("l2"),
 }
+_ADJUSTABLE = tuple(
+    f"{name}={lines}" if lines else name
+    for name, each in _ADJUSTMENTS.items()
+    for lines in range(each.unit if each.most else 0, each.most + 1, each.unit)
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,8 @@ class Control:
     """How to switch the named prefetchers off on these CPUs, and to adjust others.
 
     switches: places that are set and read back. program: a prefix of each command, which sets prefetchers
-    for that command and reports no values; restored CPUs have their defaults.
+    for that command and reports no values; restored CPUs have their defaults. adjustable: what can be
+    requested beside the names, as distL1=1.
     """
 
     names: tuple[str, ...]
@@ -117,6 +123,12 @@ class Control:
     program: tuple[str, ...] = ()
     root: Path = Path("/")
     adjusted: tuple[str, ...] = ()
+    adjustable: tuple[str, ...] = ()
+
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """What it sets; equal for two ways to request the same."""
+        return self.names, frozenset(self.adjusted)
 
     def read(self) -> list[str]:
         """The current values, including the registers' other bits. Raises RefusedError."""
@@ -145,18 +157,23 @@ def switched_off(control: Control) -> Iterator[SwitchedOff]:
     are restored.
     """
     with kept(control.root) as journal:
-        before = control.read()
+        change = described(control)
         for switch in control.switches:
             journal.change(switch.place, switch.value)
         if control.program:
             # It sets them for each command that it starts.
             journal.change(Hwpfctl(Path(control.program[0]), control.cpus), "off", before="default")
-        registers = (
-            SwitchValue(switch.cpu, switch.place.place, value)
-            for switch, value in zip(control.switches, before, strict=True)
-        )
-        read_back = bool(control.switches)
-        yield SwitchedOff(control.names, control.method, read_back, tuple(registers), control.adjusted)
+        yield change
+
+
+def described(control: Control) -> SwitchedOff:
+    """What a control changes, with the values before the change. Raises RefusedError."""
+    registers = (
+        SwitchValue(switch.cpu, switch.place.place, value)
+        for switch, value in zip(control.switches, control.read(), strict=True)
+    )
+    read_back = bool(control.switches)
+    return SwitchedOff(control.names, control.method, read_back, tuple(registers), control.adjusted)
 
 
 def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
@@ -237,7 +254,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
     ]
     if all(switch.place.file.exists() for switch in switches):
         method = "prefetch_control of the kernel"
-        return Control(names, method, cpus, tuple(switches), root=root, adjusted=texts)
+        return Control(names, method, cpus, tuple(switches), (), root, texts, _ADJUSTABLE)
     program = shutil.which("hwpfctl")
     if program is None:
         raise RefusedError(
@@ -246,7 +263,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
             remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {WITHOUT}",
         )
     options = (*(_A64FX_CACHES[name][1] for name in names), *(f"--{text}" for text in texts))
-    return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts)
+    return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts, _ADJUSTABLE)
 
 
 def _a64fx_place(root: Path, cpu: int, cache: str, part: str) -> Attribute | Word:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
+from pagewise.analysis.curves import Curve
 from pagewise.analysis.pivot import AXES, AxisValue, Fact
+from pagewise.core.configuration import OF_RUNS
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.kernel import Kernel
 from pagewise.core.reading import parse_yaml, read_file
@@ -105,12 +107,22 @@ class Tabled:
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """Curves over the working set, with the highest bandwidth of the kernels `limits` in each level."""
+    """Curves over the working set.
+
+    limits: the kernels whose highest bandwidth in each level is a line; the figure is of one placement.
+    compares: fields of configurations; the figure has all curves of a kernel, if they differ in one of these.
+    """
 
     name: str
     caption: str
     programs: tuple[str, ...]
-    limits: tuple[str, ...]
+    limits: tuple[str, ...] = ()
+    compares: tuple[str, ...] = ()
+
+    def differ(self, curves: Iterable[Curve]) -> bool:
+        """Whether curves differ in a field that the figure compares."""
+        values = {tuple(getattr(curve.cell.measured, name) for name in self.compares) for curve in curves}
+        return len(values) > 1
 
 
 @dataclass(frozen=True)
@@ -181,3 +193,7 @@ def _inner_faults(data: Mapping[str, Any]) -> Iterator[str]:
         for row in own["rows"] if own else ():
             if len(row) != len(own["columns"]):
                 yield f"{table['name']}: {len(row)} published values for {len(own['columns'])} columns"
+    fields = set(OF_RUNS) | {"openmp"}
+    for figure in data.get("curves", ()):
+        for name in set(figure.get("compares", ())) - fields:
+            yield f"{figure['name']}: {name} is not one of: {', '.join(sorted(fields))}"

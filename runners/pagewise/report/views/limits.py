@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.curves import Curve
-from pagewise.analysis.limits import Limiting, MeasuredLimit, levels_of, limits_of, working_set_curves
+from pagewise.analysis.limits import (
+    Limiting,
+    MeasuredLimit,
+    every_working_set_curve,
+    levels_of,
+    limits_of,
+    working_set_curves,
+)
 from pagewise.core.manifest import Manifest
 from pagewise.core.result import Result
 from pagewise.report.layouts.definition import CurveFigure, names
@@ -17,7 +24,7 @@ from pagewise.report.model import Column, Figure, LimitLine, Line, Lines, Sectio
 from pagewise.report.views.kernel import caches
 from pagewise.report.views.wording import label
 
-MISSING = "no kernel of the figure was swept over the working set (omit --no-sweep)"
+_MISSING = "no kernel of the figure was swept over the working set (omit --no-sweep)"
 _COLUMNS = (
     Column("level", get="level.name"),
     Column("limit", unit="GB/s", kind="number", get="value"),
@@ -30,7 +37,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Curved:
-    """A figure of a kernel in one placement, with its limits."""
+    """A figure of a kernel, with its limits; with them it is of one placement."""
 
     figure: Figure
     part: str
@@ -38,16 +45,28 @@ class Curved:
 
 
 def figures(shown: CurveFigure, layout: str, results: Sequence[Result]) -> Iterator[Curved]:
-    """A figure for each result, kernel and placement with curves over the working set."""
+    """A figure for each result and kernel with curves over the working set, and for each placement."""
     for number, result in enumerate(results, start=1):
         kernels = analyse_result(result)
         for of_kernel in (each for each in kernels if names(shown.programs, each.kernel)):
+            if shown.compares:
+                if shown.differ(curves := every_working_set_curve(of_kernel)):
+                    part = f"result {number}" * (len(results) > 1)
+                    yield Curved(_figure(shown, layout, part, _lines(of_kernel, curves, ())), part, ())
+                continue
             for place in dict.fromkeys(curve.cell.placement for curve in of_kernel.curves):
                 if working_set_curves(of_kernel, place):
                     part = ", ".join(filter(None, (f"result {number}" * (len(results) > 1), place or "")))
                     found = _limits(shown, result.manifest, kernels, of_kernel, place)
                     data = _lines(of_kernel, working_set_curves(of_kernel, place), found)
                     yield Curved(_figure(shown, layout, part, data), part, found)
+
+
+def missing(shown: CurveFigure) -> str:
+    """Why there is no such figure."""
+    if not shown.compares:
+        return _MISSING
+    return f"{_MISSING} in several of: {', '.join(shown.compares)}"
 
 
 def _limits(
@@ -77,10 +96,11 @@ def _figure(shown: CurveFigure, layout: str, part: str, data: Lines) -> Figure:
 
 def _lines(result: KernelResult, curves: Sequence[Curve], limits: Sequence[MeasuredLimit]) -> Lines:
     panels: dict[str, list[Line]] = {}
+    places = {curve.cell.placement for curve in curves}
     for curve in curves:
         measured = curve.cell.measured
         pattern = (measured.prefetch, measured.stores, measured.loop)
-        text = label(result.kernel, replace(measured, placement=""))
+        text = label(result.kernel, measured if len(places) > 1 else replace(measured, placement=""))
         line = Line(text, measured.hugepages, pattern, curve.points)
         panels.setdefault(curve.cell.compiler, []).append(line)
     sweep = curves[0].sweep
@@ -107,6 +127,8 @@ def _of_limit(limit: MeasuredLimit) -> Iterator[tuple[str, float, bool]]:
 
 def section(curved: Curved) -> Section:
     """The figure, and its limits as a table."""
+    if not curved.limits:
+        return Section(curved.figure.title, (curved.figure,))
     text = (
         "Limits are the highest bandwidths that the kernels in the table reached in a level, in this "
         "comparison; lines that stores load first count. With write-allocate: what is left for the triad."

@@ -30,6 +30,8 @@ _COSTS: Mapping[str, Getter] = {
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
     "node_state": "row.cell.node_state",
+    "prefetchers": lambda cost: cost.row.cell.measured.prefetchers or None,
+    "clocks": lambda cost: cost.row.cell.measured.clocks or None,
     "setting": lambda cost: cost.row.cell.measured.setting or None,
     "text": "text",
     **ratio_fields("row.time_ratio", "time_"),

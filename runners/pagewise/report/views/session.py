@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pagewise.analysis.series import fewest_rounds
-from pagewise.core.manifest import Break, Manifest
+from pagewise.core.manifest import Break, Manifest, SwitchedOff
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
@@ -83,7 +83,10 @@ def notes(result: Result) -> list[str]:
             "takes longer, and depends on when other programs freed it."
         )
     if manifest.prefetchers:
-        texts.append(f"Hardware prefetchers were changed: {_prefetchers(manifest)}.")
+        texts.append(f"Hardware prefetchers were changed: {_prefetchers(manifest.prefetchers)}.")
+    if manifest.compared_prefetchers:
+        several = "; ".join(map(_prefetchers, manifest.compared_prefetchers.values()))
+        texts.append(f"Hardware prefetchers were set for each run: {several}.")
     if manifest.clocks:
         set_to = ", ".join(dict.fromkeys(f"{Path(each.file).name} {each.now}" for each in manifest.clocks))
         texts.append(f"The clocks were set for the session: {set_to}.")
@@ -178,10 +181,7 @@ def _interruption(entry: Break) -> str:
     )
 
 
-def _prefetchers(manifest: Manifest) -> str:
-    switched = manifest.prefetchers
-    if switched is None:
-        return ""
+def _prefetchers(switched: SwitchedOff) -> str:
     proof = "read back" if switched.read_back else "values cannot be read back"
     texts = [*(f"{name} off" for name in switched.off), *switched.adjusted]
     return f"{', '.join(texts)} (by {switched.method}, {proof})"
@@ -223,7 +223,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
         ("Energy", manifest.energy.text if manifest.energy else ""),
         ("Hardware counters", "yes" if host.pmu else "no"),
         *_placements(manifest),
-        ("Hardware prefetchers", _prefetchers(manifest) if manifest.prefetchers else ""),
+        ("Hardware prefetchers", _prefetchers(manifest.prefetchers) if manifest.prefetchers else ""),
         ("Reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
         ("Changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
     ]

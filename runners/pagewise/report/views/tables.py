@@ -89,8 +89,9 @@ def view(layout: TableLayout, results: Sequence[Result]) -> Report:
         parts, reason = _parts(table, [fact for fact in facts if table.has(fact)], len(results) > 1)
         several[table.name] = parts
         notes += [f"{table.name}: {reason}"] if reason else []
-    curves = [found for shown in layout.curves for found in limits.figures(shown, layout.name, results)]
-    notes += [f"{shown.name}: {limits.MISSING}" for shown in layout.curves if not curves]
+    drawn = {shown: list(limits.figures(shown, layout.name, results)) for shown in layout.curves}
+    curves = [found for several_found in drawn.values() for found in several_found]
+    notes += [f"{shown.name}: {limits.missing(shown)}" for shown, found in drawn.items() if not found]
     if not any(several.values()) and not curves:
         raise SelectionError(
             f"nothing in these results belongs to the tables of {layout.title}: " + "; ".join(notes[1:]),

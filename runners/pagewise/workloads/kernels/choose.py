@@ -36,7 +36,6 @@ class KernelOptions(SessionOptions):
     configurations: tuple[str, ...]
     sweep: bool
     pages: tuple[str, ...] = ()
-    prefetchers: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
     scale: str | None = None
 

@@ -13,6 +13,7 @@ from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record
 from pagewise.session.ranks import Ranks
+from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import RankLauncher
@@ -26,13 +27,13 @@ _EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "page
 class KernelLauncher:
     """Runs kernels. `entries` are by module, `placements` by the name that cells have (None: the first).
 
-    `prefix` is a program with options that starts the kernel, `launchers` start its ranks, by module.
+    `settings` are those of the machine, `launchers` start the kernel's ranks, by module.
     """
 
     entries: Mapping[str, Entry]
     stopwatch: Stopwatch
     placements: Mapping[str | None, Placement]
-    prefix: tuple[str, ...] = ()
+    settings: MachineSettings = field(default_factory=MachineSettings)
     launchers: Mapping[str, RankLauncher] = field(default_factory=dict)
 
     def run(self, step: Step) -> Outcome:
@@ -49,7 +50,9 @@ class KernelLauncher:
         launched = command
         if ranks is not None:
             launched, environment = ranks.command(command), environment | ranks.launcher.environment
-        measured = self.stopwatch.measure([*self.prefix, *launched], environment, placement.bound())
+        launched = [*self.settings.prefix(step.cell), *launched]
+        with self.settings.set_for(step.cell):
+            measured = self.stopwatch.measure(launched, environment, placement.bound())
         records, skipped = read_records(written) if written.exists() else ([], [])
         if not records or measured.exit_code not in _EXIT_WITH_RECORD:
             status = _EXIT_WITH_RECORD.get(measured.exit_code, "failed")

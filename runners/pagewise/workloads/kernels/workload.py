@@ -13,17 +13,16 @@ from rich.text import Text
 
 from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed, with_settings, with_states
+from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size, read_host
 from pagewise.machine.placement import Placement, placements
-from pagewise.machine.settings import hugepages, prefetchers
-from pagewise.machine.settings.clocks import find_clocks
+from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.session import Session, goal_text
-from pagewise.session.settings import changed_settings
+from pagewise.session.settings import MachineSettings, changed_settings, in_all_states
 from pagewise.session.workload import Planner, Trials
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
@@ -54,7 +53,7 @@ class Kernels:
     init: Path
     catalog: Catalog
     placements: list[Placement]
-    control: prefetchers.Control | None
+    settings: MachineSettings
     subjects: list[Subject]
     scaled: list[Scaled]
     planner: Planner
@@ -85,7 +84,7 @@ class Kernels:
             self.entries,
             Stopwatch(self.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
             by_name(self.placements),
-            self.control.program if self.control else (),
+            self.settings,
             self.launchers,
         )
 
@@ -93,13 +92,14 @@ class Kernels:
     def prepared(self, session: Trials) -> Iterator[None]:
         """With the settings of the machine that the user asked to change."""
         policies = {cell.measured.hugepages for subject in self.subjects for cell in subject.cells}
-        with changed_settings(
-            session.recorder,
-            self.placements,
-            thp_policies=policies if self.options.set_thp_sizes else None,
-            pool_pages=self._pool_pages() if self.options.reserve else None,
-            control=self.control,
-            clock_settings=self.options.clocks,
+        with (
+            self.settings.set_for_all(session.recorder),
+            changed_settings(
+                session.recorder,
+                self.placements,
+                thp_policies=policies if self.options.set_thp_sizes else None,
+                pool_pages=self._pool_pages() if self.options.reserve else None,
+            ),
         ):
             yield
 
@@ -165,11 +165,8 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
         note("excluded:", f"{broken.module}: {broken.reason}")
     places = placements(options.threads, options.where)
     print_placements(console, places)
-    cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
-    control = prefetchers.find_control(options.prefetchers, cpus) if options.prefetchers else None
-    find_clocks(options.clocks)
-    chosen = with_settings(choose(catalog, options), options.settings)
-    chosen = with_states(chosen, options.node_states)
+    settings = MachineSettings.find(options, places)
+    chosen = in_all_states(choose(catalog, options), options)
     chosen = placed(chosen, [place.name for place in places])
     check_programs(catalog, chosen)
     launchers = find_launchers(catalog, chosen) if options.where.ranks else {}
@@ -178,7 +175,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
         note("smaller:", kernel.text)
     planner = ComparisonPlanner(subjects, options.seed, options.aa, options.sweep)
     return Kernels(
-        options, facts, hyperfine, init, catalog, places, control, subjects, scaled, planner, launchers
+        options, facts, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers
     )
 
 

@@ -36,6 +36,7 @@ from pagewise.session.launch import (
     signal_name,
 )
 from pagewise.session.ranks import Ranks
+from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
@@ -66,8 +67,7 @@ class ProgramLauncher:
 
     interval: seconds between samples of the memory, None: adaptive. enough: the minimum coverage. trials: is
     filled with the memory that trial runs used, images with the files of all programs that ran in them (see
-    Samples). rank_launcher: what starts MPI ranks, None for one process. prefix: a program with options that
-    starts each run.
+    Samples). rank_launcher: what starts MPI ranks, None for one process. settings: those of the machine.
     """
 
     program: Program
@@ -80,7 +80,7 @@ class ProgramLauncher:
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
-    prefix: tuple[str, ...] = ()
+    settings: MachineSettings = field(default_factory=MachineSettings)
 
     def run(self, step: Step) -> Outcome:
         """Runs the program once, unless its policy is unavailable; the one record then has the reason.
@@ -150,13 +150,18 @@ class ProgramLauncher:
         if ranks is not None:
             command = ranks.command(command, thp=applied.policy.thp)
             environment |= ranks.launcher.environment
-        command = [*self.prefix, *command]
+        prefix = self.settings.prefix(step.cell)
+        command = [*prefix, *command]
         counter = pages_in_use(request.page) if request.by_counter else None
         # Measured before the run: both write to the same files.
         overhead = self.stopwatch.measure_overhead()
-        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), *map(Path, self.prefix[:1]))
+        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), *map(Path, prefix[:1]))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
-        with program.run_folder(scratch, placement.ranks) as folder, only_size(applied.switched_size):
+        with (
+            self.settings.set_for(step.cell),
+            program.run_folder(scratch, placement.ranks) as folder,
+            only_size(applied.switched_size),
+        ):
             sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
             began = time.time()
             inherited, log = _inherited(applied, placement), ""

@@ -18,16 +18,15 @@ from pagewise.core.host import Host
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Kind, Manifest
-from pagewise.core.plan import Cell, Subject, order_of_round, placed, with_settings, with_states
+from pagewise.core.plan import Cell, Subject, order_of_round, placed
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
-from pagewise.machine.settings.clocks import find_clocks
-from pagewise.machine.settings.prefetchers import Control, find_control
 from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
+from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import find_launcher
@@ -91,27 +90,24 @@ def arrange(
 
 @dataclass(frozen=True)
 class Tools:
-    """What all programs of a session share: stopwatch, machine, placements, and how prefetchers are set."""
+    """What all programs of a session share: stopwatch, machine, placements, and settings of the machine."""
 
     hyperfine: str
     host: Host
     machine: Machine
     places: list[Placement]
-    control: Control | None
+    settings: MachineSettings
 
     @classmethod
     def find(cls, options: ProgramOptions, console: Console) -> Tools:
         """Finds them, and prints the placements. Raises SetupError or SelectionError."""
         hyperfine = find_hyperfine()
         host = read_host()
-        find_clocks(options.clocks)
         machine = read_machine(host, options.set_thp_sizes, options.reserve)
         places = placements(options.threads, options.where)
         print_placements(console, places)
         _check_settings(options.settings)
-        cpus = {cpu for place in places for cpu in place.cpus}
-        control = find_control(options.prefetchers, cpus) if options.prefetchers else None
-        return cls(hyperfine, host, machine, places, control)
+        return cls(hyperfine, host, machine, places, MachineSettings.find(options, places))
 
 
 def runs_of(
@@ -153,7 +149,7 @@ def runs_of(
         tools.hyperfine,
         console,
         rank_launcher=launcher,
-        control=tools.control,
+        settings=tools.settings,
         key=key,
     )
 
@@ -166,9 +162,8 @@ def entries_of(runs: ProgramRuns) -> list[Entry]:
 def varied_cells(
     subjects: Sequence[Subject], options: ProgramOptions, places: Sequence[Placement]
 ) -> list[Subject]:
-    """The subjects in all settings, states of the node and placements."""
-    several = with_states(with_settings(subjects, options.settings), options.node_states)
-    return placed(several, [place.name for place in places])
+    """The subjects in all settings, states of the machine and placements."""
+    return placed(in_all_states(subjects, options), [place.name for place in places])
 
 
 def described(runs: ProgramRuns) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from pagewise.core.errors import SetupError
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
-from pagewise.machine.settings import hugepages, prefetchers
+from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
-from pagewise.session.settings import changed_settings, pools_used
+from pagewise.session.settings import MachineSettings, changed_settings, pools_used
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import examine, files_of
 from pagewise.stack.c_code import find_compiler
@@ -48,16 +48,14 @@ class ProgramOptions(SessionOptions):
     enough: float = 0.8
     pool_memory: int | None = None
     memory_budget: float | None = None
-    prefetchers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProgramRuns:
     """Runs of one program. `policies` are by the module of their configuration.
 
-    control: how hardware prefetchers are set, None to leave them as they are. key: its name among several
-    programs of a session. trials, images: the memory of trial runs, and the files of the programs that ran in
-    them.
+    settings: those of the machine. key: its name among several programs of a session. trials, images: the
+    memory of trial runs, and the files of the programs that ran in them.
     """
 
     options: ProgramOptions
@@ -70,7 +68,7 @@ class ProgramRuns:
     trials: dict[CellKey, Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
-    control: prefetchers.Control | None = None
+    settings: MachineSettings = field(default_factory=MachineSettings)
     key: str | None = None
 
     @property
@@ -114,7 +112,7 @@ class ProgramRuns:
             self.trials,
             self.images,
             self.rank_launcher,
-            self.control.program if self.control else (),
+            self.settings,
         )
 
     def prepared(self, session: Trials) -> AbstractContextManager[None]:
@@ -211,9 +209,7 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
     """
     first = several[0]
     # Trial runs, too, start with the prefetchers set, so that what sets them is undone in any case.
-    with changed_settings(
-        session.recorder, first.placements, control=first.control, clock_settings=first.options.clocks
-    ):
+    with first.settings.set_for_all(session.recorder):
         for runs in several:
             runs.try_baseline(session)
         policies = [applied.policy for runs in several for applied in runs.policies.values()]

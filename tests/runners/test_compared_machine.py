@@ -1,0 +1,332 @@
+"""Settings of hardware prefetchers and clocks that a comparison compares: set for each run, and restored."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from rich.console import Console
+
+from builders import configuration, kernel
+from pagewise.cli.options import CLOCKS, SEVERAL_PREFETCHERS
+from pagewise.cli.shell import values
+from pagewise.core.errors import SelectionError
+from pagewise.core.plan import Subject, subject
+from pagewise.core.result import Result, read_result
+from pagewise.core.schemas import faults
+from pagewise.machine.placement import Where, placements
+from pagewise.machine.settings import clocks, prefetchers
+from pagewise.machine.settings.session import traces
+from pagewise.report.views.session import notes
+from pagewise.session.session import Session
+from pagewise.session.settings import MachineSettings, in_all_states
+from pagewise.stack.binary import examine
+from pagewise.workloads.counters.counting import Selection
+from pagewise.workloads.counters.counting import prepare as count
+from pagewise.workloads.kernels.workload import prepare
+from pagewise.workloads.program import prepare as program_prepare
+from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.workload import ProgramOptions
+from prefetcher_machines import a64fx, contents, hwpfctl, machine, prefetch_control, registers
+from stage import CHASE, RUNNERS, Stage
+from test_choice import options
+from test_commands import BASE
+
+CPUS = sorted(os.sched_getaffinity(0))
+DISTANCES = (("unchanged",), ("distL1=3", "weakL2"), ("distL1=9",))
+
+
+def given(option: Callable[..., Any], *texts: str) -> object:
+    """What the command line makes of an option that is given with each of these texts."""
+
+    @option(panel=None)
+    def command(**chosen: object) -> None: ...
+
+    (parameter,) = command.__click_params__  # type: ignore[attr-defined]
+    parsed = click.Command("x", params=[parameter]).make_context(
+        "x", [word for text in texts for word in (parameter.opts[0], text)]
+    )
+    (value,) = parsed.params.values()
+    return value
+
+
+def test_each_option_is_a_setting_and_slashes_give_several() -> None:
+    assert given(SEVERAL_PREFETCHERS) == ()
+    assert given(SEVERAL_PREFETCHERS, "l1,l2") == (("l1", "l2"),)
+    assert given(SEVERAL_PREFETCHERS, "off", "distL1=3/5,weakL2") == (
+        ("off",),
+        ("distL1=3", "weakL2"),
+        ("distL1=5", "weakL2"),
+    )
+    assert given(CLOCKS, "boost=on/off,governor=performance") == (
+        ("boost=on", "governor=performance"),
+        ("boost=off", "governor=performance"),
+    )
+
+
+def test_each_configuration_runs_in_each_setting() -> None:
+    built = [configuration(label=(name, "hardware", "regular")) for name in ("none", "thp")]
+    plain = subject(kernel(), built, "none/hardware-regular")
+    chosen = options(
+        prefetchers=DISTANCES, clocks=(("boost=on",), ("boost=off",)), node_states=("fresh", "aged")
+    )
+    (one,) = in_all_states([plain], chosen)
+    assert len(one.cells) == 2 * 3 * 2 * 2 and len({cell.key for cell in one.cells}) == len(one.cells)
+    (baseline,) = (cell for cell in one.cells if cell.is_baseline)
+    measured = baseline.measured
+    assert (measured.prefetchers, measured.clocks, measured.node_state) == ("unchanged", "boost=on", "fresh")
+    assert {cell.measured.prefetchers for cell in one.cells} == {"unchanged", "distL1=3+weakL2", "distL1=9"}
+    assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
+    assert Subject.of(one.planned(), {each.module: each for each in built}) == one
+    # One setting is no dimension.
+    single = options(prefetchers=DISTANCES[1:2], clocks=(("boost=off",),))
+    assert in_all_states([plain], single) == [plain]
+
+
+def of_tree(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """Settings are made in a tree of files instead of on this machine."""
+    find_control, find_clocks, clocks_set = prefetchers.find_control, clocks.find_clocks, clocks.clocks_set
+    monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
+    monkeypatch.setattr(clocks, "find_clocks", lambda asked, of=root: find_clocks(asked, of))
+    monkeypatch.setattr(clocks, "clocks_set", lambda asked: clocks_set(asked, root))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (("distL2=17",), ("distL2=20",)),
+        (("unchanged",), ("unchanged",)),
+        (("off",), ("l1", "l2")),
+        (("weakL1", "distL1=3"), ("distL1=3", "weakL1")),
+    ],
+)
+def test_equal_settings_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[tuple[str, ...], ...]
+) -> None:
+    root = a64fx(tmp_path)
+    prefetch_control(root, CPUS)
+    of_tree(monkeypatch, root)
+    with pytest.raises(SelectionError):
+        MachineSettings.find(options(prefetchers=settings), placements(1, Where()))
+
+
+def measured(session: Session) -> Result:
+    session.begin()
+    session.measure()
+    session.close()
+    assert session.ending is None, session.ending
+    return read_result(session.recorder.folder)
+
+
+def watching(stage: Stage, module: str, files: Sequence[Path], factors: dict[str, float]) -> Path:
+    """Lets the kernel log these files for each run; its time depends on the content of the first."""
+    log = stage.folder / "watched"
+    program = stage.prefix(module) / "bin/pw-chase"
+    program.write_text(
+        program.read_text().replace(
+            "def main() -> int:",
+            "def main() -> int:\n"
+            f"    words = [open(one).read().strip() for one in {list(map(str, files))!r}]\n"
+            f"    with open({str(log)!r}, 'a') as log:\n"
+            "        log.write(' '.join(words) + '\\n')\n"
+            f"    os.environ['PW_FAKE_FACTOR'] = str({factors!r}[words[0]])",
+        )
+    )
+    return log
+
+
+def staged(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A stage with one configuration; its name."""
+    for name, value in stage.variables().items():
+        monkeypatch.setenv(name, value)
+    return stage.add("gcc-12.2.0", BASE, [CHASE])
+
+
+def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = a64fx(stage.folder / "root")
+    files = prefetch_control(root, CPUS)
+    before = contents(files)
+    of_tree(monkeypatch, root)
+    watched = [files["index0 dist"], files["index2 strength"]]
+    log = watching(stage, staged(stage, monkeypatch), watched, {"auto": 1.0, "768": 1.5, "2304": 0.5})
+    chosen = options(rounds=3, threads=len(CPUS), results=stage.results, prefetchers=DISTANCES)
+    # `files` are those of the last CPU, which all placements of all CPUs have.
+    result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
+    assert contents(files) == before and traces(root) == []
+    seen = {
+        "hardware-prefetchers=unchanged": "auto strong",
+        "hardware-prefetchers=distL1=3+weakL2": "768 weak",
+        "hardware-prefetchers=distL1=9": "2304 strong",
+    }
+    assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
+    # Interleaved: each round has every setting, the baseline once more.
+    by_round = [[one.run.options for one in result.records if one.round == at] for at in (1, 2, 3)]
+    every = sorted([*seen, "hardware-prefetchers=unchanged"])
+    assert [sorted(map(str, each)) for each in by_round] == [every] * 3
+    method = "prefetch_control of the kernel"
+    compared = result.manifest.compared_prefetchers or {}
+    assert {name: (each.adjusted, each.method, each.read_back) for name, each in compared.items()} == {
+        "distL1=3+weakL2": (("distL1=3", "weakL2"), method, True),
+        "distL1=9": (("distL1=9",), method, True),
+    }
+    assert result.manifest.prefetchers is None and any("distL1=9" in note for note in notes(result))
+    shown = json.loads(stage.run("report", "--json", str(stage.result())).stdout)
+    assert faults("verdicts", shown) == []
+    (of_kernel,) = shown["kernels"]
+    rows = {row["prefetchers"]: row for row in of_kernel["configurations"]}
+    assert {name: (row["verdict"], row["is_baseline"]) for name, row in rows.items()} == {
+        "unchanged": (None, True),
+        "distL1=3+weakL2": ("slower", False),
+        "distL1=9": ("faster", False),
+    }
+    assert 1.4 < rows["distL1=3+weakL2"]["time_ratio"] < 1.6 and 0.4 < rows["distL1=9"]["time_ratio"] < 0.6
+
+
+def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = machine(tmp_path, values=(4,) * (max(CPUS) + 1))
+    of_tree(monkeypatch, root)
+    chosen = options(prefetchers=(("unchanged",), ("off",), ("l2-hardware",)))
+    found = MachineSettings.find(chosen, placements(len(CPUS), Where()))
+    (one,) = in_all_states([subject(kernel(), [configuration()], "none/hardware-regular")], chosen)
+    values_of = {"unchanged": 4, "off": 15, "l2-hardware": 5}
+    for cell in one.cells:
+        with pytest.raises(ZeroDivisionError), found.set_for(cell):
+            assert {registers(root)[cpu] for cpu in CPUS} == {values_of[cell.measured.prefetchers]}
+            raise ZeroDivisionError
+        assert set(registers(root)) == {4} and found.prefix(cell) == ()
+
+
+def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    boost = stage.folder / "root/sys/devices/system/cpu/cpufreq/boost"
+    boost.parent.mkdir(parents=True)
+    boost.write_text("1\n")
+    of_tree(monkeypatch, stage.folder / "root")
+    log = watching(stage, staged(stage, monkeypatch), [boost], {"1": 1.0, "0": 1.5})
+    chosen = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
+    result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
+    seen = {"cpu-clocks=boost=on": "1", "cpu-clocks=boost=off": "0"}
+    assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
+    assert boost.read_text() == "1\n" and traces(stage.folder / "root") == []
+    (of_kernel,) = json.loads(stage.run("report", "--json", str(stage.result())).stdout)["kernels"]
+    found = {row["clocks"]: row["verdict"] for row in of_kernel["configurations"]}
+    assert found == {"boost=on": None, "boost=off": "slower"}
+
+
+def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
+    of_tree(monkeypatch, root)
+    for name, value in Stage(tmp_path / "stage").variables().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    variables = dict(os.environ)
+    binary = examine("true", variables)
+    own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
+    chosen = ProgramOptions(
+        environment=None, modules=None, rounds=1, threads=None, baseline="none", seed=1, name="true",
+        results=tmp_path / "results", limit=60.0, policies=("none",), prefetchers=DISTANCES,
+    )  # fmt: skip
+    result = measured(program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic()))
+    # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
+    calls = [line.split()[0] for line in log.read_text().splitlines()]
+    first = [call for call in calls if call != "--reset"]
+    assert calls[1::2] == ["--reset"] * len(first) and calls[::2] == first
+    set_in_round = [
+        str(one.run.options).split("=", 1)[1] for one in result.records if one.run.series == "compare"
+    ]
+    names = {"distL1=3+weakL2": "--distL1=3", "distL1=9": "--distL1=9"}
+    assert first == [*names.values(), *(names[each] for each in set_in_round if each in names)]
+    compared = result.manifest.compared_prefetchers or {}
+    assert set(compared) == set(names) and not any(each.read_back for each in compared.values())
+
+
+def test_the_guardian_restores_what_a_killed_run_had(tmp_path: Path) -> None:
+    root = machine(tmp_path, values=(4,) * (max(CPUS) + 1))
+    code = f"""
+import time
+from pathlib import Path
+from pagewise.core.configuration import Configuration
+from pagewise.core.plan import Cell
+from pagewise.machine.settings.prefetchers import find_control
+from pagewise.session.settings import MachineSettings
+built = Configuration("a", *"bcdefghijklmn")
+cell = Cell(built, (built,), False, options="hardware-prefetchers=off")
+settings = MachineSettings({{"off": find_control(["off"], {CPUS!r}, Path({str(root)!r}))}})
+with settings.set_for(cell):
+    print("set", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(RUNNERS)}
+    ) as session:
+        assert session.stdout is not None and session.stdout.readline() == "set\n"
+        assert {registers(root)[cpu] for cpu in CPUS} == {15}
+        session.send_signal(signal.SIGKILL)
+        session.wait()
+    # A restored journal is removed last.
+    deadline = time.monotonic() + 30
+    while traces(root) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert set(registers(root)) == {4}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--clocks", "boost=fast/on"), 2),
+        (("--clocks", "boost=on", "--clocks", "boost=on"), (2, 4)),
+        (("--clocks", "eco=0/2"), 4),
+        (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", "unchanged"), 2),
+        (("--hardware-prefetchers", "unchanged"), 0),
+        (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", ","), 2),
+        (("--clocks", ""), 2),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:
+    codes = code if isinstance(code, tuple) else (code,)
+    assert small.compare("--plan", *arguments).returncode in codes
+
+
+@pytest.mark.parametrize(
+    ("begun", "offered"),
+    [
+        ("dist", {"distL1=1", "distL1=15", "distL2=4", "distL2=60"}),
+        ("weakL1,", {"weakL1,l2", "weakL1,weakL2"}),
+    ],
+)
+def test_shells_offer_the_settings_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, offered: set[str]
+) -> None:
+    root = a64fx(tmp_path)
+    prefetch_control(root, CPUS)
+    of_tree(monkeypatch, root)
+    command = click.Command("compare")
+    option, context = click.Option(["--x"]), click.Context(command, info_name="compare")
+    found = {item.value for item in values.list_of(values.prefetchers)(context, option, begun)}
+    assert offered <= found and begun not in found
+    assert "unchanged" in values.prefetchers(context) and "off" in values.prefetchers(context)
+
+
+def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = a64fx(stage.folder / "root")
+    prefetch_control(root, CPUS)
+    of_tree(monkeypatch, root)
+    for name, value in stage.variables().items():
+        monkeypatch.setenv(name, value)
+    stage.add("gcc-12.2.0", BASE, [CHASE], papi="on")
+    chosen = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
+    selection = Selection(groups=("tlb",), events="a64fx")
+    result = measured(count(chosen, selection, Console(quiet=True), time.monotonic()))
+    settings = {str(one.run.options) for one in result.records if one.run and one.status == "ok"}
+    assert len(settings) == 3
+    shown = stage.run("report", "--json", str(stage.result()))
+    assert shown.returncode == 0 and faults("counts", json.loads(shown.stdout)) == []
+    assert shown.stdout.count("distL1=9") >= 1

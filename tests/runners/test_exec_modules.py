@@ -1,0 +1,85 @@
+"""Modules that apply page policies to whole scripts, as the launcher of pagewise exec does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from launched import Launcher
+from own_program import needs_madvise, needs_thp
+from pagewise.stack.lmod import USUAL_PLACES, find_init
+from pagewise.workloads.program.policy import IN_MODULES, parse_policy
+from pagewise.workloads.program.production import MODULES, module_text
+from pagewise.workloads.program.table import LISTINGS, Chosen
+
+needs_lmod = pytest.mark.skipif(
+    not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
+)
+
+
+def with_module(launcher: Launcher, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A shell in which the modules of the installation are known, with a clean environment."""
+    tree = launcher.program.parents[1] / MODULES
+    init = find_init(None)
+    return subprocess.run(
+        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use {tree}; {script}"],
+        cwd=launcher.folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@needs_lmod
+@needs_thp
+@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+malloc", "large"), ("none", "large")])
+def test_a_module_applies_a_policy_to_a_whole_script(
+    launcher: Launcher, programs: Path, policy: str, way: str
+):
+    script = f"module load pagewise-pages/{policy}; {programs / 'memory'} {way}; true"
+    # The user's own page policy is overridden.
+    mine = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb={'0' if policy == 'none' else '2'}"}
+    done = with_module(launcher, script, PAGEWISE_EXEC_RECORD=str(launcher.folder / "pages.jsonl"), **mine)
+    assert done.stdout.startswith("sum:") and "pagewise" not in done.stderr, done.stderr
+    records = [one for one in launcher.records() if one["program"] == str(programs / "memory")]
+    (record,) = records
+    assert record["policy"] == policy and record["met"] is True
+
+
+@needs_lmod
+@needs_madvise
+def test_a_module_warns_if_its_policy_was_not_met(launcher: Launcher, programs: Path):
+    done = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} mapped")
+    assert [line for line in done.stderr.splitlines() if line.startswith("pagewise: warning")]
+    alone = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} large; true")
+    assert "warning" not in alone.stderr
+
+
+@needs_lmod
+def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
+    script = "; ".join(["unset LD_PRELOAD", "module load pagewise-pages/thp pagewise-pages/reuse", "env"])
+    inside = with_module(launcher, script).stdout.splitlines()
+    assert "PAGEWISE_EXEC_POLICY=reuse" in inside and "PAGEWISE_PRELOAD=refuse" in inside
+    assert not [line for line in inside if "malloc.hugetlb" in line and line.startswith("GLIBC_TUNABLES")]
+    mine = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}
+    script = "module load pagewise-pages/thp; module unload pagewise-pages/thp; env"
+    inside = with_module(launcher, script, **mine).stdout.splitlines()
+    assert "GLIBC_TUNABLES=glibc.malloc.arena_max=1" in inside
+    assert not [line for line in inside if line.startswith(("PAGEWISE_", "LD_PRELOAD="))]
+
+
+@pytest.mark.parametrize("name", IN_MODULES)
+def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
+    policy = parse_policy(name)
+    text = module_text(policy)
+    chosen = Chosen(policy.parts, None, ("advised", "replaced"))
+    for listing in LISTINGS:
+        for entry in chosen.entries(listing):
+            assert f'append_path("{listing.variable}", "{entry}", "{listing.separator}")' in text
+    assert ("refuse" in text) == (policy.thp != "allowed")
+    assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None

@@ -1,0 +1,88 @@
+"""pagewise exec: what it refuses, and that nothing is started then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from launched import Launcher
+from own_program import POOL, THP, needs_madvise, needs_thp
+from pagewise.machine.host import read
+from pagewise.machine.settings.thp import supports_advised
+from pagewise.workloads.program.table import PARTS
+
+
+@pytest.mark.parametrize(
+    "policy", ["", "huge", "malloc:64k", "thp:big", "none+reuse", "thp+malloc", "bss+bss"]
+)
+def test_an_unknown_policy_is_wrong_usage_and_the_known_ones_are_listed(launcher: Launcher, policy: str):
+    done = launcher.run(policy, "--", "true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert all(f"\n  {part} " in done.stderr for part in PARTS)
+
+
+@pytest.mark.parametrize("words", [(), ("thp",), ("thp", "--"), ("--odd", "thp", "--", "true")])
+def test_wrong_usage(launcher: Launcher, words: tuple[str, ...]):
+    assert launcher.run(*words).returncode == 2
+
+
+def unavailable() -> Iterator[str]:
+    """Policies that this machine cannot have now."""
+    if int(POOL.read_text() if POOL.exists() else 0) == 0:
+        yield "hugetlbfs"
+    for folder in sorted(THP.glob("hugepages-*kB")):
+        if "[never]" in (read(folder / "enabled") or ""):
+            yield f"thp:{int(folder.name[10:-2])}k"
+            break
+    yield "thp:4k"
+    if not supports_advised():
+        yield "advised"
+
+
+@pytest.mark.parametrize("policy", unavailable())
+def test_an_unavailable_policy_starts_nothing(launcher: Launcher, policy: str):
+    done = launcher.run(policy, "--", "touch", "started")
+    assert done.returncode == 3 and not (launcher.folder / "started").exists()
+    assert done.stderr.startswith("pagewise: error:")
+    if policy == "hugetlbfs":
+        assert "nr_hugepages" in done.stderr.split("remedy:")[1]
+
+
+@needs_madvise
+def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
+    launcher: Launcher, programs: Path
+):
+    static = programs / "memory-static"
+    assert launcher.run("thp", "--", static, "large").returncode == 3
+    assert launcher.run("bss", "--", static, "static").returncode == 3
+    done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
+    assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
+
+
+@needs_thp
+def test_a_static_program_refuses_huge_pages_by_inheritance(launcher: Launcher):
+    done = launcher.run("--quiet", "none", "--", "grep", "THP_enabled", "/proc/self/status")
+    assert done.stdout.split() == ["THP_enabled:", "0"]
+    # A policy with huge pages accepts them again.
+    nested = launcher.run(
+        "--quiet",
+        "none",
+        "--",
+        launcher.program,
+        "--quiet",
+        "malloc",
+        "--",
+        "grep",
+        "THP_e",
+        "/proc/self/status",
+    )
+    assert nested.stdout.split() == ["THP_enabled:", "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("/nonexistent", 127), ("no-such-program", 127), ("/etc/passwd", 126)]
+)
+def test_a_program_that_cannot_be_executed(launcher: Launcher, name: str, code: int):
+    assert launcher.run("none", "--", name).returncode == code

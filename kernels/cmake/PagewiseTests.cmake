@@ -128,3 +128,20 @@ function(pagewise_test_variants kernel whole_numbers)
         add_subdirectory(tests)
     endif()
 endfunction()
+
+# Every variant of a kernel of many streams is right with elements of every type, and its validation detects a fault with each.
+function(pagewise_test_types kernel)
+    pagewise_kernel_variants(_variants)
+    foreach(_variant ${_variants})
+        add_test(NAME ${kernel}.${_variant}.types
+                 COMMAND pw-${kernel}-${_variant} --working-set 300kB --repetitions 1 --threads 2 --sweep type
+        )
+    endforeach()
+    foreach(_type fp32 int8)
+        add_test(NAME ${kernel}.broken.${_type}
+                 COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}-broken>"
+                         "-DARGUMENTS=--working-set;300kB;--repetitions;2;--type;${_type}" -DVALUE=wrong
+                         -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/broken-${_type}.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_broken.cmake
+        )
+    endforeach()
+endfunction()

@@ -232,7 +232,7 @@ endfunction()
 function(pagewise_timed_code target variant)
     add_library(${target} OBJECT ${ARGN})
     pagewise_compile(${target})
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/harness ${CMAKE_CURRENT_SOURCE_DIR})
     pagewise_split(${variant})
     string(TOUPPER "PW_PREFETCH_${prefetch};PW_STORES_${stores};PW_LOOP_${loop}" _macros)
     target_compile_definitions(${target} PRIVATE ${_macros})
@@ -298,10 +298,10 @@ function(_pagewise_kernel_objects kernel)
 endfunction()
 
 # The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
-# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; CONSTANTS: a C header whose constants
-# the driver uses, in the module <kernel>_constants.
+# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; TYPES: it has the types of
+# pw_bundle_types.h; CONSTANTS: a C header whose constants the driver uses, in the module <kernel>_constants.
 function(pagewise_micro_kernel)
-    cmake_parse_arguments(PARSE_ARGV 0 _arg WHOLE_NUMBERS CONSTANTS "")
+    cmake_parse_arguments(PARSE_ARGV 0 _arg "WHOLE_NUMBERS;TYPES" CONSTANTS "")
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     pagewise_effective(loop compiler explicit _loop)
     file(GLOB _plain loop.f90)
@@ -350,5 +350,8 @@ function(pagewise_micro_kernel)
     if(PAGEWISE_MICRO AND PAGEWISE_LIBRARY AND BUILD_TESTING)
         include(PagewiseTests)
         pagewise_test_variants(${_kernel} ${_arg_WHOLE_NUMBERS})
+        if(_arg_TYPES)
+            pagewise_test_types(${_kernel})
+        endif()
     endif()
 endfunction()

@@ -1,4 +1,5 @@
 /* The timed code of a kernel that passes over many fp64 streams at once: the parts of pw_bundle_run in its kernel.c.
+ * Streams of other types (pw_bundle_types.h) are passed over by words of 8 bytes as well.
  *
  * A kernel may define, before it includes this file:
  *   PW_UPDATES            it reads what it writes
@@ -123,11 +124,10 @@ PW_INLINE void pw_ask(const struct pw_ahead *ahead, const int mode, double *cons
 /* One pass in a mode of prefetch=software: `work` on every line. The numbers of streams are compile-time constants. A reduction,
  * which has no outputs, has separate sums for several lines, so that none waits for the other; pw_most_sums in `sum` suffice. */
 PW_INLINE void pw_over_in(const struct pw_bundle_call *call, const int mode, double *const *out, const int outputs,
-                          const double *const *in, const int inputs, pw_line_work *work, double s, pw_vector *sum)
+                          const double *const *in, const int inputs, pw_line_work *work, pw_vector s, pw_vector *sum)
 {
     const int wanted = (PW_SUMS + inputs * pw_line_vectors - 1) / (inputs * pw_line_vectors);
     const int lines = outputs > 0 ? 1 : wanted < pw_sum_lines ? wanted : pw_sum_lines;
-    const pw_vector every_s = pw_every(s);
     const int64_t n = call->elements;
     const struct pw_ahead ahead = call->ahead;
 #if defined(PW_PREFETCH_BLOCK)
@@ -150,15 +150,15 @@ PW_INLINE void pw_over_in(const struct pw_bundle_call *call, const int mode, dou
             {
                 pw_ask(&ahead, mode, out, outputs, in, inputs, i + l * pw_line_doubles);
                 PW_EACH(j, outputs) pw_zero_until(&zero[j], out[j] + i + pw_line_doubles);
-                work(out, in, i + l * pw_line_doubles, every_s, sum + l * pw_line_vectors);
+                work(out, in, i + l * pw_line_doubles, s, sum + l * pw_line_vectors);
             }
-        for (; lines > 1 && i < end; i += pw_line_doubles) work(out, in, i, every_s, sum);
+        for (; lines > 1 && i < end; i += pw_line_doubles) work(out, in, i, s, sum);
     }
 }
 
 /* One pass in the mode of the call. */
 PW_INLINE void pw_over(const struct pw_bundle_call *call, double *const *out, const int outputs, const double *const *in,
-                       const int inputs, pw_line_work *work, double s, pw_vector *sum)
+                       const int inputs, pw_line_work *work, pw_vector s, pw_vector *sum)
 {
 #if defined(PW_PREFETCH_SOFTWARE)
 #define PW_OVER_IN(mode) pw_over_in(call, mode, out, outputs, in, inputs, work, s, sum)
@@ -195,7 +195,7 @@ PW_INLINE double *pw_out(const struct pw_bundle_call *call, int64_t j)
 }
 
 /* One pass over these numbers of streams. */
-PW_INLINE void pw_over_all(const struct pw_bundle_call *call, const int outputs, const int inputs, pw_line_work *work, double s,
+PW_INLINE void pw_over_all(const struct pw_bundle_call *call, const int outputs, const int inputs, pw_line_work *work, pw_vector s,
                            pw_vector *sum)
 {
     const double *in[pw_most_streams];

@@ -123,9 +123,6 @@ PW_INLINE void pw_bring_block(int64_t first, int64_t last, void *const *array, i
 #define PW_VALUE(V, k, s)                                                                                                       \
     PW_ELEMENT(PW_TAKE(V, PW_A, a, k), PW_TAKE(V, PW_B, b, k), PW_TAKE(V, PW_C, c, k), PW_TAKE(V, PW_D, d, k), s)
 
-/* The type of one element if a vector has only one. */
-#define PW_ONE_OR(one, vector, bytes) __typeof__(__builtin_choose_expr((bytes) == sizeof(one), *(one *)0, *(vector *)0))
-
 #define PW_JOINED(type, bytes, what) PW_JOINED_(type, bytes, what)
 #define PW_JOINED_(type, bytes, what) pw_##type##_##bytes##_##what
 

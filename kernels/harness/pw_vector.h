@@ -71,6 +71,9 @@ typedef double pw_unaligned __attribute__((vector_size(PW_VECTOR_BYTES), aligned
 #define PW_SET_LANE(v, lane, x) ((v)[lane] = (x))
 #endif
 
+/* The type of one element if a vector has only one. */
+#define PW_ONE_OR(one, vector, bytes) __typeof__(__builtin_choose_expr((bytes) == sizeof(one), *(one *)0, *(vector *)0))
+
 PW_INLINE pw_vector pw_load(const double *p)
 {
     return *(const pw_unaligned *)p;

@@ -5,11 +5,12 @@
 
 #include "pw_broken.h"
 
-void pw_bundle_run(struct pw_bundle_call *call)
+int32_t pw_bundle_run(struct pw_bundle_call *call)
 {
     call->elements -= pw_line_doubles;
-    pw_bundle_run_short(call);
+    const int32_t status = pw_bundle_run_short(call);
     call->elements += pw_line_doubles;
     double *result = call->outputs ? call->out : &call->sum;
     pw_spoil(result, sizeof *result);
+    return status;
 }

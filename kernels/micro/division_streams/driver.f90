@@ -20,6 +20,7 @@ contains
         type(error_t), intent(inout) :: error
 
         self%inputs = 12
+        self%rounded_up_to = 8.0_r8
         call self%read_bundle_options(error)
     end subroutine read_options
 

@@ -48,7 +48,7 @@ contains
             call options%add('access', option_choice, 'contiguous', 'vectors of 16-bit numbers; gathers and scatters that '// &
                              'finish each 256 bytes, or visit others in between; pairs by LD2 and ST2, of 32 or 16 bits', &
                              values=words_available(ways, way_status))
-            call options%add('offset', option_count, '0', 'bytes at which contiguous vectors begin, even, at most 62', &
+            call options%add('offset', option_count, '0', 'bytes from a line to the first access, even, at most 62', &
                              rules_t(lowest=0_i8), '0,2,4,6,8,16,32,34,62')
             call options%add('apart', option_count, '2112', 'bytes of x after y in the low 12 bits of addresses, a multiple of '// &
                              '16 below 4096', rules_t(lowest=0_i8), '0,64,256,1024,2048,3840,3968,4032,4064,4080')
@@ -72,8 +72,6 @@ contains
         call self%options%get('apart', self%apart)
         if (modulo(self%offset, 2_i8) /= 0 .or. self%offset > 62) &
             call error%raise(exit_usage, '--offset is not an even number up to 62', 'interlock', 'choose one, as 2')
-        if (self%offset > 0 .and. self%way /= 1) &
-            call error%raise(exit_usage, '--offset is for contiguous vectors', 'interlock', 'use --access contiguous')
         if (modulo(self%apart, 16_i8) /= 0 .or. self%apart >= compared) &
             call error%raise(exit_usage, '--apart is not a multiple of 16 below 4096', 'interlock', 'choose one, as 4032')
     end subroutine read_options
@@ -88,11 +86,12 @@ contains
         associate (unused => error)
         end associate
         self%blocks = max(bytes/(2*number_bytes*block), 1_i8)
-        array = self%blocks*block*number_bytes
+        array = (self%blocks + 1)*block*number_bytes
         wanted = arrays_of('y x', self%blocks*block, number_bytes, [array, array + compared])
     end subroutine plan
 
-    !> x starts `apart` bytes after y, as far as the low 12 bits of their addresses show it.
+    !> Both have an extra block, for accesses that begin at an offset. x starts `apart` bytes after y, as far as the low 12 bits of
+    !> their addresses show it.
     subroutine connect(self)
         class(interlock_t), intent(inout) :: self
         integer(c_int32_t), pointer, contiguous :: all(:)
@@ -103,9 +102,9 @@ contains
         self%method = 'every number against its closed form, largest absolute difference'
         between = int(transfer(self%memory(2)%address, 0_c_intptr_t) - transfer(self%memory(1)%address, 0_c_intptr_t), i8)
         first = modulo(self%apart - between, compared)/number_bytes
-        call c_f_pointer(self%memory(1)%address, self%y, [block, self%blocks])
-        call c_f_pointer(self%memory(2)%address, all, [self%blocks*block + compared/number_bytes])
-        self%x(1:block, 1:self%blocks) => all(first + 1:first + self%blocks*block)
+        call c_f_pointer(self%memory(1)%address, self%y, [block, self%blocks + 1])
+        call c_f_pointer(self%memory(2)%address, all, [(self%blocks + 1)*block + compared/number_bytes])
+        self%x(1:block, 1:self%blocks + 1) => all(first + 1:first + (self%blocks + 1)*block)
     end subroutine connect
 
     subroutine fill(self, first, last)
@@ -119,6 +118,9 @@ contains
                 self%x(i, j) = increment(i, j)
             end do
         end do
+        if (last < self%blocks) return
+        self%y(:, last + 1) = 0
+        self%x(:, last + 1) = 0
     end subroutine fill
 
     pure integer(c_int32_t) function initial(i, j)
@@ -133,15 +135,20 @@ contains
         increment = int(1 + modulo(5*i + j, 251_i8), c_int32_t)
     end function increment
 
+    !> What precedes the first access is added here; accesses of one thread end where those of the next begin.
     subroutine work(self, passes, first, last)
         class(interlock_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
         integer(i8) :: pass
         integer(c_int32_t) :: status, sign
+        integer :: before
 
+        before = 0
+        if (self%way /= 1 .and. first == 1) before = int((self%offset + 2)/number_bytes)
         associate (y => self%y, x => self%x)
             do pass = self%passes + 1, self%passes + passes
                 sign = merge(1_c_int32_t, -1_c_int32_t, modulo(pass, 2_i8) == 1)
+                y(:before, first) = y(:before, first) + sign*x(:before, first)
                 status = pw_interlock(self%way, block*(last - first + 1), self%offset, sign, y(1, first), x(1, first))
             end do
         end associate

@@ -14,6 +14,7 @@
 #define PW_IN_ORDER __asm__ volatile("" ::: "memory")
 
 typedef int16_t __attribute__((may_alias)) half;
+typedef int32_t __attribute__((may_alias, aligned(2))) word;
 
 static void halves(int64_t first, int64_t last, int32_t sign, half *y, const half *x)
 {
@@ -83,7 +84,7 @@ static void gather(int32_t sign, int64_t lanes, int64_t part, int32_t *y, const 
     _mm256_storeu_si256((__m256i *)at, index);
     _mm256_storeu_si256((__m256i *)value, sum);
     PW_UNROLL
-    for (int k = 0; k < 8; k++) y[at[k]] = value[k];
+    for (int k = 0; k < 8; k++) ((word *)y)[at[k]] = value[k];
 #endif
     PW_IN_ORDER;
 }
@@ -169,10 +170,12 @@ static int32_t structures(int32_t way, int64_t n, int32_t sign, int32_t *y, cons
 
 int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, int32_t *y, const int32_t *x)
 {
+    void *const shifted = (char *)y + offset;
+    const void *const x_shifted = (const char *)x + offset;
     switch (way) {
     case interlock_contiguous: return contiguous(n, offset, sign, (half *)y, (const half *)x), 0;
     case interlock_gather:
-    case interlock_gather_apart: return gathers(way, n, sign, y, x);
-    default: return structures(way, n, sign, y, x);
+    case interlock_gather_apart: return gathers(way, n, sign, shifted, x_shifted);
+    default: return structures(way, n, sign, shifted, x_shifted);
     }
 }

@@ -10,12 +10,12 @@ PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const i
 PW_INLINE void pw_pass(struct pw_bundle_call *call, const int streams, pw_line_work *store, pw_line_work *add)
 {
     if (call->outputs > 0) {
-        pw_over_all(call, 1, streams, store, 0.0, 0);
+        pw_over_all(call, 1, streams, store, pw_every(0.0), 0);
         return;
     }
     pw_vector sum[pw_most_sums];
     PW_EACH(v, pw_most_sums) sum[v] = pw_every(0.0);
-    pw_over_all(call, 0, streams, add, 0.0, sum);
+    pw_over_all(call, 0, streams, add, pw_every(0.0), sum);
     PW_EACH(v, pw_most_sums - 1) sum[0] += sum[v + 1];
     call->sum = pw_total(sum[0]);
 }
@@ -46,13 +46,15 @@ PW_COUNTS(PW_FOR_STREAMS)
 #define PW_CASE(n)                                                                                                              \
     case n: pw_streams_##n(call); break;
 
-void pw_bundle_run(struct pw_bundle_call *call)
+int32_t pw_bundle_run(struct pw_bundle_call *call)
 {
+    if (call->type != PW_FP64) return PW_STREAM_NO_TYPE;
     for (int64_t pass = 0; pass < call->passes; pass++) {
         switch (call->inputs) {
             PW_COUNTS(PW_CASE)
-        default: return;
+        default: return PW_STREAM_OK;
         }
         pw_pass_ends();
     }
+    return PW_STREAM_OK;
 }

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.analysis.curves import X
 from pagewise.analysis.quantities import positive
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, runs_of
@@ -26,13 +27,16 @@ HEADLINE = "headline"
 #: What follows from the placement of runs.
 PLACES = ("tasks", "ranks", "threads", "cores", "smt", "binding", "memory")
 _TARGET_AND_FLAGS = ("target", "flags", "placement")
-#: All axes: the program, its build, the dimensions of configurations, and the placement.
+#: The name of a curve, as `prefetch-distance`, and the swept value of a point; empty in other runs.
+SWEPT = ("sweep", "swept")
+#: All axes: the program, its build, the dimensions of configurations, the placement, and sweeps.
 AXES = (
     "program",
     "compiler",
     "build",
     *(each.name for each in DIMENSIONS if each.name not in (*_TARGET_AND_FLAGS, "compiler")),
     *PLACES,
+    *SWEPT,
 )
 AxisValue = str | int
 
@@ -87,11 +91,12 @@ def performance(fact: Fact, base: Fact, quantity: str) -> Ratio | None:
 
 
 def facts_of(results: Sequence[Result]) -> Iterator[Fact]:
-    """The facts of all configurations in these results, those that are excluded without values."""
+    """The facts of configurations and curves in these results; those that are excluded have no values."""
     for number, result in enumerate(results):
         records = by_cell(result.records)
         for analysed in analyse_result(result):
             kernel = analysed.kernel
+            yield from _swept(number, analysed, result.manifest)
             for row in (row for group in analysed.groups for row in group.rows):
                 axes, place = axes_of(kernel, row.cell, result.manifest), row.cell.placement or ""
                 if row.invalid is not None or row.seconds is None:
@@ -102,6 +107,22 @@ def facts_of(results: Sequence[Result]) -> Iterator[Fact]:
                 )
                 medians = {TIME: row.seconds, **row.metrics}
                 yield Fact(number, kernel, axes, place, medians, _runs(kernel, timed, repeated))
+
+
+def _swept(number: int, analysed: KernelResult, manifest: Manifest) -> Iterator[Fact]:
+    """The points of curves."""
+    for curve in analysed.curves:
+        axes, place = axes_of(analysed.kernel, curve.cell, manifest), curve.cell.placement or ""
+        for x, y in curve.points:
+            at = {**axes, "sweep": curve.sweep.name, "swept": _axis_value(x)}
+            yield Fact(number, analysed.kernel, at, place, {curve.sweep.y.field: y}, {})
+
+
+def _axis_value(x: X) -> AxisValue:
+    """A swept value on its axis, whole numbers as such."""
+    if isinstance(x, str):
+        return x
+    return int(x) if x.is_integer() else f"{x:g}"
 
 
 def axes_of(kernel: Kernel, cell: Cell, manifest: Manifest) -> dict[str, AxisValue]:
@@ -117,6 +138,7 @@ def axes_of(kernel: Kernel, cell: Cell, manifest: Manifest) -> dict[str, AxisVal
         "compiler": measured.compiler,
         "build": build,
         **_places(placement),
+        **dict.fromkeys(SWEPT, ""),
     }
 
 

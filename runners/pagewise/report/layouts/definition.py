@@ -77,7 +77,7 @@ class OwnTable:
 
 @dataclass(frozen=True)
 class Tabled:
-    """A table: see core/schema/axes-1.json."""
+    """A table: see core/schema/axes-1.json. sweep: a glob of the names of curves whose points it shows."""
 
     name: str
     caption: str
@@ -91,9 +91,12 @@ class Tabled:
     benefit: bool = False
     figure: bool = False
     published: OwnTable | None = None
+    sweep: str = ""
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact belongs to the table."""
+        if not fnmatchcase(str(fact.axes["sweep"]), self.sweep):
+            return False
         return names(self.programs, fact.kernel) and all(
             limit.holds(fact.axes[axis]) for axis, limit in self.where.items()
         )
@@ -189,6 +192,8 @@ def _inner_faults(data: Mapping[str, Any]) -> Iterator[str]:
             yield f"{table['name']}: it has both columns and several values"
         if ("relative" in table or table.get("benefit")) and "columns" not in table:
             yield f"{table['name']}: relative and benefit compare columns, and it has none"
+        if table.get("sweep") and not ("swept" in axes and {"relative", "benefit"}.isdisjoint(table)):
+            yield f"{table['name']}: a sweep needs the axis swept, and has neither relative nor benefit"
         own = table.get("published")
         for row in own["rows"] if own else ():
             if len(row) != len(own["columns"]):

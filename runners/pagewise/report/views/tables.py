@@ -137,7 +137,8 @@ def _parts(table: Tabled, facts: Sequence[Fact], several: bool) -> tuple[list[_P
     """The table in parts by the axes that divide it, and why there are none."""
     if not facts:
         limits = "".join(f" with {name} in its limits" for name in table.where)
-        return [], f"nothing of {', '.join(table.programs)}{limits} was compared"
+        swept = f" swept by {table.sweep} (omit --no-sweep)" if table.sweep else ""
+        return [], f"nothing of {', '.join(table.programs)}{limits}{swept} was compared"
     axis = table.columns
     if axis is not None and table.relative and len({fact.axes[axis.axis] for fact in facts}) < 2:
         return [], f"it compares values of {axis.axis}, and these results have one"

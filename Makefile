@@ -99,8 +99,8 @@ docs: setup-tests
 	@.pagewise/venv/bin/python setup/docs_site.py .pagewise/docs
 	@echo .pagewise/docs/index.html
 
-# Compiled once, also for users whose Python writes no compiled files.
-pytest = env -u PYTHONDONTWRITEBYTECODE .pagewise/venv/bin/python -m pytest
+# Compiled once, also for users whose Python writes no compiled files. A test that hangs fails after `--timeout` seconds.
+pytest = env -u PYTHONDONTWRITEBYTECODE .pagewise/venv/bin/python -m pytest --timeout 1500
 
 # The tests of the runner and of the stack wait, too: more processes than processors. With `worksteal` most tests of a file
 # run in one process and share its fixtures.
@@ -119,23 +119,23 @@ test: check
 
 test-container:
 	@setup/bootstrap test container
-	@$(pytest) -m container tests/stack
+	@$(pytest) --timeout 3000 -m container tests/stack
 
 test-newcomer:
 	@setup/bootstrap test container
-	@$(pytest) --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
+	@$(pytest) --timeout 3000 --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
 
 test-sites:
 	@setup/bootstrap test
-	@$(pytest) -m site_environments tests/stack
+	@$(pytest) --timeout 7200 -m site_environments tests/stack
 
 test-spack-versions:
 	@setup/bootstrap test
-	@$(pytest) -m spack_versions tests/stack
+	@$(pytest) --timeout 7200 -m spack_versions tests/stack
 
 test-programs:
 	@setup/bootstrap test
-	@$(pytest) -m programs tests/programs
+	@$(pytest) --timeout 7200 -m programs tests/programs
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

@@ -84,6 +84,34 @@ def test_a_short_pool_leaves_the_result_and_is_reported(launcher: Launcher, prog
     assert record["met"] is False
 
 
+@pytest.fixture(scope="session")
+def pieces(programs: Path) -> Path:
+    """own_programs/pieces.c: maps memory as some interpreters do."""
+    source = Path(__file__).with_name("own_programs") / "pieces.c"
+    made = programs / "pieces"
+    options = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["gcc", *options, source, "-o", made], check=True)
+    return made
+
+
+# What is left on base pages: up to a huge page at the end, and the program's start.
+@needs_madvise
+@pytest.mark.parametrize("pattern", ["aligned", "refused", "following", "committed", "protected", "exact"])
+def test_advice_reaches_memory_in_small_pieces(launcher: Launcher, pieces: Path, pattern: str):
+    expected = launcher.run("--quiet", "none", "--", pieces, pattern)
+    record = recorded(launcher, "thp", pieces, pattern)
+    done = launcher.run("--quiet", "thp", "--", pieces, pattern)
+    assert (done.returncode, done.stdout) == (0, expected.stdout) and expected.returncode == 0
+    assert record["kinds"]["anonymous"]["huge_bytes"] >= 40 * MIB, record
+
+
+@needs_madvise
+def test_small_pieces_without_the_policy_are_on_base_pages(launcher: Launcher, pieces: Path):
+    """What the test above asks for does not come by itself."""
+    record = recorded(launcher, "reuse", pieces, "committed")
+    assert record["kinds"]["anonymous"]["huge_bytes"] == 0
+
+
 @needs_madvise
 @pytest.mark.parametrize("policy", ["thp", "malloc"])
 def test_small_objects_of_python_are_on_huge_pages(launcher: Launcher, policy: str):

@@ -1,7 +1,9 @@
 /* The calls by which a program and its allocator ask the kernel for memory, instead of libc's: the memory is advised
  * (MADV_HUGEPAGE) or taken from the hugetlb pool. Small pieces lie where a whole huge page around them is mapped, because
- * the first touch decides: pymalloc's 1 MiB, tcmalloc's steps of the heap. glibc's own malloc maps memory without these calls:
- * its tunable does this.
+ * the first touch decides: pymalloc's 1 MiB, tcmalloc's steps of the heap. What a program cuts off from a piece to align it
+ * returns to the room for pieces (Ruby's heap). Where the program chooses the addresses (GHC), small pieces are touched before
+ * the next one is mapped beside them: base pages, which the kernel collapses once a whole huge page is mapped. glibc's own
+ * malloc maps memory without these calls: its tunable does this.
  */
 #pragma once
 #include "node.h"
@@ -12,9 +14,13 @@
 #include <stdarg.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 #ifndef MAP_HUGE_SHIFT
 #define MAP_HUGE_SHIFT 26
 #endif
@@ -23,20 +29,26 @@
 #endif
 
 /* Memory of the pool lies in a separate range: its pages cannot be given back in part. */
-enum { SMALLEST_PIECE = 1 << 16, WINDOW = 16 << 20, LARGEST_WINDOW = 32 << 20, MOST_ALLOCATORS = 4 };
+enum { SMALLEST_PIECE = 1 << 15, WINDOW = 16 << 20, LARGEST_WINDOW = 32 << 20, MOST_ALLOCATORS = 4, MOST_RESERVED = 16 };
 static const uintptr_t room_of_pool = (uintptr_t)1 << 42;
 
 static struct {
     int known, advise, bss, text, shared, advise_malloc, pool_malloc, pool_data, pool_shared;
     unsigned long refuse; /* the first argument of PR_SET_THP_DISABLE, and its flags */
-    uintptr_t huge, pool, base;
+    uintptr_t huge, pmd, pool, base;
     struct range {
         uintptr_t start, end;
     } allocators[MOST_ALLOCATORS]; /* the objects that the calls of an allocator come from */
     int allocator_count;
     void *(*sbrk)(intptr_t);
     uintptr_t break_used, break_end;          /* of the heap: what was handed out, and what the kernel gave */
-    struct range window, pool_window; /* of small pieces */
+    struct range window, pool_window;         /* of small pieces */
+    struct range whole;                       /* `window` with the pieces that were handed out */
+    struct range last;                        /* the piece of `window` that was handed out last */
+    int is_downward;                          /* `window` is used from its end: this program cuts off the start of pieces */
+    struct range reserved[MOST_RESERVED];     /* addresses without access, of which the program makes parts accessible */
+    uintptr_t accessible[MOST_RESERVED];      /* the end of the last such part */
+    int reserved_count;
     uintptr_t pool_start, pool_next, pool_end;
     int is_held, is_short;
 } plan;
@@ -62,6 +74,17 @@ static void advise(uintptr_t from, uintptr_t to)
 {
     int before = errno;
     if (to > from) syscall(SYS_madvise, from, to - from, MADV_HUGEPAGE);
+    errno = before;
+}
+
+/* Small neighbours were touched before they made a whole huge page: the kernel moves them onto one. It refuses where the
+ * mapping does not span the huge page, and where nothing was touched, which is no error. */
+static void collapse(uintptr_t from, uintptr_t to)
+{
+    int before = errno;
+    uintptr_t first = down(from, plan.huge), last = up(to, plan.huge);
+    for (uintptr_t at = first; plan.huge == plan.pmd && at < last; at += plan.huge)
+        if (at < from || at + plan.huge > to) syscall(SYS_madvise, at, plan.huge, MADV_COLLAPSE);
     errno = before;
 }
 
@@ -106,12 +129,68 @@ static void *piece(struct range *window, size_t length, uintptr_t page, void *(*
         uintptr_t room = page > WINDOW ? page : WINDOW, fresh = 0;
         while (!(fresh = (uintptr_t)fresh_window(room, flags)) && room > page) room /= 2;
         if (fresh) *window = (struct range){fresh, fresh + room};
+        if (fresh && window == &plan.window) plan.whole = *window;
     }
-    uintptr_t got = window->start;
-    int fits = window->end - window->start >= length;
-    if (fits) window->start += length;
+    int fits = window->end - window->start >= length, is_downward = window == &plan.window && plan.is_downward;
+    uintptr_t got = is_downward ? window->end - length : window->start;
+    if (fits && is_downward) window->end = got;
+    else if (fits) window->start += length;
+    if (fits && window == &plan.window) plan.last = (struct range){got, got + length};
     release();
     return fits ? (void *)got : NULL;
+}
+
+/* Whether the start or the end of the last piece was cut off and returned to the room for pieces, zeroed. */
+static int return_part(uintptr_t start, uintptr_t end)
+{
+    hold();
+    int is_part = end - start < plan.last.end - plan.last.start && end > start;
+    int is_start = is_part && start == plan.last.start, is_end = is_part && end == plan.last.end, returned = 0;
+    if (is_end && end == plan.window.start) {
+        plan.window.start = plan.last.end = start;
+        returned = 1;
+    } else if (is_start && start == plan.window.end) {
+        plan.window.end = plan.last.start = end;
+        returned = 1;
+    } else if (is_start) plan.is_downward = 1;
+    if (returned) memset((void *)start, 0, end - start);
+    release();
+    return returned;
+}
+
+/* The last piece has changed otherwise: no part of it returns. */
+static void forget(uintptr_t start, uintptr_t end)
+{
+    if (start >= plan.last.end || end <= plan.last.start) return;
+    hold();
+    plan.last = (struct range){0, 0};
+    release();
+}
+
+/* Notes addresses that the program reserves without access. */
+static void note_reserved(uintptr_t start, uintptr_t end)
+{
+    hold();
+    if (plan.reserved_count < MOST_RESERVED) {
+        plan.accessible[plan.reserved_count] = start;
+        plan.reserved[plan.reserved_count++] = (struct range){start, end};
+    }
+    release();
+}
+
+/* Whether this range of a reservation is made accessible for the first time. A program may change the rights of the same
+ * range often (compilers at run time): this costs nothing. */
+static int is_new_part(uintptr_t start, uintptr_t end)
+{
+    int is_new = 0;
+    hold();
+    for (int number = 0; number < plan.reserved_count; number++) {
+        if (start < plan.reserved[number].start || end > plan.reserved[number].end || end <= plan.accessible[number]) continue;
+        plan.accessible[number] = end;
+        is_new = 1;
+    }
+    release();
+    return is_new;
 }
 
 /* Advised memory for a plain request; NULL if it does not suit. */
@@ -168,7 +247,10 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
     if (!plan.known) read_plan();
     int kind = flags & MAP_TYPE, is_anonymous = flags & MAP_ANONYMOUS && !(flags & MAP_HUGETLB);
     int is_malloc_s = (plan.advise_malloc || plan.pool_malloc) && is_malloc(__builtin_return_address(0));
-    int is_plain = !address && protection == (PROT_READ | PROT_WRITE) && is_anonymous
+    uintptr_t wish = (uintptr_t)address;
+    /* The kernel could not give an address in the room for pieces either: LuaJIT wants each piece behind the one before. */
+    int is_free = !wish || (wish >= plan.whole.start && wish <= plan.whole.end && length < plan.huge);
+    int is_plain = is_free && protection == (PROT_READ | PROT_WRITE) && is_anonymous
                    && !(flags & (MAP_FIXED | MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED));
     void *got = NULL;
     if (is_plain && kind == MAP_PRIVATE && plan.pool_malloc && is_malloc_s) got = from_pool(length, kind);
@@ -176,20 +258,52 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
     int is_advised = plan.advise || (plan.advise_malloc && is_malloc_s);
     if (is_plain && !got && is_advised && (flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS)) got = advised(length, flags);
     if (got) return got;
+    if (flags & MAP_FIXED) forget((uintptr_t)address, (uintptr_t)address + length);
     got = (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
     uintptr_t start = (uintptr_t)got;
     if (got == MAP_FAILED) return got;
-    if (is_advised && kind == MAP_PRIVATE && is_anonymous && !(flags & (MAP_GROWSDOWN | MAP_STACK)))
-        advise(start, start + up(length, plan.base));
-    if (plan.shared && kind != MAP_PRIVATE && !(flags & MAP_HUGETLB)) advise(start, start + up(length, plan.base));
+    uintptr_t end = start + up(length, plan.base);
+    if (is_advised && kind == MAP_PRIVATE && is_anonymous && !(flags & (MAP_GROWSDOWN | MAP_STACK))) {
+        advise(start, end);
+        if (protection == PROT_NONE && length >= plan.huge) note_reserved(start, end);
+        if (address && protection == (PROT_READ | PROT_WRITE)) collapse(start, end);
+    }
+    if (plan.shared && kind != MAP_PRIVATE && !(flags & MAP_HUGETLB)) advise(start, end);
     return got;
+}
+
+/* Ruby refuses huge pages for itself: the user's policy takes precedence. */
+int prctl(int option, ...)
+{
+    unsigned long values[4];
+    va_list more;
+    va_start(more, option);
+    for (int number = 0; number < 4; number++) values[number] = va_arg(more, unsigned long);
+    va_end(more);
+    if (!plan.known) read_plan();
+    if (option == PR_SET_THP_DISABLE && plan.advise && values[0]) return 0;
+    return (int)syscall(SYS_prctl, option, values[0], values[1], values[2], values[3]);
 }
 
 void *mmap64(void *address, size_t length, int protection, int flags, int file, off64_t offset)
     __attribute__((alias("mmap")));
 
+int mprotect(void *address, size_t length, int protection)
+{
+    uintptr_t start = (uintptr_t)address, end = start + up(length, plan.base ? plan.base : 1);
+    forget(start, end);
+    int failed = (int)syscall(SYS_mprotect, address, length, protection);
+    if (!failed && protection == (PROT_READ | PROT_WRITE) && plan.reserved_count && is_new_part(start, end)) {
+        advise(start, end);
+        collapse(start, end);
+    }
+    return failed;
+}
+
 int munmap(void *address, size_t length)
 {
+    if (plan.last.end && return_part((uintptr_t)address, (uintptr_t)address + up(length, plan.base))) return 0;
+    forget((uintptr_t)address, (uintptr_t)address + length);
     int before = errno, failed = (int)syscall(SYS_munmap, address, length);
     if (!failed || errno != EINVAL || !is_of_pool(address)) return failed;
     uintptr_t from = up((uintptr_t)address, plan.pool), to = down((uintptr_t)address + length, plan.pool);
@@ -219,6 +333,7 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     va_start(more, flags);
     void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
     va_end(more);
+    forget((uintptr_t)address, (uintptr_t)address + length);
     if (!is_of_pool(address) || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
         return (void *)syscall(SYS_mremap, address, length, wanted, flags, at);
     void *got = from_pool(wanted, MAP_PRIVATE);

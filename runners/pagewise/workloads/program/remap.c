@@ -27,10 +27,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1 */
-#endif
-
 enum {
     LINES_OF_ITSELF = 2, /* `.` and `..` in the links of a folder of /proc */
     UNLESS_ADVISED = 2,  /* PR_THP_DISABLE_EXCEPT_ADVISED of Linux 6.18 */
@@ -91,6 +87,7 @@ static void read_plan(void)
     if (!list) return;
     plan.base = (uintptr_t)sysconf(_SC_PAGESIZE);
     plan.huge = size ? strtoull(size, NULL, 10) : pmd_size();
+    plan.pmd = pmd_size();
     plan.pool = pool ? strtoull(pool, NULL, 10) : pool_size();
     plan.refuse = listed(list, "refuse-unadvised", ',') ? 1 | UNLESS_ADVISED : listed(list, "refuse", ',');
     if (plan.huge <= plan.base || plan.huge & (plan.huge - 1) || plan.pool <= plan.base || plan.pool & (plan.pool - 1)) return;

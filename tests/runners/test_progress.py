@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
+from builders import configuration, kernel, subject_of
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
+from pagewise.core.plan import Step
 from pagewise.core.result import read_result
 from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
@@ -85,6 +87,20 @@ def test_an_interrupt_while_verdicts_are_computed_ends_the_comparison():
     console, _ = terminal_of()
     with ProgressReporter(console, 3, []) as reporter, pytest.raises(Interrupted):
         reporter.show(interrupted)
+
+
+def test_further_rounds_show_their_limit_and_a_line_each_ten_seconds(clock: Callable[[float], None]):
+    subject = subject_of(kernel(), configuration())
+    console, text = terminal_of(is_terminal=False)
+    with ProgressReporter(console, 3, []) as reporter:
+        for number in range(30):
+            step = Step(subject.kernel, subject.cells[0], "compare", 4 + number, 1)
+            reporter.add([step], "wide", 500.0 - number)
+            reporter.begin(step)
+            clock(1)
+            reporter.end(step, 1)
+    lines = text.getvalue().splitlines()
+    assert [line.split()[-2] for line in lines] == ["8:20", "8:10", "8:00"]
 
 
 def test_nothing_is_drawn_during_a_run():

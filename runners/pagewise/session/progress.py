@@ -18,6 +18,8 @@ _LOG = logging.getLogger(__name__)
 _Alike = tuple[str, CellKey, str | None]
 # The most of a session's time that showing verdicts takes.
 _SHARE = 0.01
+# Seconds between lines about further rounds, which are many if runs are short.
+_BETWEEN_LINES = 10.0
 
 
 class TimeLeft:
@@ -67,13 +69,14 @@ class ProgressReporter:
     def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
         self._left, self._stage, self._why = TimeLeft(), "", ""
-        self._started = time.monotonic()
+        self._started = self._deadline = time.monotonic()
         self._showing, self._is_broken = 0.0, False
+        self._printed = -_BETWEEN_LINES
         self._bar = _Bar(
             TextColumn("{task.fields[stage]:<12}"),
             BarColumn(bar_width=32),
             TextColumn("{task.completed}/{task.total}"),
-            TextColumn("{task.fields[left]:<12}"),
+            TextColumn("{task.fields[left]:<18}"),
             TextColumn("{task.fields[what]}", style="dim", markup=False),
             console=console,
             transient=True,
@@ -91,9 +94,9 @@ class ProgressReporter:
         """The seconds that these steps will take, None when nothing is known."""
         return self._left.estimate(steps)
 
-    def add(self, steps: Sequence[Step], why: str) -> None:
-        """A further round comes before what is ahead, for this reason."""
-        self._why = why
+    def add(self, steps: Sequence[Step], why: str, at_most: float) -> None:
+        """A further round comes before what is ahead, for this reason. They end in `at_most` seconds."""
+        self._why, self._deadline = why, time.monotonic() + at_most
         self._ahead = [*steps, *self._ahead]
         self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) + len(steps))
 
@@ -102,17 +105,29 @@ class ProgressReporter:
         stage = "sweeps" if step.series == "sweep" else f"round {step.round}"
         if step.series != "sweep":
             stage += f", {self._why}" if self._why else f"/{self._rounds}"
-        left = self._left.estimate(self._ahead)
-        remaining = "" if left is None else f"{clock_text(left)} left"
+        remaining = self._remaining(step)
         what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
         if self._console.is_terminal:
             self._bar.update(self._task, stage=stage, left=remaining, what=what, refresh=True)
-        elif stage != self._stage:
-            passed = clock_text(time.monotonic() - self._started)
+        elif stage != self._stage and not (
+            self._why and step.series != "sweep" and self._since_line() < _BETWEEN_LINES
+        ):
+            self._printed = time.monotonic()
+            passed = clock_text(self._printed - self._started)
             self._console.print(
-                f"{stage}: {passed} passed" + (f", about {remaining}" if remaining else ""), highlight=False
+                f"{stage}: {passed} passed" + (f", {remaining}" if remaining else ""), highlight=False
             )
         self._stage = stage
+
+    def _since_line(self) -> float:
+        return time.monotonic() - self._printed
+
+    def _remaining(self, step: Step) -> str:
+        """The time left: of further rounds the limit, because their number is unknown."""
+        if self._why and step.series != "sweep":
+            return f"at most {clock_text(max(0.0, self._deadline - time.monotonic()))} left"
+        left = self._left.estimate(self._ahead)
+        return "" if left is None else f"about {clock_text(left)} left"
 
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""

@@ -215,7 +215,8 @@ class Session:
                 until = replace(until, rounds={**until.rounds, **dict.fromkeys(wide, number)}, widest=wide)
             self.recorder.note(until=until)
             if until.ended is None:
-                progress.add(left, until_text(wide, width))
+                remaining = self.options.budget - (time.monotonic() - began)
+                progress.add(left, until_text(wide, width), remaining)
                 self._run_steps(left, progress)
                 self._end_round(number, progress)
         self.recorder.save()

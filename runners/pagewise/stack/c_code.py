@@ -92,6 +92,8 @@ def _folder(kind: str, environ: Mapping[str, str]) -> Path:
         candidates.append(cache / "pagewise" / kind)
     for folder in candidates:
         if make_private(folder):
+            # Also for programs that change their user, as servers do.
+            folder.chmod(0o755)
             return folder.resolve()
     return temporary_folder()
 

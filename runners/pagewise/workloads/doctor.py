@@ -221,20 +221,22 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
     yield _PAGES.good("base page", bytes_text(host.base_page_size_bytes))
     thp = host.thp
     if thp is None:
-        yield _PAGES.note("THP", "not in this kernel: thp rows will be missing", "a kernel with THP")
+        yield _PAGES.note(
+            "THP", "not in this kernel: configurations with thp will be excluded", "a kernel with THP"
+        )
     elif thp.enabled == "never":
         remedy = "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
-        yield _PAGES.note("THP", "never: thp rows will be missing", remedy)
+        yield _PAGES.note("THP", "never: configurations with thp will be excluded", remedy)
     else:
         yield _PAGES.good("THP", f"{thp.enabled}, defrag {thp.defrag}{_sizes_text(thp.sizes)}")
     default = default_pool_size(root)
     for pool in host.pools:
-        name = f"pool of {bytes_text(pool.page_bytes)}"
+        name = f"{bytes_text(pool.page_bytes)} hugetlb pool"
         if pool.total:
             yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free")
         elif pool.page_bytes == default:
             remedy = "as root: pagewise compare --reserve-hugepages"
-            yield _PAGES.note(name, "empty: hugetlbfs rows will be missing", remedy)
+            yield _PAGES.note(name, "empty: configurations with hugetlbfs will be excluded", remedy)
         else:
             policy = f"hugetlbfs:{size_name(pool.page_bytes)}"
             yield _PAGES.note(name, f"empty; only compare --policies {policy} needs it")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console, print_json
 
@@ -32,9 +34,20 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
         from pagewise.machine.settings.session import restore
 
         restore()
-    examined = examine(environment, modules, noise)
+    examined = examine(_built(environment), modules, noise)
     if as_json:
         print_json(to_dict(examined))
     else:
         print_findings(make_console(), examined.findings)
     return _INVALID if any(finding.is_missing for finding in examined.findings) else 0
+
+
+def _built(environment: str) -> str:
+    """The named environment. Without a name the default one, or the first built one if that is not built."""
+    from pagewise.stack.paths import built_environments, checkout
+
+    source = click.get_current_context().get_parameter_source("environment")
+    if source is not click.core.ParameterSource.DEFAULT or checkout() is None:
+        return environment
+    built = built_environments()
+    return environment if environment in built or not built else built[0]

@@ -92,8 +92,9 @@ def notes(result: Result) -> list[str]:
         texts.append(f"The clocks were set for the session: {set_to}.")
     if manifest.state == "interrupted":
         texts.append(
-            f"The session was interrupted after {manifest.rounds_done} of {manifest.rounds} complete "
-            "rounds; this is what was measured until then."
+            f"The session was interrupted after {manifest.rounds_done} complete rounds "
+            f"({'at least ' if manifest.until else ''}{manifest.rounds} were requested); "
+            "this is what was measured until then."
         )
     elif manifest.state != "complete":
         texts.append("The session did not finish; this is what was measured until then.")
@@ -148,6 +149,8 @@ def rounds_text(result: Result) -> str:
     """`7 of 7 rounds`, `18 rounds (at least 7)`; `2 to 7 rounds of 7` if a configuration has fewer."""
     done, asked = result.manifest.rounds_done, result.manifest.rounds
     fewest = fewest_rounds(result.records)
+    if fewest == done:
+        fewest = None
     if done > asked:
         return f"{'' if fewest is None else f'{fewest} to '}{done} rounds (at least {asked})"
     return f"{done} of {asked} rounds" if fewest is None else f"{fewest} to {done} rounds of {asked}"

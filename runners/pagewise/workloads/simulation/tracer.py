@@ -109,7 +109,11 @@ def find_tracer(machine: str) -> Tracer:
     if match is None:
         raise SetupError("this QEMU does not report its version", where=command, remedy=remedy)
     if "-plugin" not in options:
-        raise SetupError("this QEMU was built without plug-ins", where=command, remedy=remedy)
+        raise SetupError(
+            "this QEMU was built without plug-ins (Debian 13's is)",
+            where=command,
+            remedy="put a QEMU 6.0 to 8.2 with plug-ins first on PATH, such as Debian 12's qemu-user",
+        )
     if not _OLDEST <= (int(match[1]), int(match[2])) <= _NEWEST:
         raise SetupError(
             f"the plug-in supports QEMU {_text(_OLDEST)} to {_text(_NEWEST)}, not {match[1]}.{match[2]}",

@@ -1,12 +1,15 @@
 /* An MPI program as a user has one: each rank fills memory, and reports its rank.
-   ranks [MIB] [wrong|dies]: with `wrong`, rank 1 refuses huge pages; with `dies`, it ends with exit code 7. */
+   ranks [MIB] [wrong|dies]: with `wrong`, rank 1 refuses huge pages where no library
+   notices it; with `dies`, it ends with exit code 7. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -16,7 +19,7 @@ int main(int argc, char **argv)
     size_t bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 32) << 20;
     const char *way = argc > 2 ? argv[2] : "";
     if (rank == 1 && strcmp(way, "dies") == 0) exit(7);
-    if (rank == 1 && strcmp(way, "wrong") == 0) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+    if (rank == 1 && strcmp(way, "wrong") == 0) syscall(SYS_prctl, PR_SET_THP_DISABLE, 1, 0, 0, 0);
     char *memory = malloc(bytes);
     if (memory == NULL) return 1;
     for (int pass = 0; pass < 8; pass++) {

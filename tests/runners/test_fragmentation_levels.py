@@ -1,0 +1,96 @@
+"""What `doctor` predicts from the node's free memory, against what programs then get, over real fragmentation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from own_program import needs_thp
+from pagewise.machine.host import read_host
+from pagewise.machine.node_state import predict
+from pagewise.session.node_states import NodeStates, _holder
+
+DEFRAG = Path("/sys/kernel/mm/transparent_hugepage/defrag")
+HUGE = 2 << 20
+#: Huge pages that are left free, so that fragmenting takes a second; other free memory is held meanwhile.
+LEFT = 768
+#: Shares of these that are fragmented.
+LEVELS = (0.0, 0.25, 0.5, 0.7, 0.85, 0.95)
+#: Sizes of programs relative to the prediction.
+SIZES = (0.5, 0.9, 1.2, 1.5)
+#: As much of a program's memory as page verification wants.
+ENOUGH = 0.99
+# Maps memory at an address of 2 MiB, advises huge pages, touches all, prints the kilobytes on huge pages.
+PROGRAM = """
+import ctypes, mmap, re, sys
+size, huge = int(sys.argv[1]) << 21, 2 << 20
+memory = mmap.mmap(-1, size + huge, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+begin = -address % huge
+memory.madvise(mmap.MADV_HUGEPAGE, begin, size)
+for at in range(begin, begin + size, 4096):
+    memory[at] = 1
+inside = total = 0
+for line in open("/proc/self/smaps"):
+    span = re.match("([0-9a-f]+)-([0-9a-f]+) ", line)
+    if span:
+        inside = int(span[1], 16) <= address + begin < int(span[2], 16)
+    elif inside and line.startswith("AnonHugePages"):
+        total += int(line.split()[1])
+print(total)
+"""
+
+
+@contextmanager
+def defrag(setting: str) -> Iterator[None]:
+    before = DEFRAG.read_text().partition("[")[2].partition("]")[0]
+    DEFRAG.write_text(setting)
+    try:
+        yield
+    finally:
+        DEFRAG.write_text(before)
+
+
+def supply() -> tuple[int, int]:
+    found = predict(read_host().thp)
+    assert found is not None
+    return found.obtainable, found.with_compaction
+
+
+def got(count: int) -> float:
+    """The share of a program's memory of so many huge pages that is on huge pages."""
+    command = [sys.executable, "-c", PROGRAM, str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout) * 1024 / (count * HUGE)
+
+
+@needs_thp
+@pytest.mark.long
+@pytest.mark.changes_machine
+def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path) -> None:
+    found = predict(read_host().thp)
+    if found is None or found.page_bytes != HUGE or found.obtainable < 2 * LEFT:
+        pytest.skip("needs 3 GiB of free memory in huge pages of 2 MiB")
+    held = tmp_path / "held"
+    held.mkdir()
+    cases: list[tuple[float, int, int, bool, bool]] = []
+    # Page faults take free huge pages and do not wait for more: what `obtainable` predicts.
+    with defrag("never"), _holder("warm", held, found.obtainable - LEFT):
+        for level in LEVELS:
+            with NodeStates(tmp_path, most=int(level * LEFT)) as states:
+                if level > 0:
+                    states.enter("aged")
+                for size in SIZES:
+                    predicted, _ = supply()
+                    count = max(1, int(size * predicted))
+                    cases.append((level, predicted, count, count <= predicted, got(count) >= ENOUGH))
+                states.check()
+    right = sum(would == does for *_, would, does in cases)
+    assert {would for *_, would, _ in cases} == {True, False}
+    print(*cases, sep="\n")
+    assert right >= 0.9 * len(cases), cases

@@ -1,4 +1,4 @@
-"""What `doctor` predicts from the node's free memory, against what programs then get, over real fragmentation."""
+"""What `doctor` predicts from the free memory, against what programs then get, over real fragmentation."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import duckdb
 
 from pagewise.core.errors import FormatError, RefusedError, SelectionError
 
-LAYOUT = 1
+LAYOUT = 2
 TABLES = ("results", "sources", "cells", "records", "peer_samples")
 _RETRY_SECONDS = 0.2
 

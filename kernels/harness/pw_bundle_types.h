@@ -6,6 +6,11 @@
 
 #include "pw_bundle.h"
 
+/* Without the processor's own arithmetic, compilers emulate it element by element: GCC 12 then compiles for minutes. */
+#if defined(PW_HAS_FP16) && (defined(__AVX512FP16__) || defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC))
+#define PW_BUNDLE_FP16
+#endif
+
 #if !defined(PW_LOOP_COMPILER)
 #define PW_TYPE fp64
 #define PW_T double
@@ -14,7 +19,7 @@
 #define PW_TYPE fp32
 #define PW_T float
 #include "pw_bundle_type.h"
-#if defined(PW_HAS_FP16)
+#if defined(PW_BUNDLE_FP16)
 #define PW_TYPE fp16
 #define PW_T pw_half
 #include "pw_bundle_type.h"
@@ -44,7 +49,7 @@ static pw_bundle_pass *pw_pass_of(int32_t type)
     case PW_FP64: return pw_fp64_pass;
 #endif
     case PW_FP32: return pw_fp32_pass;
-#if defined(PW_HAS_FP16)
+#if defined(PW_BUNDLE_FP16)
     case PW_FP16: return pw_fp16_pass;
 #endif
     case PW_INT64: return pw_int64_pass;

@@ -24,10 +24,11 @@ from stage import TRIAD, Stage
 ROOT = Path(__file__).parents[2]
 URL = "https://github.com/GoogleCloudPlatform/ramble.git"
 TAG, TREE = "v0.5.0", "abfebc9d5f05c0f7191e53cbda65d735a7a2bcc9"
-#: A program that refuses transparent huge pages to what it becomes: PR_SET_THP_DISABLE.
+#: A program that refuses transparent huge pages to what it becomes: PR_SET_THP_DISABLE, where no library notices it.
 REFUSING = """#!{python}
 import ctypes, os, sys
-ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
+number = {{"x86_64": 157}}.get(os.uname().machine, 167)
+ctypes.CDLL(None).syscall(number, 41, 1, 0, 0, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 APPLICATION = """

@@ -162,7 +162,9 @@ static int each_object(struct dl_phdr_info *object, size_t size, void *unused)
 __attribute__((constructor)) static void begin(void)
 {
     if (!plan.known) read_plan();
-    if (plan.refuse && prctl(PR_SET_THP_DISABLE, plan.refuse & 1, plan.refuse & UNLESS_ADVISED, 0, 0)) report("refuse: ");
+    /* Not the prctl of this library, which refuses nothing where memory is advised. */
+    if (plan.refuse && syscall(SYS_prctl, PR_SET_THP_DISABLE, plan.refuse & 1, plan.refuse & UNLESS_ADVISED, 0, 0))
+        report("refuse: ");
     pthread_atfork(hold, release, release);
     if (!plan.bss && !plan.text && !plan.pool_data) return;
     struct stat tasks;

@@ -24,7 +24,7 @@ from stage import TRIAD, Stage
 ROOT = Path(__file__).parents[2]
 URL = "https://github.com/GoogleCloudPlatform/ramble.git"
 TAG, TREE = "v0.5.0", "abfebc9d5f05c0f7191e53cbda65d735a7a2bcc9"
-#: A program that refuses transparent huge pages to what it becomes: PR_SET_THP_DISABLE, where no library notices it.
+#: A program that refuses transparent huge pages to what it becomes, where no library notices it.
 REFUSING = """#!{python}
 import ctypes, os, sys
 number = {{"x86_64": 157}}.get(os.uname().machine, 167)

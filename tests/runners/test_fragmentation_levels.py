@@ -17,7 +17,7 @@ from pagewise.session.node_states import NodeStates, _holder
 
 DEFRAG = Path("/sys/kernel/mm/transparent_hugepage/defrag")
 HUGE = 2 << 20
-#: Huge pages that are left free, so that fragmenting takes a second; other free memory is held meanwhile.
+#: Huge pages that are left free, so that fragmenting takes a second; other free memory is held.
 LEFT = 768
 #: Shares of these that are fragmented.
 LEVELS = (0.0, 0.25, 0.5, 0.7, 0.85, 0.95)

@@ -77,7 +77,7 @@ def newcomer(
 
 def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
     done = newcomer.use("make compare ENV=quick ROUNDS=3 BUILDER=spack")
-    assert done.returncode == 0, done.stdout[-5000:]
+    assert (newcomer.clone / "results").is_dir(), done.stdout[-5000:]
     (result,) = (newcomer.clone / "results").iterdir()
     manifest = json.loads((result / "manifest.json").read_text())
     assert manifest["state"] == "complete"
@@ -87,6 +87,7 @@ def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
     assert ("none", "ok") in statuses and statuses <= {*SOUND, ("thp", "pages_unavailable")}
     refused = [record for record in records if record["status"] != "ok"]
     assert all(record["failure"]["message"] for record in refused)
+    assert done.returncode == 0 or refused, done.stdout[-5000:]
     assert (result / "report.html").stat().st_size > 0
     assert not (newcomer.clone / ".pagewise" / "missing.tsv").read_text()
 

@@ -2,9 +2,10 @@
 
 report.py REPORT.html PICTURE.png
 
-docs/pictures/report.png was taken of a result of `pagewise compare --env quick`. Of the full matrix:
+docs/pictures/report.png was taken of the default environment (26 configurations) on a virtual machine with 2 cores:
 
-    make setup-tests && make compare
+    make stack
+    ./pagewise compare --kernels pointer_chase,schoenauer_triad --rounds 3 --no-sweep --reserve-hugepages
     .pagewise/venv/bin/python docs/pictures/report.py "$(ls -d results/*-default | tail -n 1)/report.html" docs/pictures/report.png
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,26 @@ SOURCE = Path(__file__).with_name("own_programs") / "memory.c"
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
+# Maps memory at an address of 2 MiB, advises huge pages, touches all, prints the kilobytes on huge pages.
+_ADVISED = """
+import ctypes, mmap, re, sys
+size, huge = int(sys.argv[1]), 2 << 20
+memory = mmap.mmap(-1, size + huge, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+begin = -address % huge
+memory.madvise(mmap.MADV_HUGEPAGE, begin, size)
+for at in range(begin, begin + size, 4096):
+    memory[at] = 1
+inside = total = 0
+for line in open("/proc/self/smaps"):
+    span = re.match("([0-9a-f]+)-([0-9a-f]+) ", line)
+    if span:
+        inside = int(span[1], 16) <= address + begin < int(span[2], 16)
+    elif inside and line.startswith("AnonHugePages"):
+        total += int(line.split()[1])
+print(total)
+"""
+
 needs_thp = pytest.mark.skipif(
     not THP.exists() or chosen((THP / "enabled").read_text()) == "never",
     reason="transparent huge pages are switched off on this machine",
@@ -24,6 +45,14 @@ needs_madvise = pytest.mark.skipif(
     not THP.exists() or chosen((THP / "enabled").read_text()) != "madvise",
     reason="this machine gives transparent huge pages to all, or to none",
 )
+
+
+def bytes_on_huge_pages(size: int) -> int:
+    """How much of a program's memory of this size, which it advises, is on huge pages of 2 MiB."""
+    done = subprocess.run(
+        [sys.executable, "-c", _ADVISED, str(size)], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout) * 1024
 
 
 def compile_program(folder: Path, name: str, *options: str) -> Path:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from own_program import needs_thp
+from own_program import bytes_on_huge_pages, needs_thp
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict
 from pagewise.session.node_states import NodeStates, _holder
@@ -25,25 +23,6 @@ LEVELS = (0.0, 0.25, 0.5, 0.7, 0.85, 0.95)
 SIZES = (0.5, 0.9, 1.2, 1.5)
 #: As much of a program's memory as page verification wants.
 ENOUGH = 0.99
-# Maps memory at an address of 2 MiB, advises huge pages, touches all, prints the kilobytes on huge pages.
-PROGRAM = """
-import ctypes, mmap, re, sys
-size, huge = int(sys.argv[1]) << 21, 2 << 20
-memory = mmap.mmap(-1, size + huge, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-begin = -address % huge
-memory.madvise(mmap.MADV_HUGEPAGE, begin, size)
-for at in range(begin, begin + size, 4096):
-    memory[at] = 1
-inside = total = 0
-for line in open("/proc/self/smaps"):
-    span = re.match("([0-9a-f]+)-([0-9a-f]+) ", line)
-    if span:
-        inside = int(span[1], 16) <= address + begin < int(span[2], 16)
-    elif inside and line.startswith("AnonHugePages"):
-        total += int(line.split()[1])
-print(total)
-"""
 
 
 @contextmanager
@@ -64,9 +43,7 @@ def supply() -> tuple[int, int]:
 
 def got(count: int) -> float:
     """The share of a program's memory of so many huge pages that is on huge pages."""
-    command = [sys.executable, "-c", PROGRAM, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(done.stdout) * 1024 / (count * HUGE)
+    return bytes_on_huge_pages(count * HUGE) / (count * HUGE)
 
 
 @needs_thp
@@ -92,5 +69,4 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
                 states.check()
     right = sum(would == does for *_, would, does in cases)
     assert {would for *_, would, _ in cases} == {True, False}
-    print(*cases, sep="\n")
     assert right >= 0.9 * len(cases), cases

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from builders import a_manifest, compared, configuration, record, varied
+from own_program import bytes_on_huge_pages
 from pagewise.analysis.node_state import use_by_cell
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Thp
@@ -249,38 +250,17 @@ def test_prediction_and_outcome_over_fragmentation_levels():
     assert right >= 0.9 * cases
 
 
-# Maps 16 MiB at an address of 2 MiB, advises huge pages, touches all, prints the kilobytes on huge pages.
-PROGRAM = """
-import ctypes, mmap, re
-size, huge = 16 << 20, 2 << 20
-memory = mmap.mmap(-1, size + huge, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-begin = -address % huge
-memory.madvise(mmap.MADV_HUGEPAGE, begin, size)
-for at in range(begin, begin + size, 4096):
-    memory[at] = 1
-inside = total = 0
-for line in open("/proc/self/smaps"):
-    span = re.match("([0-9a-f]+)-([0-9a-f]+) ", line)
-    if span:
-        inside = int(span[1], 16) <= address + begin < int(span[2], 16)
-    elif inside and line.startswith("AnonHugePages"):
-        total += int(line.split()[1])
-print(total)
-"""
-
-
 def test_prediction_and_outcome_on_this_machine():
     supply = predict(read_host().thp)
     if supply is None or supply.page_bytes != 2 << 20:
         pytest.skip("no THP of 2 MiB on this machine")
     if 0 < supply.obtainable < 64:
         pytest.skip("other programs could take the few huge pages that are left")
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    got = bytes_on_huge_pages(16 << 20)
     if supply.obtainable:
-        assert int(done.stdout) == 16 << 10
+        assert got == 16 << 20
     elif not supply.with_compaction:
-        assert int(done.stdout) == 0
+        assert got == 0
 
 
 def node(root: Path) -> Path:

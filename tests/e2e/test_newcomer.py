@@ -87,6 +87,9 @@ def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
     assert ("none", "ok") in statuses and statuses <= {*SOUND, ("thp", "pages_unavailable")}
     refused = [record for record in records if record["status"] != "ok"]
     assert all(record["failure"]["message"] for record in refused)
+    # The kernel's own counter confirms it.
+    counted = [record["run"]["node"]["counted"] for record in refused]
+    assert all(counts.get("thp_fault_fallback", 0) > 0 for counts in counted)
     assert done.returncode == 0 or refused, done.stdout[-5000:]
     assert (result / "report.html").stat().st_size > 0
     assert not (newcomer.clone / ".pagewise" / "missing.tsv").read_text()

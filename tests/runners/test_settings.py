@@ -26,7 +26,7 @@ from pagewise.machine.settings.journal import (
     shared_folder,
 )
 from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
-from pagewise.machine.settings.session import kept, restore, session, traces
+from pagewise.machine.settings.session import accompany, kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
 from stage import RUNNERS
 
@@ -151,6 +151,17 @@ def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(tmp_path: Path,
             assert run.wait(timeout=30) == -signal.SIGKILL
         killed_sessions.settle(tmp_path)
         assert over == (run.poll() is None)
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_a_session_that_ends_lets_its_runs_continue(tmp_path: Path):
+    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        with kept(tmp_path):
+            accompany(run.pid)
+        assert run.poll() is None
     finally:
         run.kill()
         run.wait()

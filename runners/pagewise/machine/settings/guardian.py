@@ -56,7 +56,8 @@ class Guardian:
         self._socket.close()
 
     def dismiss(self) -> None:
-        """Ends the process, which first undoes the changes that are left in the journal."""
+        """Ends the process, which first undoes the changes left in the journal; runs continue."""
+        self.accompany()
         self._socket.close()
         # A stopped process would not end.
         self.process.send_signal(signal.SIGCONT)

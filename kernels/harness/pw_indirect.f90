@@ -116,12 +116,16 @@ contains
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
+        integer(i8) :: elements
 
         associate (each => self%element_bytes, read_through => merge(2_i8, 1_i8, self%pairs))
-            self%entries = bytes/((1 + read_through)*each + index_bytes)
-            if (self%table > 0) self%entries = min(self%table, bytes)/each
-            wanted = arrays_of('a b c d'(:merge(7, 5, self%pairs)), &
-                               (bytes - read_through*self%entries*each)/(each + index_bytes), each)
+            elements = bytes/((1 + read_through)*each + index_bytes)
+            self%entries = elements
+            if (self%table > 0) then
+                self%entries = min(self%table, bytes)/each
+                elements = (bytes - read_through*self%entries*each)/(each + index_bytes)
+            end if
+            wanted = arrays_of('a b c d'(:merge(7, 5, self%pairs)), elements, each)
             wanted%bytes(2::2) = self%entries*each
             wanted%bytes(3) = wanted%elements*index_bytes
         end associate

@@ -163,6 +163,14 @@ class PageFaults:
 
 
 @dataclass(frozen=True)
+class PowerInterval:
+    """The mean power of an interval of a run, up to `end` from its start; None: a sensor failed in it."""
+
+    end_seconds: float
+    watts: float | None
+
+
+@dataclass(frozen=True)
 class RegionCounts:
     """A marked region: times and counts of all threads. `path` names the regions around it, too."""
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -228,6 +229,22 @@ def test_sensors_are_read_as_often_as_they_allow(
     meter = Meter(EnergyPart("powercap", ("a",)), (sensor,))
     assert meter.over_time(interval, ()).period == period
     assert meter.period >= 1.0 and meter.period >= period
+
+
+def test_sensors_are_read_on_cpus_that_the_program_does_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, was_read, places = os.sched_getaffinity(0), threading.Event(), set[tuple[int, ...]]()
+
+    def number(file: Path) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            places.add(tuple(os.sched_getaffinity(0)))
+            was_read.set()
+        return 0
+
+    monkeypatch.setattr("pagewise.machine.energy.number", number)
+    meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", Path()),)).over_time(0.001, [min(before)])
+    with meter.measuring():
+        assert was_read.wait(60.0)
+    assert places == {(min(before),)} and os.sched_getaffinity(0) == before
 
 
 def test_a_run_is_measured(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-# The program's record has the region REGION, of all its threads, and its time is that of all repetitions to within 1 %.
+# The record has the region REGION, of all threads, with the time of all repetitions to within 1 %, and its load imbalance.
 #
 # Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), REGION.
 file(REMOVE ${RECORD})
@@ -50,3 +50,19 @@ foreach(_field seconds seconds_mean_of_threads seconds_exclusive)
         message(FATAL_ERROR "${REGION} took ${_field} ${_seconds} ns, its repetitions ${_timed} ns")
     endif()
 endforeach()
+
+# The load imbalance of each event that was counted.
+string(JSON _n_events ERROR_VARIABLE _no_events LENGTH "${_record}" regions 0 counts)
+if(_threads GREATER 1 AND NOT _no_events)
+    math(EXPR _last "${_n_events} - 1")
+    foreach(_i RANGE ${_last})
+        string(JSON _event MEMBER "${_record}" regions 0 counts ${_i})
+        string(JSON _count GET "${_record}" regions 0 counts ${_event})
+        if(_count GREATER 0)
+            string(JSON _ratio GET "${_record}" regions 0 imbalance ${_event})
+            if(_ratio LESS 1 OR _ratio GREATER _threads)
+                message(FATAL_ERROR "the imbalance of ${_event} is ${_ratio}, with ${_threads} threads")
+            endif()
+        endif()
+    endforeach()
+endif()

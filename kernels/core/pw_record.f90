@@ -86,6 +86,7 @@ module pw_record
         real(r8) :: seconds_mean = 0.0_r8              !< mean over these threads
         real(r8) :: seconds_exclusive = 0.0_r8         !< their mean, without the regions inside on the same thread
         integer(i8), allocatable :: count(:)           !< per event, over all threads; empty if unknown
+        integer(i8), allocatable :: most(:)            !< per event, of the thread with the most; as long as `count`
     end type region_record_t
 
     !> CPU and NUMA node of each thread when the timed part begins and ends.

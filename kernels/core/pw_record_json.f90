@@ -288,6 +288,7 @@ contains
         type(region_record_t), intent(in) :: regions(:)
         type(counters_record_t), intent(in) :: counters
         real(r8), intent(in) :: cost
+        real(r8) :: mean
         integer :: i, j
 
         call json%open_array('regions')
@@ -304,6 +305,15 @@ contains
                 call json%open_object('counts')
                 do j = 1, size(regions(i)%count)
                     call json%put(trim(counters%event(j)), regions(i)%count(j))
+                end do
+                call json%close_object()
+            end if
+            if (size(regions(i)%count) > 0 .and. regions(i)%threads > 1) then
+                call json%open_object('imbalance')
+                do j = 1, size(regions(i)%count)
+                    if (regions(i)%count(j) == 0) cycle
+                    mean = real(regions(i)%count(j), r8)/regions(i)%threads
+                    call json%put(trim(counters%event(j)), regions(i)%most(j)/mean)
                 end do
                 call json%close_object()
             end if

@@ -41,7 +41,7 @@ module pw_region
         character(kind=c_char) :: path(path_length)
         integer(c_int64_t) :: calls
         real(c_double) :: seconds, seconds_mean, seconds_exclusive
-        integer(c_int64_t) :: counts(most_events)
+        integer(c_int64_t) :: counts(most_events), most(most_events)
         integer(c_int32_t) :: threads, counted
     end type total_t
 
@@ -294,8 +294,9 @@ contains
             regions(i)%seconds_exclusive = total%seconds_exclusive
             if (total%counted /= 0) then
                 regions(i)%count = total%counts(:n_events)
+                regions(i)%most = total%most(:n_events)
             else
-                allocate (regions(i)%count(0))
+                allocate (regions(i)%count(0), regions(i)%most(0))
             end if
         end do
         call region_fault(error)

@@ -113,6 +113,7 @@ typedef struct {
     double seconds_mean;              /* mean of the threads that entered it */
     double seconds_exclusive;         /* their mean without the regions inside on the same thread */
     int64_t counts[PW_REGION_EVENTS]; /* of all threads */
+    int64_t most[PW_REGION_EVENTS];   /* of the thread with the most, per event */
     int32_t threads;                  /* that entered it */
     int32_t counted;                  /* 0 if counters were not read, or could not be */
 } pw_region_total;

@@ -86,7 +86,10 @@ static void merge_path(int32_t at)
         sum += s->nanoseconds;
         inside += s->inside;
         if (s->nanoseconds > most) most = s->nanoseconds;
-        for (int32_t i = 0; i < pw_n_region_events; i++) total->counts[i] += s->counts[i];
+        for (int32_t i = 0; i < pw_n_region_events; i++) {
+            total->counts[i] += s->counts[i];
+            if (s->counts[i] > total->most[i]) total->most[i] = s->counts[i];
+        }
     }
     if (total->threads == 0 || pw_region_paths[at].handle == of_cost) return;
     copy(total->name, sizeof total->name, name_of(pw_region_paths[at].handle));

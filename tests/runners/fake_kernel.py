@@ -142,8 +142,9 @@ def counted(seconds: float, huge: bool) -> dict:
         if name not in refused
     }
     half = {name: count // 2 for name, count in counts.items()}
+    uneven = {name: 1.25 for name, count in counts.items() if count}
     parts = ("seconds", "seconds_mean_of_threads", "seconds_exclusive")
-    facts = {"calls": 1, "threads": 1, **dict.fromkeys(parts, seconds / 2)}
+    facts = {"calls": 2, "threads": 2, "imbalance": uneven, **dict.fromkeys(parts, seconds / 2)}
     result = {
         "counters": counts,
         "counters_source": "software" if software else "papi",

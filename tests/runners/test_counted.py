@@ -216,6 +216,25 @@ def test_one_region_alone():
     )
 
 
+def test_load_imbalance_of_the_counted_region():
+    def uneven(path, share, *ratios):
+        natives = [A64FX.events[name].native for name in TLB][: len(ratios)]
+        imbalance = dict(zip(natives, ratios, strict=True))
+        return {**region(path, 1.0, half(TLB, *share)), "threads": 2, "imbalance": imbalance}
+
+    parts = [uneven("step", (), 1.5, 1.25), uneven("step/sweep", TLB, 2.0), uneven("first/sweep", TLB, 1.0)]
+    runs = [ran(one, "tlb", TLB, number=n, regions=parts) for one in (BASE, THP) for n in (1, 2, 3)]
+    whole = analysed(*runs, groups=("tlb",))
+    shown = {q.name: whole.cells[0].value(q.name) for q in whole.quantities if q.kind == "imbalance"}
+    assert shown == {"CPU_CYCLES_imbalance": 1.5, "EFFECTIVE_INST_SPEC_imbalance": 1.25}
+    # It is reported, not judged.
+    assert whole.by_pages and not shown.keys() & whole.by_pages[0].verdicts.keys()
+    one = analysed(*runs, groups=("tlb",), region="step/sweep").cells[0]
+    assert one.value("CPU_CYCLES_imbalance") == 2.0
+    # Each of several paths may have its most on another thread.
+    assert analysed(*runs, groups=("tlb",), region="sweep").cells[0].value("CPU_CYCLES_imbalance") is None
+
+
 def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round():
     groups = {"tlb": (("PAGEWISE_EVENTS", "a"),), "l1": (("PAGEWISE_EVENTS", "b"),)}
     subjects = [subject_of(HYDRO, BASE, THP, LLVM, LLVM_THP)]

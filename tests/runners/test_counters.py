@@ -107,7 +107,11 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert len(raw) == 3 * 6 * 12 and {row["group"] for row in raw} == {"tlb", "l1"}
     assert all(float(row["count"]).is_integer() for row in raw)
     values = rows(folder / "counters.csv")
-    assert {row["kind"] for row in values} == {"run", "count", "rate"}
+    assert {row["kind"] for row in values} == {"run", "count", "rate", "imbalance"}
+    own = [row for row in values if row["kind"] == "imbalance" and "published" not in row["compiler"]]
+    assert {row["value"] for row in own} == {"1.25"}
+    assert not {row["quantity"] for row in own} & {row["quantity"] for row in rows(folder / "ratios.csv")}
+    assert sum("imbalance" in table.title for table in published(folder, False)) == 2  # of each compiler
     assert any(row["compiler"] == "Fujitsu (published)" and row["quantity"] == "cpi" for row in values)
 
 
@@ -163,7 +167,7 @@ def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Pat
 def test_the_latex_has_the_three_tables(made, tmp_path: Path):
     text = (made[0].result() / "tables.tex").read_text()
     tables = [*published(made[0].result(), False), *published(made[0].result(), True)]
-    assert text.count(r"\caption{") == len(tables) == 6
+    assert text.count(r"\caption{") == len(tables) == 8
     pages, compilers = tables[:2]
     assert {type(cell) for row in (*pages.rows, *compilers.rows) for cell in row[1:]} == {Cell}
     assert any(column.above == "GCC, published" for column in pages.columns)

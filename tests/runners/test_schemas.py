@@ -99,7 +99,11 @@ def test_a_record_with_regions_is_good():
         "counters": {"perf::PAGE-FAULTS": 12},
         "counters_source": "software",
         "counters_refused": {"no::such_event": "built without PAPI"},
-        "regions": [REGION, changed(REGION, "counts", DELETED)],
+        "regions": [
+            REGION,
+            changed(REGION, "counts", DELETED),
+            {**REGION, "imbalance": {"perf::PAGE-FAULTS": 1.5}},
+        ],
         "region_cost_seconds": 6e-8,
     }
     assert not faults("record", GOOD | counted)
@@ -114,7 +118,11 @@ def test_a_record_with_regions_is_good():
         ("regions", [REGION, changed(REGION, "calls", 0)], "regions.1.calls"),
         ("regions", [changed(REGION, "name", "step/hydro")], "regions.0.name"),
         ("regions", [changed(REGION, "counts", {"unavailable": "x"})], "regions.0.counts.unavailable"),
+        ("regions", [{**REGION, "imbalance": 1.5}], "regions.0.imbalance"),
+        ("regions", [{**REGION, "imbalance": {"cycles": None}}], "regions.0.imbalance.cycles"),
         ("region_cost_seconds", -1.0, "region_cost_seconds"),
+        ("power_over_time", [{"end_seconds": 1.0}], "power_over_time.0"),
+        ("power_over_time", [{"end_seconds": 1.0, "watts": -1.0}], "power_over_time.0.watts"),
     ],
 )
 def test_bad_regions_are_reported_with_their_place(path, value, place):

@@ -15,6 +15,7 @@ program test_pw_region_threads
     call regions_open()
     call forked()
     call teams()
+    call uneven()
     call unlike()
     call smaller()
     call unbalanced()
@@ -95,9 +96,34 @@ contains
             print '(a,i0)', 'page faults ', counters%count(1)
             call expect(compute%count(1) >= 3*64*threads, 'page faults of all threads')
             call expect(inner%count(1) <= compute%count(1), 'inside more than outside')
+            call expect(inner%most(1) >= 3*64, 'page faults of the thread with the most')
         end if
         call regions_reset()
     end subroutine teams
+
+    !> One thread has ten times the work of the others.
+    subroutine uneven()
+        type(region_record_t), allocatable :: regions(:)
+        type(region_record_t) :: region
+        type(error_t) :: error
+        integer :: i
+
+        !$omp parallel do num_threads(threads) schedule(static)
+        do i = 1, threads
+            call region_begin('uneven')
+            call touch_pages(merge(1280_i8, 128_i8, i == 2))
+            call region_end('uneven')
+        end do
+        call regions_collect(regions, error)
+        call expect(.not. error%failed(), 'a fault')
+        region = region_at(regions, 'uneven', threads, threads)
+        call expect(size(region%most) == size(region%count), 'number of events')
+        if (size(region%count) > 0) then
+            call expect(region%most(1) >= 1280, 'of the thread with the most')
+            call expect(region%most(1) + 128*(threads - 1) <= region%count(1), 'of one thread')
+        end if
+        call regions_reset()
+    end subroutine uneven
 
     !> Threads in different regions at once.
     subroutine unlike()

@@ -22,6 +22,7 @@ from pagewise.analysis.counter_runs import (
     counted_round,
     counted_run,
     group_of,
+    imbalance_of,
 )
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.result import Excluding, nothing_excluded
@@ -44,12 +45,12 @@ _SERIES = ("counters", "counters_aa")
 
 @dataclass(frozen=True)
 class CountedQuantity:
-    """A row of the tables: time and page faults of every run, counts, and rates derived from counts."""
+    """A row of the tables: time and page faults of every run, counts, rates, load imbalance of counts."""
 
     name: str
     title: str
     unit: str
-    kind: Literal["run", "count", "rate"]
+    kind: Literal["run", "count", "rate", "imbalance"]
     source: str
 
 
@@ -170,6 +171,10 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
         CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
         *(CountedQuantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()),
         *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics),
+        *(
+            CountedQuantity(imbalance_of(e.name), e.name, "maximum : mean", "imbalance", e.source)
+            for e in file.events.values()
+        ),
     ]
 
 
@@ -276,7 +281,7 @@ def _judged(results: Sequence[KernelCounts], seed: int) -> list[KernelCounts]:
         {
             (place, name): Comparison(measured, _floor(result, (counts.cell, other.cell), name, seed))
             for place, (result, counts, other) in enumerate(pairs)
-            for name in (quantity.name for quantity in result.quantities)
+            for name in (quantity.name for quantity in result.quantities if quantity.kind != "imbalance")
             if (measured := quotient(counts.by_round(name), other.by_round(name), seed)) is not None
         }
     )

@@ -24,6 +24,7 @@ class CountedRun:
 
     `seconds` and `counts`, by event name, are per pass; `raw` are the counts of the whole run. `reported` are
     times and page faults that the program itself reports; `refused` is why events were not counted.
+    `imbalance` is the most of a thread : the mean of the threads, by the name of that quantity.
     """
 
     group: str
@@ -35,6 +36,7 @@ class CountedRun:
     counts: Mapping[str, float]
     raw: Mapping[str, float]
     refused: Mapping[str, str]
+    imbalance: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class CountedRound:
 
     values: Mapping[str, float]
     spread: float | None
+
+
+def imbalance_of(event: str) -> str:
+    """The name of the quantity that is the load imbalance of an event."""
+    return f"{event}_imbalance"
 
 
 def rates(file: EventFile, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
@@ -66,6 +73,7 @@ def counted_round(file: EventFile, runs: Sequence[CountedRun]) -> CountedRound:
         **rates(file, counts, seconds),
         **_means([rates(file, run.counts, run.seconds) for run in runs]),
         **_means([run.reported for run in runs]),
+        **_means([run.imbalance for run in runs]),
     }
     cycles = [run.counts[file.cycles] for run in runs if run.counts.get(file.cycles)]
     return CountedRound(values, max(cycles) / min(cycles) - 1.0 if len(cycles) > 1 else None)
@@ -78,10 +86,12 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
     refused = dict(record.counters_refused or {})
     if (unavailable := (record.counters or {}).get("unavailable")) is not None:
         refused = {"all": str(unavailable)} | refused
+    regions = record.regions or ()
     if region is None:
         reported = _reported(record, passes)
+        # Of the whole computation, the outermost region.
+        parts = [part for part in regions if part.counts == record.counters][:1]
     else:
-        regions = record.regions or ()
         # Regions of this name inside another one of this name are part of its time and counts.
         parts = [part for part in regions if part.path == region] or [
             part for part in regions if part.name == region and part.path.split("/").count(region) == 1
@@ -95,6 +105,8 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
                 counts[name] = counts.get(name, 0.0) + n
     by_native = {event.native: event.name for event in file.events.values()}
     raw = {by_native[native]: float(n) for native, n in counts.items() if native in by_native}
+    # Several paths may have their most on several threads.
+    uneven = (parts[0].imbalance or {}) if len(parts) == 1 else {}
     return CountedRun(
         group_of(record),
         record.round,
@@ -105,6 +117,7 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
         {name: n / passes for name, n in raw.items()},
         raw,
         refused,
+        {imbalance_of(by_native[native]): n for native, n in uneven.items() if native in by_native},
     )
 
 

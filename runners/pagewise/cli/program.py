@@ -52,7 +52,8 @@ JUDGED = (
     ),
     option(
         "--sample-interval interval",
-        "Memory sampling interval, as 0.05s (default: adaptive, at most 1 % of one CPU).",
+        "Sampling interval of memory and power, as 0.05s (default: memory adaptive, at most 1 % of one CPU; "
+        "power 0.1s).",
         type=Duration(0.001),
     ),
     option(

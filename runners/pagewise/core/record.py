@@ -23,6 +23,7 @@ from pagewise.core.record_parts import (
     PageFaults,
     PageUse,
     PeerFigure,
+    PowerInterval,
     ProblemSize,
     ProgramMemory,
     RankUse,
@@ -68,6 +69,7 @@ class Record:
     validation: Validation | None = None
     pages: PageUse | None = None
     page_faults: PageFaults | None = None
+    power_over_time: tuple[PowerInterval, ...] = ()
     counters: Mapping[str, float | str] | None = None
     counters_source: str | None = None
     counters_refused: Mapping[str, str] | None = None

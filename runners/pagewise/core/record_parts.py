@@ -163,8 +163,19 @@ class PageFaults:
 
 
 @dataclass(frozen=True)
+class PowerInterval:
+    """The mean power of an interval of a run, up to `end` from its start; None: a sensor failed in it."""
+
+    end_seconds: float
+    watts: float | None
+
+
+@dataclass(frozen=True)
 class RegionCounts:
-    """A marked region: times and counts of all threads. `path` names the regions around it, too."""
+    """A marked region: times and counts of all threads. `path` names the regions around it, too.
+
+    imbalance: of each count, the most of a thread divided by the mean of the threads.
+    """
 
     name: str
     path: str
@@ -174,6 +185,7 @@ class RegionCounts:
     seconds_mean_of_threads: float
     seconds_exclusive: float
     counts: Mapping[str, float] | None = None
+    imbalance: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,14 @@ from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Status
-from pagewise.core.record_parts import BuildReport, Failure, LeftProcess, ProcessPlacement, RunOf
+from pagewise.core.record_parts import (
+    BuildReport,
+    Failure,
+    LeftProcess,
+    PowerInterval,
+    ProcessPlacement,
+    RunOf,
+)
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
 from pagewise.machine.energy import Meter, find_meter
@@ -49,7 +56,8 @@ class Measurement:
 
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
-    energy: metrics of the node's energy during the run; empty where it is unavailable.
+    energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
+    same.
     """
 
     started: datetime
@@ -63,6 +71,7 @@ class Measurement:
     left_behind: tuple[LeftProcess, ...] | None
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
+    power_over_time: tuple[PowerInterval, ...] = ()
 
     @property
     def log(self) -> str:
@@ -145,6 +154,7 @@ class Stopwatch:
             running.left_behind,
             implausible(wall, running.elapsed),
             energy.metrics,
+            energy.power_over_time,
         )
 
     def measure_overhead(self) -> int:

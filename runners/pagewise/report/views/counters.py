@@ -226,6 +226,7 @@ def _section(counted: Counted, counts: KernelCounts) -> Section:
             counts, "Compiler : compiler, by pages", counts.by_compiler, counted.of("by_compiler", kernel)
         ),
         *_values(counts, measured),
+        *_imbalance(counts, measured),
     ]
     blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]
     if published:
@@ -269,8 +270,17 @@ def _ratios(
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
     """Counts and rates, a table for each compiler."""
     first = (Column("quantity", wrap=True, get="title"), Column("unit"))
+    shown = [quantity for quantity in counts.quantities if quantity.kind != "imbalance"]
     for compiler, columns in by_compiler.items():
-        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), counts.quantities)
+        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), shown)
+
+
+def _imbalance(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
+    """The load imbalance of each count, a table for each compiler; none with one thread."""
+    shown = [quantity for quantity in counts.quantities if quantity.kind == "imbalance"]
+    for compiler, columns in by_compiler.items() if shown else ():
+        title = f"Load imbalance over threads, maximum : mean, {compiler}"
+        yield Table.of(title, (Column("quantity", wrap=True, get="title"), *columns), shown)
 
 
 _EVENTS = (

@@ -141,6 +141,7 @@ def view(result: Result) -> Report:
             "summary.csv": data.summary(kernels),
             "policies.csv": data.policies(kernels),
             **program.tables(result),
+            **energy.over_time_of(result, kernels),
         },
         _data(result, kernels, notes),
         bool(data.faults(kernels)),

@@ -59,7 +59,18 @@ function(pagewise_indirect_kernel)
     )
     pagewise_micro_kernel()
     if(TARGET pw-${name}-broken)
-        add_test(NAME ${name}.orders COMMAND pw-${name} --working-set 100kB --repetitions 1 --threads 2 --sweep indices)
+        # A size that leaves a rest of bytes.
+        add_test(NAME ${name}.orders COMMAND pw-${name} --working-set 100015 --repetitions 1 --threads 2 --sweep indices)
+        if(_gathers AND NOT _scatters)
+            # Smaller than the other arrays, and larger.
+            foreach(_table 4KiB 60kB)
+                add_test(NAME ${name}.table-${_table}
+                         COMMAND pw-${name} --working-set 200kB --table-size ${_table} --repetitions 1 --threads 2 --sweep indices
+                )
+            endforeach()
+            add_test(NAME ${name}.table-too-large COMMAND pw-${name} --working-set 200kB --table-size 200kB)
+            set_tests_properties(${name}.table-too-large PROPERTIES PASS_REGULAR_EXPRESSION "--table-size.*remedy")
+        endif()
         add_test(NAME ${name}.types COMMAND pw-${name} --working-set 100kB --repetitions 1 --threads 2 --sweep type)
         add_test(NAME ${name}.distances
                  COMMAND pw-${name}-software-regular --working-set 2kB --repetitions 1 --sweep prefetch-distance=1,99,500

@@ -1,5 +1,6 @@
-!> Patterns of indices for indirect access, in closed form, so that a check can recompute every index. Each but `fixed` is a
-!> permutation of 1..n: threads may store through it concurrently without conflicts.
+!> Patterns of indices for indirect access, in closed form, so that a check can recompute every index. The first n indices of
+!> each but `fixed` are a permutation of 1..n: threads may store through them concurrently without conflicts. The next n are the
+!> same.
 module pw_indices
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i4, i8
@@ -71,7 +72,7 @@ contains
         integer(i8), intent(in) :: i
         integer(i8) :: k, base, rows
 
-        k = i - 1
+        k = modulo(i - 1, self%n)
         select case (self%pattern)
         case ('random')
             k = shuffled(k, self%n, 0_i8)

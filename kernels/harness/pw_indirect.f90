@@ -1,5 +1,6 @@
 !> Shared code of the kernels with indirect access: arrays a, b of numbers and an index array c, of which the timed code
-!> addresses a, b or both through c; or a third one, d, like b. Each kernel selects this with `indirect_t`.
+!> addresses a, b or both through c; or a third one, d, like b. Each kernel selects this with `indirect_t`. Where only b and d
+!> are addressed through c, their size can differ from that of a and c (--table-size).
 module pw_indirect
     use, intrinsic :: iso_c_binding, only: c_double, c_f_pointer, c_int32_t, c_int64_t, c_null_ptr, c_ptr
     use pw_deviation, only: worse
@@ -9,7 +10,7 @@ module pw_indirect
     use pw_indices, only: indices_t
     use pw_kinds, only: i4, i8, r8
     use pw_line, only: line_bytes
-    use pw_options, only: option_choice, option_count, rules_t
+    use pw_options, only: option_bytes, option_choice, option_count, rules_t
     use pw_prefetching, only: declare_sve, read_sve
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
@@ -21,7 +22,7 @@ module pw_indirect
     integer(i8), parameter :: line = line_bytes/index_bytes   ! shares start at a cache line of every array
     integer(i8), parameter :: most_tuning = 2_i8**40          ! more indices than any memory has; sums with it do not overflow
     integer(i8), parameter :: chunk = 512
-    integer, parameter :: numbers(3) = [1, 2, 4]              ! of the arrays a, b and d
+    character(*), parameter :: table_ladder = '256KiB,512KiB,1MiB,2MiB,4MiB,8MiB,16MiB,32MiB'
     real(r8), parameter :: untouched = -1.0_r8
     real(r8), parameter :: scalar = 3.0_r8                    ! s; whole, so that sums are exact
 
@@ -39,11 +40,13 @@ module pw_indirect
         type(indices_t), private :: indices
         type(tuning_t), private :: tuning
         integer(i8), private :: element_bytes = 8
+        integer(i8), private :: table = 0  !< bytes of b, and of d; 0: as many elements as a has
+        integer(i8), private :: entries = 0    !< elements of b, and of d
         integer(c_int32_t), private :: type = 1
         integer(i4), pointer, contiguous, private :: c(:) => null()
     contains
         procedure :: declare_options, read_options, plan, connect, fill, work, deviation, traffic, metrics
-        procedure, private :: address
+        procedure, private :: address, has_table, last_entry, put_values
     end type indirect_t
 
     interface
@@ -68,6 +71,8 @@ contains
         ! The sums of many updates are exact in fp64 only.
         call self%options%add('type', option_choice, 'fp64', 'type of the numbers', &
                               values=trim(merge('fp64     ', 'fp64|fp32', self%updates)))
+        if (self%has_table()) call self%options%add('table-size', option_bytes, '0', 'bytes of each array that is read through '// &
+            'the indices, as a part of the working set; 0: as many elements as the others', values=table_ladder)
         call declare_sve(self%options, self%configuration, 'element', 'gather', 'prefetch instruction: of an element (PRFM), '// &
                          'or of an SVE vector of indices (PRFD, PRFW)')
         select case (self%configuration%prefetch)
@@ -87,6 +92,9 @@ contains
         call self%indices%read(self%options)
         self%type = chosen(self%options, 'type', element_types)
         self%element_bytes = type_bytes(self%type)
+        if (self%has_table()) call self%options%get('table-size', self%table)
+        if (self%table > 0 .and. self%table < self%element_bytes) call error%raise(exit_usage, &
+            '--table-size is smaller than an element', self%name, 'choose a larger --table-size')
         associate (words => self%per_element%loads - 0.5_r8)    ! kernel.yaml counts an index as half a double
             self%per_element%loads = words + real(index_bytes, r8)/real(self%element_bytes, r8)
         end associate
@@ -108,12 +116,22 @@ contains
         integer(i8), intent(in) :: bytes
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
+        integer(i8) :: elements
 
-        associate (each => self%element_bytes, all => merge(3_i8, 2_i8, self%pairs))
-            wanted = arrays_of('a b c d'(:merge(7, 5, self%pairs)), bytes/(all*each + index_bytes), each)
+        associate (each => self%element_bytes, read_through => merge(2_i8, 1_i8, self%pairs))
+            elements = bytes/((1 + read_through)*each + index_bytes)
+            self%entries = elements
+            if (self%table > 0) then
+                self%entries = min(self%table, bytes)/each
+                elements = (bytes - read_through*self%entries*each)/(each + index_bytes)
+            end if
+            wanted = arrays_of('a b c d'(:merge(7, 5, self%pairs)), elements, each)
+            wanted%bytes(2::2) = self%entries*each
             wanted%bytes(3) = wanted%elements*index_bytes
         end associate
-        call self%indices%begin(wanted%elements, error)
+        if (wanted%elements < 1) call error%raise(exit_usage, 'the working set has no room for arrays beside --table-size', &
+                                                  self%name, 'choose a larger --working-set')
+        call self%indices%begin(self%entries, error)
     end subroutine plan
 
     subroutine connect(self)
@@ -133,36 +151,62 @@ contains
         if (array <= size(self%memory)) address = element_at(self%memory(array)%address, self%type, i)
     end function address
 
-    !> b and d get small whole numbers, so that sums are exact; a gets a value that no result has, so that a missing store is
-    !> detected.
+    !> Whether b and d can have another number of elements than a. Threads that store through indices need a permutation.
+    pure logical function has_table(self)
+        class(indirect_t), intent(in) :: self
+
+        has_table = self%gathers .and. .not. self%scatters
+    end function has_table
+
+    !> Each thread fills its share of all arrays.
     subroutine fill(self, first, last)
         class(indirect_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        real(r8) :: values(chunk, 3)
-        integer(i8) :: i, k
-        integer(c_int32_t) :: status
-        integer :: j
+        integer(i8) :: i
+        integer :: array
 
-        do i = first, last, chunk
-            associate (n => min(chunk, last - i + 1))
-                do k = 1, n
-                    self%c(i + k - 1) = self%indices%at(i + k - 1)
-                    values(k, :) = [untouched, value_of(2, i + k - 1), value_of(4, i + k - 1)]
-                end do
-                do j = 1, merge(3, 2, self%pairs)
-                    status = pw_elements_put(self%type, self%memory(numbers(j))%address, i - 1, n, values(1, j))
-                end do
-            end associate
+        do i = first, last
+            self%c(i) = self%indices%at(i)
+        end do
+        call self%put_values(1, first, last)
+        do array = 2, size(self%memory), 2
+            call self%put_values(array, self%last_entry(first - 1) + 1, self%last_entry(last))
         end do
     end subroutine fill
 
-    !> Element i of b or d. Of the 1009 or 1013 values (prime numbers), neighbours and elements a power of two apart get
-    !> different ones.
+    !> The last element of b and d in the shares of a thread and the threads before it, whose last element of a is `last`.
+    pure integer(i8) function last_entry(self, last)
+        class(indirect_t), intent(in) :: self
+        integer(i8), intent(in) :: last
+
+        last_entry = self%entries
+        if (last < self%elements) last_entry = int(real(last, r8)*(real(self%entries, r8)/real(self%elements, r8)), i8)
+    end function last_entry
+
+    !> Set elements first:last of an array of numbers to their initial values.
+    subroutine put_values(self, array, first, last)
+        class(indirect_t), intent(in) :: self
+        integer, intent(in) :: array
+        integer(i8), intent(in) :: first, last
+        integer(i8) :: i, k
+        integer(c_int32_t) :: status
+
+        do i = first, last, chunk
+            associate (n => min(chunk, last - i + 1))
+                status = pw_elements_put(self%type, self%memory(array)%address, i - 1, n, [(value_of(array, i + k), k=0, n - 1)])
+            end associate
+        end do
+    end subroutine put_values
+
+    !> Initial value of element i of an array. b and d get small whole numbers, so that sums are exact: of the 1009 or 1013
+    !> values (prime numbers), neighbours and elements a power of two apart get different ones. a gets a value that no result
+    !> has, so that a missing store is detected.
     pure elemental real(r8) function value_of(array, i)
         integer, intent(in) :: array
         integer(i8), intent(in) :: i
 
-        value_of = real(1 + modulo(i, merge(1009_i8, 1013_i8, array == 2)), r8)
+        value_of = untouched
+        if (array > 1) value_of = real(1 + modulo(i, merge(1009_i8, 1013_i8, array == 2)), r8)
     end function value_of
 
     !> Each thread processes its share of the indices, and thus of the arrays that are not addressed through them.

@@ -58,8 +58,9 @@ def result(
                     made = record_data(
                         cell.measured, seconds * scatter, number=number, series=series, kernel=one.kernel.name
                     )
-                    if one.kernel.is_program:
+                    if metrics:
                         made["metrics"] = {name: x * scatter for name, x in metrics.items()}
+                    if one.kernel.is_program:
                         del made["traffic"]
                         kind_of_pages = PagePolicy(cell.measured.hugepages).kind
                         made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages

@@ -349,6 +349,13 @@ def test_numbers_of_threads_and_of_ranks_are_placements():
     assert (planned.order, planned.cores, planned.policy) == ("compact", 1, "first-touch")
 
 
+def test_numbers_of_threads_fill_core_memory_groups_one_after_the_other():
+    found = placements(None, Where(threads=(12, 24, 36, 48)), machine(A64FX))
+    groups = [{cpu // 12: 12 for cpu in one.cpus} for one in found]
+    assert [len(of) for of in groups] == [1, 2, 3, 4]
+    assert [one.threads for one in found] == [sum(of.values()) for of in groups]
+
+
 def test_memory_of_the_first_thread_is_on_its_node():
     (far,) = placements(None, Where(lists=("8,0",), memory=("first-thread",)), machine(XEON))
     assert far.memory.reported == f"prefer:{machine(XEON).topology.nodes_of((8,))[0]}"

@@ -80,7 +80,7 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
 
 def test_hpcc_on_one_and_two_ranks_has_rings_on_two(stage: Stage, unavailable: Callable[[str], NoReturn]):
     if shutil.which("hpcc") is None or shutil.which("mpiexec") is None:
-        unavailable("needs hpcc (apt-get install hpcc)")
+        unavailable("needs hpcc and mpiexec (make setup-tests)")
     file = stage.folder / "envs/suites/codes/hpcc.yaml"
     file.write_text(file.read_text().replace("3000         Ns", "200          Ns"))
     words = ("--rounds", "1", "--ranks", "1,2", "--build", f"all={Path(shutil.which('hpcc') or '').parent}")

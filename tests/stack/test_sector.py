@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
+from pagewise.core.kernel import Kernel
+from pagewise.core.units import parse_bytes
 from test_a64fx_compilers import STAND_IN, stand_in_site
 from test_spack import environment, spack
 
@@ -46,6 +49,17 @@ def test_the_lines_are_those_of_the_guide_around_the_loops(name: str) -> None:
     first = text.index(f"!OCL SCACHE_ISOLATE_ASSIGN({array})")
     assert text[first + 1].startswith("do ")
     assert text[text.index("!OCL END_SCACHE_ISOLATE_ASSIGN") - 1] == "end do"
+
+
+def test_case_1_has_the_sizes_of_the_guide() -> None:
+    """b fits into its ten of 16 ways of 8 MiB; the other arrays have 8 Mi elements."""
+    described = Kernel.from_file(KERNELS / "indirect_daxpy" / "kernel.yaml").at_scale("a64fx-guide")
+    given = dict(pairwise(described.arguments))
+    b, traffic = parse_bytes(given["--table-size"]), described.data["traffic"]
+    assert b == 9 * 2**19 < 10 * 2**23 / 16
+    # Of the loads, one is from b; an index is half a double.
+    streams = (traffic["loads"] - 1) * traffic["element_bytes"]
+    assert (parse_bytes(given["--working-set"]) - b) / streams == 2**23
 
 
 def configured(folder: Path, *options: str, stand_ins: bool = True) -> tuple[int, str]:

@@ -38,6 +38,7 @@ contains
         pages = 0
         do k = 1, n
             place = indices%at(k)
+            call expect(indices%at(k + 3*n) == place, name//': another index in a later round', n)
             call expect(place >= 1 .and. place <= n, name//': an index out of bounds', n)
             call expect(.not. named(place), name//': an index twice', n)
             named(place) = .true.

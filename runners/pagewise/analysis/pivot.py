@@ -90,6 +90,16 @@ def performance(fact: Fact, base: Fact, quantity: str) -> Ratio | None:
     return Ratio(measured.pairs, 1.0 / measured.median, *ends)
 
 
+def efficiency(fact: Fact, base: Fact, quantity: str) -> Ratio | None:
+    """The parallel efficiency: the performance per task relative to a fact with other threads or ranks."""
+    found = performance(fact, base, quantity)
+    if found is None:
+        return None
+    share = int(base.axes["tasks"]) / int(fact.axes["tasks"])
+    ends = (None if end is None else end * share for end in (found.low, found.high))
+    return Ratio(found.pairs, found.median * share, *ends)
+
+
 def facts_of(results: Sequence[Result]) -> Iterator[Fact]:
     """The facts of configurations and curves in these results; those that are excluded have no values."""
     for number, result in enumerate(results):

@@ -262,8 +262,8 @@ PLACED_MEMORY = (
     ),
     option(
         "--memory",
-        "Memory policy: first-touch, local, bind or interleave, with NUMA nodes as bind:0-1; several "
-        "with commas.",
+        "Memory policy: first-touch, first-thread, local, bind or interleave, with NUMA nodes as bind:0-1; "
+        "several with commas.",
         metavar="POLICIES",
         list_of=values.names_in("machine.numa", "POLICIES"),
         callback=lists.split_nodes,

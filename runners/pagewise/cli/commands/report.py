@@ -23,7 +23,7 @@ from pagewise.cli.shell import values
         opt.option(
             "--layout",
             "Tables and figures of a publication, beside its values: pearc23 or eahpc22, from results of "
-            "counters and simulate; hager05 or power6, from results of compare.",
+            "counters and simulate; hager05, power6 or a64fx, from results of compare.",
             one_of=values.layouts,
         ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),

@@ -25,7 +25,7 @@ class _Simulating(Measuring, TakesProgram):
 @opt.command(
     "pagewise simulate ember  # on A64FX, policies none and thp",
     "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
-    "pagewise simulate --sector b:L2=10 indirect_daxpy --working-set 11MiB",
+    "pagewise simulate --sector u:L2=13 stencil7 --grid 452x576x32",
     "pagewise simulate --policies fjmpg -- ./my_app input.dat",
     "pagewise simulate --resume results/20261121T115458Z-simulate-ember",
     cls=_Simulating,

@@ -87,7 +87,7 @@ class Tabled:
     columns: Axis | None = None
     where: Mapping[str, Limit] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
-    relative: Literal["row", "part"] | None = None
+    relative: Literal["row", "part", "efficiency"] | None = None
     benefit: bool = False
     figure: bool = False
     published: OwnTable | None = None
@@ -100,6 +100,11 @@ class Tabled:
         return names(self.programs, fact.kernel) and all(
             limit.holds(fact.axes[axis]) for axis, limit in self.where.items()
         )
+
+    @property
+    def compared(self) -> Axis | None:
+        """The axis whose values `relative` compares."""
+        return self.rows[0] if self.relative == "efficiency" else self.columns
 
     @property
     def dividing(self) -> list[str]:

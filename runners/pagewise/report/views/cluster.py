@@ -103,7 +103,7 @@ def _bimodal(populations: Iterable[Population]) -> Iterator[tuple[str, str]]:
 
 
 def _away(findings: Findings) -> Iterator[tuple[str, str]]:
-    """`n3`: `slower in 5 of 6 times, most in triad ...: 2.1 ms where others take 1.7 ms (p 0.0002)`."""
+    """`n3`: `slower in 5 of 6 times, most in triad ...: 2.1 ms where others have 1.7 ms (p 0.0002)`."""
     for node in findings.nodes:
         texts = []
         for kind, (above, below, noun) in _WORDS.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pagewise.analysis.analysis import analyse_result
-from pagewise.analysis.pivot import HEADLINE, TIME, AxisValue, Fact, facts_of, performance
+from pagewise.analysis.pivot import HEADLINE, TIME, AxisValue, Fact, efficiency, facts_of, performance
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result
@@ -54,17 +54,28 @@ class _Part:
             return [(column, self.table.values[0]) for column in self.columns]
         return [((), shown) for shown in self.table.values]
 
-    def base(self, row: _Key) -> Fact | None:
-        """What performance in a row is relative to."""
-        of_row = self.rows[0] if self.table.relative == "part" else row
-        return self.facts.get((of_row, self.columns[0])) if self.columns else None
+    def base(self, row: _Key, column: _Key) -> Fact | None:
+        """What performance in a cell is relative to."""
+        relative = self.table.relative
+        if not self.columns:
+            return None
+        of_column = column if relative == "efficiency" else self.columns[0]
+        return self.facts.get((row if relative == "row" else self.rows[0], of_column))
+
+    @property
+    def relative_columns(self) -> list[_Key]:
+        """The columns with relative values: not the one that the others are relative to."""
+        if self.table.relative is None:
+            return []
+        return self.columns[1:] if self.table.relative == "row" else self.columns
 
     def relative(self, row: _Key, column: _Key) -> Ratio | None:
         """The performance relative to the base; None for the base itself and without values."""
-        fact, base = self.facts.get((row, column)), self.base(row)
+        fact, base = self.facts.get((row, column)), self.base(row, column)
         if self.table.relative is None or fact is None or base is None or fact is base:
             return None
-        return performance(fact, base, self.table.values[0].quantity)
+        compare = efficiency if self.table.relative == "efficiency" else performance
+        return compare(fact, base, self.table.values[0].quantity)
 
     def row_text(self, row: _Key) -> str:
         """The head of a row, with the unit where rows are programs with different metrics."""
@@ -139,7 +150,7 @@ def _parts(table: Tabled, facts: Sequence[Fact], several: bool) -> tuple[list[_P
         limits = "".join(f" with {name} in its limits" for name in table.where)
         swept = f" swept by {table.sweep} (omit --no-sweep)" if table.sweep else ""
         return [], f"nothing of {', '.join(table.programs)}{limits}{swept} was compared"
-    axis = table.columns
+    axis = table.compared
     if axis is not None and table.relative and len({fact.axes[axis.axis] for fact in facts}) < 2:
         return [], f"it compares values of {axis.axis}, and these results have one"
     varying = [name for name in table.dividing if len({fact.axes[name] for fact in facts}) > 1]
@@ -199,7 +210,10 @@ def _section(table: Tabled, parts: Sequence[_Part]) -> Section:
                 f"{table.caption}. Performance relative to the first column; pale: the interval holds 1."
             )
             blocks.append(Figure(name, f"{table.name}. {table.caption}", caption, Bars(shown, "performance")))
-    blocks.append(Text("Medians; relative performance is paired by round, above 1 is faster.", style="dim"))
+    text = "relative performance is paired by round, above 1 is faster."
+    if table.relative == "efficiency":
+        text = "efficiency is the performance per task relative to the first row, paired by round."
+    blocks.append(Text(f"Medians; {text}", style="dim"))
     return Section(f"{table.name}. {table.caption}", tuple(blocks))
 
 
@@ -209,20 +223,19 @@ def _table(part: _Part) -> Table:
     for key, shown in part.shown:
         text = part.column_text(key, shown)
         columns.append(Column(text, kind="number", unit=_unit(part, shown)))
-    relative = part.columns if table.relative == "part" else part.columns[1:]
-    if table.relative:
-        columns += [
-            Column(f"relative {text}", text, "ratio", "performance, 95 % interval", above="relative")
-            for key in relative
-            for text in [part.column_text(key, table.values[0])]
-        ]
+    above = "efficiency" if table.relative == "efficiency" else "relative"
+    columns += [
+        Column(f"{above} {text}", text, "ratio", "performance, 95 % interval", above=above)
+        for key in part.relative_columns
+        for text in [part.column_text(key, table.values[0])]
+    ]
     if table.benefit:
         columns.append(Column("benefit", kind="percent"))
     rows: list[Values] = []
     for row in part.rows:
         cells: list[Value | Cell] = [part.row_text(row)]
         cells += [_value_cell(part.facts.get((row, key)), shown) for key, shown in part.shown]
-        ratios = [part.relative(row, key) for key in relative] if table.relative else []
+        ratios = [part.relative(row, key) for key in part.relative_columns]
         cells += [Cell(each, "" if each is None or not each.excludes_one else "strong") for each in ratios]
         if table.benefit:
             first = ratios[0] if ratios else None

@@ -1,19 +1,16 @@
 # Kernels of indirect access: their folder has kernel.yaml, whose equation defines them, and loop.f90; the driver and the
 # explicit code are written from kernel.yaml.
 
-# The kernel in the current folder. Its equation is a(INDEX) = b(INDEX) or a(INDEX) = a(INDEX) + s*b(INDEX), with i or c(i) as
-# INDEX, or a(i) = b(c(i)) + s*d(c(i)).
+# The kernel in the current folder. Its equation is a(INDEX) = b(INDEX), a(INDEX) = a(INDEX) + s*b(INDEX) or
+# a(INDEX) = b(INDEX) + s*d(INDEX), with i or c(i) as INDEX, the same for b and d.
 function(pagewise_indirect_kernel)
     pagewise_described("" name name)
     pagewise_described("" equation equation)
     set(_element "\\((i|c\\(i\\))\\)")
-    set(_pairs 0)
-    if(equation STREQUAL "a(i) = b(c(i)) + s*d(c(i))")
-        set(_pairs 1)
-        set(equation "a(i) = b(c(i))")
-    endif()
-    if(NOT equation MATCHES "^a${_element} = (a${_element} [+] s\\*)?b${_element}$"
-       OR (CMAKE_MATCH_2 AND NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_3)
+    # Not in the condition: CMake evaluates parts in parentheses before the others, and so before MATCHES.
+    string(REGEX MATCH "^a${_element} = (a${_element} [+] s\\*)?b${_element}( [+] s\\*d${_element})?$" _found "${equation}")
+    if(NOT _found OR (CMAKE_MATCH_2 AND (CMAKE_MATCH_5 OR NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_3))
+       OR (CMAKE_MATCH_5 AND NOT CMAKE_MATCH_4 STREQUAL CMAKE_MATCH_6)
     )
         message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: the equation '${equation}' is not one of indirect access; "
                             "write it like a(i) = a(i) + s*b(c(i))"
@@ -21,9 +18,11 @@ function(pagewise_indirect_kernel)
     endif()
     set(_indices "${CMAKE_MATCH_1} ${CMAKE_MATCH_4}")
     string(LENGTH "${CMAKE_MATCH_2}" _added)
+    string(LENGTH "${CMAKE_MATCH_5}" _paired)
     set(_scatters 0)
     set(_gathers 0)
     set(_updates 0)
+    set(_pairs 0)
     set(_loads 1.5) # a word and the index
     set(_stores 1)
     set(_flops 0)
@@ -38,7 +37,8 @@ function(pagewise_indirect_kernel)
         set(_loads 2.5)
         set(_flops 2)
     endif()
-    if(_pairs)
+    if(_paired GREATER 0)
+        set(_pairs 1)
         set(_loads 2.5)
         set(_flops 2)
     endif()

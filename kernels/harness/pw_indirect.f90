@@ -36,7 +36,7 @@ module pw_indirect
         logical :: gathers = .false.       !< b is read through c
         logical :: scatters = .false.      !< a is written through c
         logical :: updates = .false.       !< a = a + s*b instead of a = b
-        logical :: pairs = .false.         !< a = b + s*d, both read through c
+        logical :: pairs = .false.         !< a = b + s*d, both read alike
         type(indices_t), private :: indices
         type(tuning_t), private :: tuning
         integer(i8), private :: element_bytes = 8
@@ -218,7 +218,7 @@ contains
 
         a = self%address(1, merge(1_i8, first, self%scatters))
         b = self%address(2, merge(1_i8, first, self%gathers))
-        d = self%address(4, 1_i8)
+        d = self%address(4, merge(1_i8, first, self%gathers))
         do pass = 1, passes
             call pw_indirect_run(self%type, last - first + 1, a, b, d, self%c(first:last), scalar, self%tuning)
         end do

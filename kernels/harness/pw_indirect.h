@@ -4,7 +4,7 @@
  *   PW_SCATTERS   whether a is addressed through the indices c
  *   PW_GATHERS    whether b is
  *   PW_UPDATES    whether a + s*b is stored instead of b
- *   PW_PAIRS      whether b + s*d is, with d addressed through c like b
+ *   PW_PAIRS      whether b + s*d is, with d addressed like b
  * The macros PW_PREFETCH_... and PW_LOOP_... set the build's variant. */
 #ifndef PAGEWISE_INDIRECT_H
 #define PAGEWISE_INDIRECT_H
@@ -49,7 +49,7 @@ static void pw_loop_fp32(int64_t n, float *restrict a, const float *restrict b, 
     for (int64_t i = 0; i < n; i++) {
         float *const to = a + (PW_SCATTERS ? c[i] - 1 : i);
         const float from = b[PW_GATHERS ? c[i] - 1 : i];
-        *to = PW_UPDATES ? *to + s * from : PW_PAIRS ? from + s * d[c[i] - 1] : from;
+        *to = PW_UPDATES ? *to + s * from : PW_PAIRS ? from + s * d[PW_GATHERS ? c[i] - 1 : i] : from;
     }
 }
 

@@ -8,21 +8,21 @@ PW_INLINE void PW_OWN(element)(PW_T *a, const PW_T *b, const PW_T *d, int64_t at
 {
     PW_T *const to = a + (PW_SCATTERS ? at - 1 : i);
     const PW_T from = b[PW_GATHERS ? at - 1 : i];
-    *to = PW_UPDATES ? *to + s * from : PW_PAIRS ? from + s * d[at - 1] : from;
+    *to = PW_UPDATES ? *to + s * from : PW_PAIRS ? from + s * d[PW_GATHERS ? at - 1 : i] : from;
     __asm__ volatile("" ::: "memory");
 }
 
 PW_INLINE void PW_OWN(prefetch)(const PW_T *a, const PW_T *b, const PW_T *d, int64_t at)
 {
     if (PW_GATHERS) pw_prefetch_read(b + at - 1);
-    if (PW_PAIRS) pw_prefetch_read(d + at - 1);
+    if (PW_PAIRS && PW_GATHERS) pw_prefetch_read(d + at - 1);
     if (PW_SCATTERS) pw_prefetch_write(a + at - 1);
 }
 
 PW_INLINE void PW_OWN(preload)(const PW_T *a, const PW_T *b, const PW_T *d, int64_t at)
 {
     if (PW_GATHERS) pw_preload(b + at - 1);
-    if (PW_PAIRS) pw_preload(d + at - 1);
+    if (PW_PAIRS && PW_GATHERS) pw_preload(d + at - 1);
     if (PW_SCATTERS) pw_preload(a + at - 1);
 }
 
@@ -34,7 +34,7 @@ PW_INLINE int64_t PW_OWN(gathering)(int64_t n, PW_T *a, const PW_T *b, const PW_
     PW_NO_UNROLL
     for (; i + pw_group + ahead <= n; i += pw_group) {
         if (PW_GATHERS) pw_prefetch_group_read(b, c + i + ahead, sizeof *b);
-        if (PW_PAIRS) pw_prefetch_group_read(d, c + i + ahead, sizeof *d);
+        if (PW_PAIRS && PW_GATHERS) pw_prefetch_group_read(d, c + i + ahead, sizeof *d);
         if (PW_SCATTERS) pw_prefetch_group_write(a, c + i + ahead, sizeof *a);
         PW_UNROLL
         for (int k = 0; k < pw_group; k++) PW_OWN(element)(a, b, d, c[i + k], s, i + k);

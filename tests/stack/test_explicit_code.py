@@ -1,7 +1,8 @@
-"""Explicit vector code for other processors: sums stay in registers, non-temporal stores are of vectors."""
+"""Explicit vector code for other processors: sums in registers, stores of vectors, gathers, structures."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -61,11 +62,20 @@ class CrossBuild:
         )
         assert done.returncode == 0, done.stdout
 
+    @property
+    def sve_bits(self) -> int:
+        """The length of SVE vectors, 0 in a build without them."""
+        found = re.search(r"sve-vector-bits=(\d+)", self.processor.flags)
+        return int(found[1]) if found else 0
+
+    def build(self, target: str) -> None:
+        done = run("cmake", "--build", self.folder, "--target", target)
+        assert done.returncode == 0, done.stdout
+
     def disassembled(self, kernel: str, variant: str) -> dict[str, Instructions]:
         """Address and text of the instructions of each function in a kernel's explicit code."""
         target = f"pw-{kernel}-timed-{variant}"
-        done = run("cmake", "--build", self.folder, "--target", target)
-        assert done.returncode == 0, done.stdout
+        self.build(target)
         objects = list((self.folder / "micro" / kernel / "CMakeFiles" / f"{target}.dir").rglob("*.c.o"))
         assert objects, target
         done = run(f"{self.processor.prefix}-objdump", "-d", "--no-show-raw-insn", *objects)
@@ -133,7 +143,7 @@ def test_non_temporal_stores_are_of_two_vectors(cross_build: CrossBuild, kernel:
     stores = [
         text for function in functions.values() for _, text in function if "stnp" in text or "stnt1" in text
     ]
-    wanted = r"stnt1d" if "sve-vector-bits" in cross_build.processor.flags else r"stnp\s+q"
+    wanted = r"stnt1d" if cross_build.sve_bits else r"stnp\s+q"
     assert any(re.match(wanted, text) for text in stores)
     # Pairs of doubles are those of --simd scalar only, without a lane taken out of a vector.
     for function in functions.values():
@@ -156,3 +166,42 @@ def test_scalar_code_stores_single_elements(cross_build: CrossBuild, variant: st
     ]
     assert len(bodies) == 1
     assert not re.search(r"\bq\d|\bv\d+\.|\bz\d", bodies[0])
+
+
+def test_gathers_scatters_and_structures_are_alone_in_their_loops(cross_build: CrossBuild) -> None:
+    """A loop of alignment loads or stores, by the instruction of its access only: registers hold all else."""
+    if cross_build.processor.kind != "aarch64":
+        pytest.skip("other processors have no structures")
+    functions = cross_build.disassembled("alignment", "hardware-regular").values()
+    bodies = [body for function in functions for body in loops(function)]
+    patterns = [rf"{name}\s+\{{v\d+\.{lanes}" for name in ("ld2", "st2") for lanes in ("2d", "4s")]
+    if cross_build.sve_bits:
+        patterns = [f"{name}{size}" for name in ("ld2", "st2") for size in "dw"]
+        patterns += [rf"{name}{size}\s.*\[x\d+, z" for name in ("ld1", "st1") for size in "dw"]
+    for pattern in patterns:
+        found = [body for body in bodies if any(re.match(pattern, text) for text in body)]
+        assert found, pattern
+        accesses = [text for body in found for text in body if re.match(r"(ld|st)", text)]
+        assert [text for text in accesses if not re.match(pattern, text)] == []
+
+
+def test_accesses_at_any_alignment_give_right_results(
+    cross_build: CrossBuild, unavailable: Callable[[str], NoReturn], tmp_path: Path
+) -> None:
+    if cross_build.processor.kind != "aarch64":
+        pytest.skip("has contiguous accesses only")
+    if shutil.which("qemu-aarch64") is None:
+        unavailable("needs qemu-aarch64")
+    cross_build.build("pw-alignment")
+    record, bits = tmp_path / "record.jsonl", cross_build.sve_bits
+    done = run(
+        *(ROOT / "kernels" / "cmake" / "emulate", "--cpu", "max", "--vector-bits", str(bits or 512)),
+        *(cross_build.folder / "micro" / "alignment" / "pw-alignment", "--record", record),
+        *("--repetitions", "1", "--load-offset", "13", "--store-offset", "7", "--sweep", "access"),
+    )
+    assert done.returncode == 0, done.stdout
+    records = [json.loads(line) for line in record.read_text().splitlines()]
+    assert all(each["validation"]["passed"] for each in records)
+    parts = {each["options"]["access"] for each in records} - {"copy", "load", "store"}
+    names = ("structure-load", "structure-store", *(("gather", "scatter") if bits else ()))
+    assert parts == {f"{name}-{size}" for name in names for size in (64, 32)}

@@ -73,6 +73,23 @@ def test_contradicting_facts_are_refused(
     assert "CMake Error" in output and "gather/kernel.yaml" in output
 
 
+@pytest.mark.parametrize("wrong", ["a(c(i)) + s*b(i)", "b(c(i)) + s*d(i)", "a(i) + s*b(i) + s*d(i)"])
+def test_the_indices_of_an_equation_must_match(
+    source: Path, configured: Callable[[Path], tuple[int, str]], wrong: str
+) -> None:
+    """All have the traffic of gather_two, which does not show the mistake."""
+    (source / "micro" / "CMakeLists.txt").write_text("add_subdirectory(gather_two)\n")
+    assert configured(source)[0] == 0
+    file = source / "micro" / "gather_two" / "kernel.yaml"
+    text = file.read_text()
+    right = "equation: a(i) = b(c(i)) + s*d(c(i))"
+    assert text.count(right) == 1
+    file.write_text(text.replace(right, f"equation: a(i) = {wrong}"))
+    code, output = configured(source)
+    assert code != 0
+    assert "CMake Error" in output and "gather_two/kernel.yaml" in output
+
+
 def test_a_kernel_that_is_sensitive_to_loop_needs_its_loop(
     source: Path, configured: Callable[[Path], tuple[int, str]]
 ) -> None:

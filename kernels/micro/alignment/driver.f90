@@ -1,8 +1,8 @@
-!> Contiguous vector loads and stores at a chosen offset from a cache line.
+!> Vector loads and stores, gathers, scatters and accesses to structures at a chosen offset from a cache line.
 !>
 !> Source: A64FX micro-architecture guide (Fujitsu, 2021), effect of alignment.
 module alignment
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t, c_int8_t
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
     use alignment_constants, only: alignment_block, copy => alignment_copy, load => alignment_load, store => alignment_store
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
@@ -10,6 +10,7 @@ module alignment
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_shares, only: shared_kernel_t
+    use pw_simd, only: chosen, words_available
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     use pw_traffic, only: per_element_t
@@ -20,11 +21,16 @@ module alignment
     integer(i8), parameter :: word_bytes = 8, line_words = line_bytes/word_bytes
     integer(i8), parameter :: block_words = alignment_block/word_bytes
     integer(i8), parameter :: untouched = -1
+    character(18), parameter :: accesses(11) = [character(18) :: &
+                                                'copy', 'load', 'store', 'gather-64', 'gather-32', 'scatter-64', 'scatter-32', &
+                                                'structure-load-64', 'structure-load-32', 'structure-store-64', &
+                                                'structure-store-32']                   ! in the order of alignment.h
+    integer(i8), parameter :: kinds(11) = [copy, load, store, load, load, store, store, load, load, store, store]
     character(*), parameter :: offsets = '0,1,2,4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,63'
 
     type, extends(shared_kernel_t), public :: alignment_t
         private
-        integer(i8) :: access = copy, bits = 0, load_offset = 0, store_offset = 0
+        integer(i8) :: access = copy, kind = copy, bits = 0, load_offset = 0, store_offset = 0
         integer(i8), pointer, contiguous :: a(:) => null(), b(:) => null()             ! with one extra line
         integer(c_int8_t), pointer, contiguous :: a_bytes(:) => null(), b_bytes(:) => null()
     contains
@@ -49,47 +55,61 @@ contains
 
         call self%options%add('load-offset', option_count, '0', 'bytes from a cache line to the first load', values=offsets)
         call self%options%add('store-offset', option_count, '0', 'bytes from a cache line to the first store', values=offsets)
-        call self%options%add('access', option_choice, 'copy', 'kind of access', values='copy|load|store')
+        call self%options%add('access', option_choice, 'copy', 'copy; or load, store, gather or scatter of neighbours, or load '// &
+                              'or store of pairs (LD2, ST2) alone, of numbers of 64 or 32 bits', &
+                              values=words_available(accesses, access_status))
         call self%options%add('vector-bits', option_choice, to_text(widest()), 'width of a load or store', values='128|256|512')
     end subroutine declare_options
 
     !> The SIMD width of a build: 256 bits if supported.
     integer function widest()
         integer, parameter :: widths(3) = [256, 512, 128]
-        integer(i8) :: total
-        integer(c_int8_t) :: none(1)
         integer :: i
 
-        none = 0
         do i = 1, size(widths)
             widest = widths(i)
-            if (pw_alignment(copy, int(widest, i8), 0_i8, none, none, 0_i8, total) /= 0) return
+            if (supported(copy, int(widest, i8))) return
         end do
     end function widest
+
+    !> Whether the build has an access with vectors of so many bits.
+    logical function supported(access, bits)
+        integer(i8), intent(in) :: access, bits
+        integer(c_int8_t) :: none(1)
+        integer(i8) :: total
+
+        none = 0
+        supported = pw_alignment(access, bits, 0_i8, none, none, 0_i8, total) /= 0
+    end function supported
+
+    !> 0 if the build has the access at this place, with vectors of the width that it uses by default.
+    integer(c_int32_t) function access_status(place)
+        integer(c_int32_t), intent(in) :: place
+
+        access_status = merge(0, 1, supported(int(place, i8), int(widest(), i8)))
+    end function access_status
 
     subroutine read_options(self, error)
         class(alignment_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
-        integer(c_int8_t) :: none(1)
-        integer(i8) :: total
 
         call self%options%get('load-offset', self%load_offset)
         call self%options%get('store-offset', self%store_offset)
-        call self%options%get('access', word)
-        self%access = merge(copy, merge(load, store, word == 'load'), word == 'copy')
+        self%access = chosen(self%options, 'access', accesses)
+        self%kind = kinds(self%access)
         ! kernel.yaml has the traffic of a copy.
-        if (word == 'load') self%per_element = per_element_t(loads=1.0_r8)
-        if (word == 'store') self%per_element = per_element_t(stores=1.0_r8, write_allocate=1.0_r8)
+        if (self%kind == load) self%per_element = per_element_t(loads=1.0_r8)
+        if (self%kind == store) self%per_element = per_element_t(stores=1.0_r8, write_allocate=1.0_r8)
         call self%options%get('vector-bits', word)
         read (word, *) self%bits
-        none = 0
         if (max(self%load_offset, self%store_offset) >= line_bytes) then
             call error%raise(exit_usage, 'an offset must be below a cache line', 'alignment', &
                              'choose one of 0 to '//to_text(line_bytes - 1))
-        else if (pw_alignment(self%access, self%bits, 0_i8, none, none, 0_i8, total) == 0) then
-            call error%raise(exit_usage, 'this build does not support vectors of '//word//' bits', 'alignment', &
-                             'choose a smaller --vector-bits, or build for a processor that has them')
+        else if (.not. supported(self%access, self%bits)) then
+            call error%raise(exit_usage, 'this build does not support --access '//trim(accesses(self%access))// &
+                             ' with vectors of '//word//' bits', 'alignment', &
+                             'choose another --vector-bits, or build for a processor that has them')
         end if
     end subroutine read_options
 
@@ -104,8 +124,8 @@ contains
         associate (unused => error)
         end associate
         names = 'b'
-        if (self%access == copy) names = 'a b'
-        associate (words => (bytes/merge(2, 1, self%access == copy) - line_bytes)/(block_words*word_bytes)*block_words)
+        if (self%kind == copy) names = 'a b'
+        associate (words => (bytes/merge(2, 1, self%kind == copy) - line_bytes)/(block_words*word_bytes)*block_words)
             wanted = arrays_of(names, words, word_bytes)
         end associate
         wanted%bytes = wanted%bytes + line_bytes
@@ -165,7 +185,7 @@ contains
         total = self%totals(thread_number())
         wrong = 0.0_r8
         do at = (first - 1)*word_bytes, (last - 1)*word_bytes, word_bytes
-            select case (self%access)
+            select case (self%kind)
             case (copy)
                 if (word_at(self%a, at + self%store_offset) /= word_at(self%b, at + self%load_offset)) wrong = wrong + 1
             case (load)
@@ -174,7 +194,7 @@ contains
                 if (word_at(self%a, at + self%store_offset) /= self%passes) wrong = wrong + 1
             end select
         end do
-        if (self%access == load .and. total /= 0) wrong = wrong + 1
+        if (self%kind == load .and. total /= 0) wrong = wrong + 1
     end function deviation
 
 end module alignment

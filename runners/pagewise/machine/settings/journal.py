@@ -238,6 +238,11 @@ class Journal:
         self.changes[-1] = replace(self.changes[-1], now=setting.get())
         self._write()
 
+    def keep(self, setting: Setting) -> None:
+        """Restores the setting at the end, because the kernel may change it with one that is changed next."""
+        self.changes.append(SettingChange(setting, setting.get()))
+        self._write()
+
     def undo_left(self, report: Report) -> None:
         """Undoes and reports the changes that a killed session left. Raises RefusedError."""
         for change in self.changes:

@@ -186,8 +186,10 @@ def test_choose_names_the_kernels_of_each_build():
     [
         (BASE, "pagewise-micro@0.1.0 hugepages=none %c,fortran=gcc@12.2.0"),
         (
-            configuration("arm-compiler-24.10", STORES, simd="512", openmp="off", papi="on"),
-            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 ~openmp +papi "
+            configuration(
+                "arm-compiler-24.10", STORES, simd="512", sector="isolate", openmp="off", papi="on"
+            ),
+            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 sector=isolate ~openmp +papi "
             "%c,fortran=arm-compiler@24.10",
         ),
         (

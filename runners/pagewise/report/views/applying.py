@@ -160,6 +160,7 @@ def spec_of(configuration: Configuration) -> str | None:
         *_unless("loop", configuration.loop, LOOP[0]),
         *_unless("runtime", configuration.runtime, ""),
         *_unless("simd", configuration.simd, ""),
+        *_unless("sector", configuration.sector, ""),
         *(["~openmp"] if configuration.openmp == "off" else []),
         *(["+papi"] if configuration.papi == "on" else []),
         *([f"mathlib={library}"] if library in _MATH_LIBRARIES else []),

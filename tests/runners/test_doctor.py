@@ -43,6 +43,7 @@ def examined(monkeypatch: pytest.MonkeyPatch, root: str, *arguments: str) -> str
 def test_doctor_examines_what_is_named_or_else_built(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
+    *,
     built: Sequence[str],
     arguments: Sequence[str],
     named: str | None,

@@ -88,15 +88,20 @@ def policy_of(result: Result, kernels: Sequence[KernelResult]) -> Policy | None:
     if policy is None:
         return None
     program = result.manifest.program
-    if program is None and (policy == "none" or PagePolicy(policy).kind not in PARTS):
+    if not _of_programs(result) and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
     command = (PROGRAM,) if program is None else program["command"]
     return Policy(policy, ("pagewise", "exec", policy, "--", *command), parse_policy(policy).module)
 
 
+def _of_programs(result: Result) -> bool:
+    """Whether page policies of programs were compared, not builds of kernels."""
+    return result.manifest.program is not None or result.manifest.suites is not None
+
+
 def recommendations(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
-    of_program = result.manifest.program is not None
+    of_program = _of_programs(result)
     for answer, in_headline in answered(kernels):
         of_pages = answer.factor == PAGES.name and answer.loop is None
         policy = policy_of(result, kernels) if of_pages else None

@@ -36,7 +36,7 @@ def unavailable() -> Iterator[str]:
         if "[never]" in (read(folder / "enabled") or ""):
             yield f"thp:{int(folder.name[10:-2])}k"
             break
-    yield "thp:4k"
+    yield from ("thp:4k", "text+hugetlbfs-shared:1g")
     if not supports_advised():
         yield "advised"
 

@@ -205,6 +205,8 @@ def test_choose_names_the_kernels_of_each_build():
             "pagewise-blas@0.1.0 hugepages=none %c,fortran=gcc@12.2.0 ^openblas",
         ),
         (configuration(builder="presets"), None),
+        (configuration(flags="tuned"), None),
+        (configuration(target="native"), None),
     ],
 )
 def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: str | None):

@@ -152,8 +152,11 @@ def answered(kernels: Sequence[KernelResult]) -> list[tuple[Answer, bool]]:
 
 
 def spec_of(configuration: Configuration) -> str | None:
-    """The Spack spec of a configuration, without defaults; None for one that Spack did not build."""
-    if configuration.builder != "spack":
+    """The Spack spec of a configuration, without defaults.
+
+    None for one that Spack did not build, or whose flags (tuned, native) are those of a toolchain here.
+    """
+    if configuration.builder != "spack" or configuration.flags or configuration.target == "native":
         return None
     name, _, version = configuration.compiler.rpartition("-")
     library = configuration.library

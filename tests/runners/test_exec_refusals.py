@@ -61,6 +61,15 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
 
 
+def test_only_the_old_name_has_a_new_one(launcher: Launcher):
+    def why(policy: str) -> str:
+        done = launcher.run(policy, "--", "true")
+        assert done.returncode == 2
+        return done.stderr.splitlines()[0].rpartition(":")[2]
+
+    assert why("glibc") != why("huge") == why("thp+") == why("") == why("gl")
+
+
 @needs_thp
 def test_a_static_program_refuses_huge_pages_by_inheritance(launcher: Launcher):
     done = launcher.run("--quiet", "none", "--", "grep", "THP_enabled", "/proc/self/status")

@@ -105,7 +105,8 @@ static const char *parse_policy(const char *text, struct policy *policy)
         size_t length = strcspn(at, "+:"), number = 0;
         while (number < PARTS && (strlen(parts[number].name) != length || strncmp(parts[number].name, at, length)))
             number++;
-        if (number == PARTS) return strncmp(at, "glibc", length) ? "there is no such page policy" : "its new name is malloc";
+        int is_renamed = length == strlen("glibc") && !strncmp(at, "glibc", length);
+        if (number == PARTS) return is_renamed ? "its new name is malloc" : "there is no such page policy";
         if (policy->parts >> number & 1) return "a part of this policy is named twice";
         policy->parts |= 1u << number;
         serving_malloc += listed(parts[number].targets, "heap", ' ');

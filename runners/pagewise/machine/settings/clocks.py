@@ -58,8 +58,7 @@ def clocks_set(requested: Sequence[str], root: Path = Path("/")) -> Iterator[lis
     files = find_clocks(requested, root)
     with kept(root) as journal:
         before = [each.file.get() for each in files]
-        for word in (word for each in files for word in _changed_with(each.file)):
-            journal.keep(word)
+        journal.keep(word for each in files for word in _changed_with(each.file))
         for each in files:
             journal.change(each.file, each.value)
         pairs = zip(files, before, strict=True)

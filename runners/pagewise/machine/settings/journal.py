@@ -238,9 +238,9 @@ class Journal:
         self.changes[-1] = replace(self.changes[-1], now=setting.get())
         self._write()
 
-    def keep(self, setting: Setting) -> None:
-        """Restores the setting at the end, because the kernel may change it with one that is changed next."""
-        self.changes.append(SettingChange(setting, setting.get()))
+    def keep(self, settings: Iterable[Setting]) -> None:
+        """Restores these at the end, because the kernel may change them with one that is changed next."""
+        self.changes += [SettingChange(setting, setting.get()) for setting in settings]
         self._write()
 
     def undo_left(self, report: Report) -> None:

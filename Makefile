@@ -76,7 +76,7 @@ measured = --env '$(ENV)' $(call option,KERNELS,kernels) $(call option,ROUNDS,ro
     $(call option,SMT,smt) $(call option,MEMORY,memory)
 
 # A fresh checkout compares two configurations before it builds the others of the default environment.
-compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(KERNELS)$(PAGES)$(ARGS)$(SITE),,1))
+compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(KERNELS)$(PAGES)$(ARGS)$(SITE),,1))
 compare: stack
 	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \

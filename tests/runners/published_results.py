@@ -18,7 +18,7 @@ from pagewise.core.result import read_result
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.views.layout import view
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.published import find_layout
+from pagewise.workloads.counters.published import Published, read_published
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
 from stage import CHASE, EVENTS, write_result
@@ -131,8 +131,13 @@ def simulation(
     return written(folder, a_manifest(kind="simulation", simulation=part, **plan), records)
 
 
+def publication(layout: str) -> Published:
+    """The publication of a layout."""
+    return next(one for one in read_published() if one.layout.name == layout)
+
+
 def rows_of(layout: str, *folders: Path) -> list[dict[str, Any]]:
-    report = view(find_layout(layout), [read_result(folder) for folder in folders])
+    report = view(publication(layout), [read_result(folder) for folder in folders])
     assert not report.faulty
     return list(report.data["rows"])
 

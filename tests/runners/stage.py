@@ -138,8 +138,8 @@ class Stage:
     ) -> str:
         """Add a configuration: module, prefix and kernels, PW_FAKE_* as behaviour; returns the module's name.
 
-        `papi="on"`: built with PAPI. `library`: the name of the library that the kernels call. `loop`: how
-        loops are written; without it, the module does not name it.
+        `papi="on"`: built with PAPI; `openmp="off"`: without OpenMP. `library`: the name of the library that
+        the kernels call. `loop`: how loops are written; without it, the module does not name it.
         """
         hugepages, prefetch, stores = label
         library, loop = behaviour.pop("library", ""), behaviour.pop("loop", "")
@@ -162,7 +162,7 @@ class Stage:
             "HUGEPAGES": hugepages,
             "PREFETCH": prefetch,
             "STORES": stores,
-            "OPENMP": "on",
+            "OPENMP": behaviour.pop("openmp", "on"),
             "PAPI": behaviour.pop("papi", "off"),
             "TARGET": "x86_64",
             **({"LIBRARY": library} if library else {}),

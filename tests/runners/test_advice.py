@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 
+import tabled_results
 from builders import a_manifest, configuration, kernel, record, subject_of
 from many_kernels import COMPILERS, all_kernels, result_of
-from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.analysis import KernelResult, analyse, analyse_result
 from pagewise.analysis.choices import Choice, Effect, advise
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.verdict import Outcome
 from pagewise.core.configuration import Configuration
-from pagewise.core.result import Result
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import subject
+from pagewise.core.result import Result, read_result
 from pagewise.core.schemas import faults
 from pagewise.report.render import json, markdown
 from pagewise.report.views import advice, applying, report_of
-from pagewise.report.views.applying import spec_of
+from pagewise.report.views.applying import PROGRAM, policy_of, spec_of
 
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 BASE = configuration()
@@ -186,8 +189,10 @@ def test_choose_names_the_kernels_of_each_build():
     [
         (BASE, "pagewise-micro@0.1.0 hugepages=none %c,fortran=gcc@12.2.0"),
         (
-            configuration("arm-compiler-24.10", STORES, simd="512", openmp="off", papi="on"),
-            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 ~openmp +papi "
+            configuration(
+                "arm-compiler-24.10", STORES, simd="512", sector="isolate", openmp="off", papi="on"
+            ),
+            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 sector=isolate ~openmp +papi "
             "%c,fortran=arm-compiler@24.10",
         ),
         (
@@ -200,7 +205,27 @@ def test_choose_names_the_kernels_of_each_build():
             "pagewise-blas@0.1.0 hugepages=none %c,fortran=gcc@12.2.0 ^openblas",
         ),
         (configuration(builder="presets"), None),
+        (configuration(flags="tuned"), None),
+        (configuration(target="native"), None),
     ],
 )
 def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: str | None):
     assert spec_of(one) == spec
+
+
+def test_several_programs_are_advised_a_joined_policy(tmp_path: Path):
+    code = tabled_results.program("code", "code", ("rate", "1/s", "higher"))
+    built = [
+        configuration("unchanged binary", label=(policy, "hardware", "regular"), module=f"code/{policy}")
+        for policy in ("none", "reuse+malloc")
+    ]
+    one, only = subject(code, built, "none/hardware-regular"), tabled_results.place("only", 1, cores=1)
+
+    def value(_: Kernel, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
+        return 1.0 if measured.hugepages == "none" else 0.5, {"rate": 1.0}
+
+    measured = read_result(tabled_results.result(tmp_path / "r", [one], [only], value))
+    policy = policy_of(measured, analyse_result(measured))
+    assert policy is not None
+    assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", PROGRAM)
+    assert policy.module == "pagewise-pages/reuse+malloc"

@@ -12,6 +12,7 @@ import pytest
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, THP, Own, needs_madvise
 from pagewise.workloads.program.machine import _cannot_collapse
+from pagewise.workloads.program.table import FILE
 
 LIBRARIES = {
     "jemalloc": "libjemalloc.so.2",
@@ -150,6 +151,17 @@ def test_static_data_is_on_pages_of_the_pool(launcher: Launcher, programs: Path,
 def test_shared_memory_is_on_pages_of_the_pool(launcher: Launcher, programs: Path, pool: None):
     record = recorded(launcher, "hugetlbfs-shared", programs / "memory", "shared")
     assert record["met"] is True and record["kinds"]["shared"]["huge_bytes"] >= 48 * MIB
+
+
+def test_shared_memory_of_the_pool_keeps_its_content(programs: Path, tmp_path: Path):
+    """With a pool of base pages, because none may be reserved."""
+    source = Path(__file__).with_name("own_programs") / "pool.c"
+    library = tmp_path / "pool.so"
+    command = ["gcc", "-std=c11", "-O2", "-fPIC", "-shared", f"-I{FILE.parent}", source, "-o", library]
+    subprocess.run(command, check=True)
+    preloaded = {"LD_PRELOAD": str(library), "PAGEWISE_PRELOAD": "pool-shared"}
+    for variables in ({}, preloaded):
+        assert subprocess.run([programs / "memory", "kept"], env=variables, check=False).returncode == 0
 
 
 @pytest.mark.changes_machine

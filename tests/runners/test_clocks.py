@@ -57,6 +57,38 @@ def test_the_switch_of_intel_pstate_means_the_opposite(machine: Path, value: str
     assert file.read_text().strip() != word
 
 
+def test_what_a_governor_changes_is_restored_with_it(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel does: userspace forgets its frequency, and amd-pstate keeps the other preference."""
+    folder = machine / CPUS / "cpufreq" / "policy0"
+    governor, speed, preference = (
+        folder / name for name in ("scaling_governor", "scaling_setspeed", "energy_performance_preference")
+    )
+    governor.write_text("userspace\n")
+    speed.write_text("1800000\n")
+    preference.write_text("balance_power\n")
+
+    def write(file: Path, value: str, what: str) -> None:
+        file.write_text(f"{value}\n")
+        if file == governor:
+            speed.write_text("3000000\n" if value == "userspace" else "<unsupported>\n")
+            preference.write_text("performance\n")
+
+    monkeypatch.setattr("pagewise.machine.settings.kinds._write", write)
+    with clocks_set(("governor=performance",), machine):
+        assert preference.read_text() == "performance\n"
+    found = [file.read_text().strip() for file in (governor, speed, preference)]
+    assert (found, traces(machine)) == (["userspace", "1800000", "balance_power"], [])
+
+
+def test_an_unreadable_setting_names_its_own_option(machine: Path) -> None:
+    file = machine / CPUS / "cpufreq" / "boost"
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(RefusedError) as caught, clocks_set(("boost=off",), machine):
+        pass
+    assert str(file) in str(caught.value.where) and "prefetchers" not in str(caught.value.remedy)
+
+
 def test_a_setting_without_effect_is_an_error(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = machine / CPUS / "cpufreq" / "boost"
     written: list[str] = []

@@ -326,8 +326,7 @@ def test_fallbacks_have_a_reason():
         choose([BY_NAME["zen4"]], zen4, papi=True, unavailable=VIRTUAL)
 
 
-def test_only_event_names_of_the_linux_kernel_need_no_papi():
-    assert {file.name for file in ALL if not file.needs_papi} == {"perf", "software"}
+def test_one_file_has_the_events_of_software():
     assert {file.name for file in ALL if file.is_software} == {"software"}
 
 

@@ -36,7 +36,7 @@ def unavailable() -> Iterator[str]:
         if "[never]" in (read(folder / "enabled") or ""):
             yield f"thp:{int(folder.name[10:-2])}k"
             break
-    yield "thp:4k"
+    yield from ("thp:4k", "text+hugetlbfs-shared:1g")
     if not supports_advised():
         yield "advised"
 
@@ -59,6 +59,15 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     assert launcher.run("bss", "--", static, "static").returncode == 3
     done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
     assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
+
+
+def test_only_the_old_name_has_a_new_one(launcher: Launcher):
+    def why(policy: str) -> str:
+        done = launcher.run(policy, "--", "true")
+        assert done.returncode == 2
+        return done.stderr.splitlines()[0].rpartition(":")[2]
+
+    assert why("glibc") != why("huge") == why("thp+") == why("") == why("gl")
 
 
 @needs_thp

@@ -97,6 +97,13 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     assert "serial" not in configuration(openmp="off", builder="own").label
 
 
+def test_a_value_that_no_build_has_is_refused(stage: Stage):
+    regions = {**TRIAD, "options": {"parallel": ["once", "pass"]}}
+    stage.add("gcc-12.2.0", PAGES[0], [regions], openmp="off")
+    assert stage.compare("--plan", "--option", "parallel=pass").returncode == 2
+    assert stage.compare("--plan", "--option", "parallel").returncode == 0
+
+
 @pytest.mark.parametrize(("more", "is_other"), [("", False), (" -ffast-math", True)])
 def test_the_option_of_openmp_does_not_make_another_build(more: str, is_other: bool):
     with_threads, serial = configuration(), configuration(openmp="off")

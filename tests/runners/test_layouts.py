@@ -22,7 +22,7 @@ from pagewise.report.model import Table, figures
 from pagewise.report.render import figure, html, latex, markdown
 from pagewise.report.views.layout import view
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.published import events_of, find_layout
+from pagewise.workloads.counters.published import events_of
 from pagewise.workloads.simulation.build import descriptions, event_files
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.run import Target
@@ -33,6 +33,7 @@ from published_results import (
     SECONDS_OUTSIDE,
     counters,
     planned,
+    publication,
     repeating,
     row_values,
     rows_of,
@@ -77,7 +78,7 @@ def test_the_papers_counts_give_the_papers_tables(rows: list[dict[str, Any]], ki
 
 
 def test_values_stand_beside_the_published_ones_of_the_same_compiler(studies: Path) -> None:
-    report = view(find_layout("pearc23"), [read_result(studies)])
+    report = view(publication("pearc23"), [read_result(studies)])
     tables = {
         (section.title.partition(".")[0], table.title): table
         for section in report.sections
@@ -95,7 +96,7 @@ def test_values_stand_beside_the_published_ones_of_the_same_compiler(studies: Pa
 
 
 def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Path) -> None:
-    report = view(find_layout("pearc23"), [read_result(studies)])
+    report = view(publication("pearc23"), [read_result(studies)])
     drawn = {one.name: one for one in figures(report.sections)}
     assert list(drawn) == ["pearc23-figure-1-a", "pearc23-figure-1-b", "pearc23-figure-2"]
     panels = {title: bars for title, _, bars in drawn["pearc23-figure-1-b"].data.panels}
@@ -155,7 +156,7 @@ def test_simulated_values_are_marked_and_never_measured(tmp_path: Path, studies:
 
 def test_a_missing_test_is_reported(tmp_path: Path) -> None:
     folder = counters(tmp_path / "hydro", [("3-d Hydro", "hydro")])
-    report = view(find_layout("pearc23"), [read_result(folder)])
+    report = view(publication("pearc23"), [read_result(folder)])
     rows = report.data["rows"]
     assert row_values(rows, table="Table 4", kind="measured") == []
     assert len(row_values(rows, table="Table 4", kind="published", form="values")) == 4 * 29
@@ -201,7 +202,7 @@ def test_the_listings_of_the_slides(rows: list[dict[str, Any]], studies: Path) -
 
 @pytest.mark.parametrize("layout", ["pearc23", "eahpc22"])
 def test_all_formats(studies: Path, layout: str) -> None:
-    report = view(find_layout(layout), [read_result(studies)])
+    report = view(publication(layout), [read_result(studies)])
     page = html.render(report)
     assert page.count("<svg") == len(list(figures(report.sections))) and "<script" not in page
     tables = [b for section in report.sections for b in section.blocks if isinstance(b, Table)]

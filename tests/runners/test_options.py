@@ -106,6 +106,7 @@ def test_the_environment_comes_from_a_variable_and_the_option_wins(monkeypatch: 
         ("compare", "--kernels", "triad", "--", "true"),
         ("compare", "--no-sweep", "--suite", "stream"),
         ("compare", "--metric", "rate=(.*)"),
+        ("compare", "--memory", "first-thread", "--", "true"),
         ("compare", "--sample-interval", "1s"),
         ("compare", "triad"),
         ("compare", "--"),

@@ -116,7 +116,7 @@ def test_the_module_tree_of_a_received_result_is_never_loaded(
     assert mark.exists() == (named != "environment")
 
 
-@pytest.mark.parametrize("kind", ["kernels", "program", "counters", "peers", "simulation"])
+@pytest.mark.parametrize("kind", ["kernels", "program", "programs", "counters", "peers", "simulation"])
 def test_no_kind_lets_a_received_result_choose_the_module_tree(kind: str, tmp_path: Path):
     manifest = a_manifest(kind=kind, modules=Modules(None, str(tmp_path)))
     chosen = {"environment": "default", "modules": tmp_path}

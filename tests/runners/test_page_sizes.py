@@ -15,13 +15,14 @@ from pagewise.core.host import Thp
 from pagewise.core.page_policy import PagePolicy, normal_name, size_name
 from pagewise.machine.host import default_pool_size, read_host, thp_size
 from pagewise.machine.node_state import huge_order, predict
-from pagewise.machine.settings.hugepages import pages_needed, pools_of, reserved
+from pagewise.machine.settings.hugepages import margin_pages, pages_needed, pools_of, reserved
 from pagewise.machine.settings.thp import switches_needed
 from pagewise.session import holder
 from pagewise.workloads.doctor import page_findings, supply_findings
 from pagewise.workloads.kernels import workload
 from pagewise.workloads.program.policy import parse_policy
 from pagewise.workloads.program.smaps import Mapped, by_kind, kinds, parse
+from pagewise.workloads.program.workload import ProgramRuns
 from test_hugepages import FakePool
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -146,6 +147,12 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
     for size in node.pools:
         # Room for the working set, and to round up four arrays.
         assert pages_needed([("--working-set", "1GiB")], size) * size >= GIB + min(3 * size, 32 * MIB)
+        # The same margin for each process of a program, and pages for the arena of each thread.
+        runs = SimpleNamespace(options=SimpleNamespace(pool_memory=None), _of_pools=[])
+        runs.placements = [SimpleNamespace(threads=2)]
+        memory = SimpleNamespace(peak=lambda: SimpleNamespace(resident=0), processes=3)
+        of_each = margin_pages(size) + (4 if size <= 2 * MIB else 0)
+        assert ProgramRuns._pages_needed(runs, memory, size) == 3 * of_each
 
 
 @pytest.mark.parametrize(("size", "granted"), [(64 * KIB, 0), (2 * MIB, 0), (16 * MIB, 1), (512 * MIB, 1)])

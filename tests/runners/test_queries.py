@@ -14,12 +14,16 @@ from typing import Any
 
 import pytest
 
+import tabled_results
 from builders import configuration, failed_record, record, varied
 from collecting import DATES, NODES, collected, count, pagewise, rows
 from many_results import KERNELS, SLOW
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
+from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, PagewiseError, RefusedError, SelectionError
+from pagewise.core.kernel import Kernel
+from pagewise.core.plan import placed, subject
 from pagewise.core.record import Record, dumped
 from pagewise.core.result import read_result
 from pagewise.store.query import ask, known, statement
@@ -68,6 +72,41 @@ def test_times_by_the_distance_of_the_hardware_prefetcher(template: Path, tmp_pa
     found = rows(tmp_path / "store", "prefetchers")
     assert {row["adjusted"] for row in found} == {'["distL2=20"]', '["distL2=40"]'}
     assert all(row["off"] == [] and row["runs"] > 0 and row["seconds"] > 0.0 for row in found)
+
+
+def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path):
+    """Times and memory differ by program, policy and placement."""
+    places = [tabled_results.place(f"threads:{n}", n, cores=n) for n in (1, 2)]
+    policies, metric = ("none", "thp"), ("peak_memory_gib", "GiB", "lower")
+
+    def built(name: str, policy: str) -> Configuration:
+        return configuration("unchanged binary", (policy, "hardware", "regular"), module=f"{name}/{policy}")
+
+    subjects = [
+        subject(
+            tabled_results.program(name, name, metric),
+            [built(name, policy) for policy in policies],
+            "none/hardware-regular",
+        )
+        for name in ("first", "second")
+    ]
+
+    def value(one: Kernel, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
+        times = 1 + policies.index(measured.hugepages)
+        alone = 10.0 if name == "threads:1" else 1.0
+        return alone * times ** (2 if one.name == "second" else 1), {"peak_memory_gib": alone / times}
+
+    (tmp_path / "results").mkdir()
+    both = placed(subjects, [place.name for place in places])
+    tabled_results.result(tmp_path / "results" / "r", both, places, value)
+    collected(tmp_path / "store", tmp_path / "results")
+    found = {(r["program"], r["policy"], r["placement"]): r for r in rows(tmp_path / "store", "programs")}
+    assert len(found) == 6
+    for (name, policy, where), row in found.items():
+        times = 1 + policies.index(policy)
+        alone = 1.0 if where == "threads:1" else 0.1
+        assert row["time_ratio"] == pytest.approx(alone * times ** (2 if name == "second" else 1), rel=0.02)
+        assert row["memory_ratio"] == pytest.approx(alone / times, rel=0.02)
 
 
 def test_ratios_of_the_store_are_those_of_the_report(store: Path, many: Path):

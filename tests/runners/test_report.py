@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from builders import chase, configuration, failed_record, kernel, record, subject_of, varied
+from builders import a_manifest, chase, configuration, failed_record, kernel, record, subject_of, varied
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
+from pagewise.core.manifest import Reservation, Switched
 from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, style_of
 from pagewise.report.render import latex, markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
@@ -297,3 +298,18 @@ def test_figures_drawn_side_by_side_look_as_alone(tmp_path: Path):
     assert {"matrix", "gather-ratios", "gather-policies"} <= set(together) and len(several) >= 7
     assert {figure.name: svg(figure) for figure in several} == together
     assert all(png(figure).startswith(b"\x89PNG") and described(figure) for figure in several)
+
+
+def test_advice_holds_for_what_the_session_changed():
+    plain = a_manifest()
+    changed = a_manifest(
+        switches=(Switched("/sys/enabled", "never", "madvise"),),
+        pool=(Reservation(2 << 20, 0, 64, 70),),
+        clocks=(Switched("/sys/boost", "1", "0"),),
+    )
+    texts = session.condition(plain), session.condition(changed)
+    for words, is_there in (
+        (("switched on", "70 of 2 MiB", "clocks"), (False, True)),
+        (("reserved huge pages none",), (True, False)),
+    ):
+        assert all(tuple(word in text for text in texts) == is_there for word in words), texts

@@ -124,13 +124,15 @@ def test_cases_and_builds_are_read(tmp_path: Path):
     ]
 
 
-def test_modules_are_builds_and_a_result_is_repeated(stage: Stage):
+@pytest.mark.parametrize("option", ["--modules", "--env"])
+def test_modules_are_builds_and_a_result_is_repeated(stage: Stage, option: str):
     for build, target in (("old", "x86_64_v2"), ("new", "native")):
         module = stage.modules / f"npb/3.4.1/{target}.lua"
         module.parent.mkdir(parents=True, exist_ok=True)
         module.write_text(f'prepend_path("PATH", "{stage.folder}/{build}")\n')
     builds = ("--build", "legacy=*/x86_64_v2", "--build", "tuned=*/native")
-    result = compared(stage, "--modules", str(stage.modules), "--suite", "npb:mg.S", *builds)
+    tree = str(stage.modules) if option == "--modules" else stage.modules.name
+    result = compared(stage, option, tree, "--suite", "npb:mg.S", *builds)
     measured = {(record.run.module, record.figures["rate"]) for record in result.records if record.run}
     assert measured == {("npb_mg_s/legacy/none", 1000.0), ("npb_mg_s/tuned/none", 2000.0)}
     (stage.folder / "again").mkdir()

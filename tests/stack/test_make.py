@@ -21,7 +21,9 @@ root = root if (root / "Makefile").exists() else root.parent
 with (root / "started").open("a") as file:
     names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS", "FIRST_LOOK")
     kept = {name: os.environ.get(name) for name in names}
-    file.write(json.dumps([pathlib.Path(sys.argv[0]).name, sys.argv[1:], kept]) + "\\n")
+    name = pathlib.Path(sys.argv[0]).name
+    file.write(json.dumps([name, sys.argv[1:], kept]) + "\\n")
+sys.exit(int(os.environ.get("CODE_OF_" + name, "0")))
 """
 
 
@@ -116,9 +118,9 @@ def test_further_options_are_passed_through(project: Path, target: str) -> None:
 
 
 def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
-    for words, look in ((), "1"), (["ENV=quick"], ""), (["KERNELS=gather"], ""), (["ARGS=--plan"], ""):
+    for words in [], ["ENV=quick"], ["KERNELS=gather"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
         *_, build, _ = started(project, "compare", *words)
-        assert (build[0], build[2]["FIRST_LOOK"]) == ("build", look)
+        assert (build[0], build[2]["FIRST_LOOK"]) == ("build", "" if words else "1")
     *_, build, _ = started(project, "peers")
     assert build[2]["FIRST_LOOK"] is None
     (project / "started").unlink()
@@ -132,6 +134,22 @@ def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     assert not (project / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "ends_with", "is_reported"),
+    [("build", 1, 0, True), ("pagewise", 1, 0, False), ("pagewise", 4, 0, True), ("build", 130, 130, False)],
+)
+def test_a_failed_first_look_is_reported(
+    project: Path, program: str, code: int, ends_with: int, is_reported: bool
+) -> None:
+    (project / ".pagewise/stamps/installed-default").unlink(missing_ok=True)
+    look = [project / "setup/first-look"]
+    failing = os.environ | {f"CODE_OF_{program}": str(code)}
+    done = subprocess.run(look, env=failing, capture_output=True, text=True, check=False)
+    assert done.returncode == ends_with and ("warning" in done.stderr) == is_reported
+    *_, last = (json.loads(line)[0] for line in (project / "started").read_text().splitlines())
+    assert last == program
 
 
 def test_common_names_are_only_taken_from_the_command_line(project: Path) -> None:

@@ -39,7 +39,8 @@ class MeasuredLimit:
     """The highest bandwidth in a level, by which kernel, and the highest that the compared curves reach.
 
     with_write_allocate: the limit for a kernel whose stores load their cache lines first, None in the first
-    level, where no store misses.
+    level, where no store misses. share: what the compared curves reach of their limit, with write-allocate
+    where their stores do that.
     """
 
     level: Level
@@ -47,12 +48,7 @@ class MeasuredLimit:
     kernel: str
     with_write_allocate: float | None
     reached: float | None
-
-    @property
-    def share(self) -> float | None:
-        """What the compared curves reach of the limit, with write-allocate where stores miss."""
-        highest = self.with_write_allocate or self.value
-        return None if self.reached is None else self.reached / highest
+    share: float | None
 
 
 @dataclass(frozen=True)
@@ -65,15 +61,7 @@ class Limiting:
 
     def highest(self, level: Level, *, write_allocate: bool) -> float | None:
         """Its highest bandwidth in a level, with the lines that its regular stores load there first."""
-        share = write_allocate_share(self.traffic) if write_allocate else None
-        return max(
-            (
-                value / (share if share and curve.cell.measured.stores == "regular" else 1.0)
-                for curve in self.curves
-                for value in level.values([curve])
-            ),
-            default=None,
-        )
+        return _highest(level, self.curves, write_allocate_share(self.traffic) if write_allocate else None)
 
 
 def levels_of(caches: Sequence[tuple[str, float]]) -> list[Level]:
@@ -104,13 +92,30 @@ def limits_of(
         if highest:
             value, name = max(highest)
             share = write_allocate_share(traffic) if place else None
+            used = _highest(level, compared, share)
             yield MeasuredLimit(
                 level,
                 value,
                 name,
                 None if share is None else share * value,
                 max(level.values(compared), default=None),
+                None if used is None else used / value,
             )
+
+
+def _highest(level: Level, curves: Sequence[Curve], share: float | None) -> float | None:
+    """The highest bandwidth in a level, with the lines that regular stores load first.
+
+    share: see write_allocate_share; None: stores load none.
+    """
+    return max(
+        (
+            value / (share if share is not None and curve.cell.measured.stores == "regular" else 1.0)
+            for curve in curves
+            for value in level.values([curve])
+        ),
+        default=None,
+    )
 
 
 def write_allocate_share(traffic: Mapping[str, Any] | None) -> float | None:

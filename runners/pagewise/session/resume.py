@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -201,8 +201,7 @@ def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
     yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
     for part, names in _PARTS.items():
         pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
-        for name in names:
-            yield from _changed(f"the {part}'s {name}", pair[0].get(name), pair[1].get(name))
+        yield from _described_differences(f"the {part}", names, *pair)
     yield from _suite_differences(before, now)
 
 
@@ -210,9 +209,21 @@ def _suite_differences(before: Manifest, now: Manifest) -> Iterator[str]:
     """What differs of several programs."""
     several = [unstructured(manifest.suites) or {} for manifest in (before, now)]
     for program in several[0].keys() | several[1].keys():
-        facts = [each.get(program, {}) for each in several]
-        for name in _PROGRAM:
-            yield from _changed(f"{program}'s {name}", facts[0].get(name), facts[1].get(name))
+        yield from _described_differences(program, _PROGRAM, *(each.get(program, {}) for each in several))
+
+
+def _described_differences(
+    of: str, names: Sequence[str], before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[str]:
+    """What differs in the description of a program or another part; of page policies the names alone.
+
+    The trial run of a script or launcher decides which policies are available, and what they set.
+    """
+    for name in names:
+        facts = [each.get(name) for each in (before, now)]
+        if name == "policies":
+            facts = [[policy["name"] for policy in each or ()] for each in facts]
+        yield from _changed(f"{of}'s {name}", *facts)
 
 
 def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:

@@ -140,11 +140,6 @@ class EventFile:
         """Whether it counts events of the operating system only, which need no counter of the CPU."""
         return self.name == SOFTWARE
 
-    @property
-    def needs_papi(self) -> bool:
-        """Whether it has an event that PAPI must know, because the operating system has no such name."""
-        return any(not event.native.startswith("perf::") for event in self.events.values())
-
     def select(self, names: Sequence[str]) -> tuple[EventGroup, ...]:
         """The groups with these names, in the file's order; without names, all. Raises SelectionError."""
         known = {group.name: group for group in self.groups}

@@ -147,6 +147,7 @@ _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = 
     ("node", "host name", "host.hostname"),
     ("system", "prefetchers off", "prefetchers.off"),
     ("system", "prefetchers adjusted", "prefetchers.adjusted"),
+    ("system", "clocks set", lambda result: {each.file: each.now for each in result.manifest.clocks or ()}),
     ("system", "CPUs used", "placement.cpus"),
     ("compiler", "compilers", _compilers),
     ("compiler", "options", _options),

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS results (
     result VARCHAR PRIMARY KEY,     -- the same wherever the folder is copied to
     folder VARCHAR NOT NULL,
     name VARCHAR,
-    kind VARCHAR NOT NULL,          -- kernels, program, counters, peers, simulation, records
+    kind VARCHAR NOT NULL,          -- kernels, program, programs, counters, peers, simulation, records
     schema VARCHAR,
     created TIMESTAMP,
     finished TIMESTAMP,

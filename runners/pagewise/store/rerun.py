@@ -136,10 +136,8 @@ def check_unchanged(changed: Sequence[str], result: Begun, remedy: str) -> None:
 
 def same_choice(chosen: dict[str, Any], manifest: Manifest) -> None:
     """Chooses the same kernels and modules as the result: its patterns may match others now."""
-    if manifest.kind in ("peers", "simulation"):
-        return
-    if manifest.kind == "programs":
-        # Each program has its own policies; the command names codes and builds.
+    # Of several programs each has its own policies; the command names codes and builds.
+    if manifest.kind in ("peers", "simulation", "programs"):
         return
     if _is_of_program(manifest):
         chosen["policies"] = tuple(policy["name"] for policy in (manifest.program or {})["policies"])
@@ -150,8 +148,8 @@ def same_choice(chosen: dict[str, Any], manifest: Manifest) -> None:
 
 
 def _is_of_program(manifest: Manifest) -> bool:
-    """Whether the user's program was measured, whose configurations are page policies."""
-    return manifest.program is not None
+    """Whether the user's programs were measured, whose configurations are page policies."""
+    return manifest.program is not None or manifest.suites is not None
 
 
 def check_changes(chosen: Mapping[str, Any], allowed: bool, folder: Path) -> None:

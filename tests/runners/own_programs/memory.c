@@ -91,6 +91,17 @@ int main(int count, char **arguments)
         if (!fork()) memory[0] = 77, _exit(0);
         wait(NULL);
         if (memory[0] != 77 || munmap(memory, bytes)) return 5;
+    } else if (!strcmp(way, "kept")) {
+        /* Shared memory that a process drops or shrinks is the same for others, with its content. */
+        char *memory = mmap(NULL, 24 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return 4;
+        memory[100] = 55;
+        if (madvise(memory, 4096, MADV_DONTNEED) || memory[100] != 55) return 5;
+        memory = mremap(memory, 24 * MIB, 16 * MIB, MREMAP_MAYMOVE);
+        if (memory == MAP_FAILED) return 6;
+        if (!fork()) memory[100] = 77, _exit(0);
+        wait(NULL);
+        if (memory[100] != 77 || munmap(memory, 16 * MIB)) return 7;
     } else if (!strcmp(way, "mapped")) {
         char *memory = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sum = for_a_while(memory, 64 * MIB, seconds);

@@ -58,6 +58,7 @@ def clocks_set(requested: Sequence[str], root: Path = Path("/")) -> Iterator[lis
     files = find_clocks(requested, root)
     with kept(root) as journal:
         before = [each.file.get() for each in files]
+        journal.keep(word for each in files for word in _changed_with(each.file))
         for each in files:
             journal.change(each.file, each.value)
         pairs = zip(files, before, strict=True)
@@ -68,6 +69,14 @@ def governors_here(root: Path = Path("/")) -> list[str]:
     """The governors of this machine, empty if Linux does not choose its clocks."""
     files = (root / _CPUS / "cpufreq").glob("policy[0-9]*/scaling_available_governors")
     return sorted({name for file in files for name in (read(file) or "").split()})
+
+
+def _changed_with(word: Word) -> list[Word]:
+    """What a driver may change with a governor: a frequency set by hand, the preference of amd-pstate."""
+    if word.file.name != "scaling_governor":
+        return []
+    names = ["energy_performance_preference", *(["scaling_setspeed"] if word.get() == "userspace" else [])]
+    return [Word(file) for name in names if (file := word.file.with_name(name)).exists()]
 
 
 def _governors(value: str, cpus: Path) -> list[ClockFile]:

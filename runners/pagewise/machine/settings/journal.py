@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -63,6 +64,11 @@ class SettingChange:
     def text(self) -> str:
         """The setting and its value before, in messages."""
         return f"{self.setting.place}: {self.before}"
+
+    @cached_property
+    def entry(self) -> str:
+        """It in the journal's file."""
+        return json.dumps(unstructured(_Entry(described(self.setting), self.before, self.now)))
 
     def undo(self, report: Report) -> None:
         """Restores the value before, unless another process has changed it since. Raises RefusedError."""
@@ -238,6 +244,11 @@ class Journal:
         self.changes[-1] = replace(self.changes[-1], now=setting.get())
         self._write()
 
+    def keep(self, settings: Iterable[Setting]) -> None:
+        """Restores these at the end, because the kernel may change them with one that is changed next."""
+        self.changes += [SettingChange(setting, setting.get()) for setting in settings]
+        self._write()
+
     def undo_left(self, report: Report) -> None:
         """Undoes and reports the changes that a killed session left. Raises RefusedError."""
         for change in self.changes:
@@ -272,9 +283,10 @@ class Journal:
             self.folder.remove(self.name())
 
     def _write(self) -> None:
-        entries = (_Entry(described(change.setting), change.before, change.now) for change in self.changes)
-        content = _Content("pagewise.journal/1", self.owner, tuple(entries))
-        self.folder.replace(self.name(), json.dumps(unstructured(content)) + "\n")
+        content = json.dumps(unstructured(_Content("pagewise.journal/1", self.owner, ())))
+        # Of many CPUs there are many changes, and each is written often.
+        entries = ", ".join(change.entry for change in self.changes)
+        self.folder.replace(self.name(), f"{content.removesuffix(']}')}{entries}]}}\n")
 
 
 def _check_owner(descriptor: int, path: Path) -> None:

@@ -16,7 +16,7 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import chosen, read
 
 _ALL_BITS = (1 << 64) - 1
-WITHOUT = "or measure without --hardware-prefetchers"
+_WITHOUT = "or measure without this setting"
 #: The device of the kernel module msr-safe, which grants registers to users without root.
 MSR_SAFE = "msr_safe"
 
@@ -197,7 +197,7 @@ def _forgotten(place: str, written: str, observed: str) -> RefusedError:
     return RefusedError(
         f"{written} was written and {observed} is read back: the setting has no effect",
         where=place,
-        remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {WITHOUT}",
+        remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {_WITHOUT}",
     )
 
 
@@ -211,9 +211,9 @@ def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedErr
         remedy = "see the kernel's log (dmesg)"
     reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
     return RefusedError(
-        f"the setting of the hardware prefetchers {what}: {reason}",
+        f"the setting {what}: {reason}",
         where=place,
-        remedy=f"{remedy}; {WITHOUT}",
+        remedy=f"{remedy}; {_WITHOUT}",
     )
 
 

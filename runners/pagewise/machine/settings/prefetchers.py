@@ -11,10 +11,11 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import SwitchedOff, SwitchValue
 from pagewise.machine.host import field, is_guest
-from pagewise.machine.settings.kinds import MSR_SAFE, WITHOUT, Attribute, Hwpfctl, Msr, Word
+from pagewise.machine.settings.kinds import MSR_SAFE, Attribute, Hwpfctl, Msr, Word
 from pagewise.machine.settings.session import kept
 
 ALL = "off"
+_WITHOUT = "or measure without --hardware-prefetchers"
 _MANUAL = "docs/reference/prefetchers.md"
 
 
@@ -186,7 +187,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
         raise RefusedError(
             f"no document describes how to switch off the prefetchers of this processor: {name}{numbers}",
             where="--hardware-prefetchers",
-            remedy=f"{_MANUAL} lists the supported ones; the firmware's setup may have a switch; {WITHOUT}",
+            remedy=f"{_MANUAL} lists the supported ones; the firmware's setup may have a switch; {_WITHOUT}",
         )
     names = _chosen(requested, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
@@ -198,7 +199,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
         raise RefusedError(
             "the msr device that switches the prefetchers is missing" + guest,
             where=missing,
-            remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {WITHOUT}",
+            remedy=f"as root: modprobe msr (for a container: on its host, and pass it in); {_WITHOUT}",
         )
     switches = [
         PrefetcherSwitch(cpu, Msr(device, register.address, mask), hex(mask))
@@ -260,7 +261,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
         raise RefusedError(
             "neither this kernel nor a program hwpfctl gives access to the prefetchers of the A64FX",
             where=switches[0].place.file,
-            remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {WITHOUT}",
+            remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {_WITHOUT}",
         )
     options = (*(_A64FX_CACHES[name][1] for name in names), *(f"--{text}" for text in texts))
     return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts, _ADJUSTABLE)

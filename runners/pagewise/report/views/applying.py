@@ -88,15 +88,20 @@ def policy_of(result: Result, kernels: Sequence[KernelResult]) -> Policy | None:
     if policy is None:
         return None
     program = result.manifest.program
-    if program is None and (policy == "none" or PagePolicy(policy).kind not in PARTS):
+    if not _of_programs(result) and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
     command = (PROGRAM,) if program is None else program["command"]
     return Policy(policy, ("pagewise", "exec", policy, "--", *command), parse_policy(policy).module)
 
 
+def _of_programs(result: Result) -> bool:
+    """Whether page policies of programs were compared, not builds of kernels."""
+    return result.manifest.program is not None or result.manifest.suites is not None
+
+
 def recommendations(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
-    of_program = result.manifest.program is not None
+    of_program = _of_programs(result)
     for answer, in_headline in answered(kernels):
         of_pages = answer.factor == PAGES.name and answer.loop is None
         policy = policy_of(result, kernels) if of_pages else None
@@ -147,8 +152,11 @@ def answered(kernels: Sequence[KernelResult]) -> list[tuple[Answer, bool]]:
 
 
 def spec_of(configuration: Configuration) -> str | None:
-    """The Spack spec of a configuration, without defaults; None for one that Spack did not build."""
-    if configuration.builder != "spack":
+    """The Spack spec of a configuration, without defaults.
+
+    None for one that Spack did not build, or whose flags (tuned, native) are those of a toolchain here.
+    """
+    if configuration.builder != "spack" or configuration.flags or configuration.target == "native":
         return None
     name, _, version = configuration.compiler.rpartition("-")
     library = configuration.library
@@ -160,6 +168,7 @@ def spec_of(configuration: Configuration) -> str | None:
         *_unless("loop", configuration.loop, LOOP[0]),
         *_unless("runtime", configuration.runtime, ""),
         *_unless("simd", configuration.simd, ""),
+        *_unless("sector", configuration.sector, ""),
         *(["~openmp"] if configuration.openmp == "off" else []),
         *(["+papi"] if configuration.papi == "on" else []),
         *([f"mathlib={library}"] if library in _MATH_LIBRARIES else []),

@@ -43,14 +43,20 @@ def facts(result: Result) -> list[tuple[str, str]]:
 
 
 def condition(manifest: Manifest) -> str:
-    """The state of the node that advice holds for, as a sentence."""
+    """The state of the node that advice holds for, as a sentence: with what the session changed."""
     host = manifest.host
     thp = "not supported" if host.thp is None else host.thp.enabled
-    pools = [f"{pool.total} of {bytes_text(pool.page_bytes)}" for pool in host.pools if pool.total]
+    if manifest.switches:
+        thp += " (switched on for the session)"
+    pages = {pool.page_bytes: pool.total for pool in host.pools}
+    pages |= {pool.page_bytes: pool.now for pool in manifest.pool or ()}
+    pools = [f"{number} of {bytes_text(size)}" for size, number in pages.items() if number]
+    changes = {"clocks": manifest.clocks, "hardware prefetchers": manifest.prefetchers}
+    changed = "".join(f", {name} set for the session" for name, setting in changes.items() if setting)
     threads = ", ".join(map(str, dict.fromkeys(place.threads for place in manifest.placements)))
     return (
         f"Holds for {host.hostname} in this state: transparent huge pages {thp}, reserved huge pages "
-        f"{', '.join(pools) or 'none'}, threads {threads}."
+        f"{', '.join(pools) or 'none'}, threads {threads}{changed}."
     )
 
 

@@ -153,16 +153,6 @@ def events_of(tests: Collection[str | None], files: Mapping[str, EventFile]) -> 
     return None
 
 
-def find_layout(name: str) -> Published:
-    """The publication of this layout. Raises SelectionError."""
-    known = {publication.layout.name: publication for publication in read_published()}
-    if name not in known:
-        raise SelectionError(
-            f"there is no layout {name!r}", where="--layout", remedy=choose_of(name, sorted(known))
-        )
-    return known[name]
-
-
 def over_base(columns: Sequence[Column], bases: Collection[str] = ("none",)) -> list[Column]:
     """The ratios of each column to that of the same compiler under a policy without huge pages."""
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from pagewise.core.configuration import LOOP, PREFETCH, Configuration
+from pagewise.core.configuration import LOOP, OF_THREADS, PREFETCH, Configuration
 from pagewise.core.dimensions import differ_only_in
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
@@ -81,7 +81,15 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 where="--policies",
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
-    return varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
+    subjects = varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
+    if without := [subject.kernel.name for subject in subjects if not subject.cells]:
+        names = ", ".join(OF_THREADS)
+        raise SelectionError(
+            f"{', '.join(without)}: builds without OpenMP have only the first value of {names}",
+            where="--option",
+            remedy="choose a build with OpenMP (--configurations), or that value",
+        )
+    return subjects
 
 
 def _scaled(kernels: list[Kernel], scale: str | None) -> list[Kernel]:

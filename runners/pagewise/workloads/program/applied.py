@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.node_state import ProcessThp
+from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
 from pagewise.core.units import bytes_text
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import NotElfError, read_elf
 from pagewise.workloads.program.machine import Machine
 from pagewise.workloads.program.policy import DEFAULT, Policy
-from pagewise.workloads.program.table import PARTS, Chosen, has_settings
+from pagewise.workloads.program.table import PARTS, POOL_PARTS, Chosen, has_settings
 
 # Actions of the preloaded library without which a policy may work.
 _OF_MALLOC = ("advise-malloc", "pool-malloc")
@@ -130,10 +131,22 @@ class AppliedPolicy:
 
     def _obstacles(self) -> Iterator[Failure]:
         parts = set(self.policy.parts)
+        yield from self._two_sizes(parts)
         yield from self._of_machine(parts)
         yield from self._of_program(parts)
         if self.policy.from_pool:
             yield from self._pool()
+
+    def _two_sizes(self, parts: set[str]) -> Iterator[Failure]:
+        """Transparent huge pages beside those of a pool with another size: a run is verified by one size."""
+        transparent = {part for part in parts - POOL_PARTS if PARTS[part].targets}
+        if self.policy.from_pool and transparent and self.pool_size != self.machine.pmd:
+            sizes = bytes_text(self.machine.pmd), bytes_text(self.pool_size)
+            yield _obstacle(
+                f"transparent huge pages ({', '.join(sorted(transparent))}) have {sizes[0]}, and the pool "
+                f"{sizes[1]}: a policy has one page size",
+                f"name a pool with the other size (:{size_name(self.machine.pmd)}), or measure them apart",
+            )
 
     def _of_machine(self, parts: set[str]) -> Iterator[Failure]:
         machine = self.machine

@@ -49,7 +49,9 @@ static struct {
     struct range reserved[MOST_RESERVED];     /* addresses without access, of which the program makes parts accessible */
     uintptr_t accessible[MOST_RESERVED];      /* the end of the last such part */
     int reserved_count;
-    uintptr_t pool_start, pool_next, pool_end;
+    struct room {
+        uintptr_t start, next, end;
+    } private_room, shared_room;              /* of memory of the pool */
     int is_held, is_short;
 } plan;
 
@@ -89,9 +91,9 @@ static void collapse(uintptr_t from, uintptr_t to)
 }
 
 static int flags_of_pool(void) { return MAP_HUGETLB | __builtin_ctzll(plan.pool) << MAP_HUGE_SHIFT; }
-static int is_of_pool(const void *address)
+static int is_in(const struct room *room, const void *address)
 {
-    return (uintptr_t)address >= plan.pool_start && (uintptr_t)address < plan.pool_end;
+    return (uintptr_t)address >= room->start && (uintptr_t)address < room->end;
 }
 
 /* Whether this code belongs to the allocator that replaces the C library's. */
@@ -200,19 +202,19 @@ static void *advised(size_t length, int flags)
     return length >= plan.huge ? aligned(length, flags) : piece(&plan.window, length, plan.huge, aligned, flags);
 }
 
-/* Addresses in the range for the pool; 0 if it is full. */
-static uintptr_t place_in_pool(size_t room)
+/* Addresses in a range for the pool; 0 if it is full. */
+static uintptr_t place_in_pool(struct room *room, size_t length)
 {
     uintptr_t none = 0, first = 1;
-    if (!__atomic_load_n(&plan.pool_next, __ATOMIC_ACQUIRE)) {
+    if (!__atomic_load_n(&room->next, __ATOMIC_ACQUIRE)) {
         void *got = map(0, room_of_pool, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
         if (got != MAP_FAILED) first = up((uintptr_t)got, plan.pool);
-        if (!__atomic_compare_exchange_n(&plan.pool_next, &none, first, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (!__atomic_compare_exchange_n(&room->next, &none, first, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             if (got != MAP_FAILED) syscall(SYS_munmap, got, room_of_pool);
-        } else if (got != MAP_FAILED) plan.pool_start = first, plan.pool_end = (uintptr_t)got + room_of_pool;
+        } else if (got != MAP_FAILED) room->start = first, room->end = (uintptr_t)got + room_of_pool;
     }
-    uintptr_t at = __atomic_fetch_add(&plan.pool_next, room, __ATOMIC_RELAXED);
-    return at >= plan.pool_start && at + room <= plan.pool_end ? at : 0;
+    uintptr_t at = __atomic_fetch_add(&room->next, length, __ATOMIC_RELAXED);
+    return at >= room->start && at + length <= room->end ? at : 0;
 }
 
 /* Whole pages of the pool, and base pages for the rest; NULL if the pool has too few. `sharing`: MAP_PRIVATE or MAP_SHARED. */
@@ -220,7 +222,7 @@ static void *whole_pages(size_t length, int sharing)
 {
     uintptr_t whole = down(length, plan.pool), rest = up(length, plan.base) - whole;
     int before = errno, flags = sharing | MAP_ANONYMOUS | MAP_FIXED;
-    uintptr_t at = place_in_pool(up(length, plan.pool));
+    uintptr_t at = place_in_pool(sharing == MAP_SHARED ? &plan.shared_room : &plan.private_room, up(length, plan.pool));
     if (!at || map(at, whole, PROT_READ | PROT_WRITE, flags | flags_of_pool()) == MAP_FAILED) {
         errno = before;
         return NULL;
@@ -305,18 +307,20 @@ int munmap(void *address, size_t length)
     if (plan.last.end && return_part((uintptr_t)address, (uintptr_t)address + up(length, plan.base))) return 0;
     forget((uintptr_t)address, (uintptr_t)address + length);
     int before = errno, failed = (int)syscall(SYS_munmap, address, length);
-    if (!failed || errno != EINVAL || !is_of_pool(address)) return failed;
+    if (!failed || errno != EINVAL || !(is_in(&plan.private_room, address) || is_in(&plan.shared_room, address))) return failed;
     uintptr_t from = up((uintptr_t)address, plan.pool), to = down((uintptr_t)address + length, plan.pool);
     if (to > from) syscall(SYS_munmap, from, to - from);
     errno = before;
     return 0;
 }
 
-/* A part of a page of the pool cannot be dropped: it is zeroed, as the program expects it. */
+/* A part of a page of the pool cannot be dropped: it is zeroed, as the program expects it of private memory. Shared memory
+ * keeps its content. */
 int madvise(void *address, size_t length, int advice)
 {
     uintptr_t start = (uintptr_t)address, end = start + length, from = up(start, plan.pool), to = down(end, plan.pool);
-    if (advice != MADV_DONTNEED || !is_of_pool(address)) return (int)syscall(SYS_madvise, address, length, advice);
+    if (advice == MADV_DONTNEED && is_in(&plan.shared_room, address)) return 0;
+    if (advice != MADV_DONTNEED || !is_in(&plan.private_room, address)) return (int)syscall(SYS_madvise, address, length, advice);
     if (to <= from) {
         memset(address, 0, length);
         return 0;
@@ -326,7 +330,7 @@ int madvise(void *address, size_t length, int advice)
     return (int)syscall(SYS_madvise, from, to - from, advice);
 }
 
-/* Memory of the pool does not grow. */
+/* Memory of the pool does not grow. Shared memory cannot be copied, because other processes have it too. */
 void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
 {
     va_list more;
@@ -334,7 +338,7 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     void *at = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
     va_end(more);
     forget((uintptr_t)address, (uintptr_t)address + length);
-    if (!is_of_pool(address) || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
+    if (!is_in(&plan.private_room, address) || flags & MREMAP_FIXED || !(flags & MREMAP_MAYMOVE))
         return (void *)syscall(SYS_mremap, address, length, wanted, flags, at);
     void *got = from_pool(wanted, MAP_PRIVATE);
     if (!got) got = map(0, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);

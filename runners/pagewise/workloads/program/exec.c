@@ -299,16 +299,21 @@ static void apply(const struct policy *policy, const char *name, const struct im
 {
     static char actions[LIST], libraries[LIST];
     char mode[16], text[32];
-    int is_transparent = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "malloc")
+    int is_advisable = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "malloc")
                          || has(policy, "advised");
     uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
+    uint64_t of_pool = is_from_pool(policy) && policy->size ? policy->size : pool_size();
+    if (is_from_pool(policy) && is_transparent(policy) && of_pool != pmd)
+        fail(UNAVAILABLE, "name a pool with the size of transparent huge pages",
+             "transparent huge pages have %llu KiB, and the pool %llu: a policy has one page size",
+             (unsigned long long)pmd >> 10, (unsigned long long)of_pool >> 10);
     read_mode(size, pmd, mode);
     struct conditions conditions = {has(policy, "advised") || strcmp(mode, "always"), can_preload(image)};
-    if (is_transparent) check_transparent_pages(size, pmd, mode);
+    if (is_advisable) check_transparent_pages(size, pmd, mode);
     if (has(policy, "shared")) check_shared_memory();
     if (has(policy, "collapse") && cannot_collapse())
         fail(UNAVAILABLE, "run it as root on Linux 6.1 or newer", "%s", cannot_collapse());
-    if (is_from_pool(policy)) check_pool(policy->size ? policy->size : pool_size());
+    if (is_from_pool(policy)) check_pool(of_pool);
     apply_settings(policy, &conditions, actions);
     check_program(policy, name, image, needs_preloading(actions));
     /* Daemons that start ranks (srun) do not pass on what prctl set. */
@@ -322,7 +327,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
     set("PAGEWISE_PRELOAD", actions);
     snprintf(text, sizeof text, "%llu", (unsigned long long)size);
     set("PAGEWISE_PRELOAD_SIZE", text);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)(is_from_pool(policy) && policy->size ? policy->size : pool_size()));
+    snprintf(text, sizeof text, "%llu", (unsigned long long)of_pool);
     set("PAGEWISE_PRELOAD_POOL", text);
     set("PAGEWISE_EXEC_POLICY", name);
     if (*libraries) set_preloaded(libraries);

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.host import Host
-from pagewise.machine.host import read
+from pagewise.machine.host import THP, default_pool_size, read, thp_size
+from pagewise.machine.settings.hugepages import PAGE_BYTES
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
 from pagewise.machine.settings.thp import supports_advised
@@ -23,7 +24,7 @@ from pagewise.stack.elf import read_elf
 
 # madvise(2), capabilities(7).
 _COLLAPSE, _SYS_NICE = 25, 23
-_FOLDER = Path("/sys/kernel/mm/transparent_hugepage")
+_FOLDER = Path("/") / THP
 _HUGETLBFS_FILES = ("/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so")
 
 
@@ -56,8 +57,7 @@ class Machine:
 
 def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
     """This machine, of which `host` has been read."""
-    pool = re.search(r"^Hugepagesize:\s+(\d+) kB", read(Path("/proc/meminfo")) or "", re.MULTILINE)
-    pmd = int(read(_FOLDER / "hpage_pmd_size") or 2 << 20)
+    pmd = thp_size() or PAGE_BYTES
     modes: dict[int, str] = {}
     if host.thp is not None:
         for name, mode in host.thp.sizes.items():
@@ -68,7 +68,7 @@ def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
     return Machine(
         base=host.base_page_size_bytes,
         pmd=pmd,
-        default_pool=int(pool[1]) * 1024 if pool else 2 << 20,
+        default_pool=default_pool_size() or PAGE_BYTES,
         modes=modes,
         free={pool.page_bytes: pool.free for pool in host.pools},
         settable=settable,

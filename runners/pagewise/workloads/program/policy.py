@@ -9,7 +9,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.suggestions import choose_of
-from pagewise.workloads.program.table import PARTS
+from pagewise.workloads.program.table import PARTS, POOL_PARTS
 
 DEFAULT = ("none", "thp", "malloc", "hugetlbfs", "text", "bss", "reuse", "reuse+malloc")
 #: The policies with a module that applies them (production.py).
@@ -46,7 +46,7 @@ class Policy:
     @property
     def from_pool(self) -> bool:
         """Whether it takes pages of a hugetlb pool."""
-        return "libhugetlbfs" in self.parts or any(PARTS[part].from_pool for part in self.parts)
+        return not POOL_PARTS.isdisjoint(self.parts)
 
     @property
     def meaning(self) -> str:

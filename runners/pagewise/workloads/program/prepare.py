@@ -105,6 +105,12 @@ class Tools:
         host = read_host()
         machine = read_machine(host, options.set_thp_sizes, options.reserve)
         places = placements(options.threads, options.where)
+        if "first-thread" in options.where.memory and not places[0].pinned:
+            raise SelectionError(
+                "the first thread may run on any NUMA node",
+                where="--memory first-thread",
+                remedy="bind it: --threads N, --cores N or --cpus",
+            )
         print_placements(console, places)
         _check_settings(options.settings)
         return cls(hyperfine, host, machine, places, MachineSettings.find(options, places))

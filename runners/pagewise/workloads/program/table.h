@@ -68,6 +68,16 @@ __attribute__((unused)) static int is_from_pool(const struct policy *policy)
     return has(policy, "libhugetlbfs");
 }
 
+/* Whether a part puts memory on transparent huge pages. */
+__attribute__((unused)) static int is_transparent(const struct policy *policy)
+{
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1 && *parts[number].targets && strcmp(parts[number].size, "pool")
+            && strcmp(parts[number].name, "libhugetlbfs"))
+            return 1;
+    return 0;
+}
+
 /* What PR_SET_THP_DISABLE leaves to the program, as PR_GET_THP_DISABLE returns it: 0 or 1, plus flags (Linux 6.18). */
 enum { ALLOWED = 0, REFUSED_THP = 1, UNLESS_ADVISED = 2 };
 __attribute__((unused)) static unsigned long thp_setting(const struct policy *policy)
@@ -95,7 +105,8 @@ static const char *parse_policy(const char *text, struct policy *policy)
         size_t length = strcspn(at, "+:"), number = 0;
         while (number < PARTS && (strlen(parts[number].name) != length || strncmp(parts[number].name, at, length)))
             number++;
-        if (number == PARTS) return strncmp(at, "glibc", length) ? "there is no such page policy" : "its new name is malloc";
+        int is_renamed = length == strlen("glibc") && !strncmp(at, "glibc", length);
+        if (number == PARTS) return is_renamed ? "its new name is malloc" : "there is no such page policy";
         if (policy->parts >> number & 1) return "a part of this policy is named twice";
         policy->parts |= 1u << number;
         serving_malloc += listed(parts[number].targets, "heap", ' ');

@@ -68,6 +68,8 @@ PARTS: Mapping[str, Part] = {
     name: Part(meaning, tuple(targets.split()), bool(size), size == "pool")
     for name, size, targets, meaning in _rows("PART")
 }
+#: The parts whose pages are of a hugetlb pool.
+POOL_PARTS = {"libhugetlbfs", *(name for name, part in PARTS.items() if part.from_pool)}
 LISTINGS = tuple(Listing(*row) for row in _rows("LIST"))
 _SETTINGS = tuple(Setting(*row) for row in _rows("SETTING"))
 _LISTED = {listing.kind for listing in LISTINGS}

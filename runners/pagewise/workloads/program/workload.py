@@ -191,14 +191,14 @@ class ProgramRuns:
         return [applied for applied in every if applied.policy.from_pool and applied.unavailable is None]
 
     def _pages_needed(self, memory: Memory, size: int) -> int:
-        margin = hugepages.MARGIN_PAGES if size <= hugepages.PAGE_BYTES else 2
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
         kinds = {kind for applied in self._of_pools for kinds in applied.policy.targets for kind in kinds}
         used = memory.peak(*kinds).resident
         most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
-        return int(-(-used * _POOL_MARGIN // size)) + (margin + arenas) * max(1, memory.processes)
+        of_each = hugepages.margin_pages(size) + arenas
+        return int(-(-used * _POOL_MARGIN // size)) + of_each * max(1, memory.processes)
 
 
 @contextmanager

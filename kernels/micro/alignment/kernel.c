@@ -11,7 +11,7 @@
 #include <arm_neon.h>
 #endif
 
-/* Vectors per iteration: enough that no load waits for the sum of an earlier one, also at A64FX's latency of 4 cycles. */
+/* Vectors per iteration, with one sum each, so that a load seldom waits for the sum of an earlier one. */
 enum { together = 8 };
 
 typedef int64_t __attribute__((may_alias)) element_64;

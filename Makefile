@@ -55,7 +55,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-container test-newcomer test-sites test-spack-versions test-programs test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -101,41 +101,30 @@ docs: setup-tests
 
 # Compiled once, also for users whose Python writes no compiled files. A test that hangs fails after `--timeout` seconds.
 pytest = env -u PYTHONDONTWRITEBYTECODE .pagewise/venv/bin/python -m pytest --timeout 1500
+# Tests of the runner and of the stack wait, too: more processes than processors. With `worksteal` most tests of a file run
+# in one process and share its fixtures.
+runner = $(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal
+stack = $(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder
+kernels = .pagewise/venv/bin/python tests/kernels.py
 
-# The tests of the runner and of the stack wait, too: more processes than processors. With `worksteal` most tests of a file
-# run in one process and share its fixtures.
 check: setup-tests
-	@tests/lint
-	@tests/kernels
-	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m 'not long' tests/runners
-	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m 'not long' kernels/mini
+	@tests/part lint tests/lint
+	@tests/part kernels $(kernels)
+	@tests/part runner $(runner) -m 'not long and not release' tests/runners
 
 test: check
-	@tests/kernels long
-	@$(pytest) --numprocesses $$((2 * $$(nproc))) --dist worksteal -m long tests/runners
-	@$(pytest) --numprocesses auto --dist worksteal --import-mode=importlib -m long kernels/mini
-	@$(pytest) --numprocesses $$(($$(nproc) + 1)) --dist loadgroup --no-loadscope-reorder \
-	    -m 'not container and not newcomer and not site_environments and not spack_versions' $(wildcard tests/e2e) tests/stack
+	@tests/part 'long kernels' $(kernels) long
+	@tests/part 'long runner' $(runner) -m 'long and not release' tests/runners
+	@tests/part stack $(stack) -m 'not release and not systems' $(wildcard tests/e2e) tests/stack
 
-test-container:
+test-systems:
 	@setup/bootstrap test container
-	@$(pytest) --timeout 3000 -m container tests/stack
+	@tests/part systems $(pytest) --timeout 3000 --numprocesses 2 --dist loadgroup -m 'systems and not release' tests/e2e tests/stack
 
-test-newcomer:
-	@setup/bootstrap test container
-	@$(pytest) --timeout 3000 --numprocesses 2 --dist loadgroup -m newcomer tests/e2e
-
-test-sites:
-	@setup/bootstrap test
-	@$(pytest) --timeout 7200 -m site_environments tests/stack
-
-test-spack-versions:
-	@setup/bootstrap test
-	@$(pytest) --timeout 7200 -m spack_versions tests/stack
-
-test-programs:
-	@setup/bootstrap test
-	@$(pytest) --timeout 7200 -m programs tests/programs
+test-all: test test-systems
+	@tests/part 'all kernels' $(kernels) all
+	@tests/part 'release of the runner' $(runner) -m release tests/runners
+	@tests/part 'release of the stack' $(stack) --timeout 7200 -m release tests/e2e tests/stack tests/programs
 
 test-packages: stack
 	@setup/test-packages '$(ENV)'

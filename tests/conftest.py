@@ -1,4 +1,4 @@
-"""Fixtures and markers of all tests."""
+"""Fixtures of all tests, and the groups in which they run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,6 @@ SLOWEST = (
     "test_cluster.py",
     "test_source.py",
 )
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Markers of tests that `make check` excludes, and of those that `make test` excludes too."""
-    config.addinivalue_line("markers", "long: takes seconds; part of `make test`, not of `make check`")
-    config.addinivalue_line("markers", "container: builds images, which takes minutes; `make test-container`")
-    config.addinivalue_line("markers", "newcomer: sets up fresh systems of Debian; `make test-newcomer`")
-    config.addinivalue_line("markers", "site_environments: takes 15 minutes; `make test-sites`")
-    config.addinivalue_line("markers", "spack_versions: takes an hour; `make test-spack-versions`")
-    config.addinivalue_line("markers", "programs: runs 50 programs of Debian; `make test-programs`")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: takes many seconds; part of `make test`, not of `make check`")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that uses `build` runs with each compiler's; with all except the first it is long."""
     if "build" in metafunc.fixturenames:
@@ -40,7 +36,7 @@ def builds(test: Path) -> list[Path]:
 def _there(program: Path) -> Path:
     """The program, or the end of the test: a failure in CI, skipped with the reason elsewhere."""
     if not program.exists():
-        reason = f"{program} is not built: run tests/kernels, or set <APP>_BUILD to a build folder"
+        reason = f"{program} is not built: run make check, or set <APP>_BUILD to a build folder"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

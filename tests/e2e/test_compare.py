@@ -111,7 +111,7 @@ def test_summary_report_and_table_contain_all_kernels(quick: tuple[Path, str]) -
 def test_without_spack_the_presets_build_with_a_warning(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-    # tests/kernels builds all kernels with presets.
+    # tests/kernels.py builds all kernels with presets.
     for folder in (clone / "kernels" / "micro").iterdir():
         if folder.name != "pointer_chase" and (folder / "kernel.yaml").exists():
             shutil.rmtree(folder)

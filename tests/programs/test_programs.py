@@ -1,7 +1,7 @@
 """Programs of Debian under page policies: for which kind of their memory is there a policy that works?
 
 Each program of programs.yaml runs once under each policy in `pagewise compare`, whose page verification
-decides. A kind of memory counts if the program has at least two huge pages of it. `make test-programs` prints
+decides. A kind of memory counts if the program has at least two huge pages of it. `make test-all` prints
 the table.
 """
 
@@ -24,7 +24,7 @@ from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.applied import largest_text
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.release
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TABLE = ROOT / ".pagewise" / "programs.csv"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from collecting import DATES, NODES
+from forked import start_server
 from launched import Launcher
 from many_results import multiply
 from own_program import POOL, Own, compile_program
@@ -32,22 +33,28 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Run marked tests and their fixtures alone, all others in parallel."""
-    alone = any(item.get_closest_marker(name) for name in (CHANGES_MACHINE, ALONE))
+    alone = item.get_closest_marker(ALONE) or (item.get_closest_marker(CHANGES_MACHINE) and agreed())
     with LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         return (yield)
 
 
+def agreed() -> bool:
+    """Return whether tests may change settings of this machine."""
+    consent = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1"
+    return consent and os.geteuid() == 0 and os.access(POOL, os.W_OK)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    agreed = os.environ.get("PAGEWISE_TEST_CHANGES_MACHINE") == "1" and os.geteuid() == 0
-    if item.get_closest_marker(CHANGES_MACHINE) and not (agreed and os.access(POOL, os.W_OK)):
+    if item.get_closest_marker(CHANGES_MACHINE) and not agreed():
         pytest.skip("changes settings briefly; needs root and PAGEWISE_TEST_CHANGES_MACHINE=1")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def no_columns() -> None:
-    """Give tables the width without a terminal, because pytest-xdist sets the width of one."""
+def prepared() -> None:
+    """Load modules for forks, and give tables the width without a terminal, because pytest-xdist sets one."""
     os.environ.pop("COLUMNS", None)
+    start_server()
 
 
 @pytest.fixture

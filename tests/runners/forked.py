@@ -22,6 +22,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 
 import pagewise
 
+ROOT = Path(__file__).parents[2]
+#: Of all runs. Compiled once for all tests, outside the sources, in a folder that no other user may write.
+PYTHON = {
+    "PYTHONPATH": str(ROOT / "runners"),
+    "PYTHONPYCACHEPREFIX": str(ROOT / ".pagewise" / "tests-pycache"),
+}
 _LIBRARIES = (
     "duckdb",
     "jinja2",
@@ -29,6 +35,7 @@ _LIBRARIES = (
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
+    "rich._emoji_replace",
     "rich.markup",
     "rich.progress",
     "rich.table",
@@ -37,7 +44,6 @@ _LIBRARIES = (
 )
 _NOT_LOADED = ("pagewise.__main__", "pagewise.cli", "pagewise.cluster.reframe_tests")
 _context = get_context("forkserver")
-_is_ready = False
 
 
 def run_module(
@@ -47,7 +53,6 @@ def run_module(
 
     Raises subprocess.TimeoutExpired.
     """
-    _start_server(environment)
     with tempfile.TemporaryDirectory() as scratch:
         outputs = [Path(scratch, name) for name in ("stdout", "stderr")]
         process = _context.Process(target=_run, args=(module, arguments, dict(environment), folder, outputs))
@@ -61,21 +66,15 @@ def run_module(
         return subprocess.CompletedProcess([module, *arguments], process.exitcode, *texts)
 
 
-def _start_server(environment: Mapping[str, str]) -> None:
-    """Start the process that loads the modules, once per process of tests."""
-    global _is_ready  # noqa: PLW0603
-    if _is_ready:
-        return
+def start_server() -> None:
+    """Start the process that loads the modules."""
     _context.set_forkserver_preload([*_LIBRARIES, *_modules()])
-    names = ("PYTHONPATH", "PYTHONPYCACHEPREFIX")
-    before = {name: os.environ.pop(name, None) for name in names}
-    os.environ.update({name: environment[name] for name in names})
+    before = dict(os.environ)
+    os.environ.update(PYTHON)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     forkserver.ensure_running()
-    for name, value in before.items():
-        os.environ.pop(name)
-        if value is not None:
-            os.environ[name] = value
-    _is_ready = True
+    os.environ.clear()
+    os.environ.update(before)
 
 
 def _modules() -> Iterable[str]:
@@ -102,4 +101,8 @@ def _run(
     sys.pycache_prefix = environment.get("PYTHONPYCACHEPREFIX")
     sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     sys.argv = ["", *arguments]
+    if "PAGEWISE_TEST_KEPT_MODULES" in environment:
+        from kept_modules import keep_modules
+
+        keep_modules(Path(environment["PAGEWISE_TEST_KEPT_MODULES"]), environment["PAGEWISE_ROOT"])
     runpy.run_module(module, run_name="__main__", alter_sys=True)

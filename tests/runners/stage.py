@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from forked import run_module
+from forked import PYTHON, run_module
 
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "runners"
@@ -120,6 +120,8 @@ class Stage:
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    #: Load modules by Lmod in each run, instead of once per content of the tree.
+    loads_modules: bool = False
 
     @property
     def modules(self) -> Path:
@@ -167,7 +169,7 @@ class Stage:
             "TARGET": "x86_64",
             **({"LIBRARY": library} if library else {}),
             **({"LOOP": loop} if loop else {}),
-            "HASH": f"{abs(hash(name)):x}",
+            "HASH": hashlib.sha256(name.encode()).hexdigest()[:16],
             "BUILDER": "cmake",
             "PREFIX": str(prefix),
         }
@@ -198,16 +200,19 @@ class Stage:
         return [sys.executable, "-m", "pagewise", *arguments]
 
     def variables(self) -> dict[str, str]:
-        # Compile once for all tests, outside the sources, in a folder that no other user may write.
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         return {
             **kept,
-            "PYTHONPYCACHEPREFIX": str(ROOT / ".pagewise" / "tests-pycache"),
-            "PYTHONPATH": str(RUNNERS),
+            **PYTHON,
             "PAGEWISE_ROOT": str(self.folder),
             "PAGEWISE_MODULES": str(self.modules),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "COLUMNS": "120",
+            **(
+                {}
+                if self.loads_modules
+                else {"PAGEWISE_TEST_KEPT_MODULES": str(ROOT / ".pagewise/tests-modules")}
+            ),
             **self.environment,
         }
 

@@ -1,6 +1,7 @@
 """Container images: built by buildah on a base from debootstrap, run as an ordinary user.
 
-The builds take minutes: `make test-container`. Tests without a build are part of `make test`.
+The builds take minutes: `make test-systems` builds the image for running, `make test-all` the others. Tests
+without a build are part of `make test`.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
     return project
 
 
-@pytest.mark.container
+@pytest.mark.systems
 def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, images: Path) -> None:
     container = engine("from", "localhost/pagewise")
     assert (
@@ -199,7 +200,7 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     engine("rm", container)
 
 
-@pytest.mark.container
+@pytest.mark.release
 def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_path: Path) -> None:
     """The same hashes, which include the commits of the sources, if the host has the same distribution."""
     container = engine("from", "localhost/pagewise-build")
@@ -223,7 +224,7 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
     engine("rm", container)
 
 
-@pytest.mark.container
+@pytest.mark.release
 def test_packages_in_a_registry_are_images_that_run(
     engine: Engine, locked: Path, unavailable: Callable[[str], NoReturn], tmp_path: Path
 ) -> None:

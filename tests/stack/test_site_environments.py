@@ -174,7 +174,7 @@ def test_an_environment_without_configurations_on_a_site_is_refused(small: Path)
     assert link.readlink() == before and not (small / "envs" / "libraries" / "spack.lock").exists()
 
 
-@pytest.mark.site_environments
+@pytest.mark.release
 @pytest.mark.parametrize(("site", "name"), [pair for pair in PAIRS if pair not in QUICK_PAIRS])
 def test_every_environment_on_every_site(small: Path, site: str, name: str, place: Path) -> None:
     check(small, site, name, place)

@@ -1,6 +1,6 @@
 """The recipes with several versions of Spack and its packages, as a user with default settings has them.
 
-`make test-spack-versions`: clones Spack and its packages, and solves with all builtin recipes, which takes an
+`make test-all`: clones Spack and its packages, and solves with all builtin recipes, which takes an
 hour on two processors.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 from conftest import ROOT, STATE, git, run
 
-pytestmark = pytest.mark.spack_versions
+pytestmark = pytest.mark.release
 
 PINS = dict(re.findall(r"^(\w+)=(\S+)$", (ROOT / "setup" / "spack-pins.sh").read_text(), re.MULTILINE))
 #: The pinned release, and the default branch.

@@ -1,0 +1,43 @@
+"""Markers of all tests, and the limit on the time of those that are not marked."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+MARKERS = {
+    "long": "takes over a second: part of `make test`, not of `make check`",
+    "systems": "sets up fresh systems or builds images, as root: part of `make test-systems`",
+    "release": "takes minutes, or repeats another test elsewhere: only part of `make test-all`",
+}
+#: Seconds that a test without a mark may take while nothing else runs.
+LIMIT = 1.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers."""
+    for name, purpose in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {purpose}")
+
+
+def slowdown() -> float:
+    """Return how many runnable processes share a processor, by the workers of this run and the load average."""
+    processes = max(
+        int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), os.getloadavg()[0]
+    )
+    return max(1.0, processes / len(os.sched_getaffinity(0)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> pytest.TestReport:
+    """Fail a test without a mark that takes too long; fixtures do not count."""
+    report = yield
+    limit = LIMIT * slowdown()
+    marked = any(item.get_closest_marker(name) for name in MARKERS)
+    if call.when == "call" and report.passed and not marked and call.duration > limit:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} took {call.duration:.1f} s, over {limit:.1f} s: make it faster, or mark it long"
+    return report

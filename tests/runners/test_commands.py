@@ -46,7 +46,7 @@ def test_a_comparison_from_modules_to_report(compared):
     stage, done = compared
     assert done.returncode == 0, done.stdout + done.stderr
     assert planned(done.stderr) == (["chase", "triad"], [3, 4, 7, 31])
-    for text in ("Vector triad", "2 MiB 100 %", "faster"):
+    for text in (TRIAD["title"], "2 MiB 100 %", "faster"):
         assert text in done.stdout
     folder = stage.result()
     assert folder.name.endswith("Z-first")
@@ -161,7 +161,7 @@ def test_a_truncated_record_is_named_and_the_rest_is_reported(compared, stage: S
     assert str(first) in again.stdout and str(last) in again.stdout
     # Of a line that is cut more is reported than of one that is wrong.
     assert "'schema'" in first.reason and last.reason != parse_record(whole[:-40].splitlines()[-1])[1]
-    assert "Vector triad" in again.stdout
+    assert TRIAD["title"] in again.stdout
 
 
 #: By mode of the fake kernel: the code, and data in the reason and in the remedy.

@@ -46,12 +46,16 @@ def compared(label: tuple[str, str, str], powers: Sequence[int], factor: float) 
 STORES, PAGES = ("none", "hardware", "nontemporal"), ("thp", "hardware", "regular")
 
 
-@pytest.mark.parametrize(("second", "lead"), [(-1, "No. "), (1, "Unclear. ")])
-def test_no_answer_contradicts_the_interval_of_its_mean(second: int, lead: str):
+def of_stores(second: int) -> advice.Answer:
     """The mean differs unless the ratios of every second kernel are inverted."""
     found = compared(STORES, (1, second, 1, second), 0.985)
     (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
-    assert (answer.outcome, answer.lead) == ("same" if lead == "No. " else "unclear", lead)
+    return answer
+
+
+def test_no_answer_contradicts_the_interval_of_its_mean():
+    no, unclear = of_stores(-1), of_stores(1)
+    assert (no.outcome, unclear.outcome) == ("same", "unclear") and no.lead != unclear.lead
 
 
 def single(label: tuple[str, str, str], factor: float, floor: float) -> list[KernelResult]:
@@ -74,7 +78,7 @@ def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
     (row,) = [row for row in found[0].ranked if not row.cell.is_baseline]
     assert row.verdict == "inconclusive" and row.time_ratio.excludes_one
     (answer,) = advice.answers(found)
-    assert (answer.outcome, answer.lead, answer.cost) == ("unclear", "Unclear. ", "")
+    assert (answer.outcome, answer.cost) == ("unclear", "") and answer.lead != of_stores(-1).lead
     assert f"{row.time_ratio.low:.3f}" in advice.headline(found)
 
 

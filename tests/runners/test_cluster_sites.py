@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,9 @@ def test_the_requested_partition_overrides_the_sites(slurm: None, tmp_path: Path
     ours = site(tmp_path, "rocky", kind="slurm", partition="long")
     for requested in ("batch", "rocky:batch"):
         assert [entry["name"] for entry in partitions(of_site(ours, requested))] == ["batch"]
-    with pytest.raises(SelectionError, match=r"'short'.*batch, long"):
+    with pytest.raises(SelectionError) as caught:
         of_site(ours, "short")
+    assert {"short", "batch", "long"} <= set(re.findall(r"\w+", caught.value.what))
 
 
 def test_a_site_that_names_no_partition_has_all(slurm: None, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,9 @@ from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.counting import MOST_EVENTS, Selection, counted_groups
 from stage import EVENTS
 
+# Messages in records.
+CRASH, MISSING = "crashed by SIGSEGV", "32 pages are missing"
+UNKNOWN, FORBIDDEN = "no such event", "no permission"
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
 BASE = configuration()
@@ -74,7 +78,7 @@ def test_a_rate_comes_from_the_run_that_counted_all_it_needs():
     assert cell.value("l1d_outstanding") == pytest.approx(0.5)
     assert cell.value("CPU_CYCLES") == 6e9
     assert cell.spread == pytest.approx(1.0)
-    assert "differ by up to 100 % in CPU_CYCLES" in cell.notes[0]
+    assert "100 %" in cell.notes[0] and "CPU_CYCLES" in cell.notes[0]
 
 
 def test_counts_are_of_one_pass():
@@ -146,36 +150,39 @@ def test_invalid_runs_are_never_used():
 
 
 def test_pages_that_cannot_be_had_are_no_fault():
-    unavailable = failed_record(THP, "pages_unavailable", "32 pages are missing", remedy="reserve them")
+    unavailable = failed_record(THP, "pages_unavailable", MISSING, remedy="reserve them")
     unavailable = varied(unavailable, "run", series="counters", kernel="hydro", group="tlb")
     thp = analysed(ran(BASE, "tlb", TLB), unavailable).cells[1]
-    assert (thp.is_fault, thp.remedy) == (False, "reserve them") and "32 pages are missing" in thp.invalid
+    assert (thp.code, thp.is_fault, thp.remedy) == ("pages_unavailable", False, "reserve them")
+    assert MISSING in thp.invalid
 
 
 def test_a_run_that_fails_in_one_group_leaves_the_others():
-    crashed = failed_record(BASE, "failed", "crashed by SIGSEGV")
+    crashed = failed_record(BASE, "failed", CRASH)
     crashed = varied(crashed, "run", series="counters", kernel="hydro", group="l1")
     cell = analysed(ran(BASE, "tlb", TLB), crashed).cells[0]
     assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") is None and cell.is_fault
-    assert cell.notes == (
-        "group l1: a run was excluded: crashed by SIGSEGV",
-        "group l1 was not counted",
-    )
+    excluded, *uncounted = cell.notes
+    assert CRASH in excluded and re.search(r"\bl1\b", excluded)
+    assert uncounted == list(analysed(ran(BASE, "tlb", TLB)).cells[0].notes)
 
 
 def test_a_group_that_was_not_run_and_a_cell_that_was_not_measured_are_named():
     found = analysed(ran(BASE, "tlb", TLB))
-    assert found.cells[0].notes == ("group l1 was not counted",)
-    assert found.cells[1].invalid == "not measured" and not found.cells[1].is_fault
+    (note,) = found.cells[0].notes
+    assert re.search(r"\bl1\b", note)
+    assert found.cells[1].code == "not_measured" and not found.cells[1].is_fault
 
 
 def test_refused_events_and_machines_that_cannot_count_are_reported():
-    partly = ran(BASE, "tlb", {"CPU_CYCLES": 1e9}, counters_refused={"L1D_TLB_REFILL": "no such event"})
-    none = ran(THP, "tlb", {}, counters={"unavailable": "no permission"})
+    partly = ran(BASE, "tlb", {"CPU_CYCLES": 1e9}, counters_refused={"L1D_TLB_REFILL": UNKNOWN})
+    none = ran(THP, "tlb", {}, counters={"unavailable": FORBIDDEN})
     found = analysed(partly, none, groups=("tlb",))
-    assert found.cells[0].notes == ("L1D_TLB_REFILL is not counted here: no such event",)
+    (note,) = found.cells[0].notes
+    assert "L1D_TLB_REFILL" in note and UNKNOWN in note
     assert found.cells[0].value("cpi") is None and found.cells[0].value("CPU_CYCLES") == 1e9
-    assert found.cells[1].notes == ("group tlb is not counted here: no permission",)
+    (note,) = found.cells[1].notes
+    assert re.search(r"\btlb\b", note) and FORBIDDEN in note
     assert found.cells[1].value("time") == 2.0 and not found.cells[1].is_fault
 
 
@@ -196,7 +203,7 @@ def test_runs_with_migrated_threads_are_noted():
     runs = [ran(BASE, "tlb", TLB, number=number) for number in (1, 2, 3)]
     runs[1] = varied(runs[1], "placement", cpus_at_end=[1], migrated=1)
     (note,) = analysed(*runs, groups=("tlb",)).cells[0].notes
-    assert "1 of 3 runs" in note
+    assert sorted(re.findall(r"\d+", note)) == ["1", "3"]
     assert analysed(*runs[::2], groups=("tlb",)).cells[0].notes == ()
 
 
@@ -210,10 +217,9 @@ def test_one_region_alone():
     assert by_path.value("CPU_CYCLES") == 4e9 and by_path.value("time") == 0.5
     inside = ran(BASE, "tlb", TLB, regions=[*regions, region("step/sweep/leaf/sweep", 0.125, TLB)])
     assert analysed(inside, groups=("tlb",), region="sweep").cells[0] == by_name  # the outer one has it
-    unknown = analysed(made, groups=("tlb",), region="none").cells[0]
-    assert (
-        unknown.invalid == "there is no region none in its records; there are: step, step/sweep, first/sweep"
-    )
+    unknown = analysed(made, groups=("tlb",), region="absent").cells[0]
+    named = {"absent", "step", "step/sweep", "first/sweep"}
+    assert not unknown.rounds and named <= set(re.findall(r"[\w/]+", unknown.invalid))
 
 
 def test_load_imbalance_of_the_counted_region():

@@ -17,10 +17,14 @@ from pagewise.core.result import read_result
 from pagewise.report.model import Cell, Section, Table
 from pagewise.report.views import report_of
 from pagewise.stack.events import EventFile
+from pagewise.workloads.counters.machine import kernel_events
 from stage import CHASE, EVENTS, TRIAD, Stage
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
+SOFTWARE = kernel_events()["software"]
+#: What the fake kernel records.
+NO_PAPI, UNKNOWN = "built without PAPI", "no such event"
 LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs")]
 
 
@@ -36,6 +40,13 @@ def filled(stage: Stage, *, papi: str = "on", compilers=("gcc-12.2.0", "llvm-22.
 
 def run(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
     return stage.run("counters", "--output", str(stage.results), *arguments)
+
+
+def notes(stage: Stage, done: subprocess.CompletedProcess[str], word: str) -> list[str]:
+    """The notes of the result that name this; the report printed them."""
+    named = [note for note in report_of(read_result(stage.result())).notes if re.search(rf"\b{word}\b", note)]
+    assert all(note in " ".join(done.stdout.split()) for note in named)
+    return named
 
 
 def rows(file: Path) -> list[dict[str, str]]:
@@ -81,13 +92,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, subprocess.Co
 def test_counting_from_modules_to_the_three_tables(made):
     stage, done = made
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Fujitsu A64FX" in done.stderr
-    for reported in (
-        "L1D_TLB_REFILL",
-        "L1-DTLB miss rate",
-        "GCC, published",
-        "doi.org/10.1145/3569951.3597583",
-    ):
+    assert A64FX.title in done.stderr
+    (rate,) = (metric.title for metric in A64FX.metrics if metric.name == "l1_dtlb_miss_rate")
+    for reported in ("L1D_TLB_REFILL", rate, "GCC", "doi.org/10.1145/3569951.3597583"):
         assert reported in done.stdout
     folder = stage.result()
     result = read_result(folder)
@@ -111,7 +118,8 @@ def test_counting_from_modules_to_the_three_tables(made):
     own = [row for row in values if row["kind"] == "imbalance" and "published" not in row["compiler"]]
     assert {row["value"] for row in own} == {"1.25"}
     assert not {row["quantity"] for row in own} & {row["quantity"] for row in rows(folder / "ratios.csv")}
-    assert sum("imbalance" in table.title for table in published(folder, False)) == 2  # of each compiler
+    # Of each compiler one of load imbalance: counts without a column of units.
+    assert sum(table.columns[1].kind == "count" for table in published(folder, False)) == 2
     assert any(row["compiler"] == "Fujitsu (published)" and row["quantity"] == "cpi" for row in values)
 
 
@@ -124,7 +132,9 @@ def test_the_page_is_whole(made):
     text = (made[0].result() / "report.html").read_text()
     page = Page(text)
     assert page.open == [] and "<script" not in text and "http://" not in text
-    assert re.search(r"verdict\">[^<]* L\w+ [^<]* 0\.10 [^<]*time ratio \d\.\d+", text)
+    (headline,) = re.findall(r"verdict\">([^<]*)", text)
+    ratios = re.findall(r"\b\d\.\d\d\b", headline)
+    assert any(name in headline for name in A64FX.events) and len(ratios) == 2 and "0.10" in ratios
     tables = [*published(made[0].result(), False), *published(made[0].result(), True)]
     assert page.captions[: len(tables)] == [table.title for table in tables]
     for table in page.tables[: len(tables)]:
@@ -160,7 +170,7 @@ def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Pat
 
     after = of_region(region)
     assert cycles(after) == pytest.approx([share * n for n in cycles(before)], rel=1e-3)
-    named = [note for note in after["notes"] if note.startswith("Blast wave: ") and "hydro" in note]
+    named = [note for note in after["notes"] if "Blast wave" in note and "hydro" in note]
     assert len(named) == notes and any("(published)" in row["compiler"] for row in after["values"].records())
 
 
@@ -170,7 +180,7 @@ def test_the_latex_has_the_three_tables(made, tmp_path: Path):
     assert text.count(r"\caption{") == len(tables) == 8
     pages, compilers = tables[:2]
     assert {type(cell) for row in (*pages.rows, *compilers.rows) for cell in row[1:]} == {Cell}
-    assert any(column.above == "GCC, published" for column in pages.columns)
+    assert any(column.above.startswith("GCC") for column in pages.columns)
     assert any(column.above == "llvm-22.1.8 : gcc-12.2.0" for column in compilers.columns)
     compiler = next(filter(None, map(shutil.which, ("pdflatex", "lualatex", "xelatex", "tectonic"))), None)
     if compiler is not None:
@@ -198,7 +208,8 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
     """Named here, for the tester's machine may have counters; a VM without them comes to it by itself."""
     done = run(filled(stage, papi="off", compilers=("gcc-12.2.0",)), "--events", "software", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "PAGE_FAULTS" in done.stdout and "Page faults per second" in done.stdout
+    (rate,) = (metric.title for metric in SOFTWARE.metrics if metric.name == "page_fault_rate")
+    assert "PAGE_FAULTS" in done.stdout and rate in done.stdout
     ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "ratios.csv")}
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)
 
@@ -215,8 +226,10 @@ def test_programs_without_papi_say_so(stage: Stage):
         "1",
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "group tlb is not counted here: built without PAPI" in done.stdout.replace("\n", " ")
-    assert "Time" in done.stdout
+    (note,) = notes(stage, done, "tlb")
+    assert NO_PAPI in note
+    quantities = {row["quantity"] for row in rows(stage.result() / "counters.csv")}
+    assert "time" in quantities and not quantities & ZEN4.events.keys()
 
 
 @pytest.mark.long
@@ -247,11 +260,7 @@ def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",), crash_on=crash_on)
     done = run(stage, "--events", "zen4", "--groups", "tlb,walks", "--rounds", "2")
     assert done.returncode == 1, done.stdout + done.stderr
-    text = " ".join(done.stdout.split())
-    assert (
-        "group walks: a run was excluded: crashed by SIGSEGV" in text
-        and "group walks was not counted" in text
-    )
+    assert sorted("SIGSEGV" in note for note in notes(stage, done, "walks")) == [False, True]
     records = read_result(stage.result()).records
     assert [r.run.group for r in records if r.status == "failed"] == ["walks"] * 3
     assert [r.run.group for r in records if r.status == "ok"] == ["tlb"] * 8
@@ -263,9 +272,10 @@ def test_refused_events_are_reported(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",), refused="L1_ITLB_MISS_L2_ITLB_HIT")
     done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    text = " ".join(done.stdout.split())
-    assert "all configurations: L1_ITLB_MISSES_L2_HIT is not counted here: no such event" in text
-    assert "L1-ITLB miss rate" not in text and "L2-ITLB miss rate" in text
+    (note,) = notes(stage, done, "L1_ITLB_MISSES_L2_HIT")
+    assert UNKNOWN in note and "gcc-12.2.0" not in note
+    quantities = {row["quantity"] for row in rows(stage.result() / "counters.csv")}
+    assert "l1_itlb_miss_rate" not in quantities and "l2_itlb_miss_rate" in quantities
 
 
 @pytest.mark.long
@@ -286,7 +296,9 @@ def test_wrong_pages_are_invalid(stage: Stage):
     stage.add("gcc-12.2.0", LABELS[1], [TRIAD], papi="on", mode="wrong_pages")
     done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "wrong pages" in done.stdout and not rows(stage.result() / "ratios.csv")
+    assert not rows(stage.result() / "ratios.csv")
+    (missing,) = report_of(read_result(stage.result())).data["not_counted"]
+    assert missing["code"] == "wrong_pages" and missing["reason"] in " ".join(done.stdout.split())
 
 
 @pytest.mark.long
@@ -305,9 +317,11 @@ def test_one_region_of_the_program(stage: Stage):
 def test_wrong_wishes(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",))
     group = run(stage, "--events", "zen4", "--groups", "nothing")
-    assert group.returncode == 2 and "there are: tlb, walks" in group.stderr
+    assert group.returncode == 2 and all(
+        one in group.stderr for one in ("--groups", "nothing", "tlb", "walks")
+    )
     events = run(stage, "--events", "nothing")
-    assert events.returncode == 2 and "no event file 'nothing'" in events.stderr
+    assert events.returncode == 2 and all(one in events.stderr for one in ("--events", "nothing", "zen4"))
     assert not stage.results.exists()
     for link in stage.folder.glob("opt/*/share/pagewise/events"):
         link.unlink()
@@ -323,7 +337,7 @@ def test_builds_that_disagree_about_events_are_refused(stage: Stage):
     file = link / "zen4.yaml"
     file.write_text(file.read_text().replace("page walks for pages of 2 MiB", "page walks for 2 MiB"))
     done = run(stage)
-    assert done.returncode == 3 and "different events for AMD Zen 4" in done.stderr
+    assert done.returncode == 3 and ZEN4.title in done.stderr and "zen4.yaml" in done.stderr
 
 
 def test_a_broken_event_file_is_named(stage: Stage):
@@ -333,7 +347,7 @@ def test_a_broken_event_file_is_named(stage: Stage):
     shutil.copytree(EVENTS, link)
     (link / "zen4.yaml").write_text("schema: pagewise.events/1\n")
     done = run(stage)
-    assert done.returncode == 3 and "zen4.yaml" in done.stderr and "required property" in done.stderr
+    assert done.returncode == 3 and "zen4.yaml" in done.stderr and "'pmu'" in done.stderr
 
 
 def test_a_result_with_broken_events_is_refused(made, stage: Stage):
@@ -342,4 +356,4 @@ def test_a_result_with_broken_events_is_refused(made, stage: Stage):
     manifest["counters"]["events"]["metrics"][0]["formula"] = "NONE / CPU_CYCLES"
     (folder / "manifest.json").write_text(json.dumps(manifest))
     again = stage.run("report", str(folder))
-    assert again.returncode == 3 and "NONE is not defined" in again.stderr
+    assert again.returncode == 3 and "metrics.0" in again.stderr and "NONE" in again.stderr

@@ -152,54 +152,63 @@ def test_a64fx_has_busy_rates_of_l2_and_memory_and_flops_by_precision():
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        (lambda d: d.pop("pmu"), "'pmu' is a required property"),
-        (lambda d: d.update(extra=1), "extra"),
-        (lambda d: d["events"]["MISSES"].update(unit="furlongs"), "events.MISSES.unit"),
-        (lambda d: d["events"]["MISSES"].update(native="a b"), "events.MISSES.native"),
-        (
-            lambda d: d["groups"][0]["events"].append("NONE"),
-            "groups.0 (all): NONE: not an event of this file",
-        ),
-        (lambda d: d["groups"][0]["events"].remove("CYCLES"), "without CYCLES"),
-        (lambda d: d["counters"].update(programmable=1), "2 events for 1 counters"),
-        (lambda d: d["counters"].update(fixed=0), "1 events for 0 fixed counters"),
-        (lambda d: d["groups"][0]["events"].remove("FILLS"), "events.FILLS: no group counts it"),
-        (lambda d: d["reference"].update(cycles="NONE"), "reference.cycles: NONE"),
-        (lambda d: d["events"]["MISSES"].update(native="fil"), "events: fil is listed twice"),
-        (lambda d: d["groups"].append(d["groups"][0]), "groups: all is listed twice"),
-        (lambda d: d["metrics"].append(d["metrics"][0]), "metrics: rate is listed twice"),
-        (lambda d: d["metrics"][0].update(formula="FILLS / NONE"), "metrics.0 (rate): "),
-        (lambda d: d["metrics"][0].update(formula="FILLS +"), "FILLS +"),
-        (lambda d: d["metrics"][0].update(formula="FILLS ** 2"), "FILLS ** 2"),
-        (lambda d: d["metrics"][0].update(formula="__import__('os')"), "__import__('os')"),
-        (lambda d: d["metrics"][0].update(formula="CYCLES + FILLS"), "CYCLES + FILLS"),
-        (lambda d: d["metrics"][0].update(formula="FILLS * LINE"), "its formula gives byte^1"),
-        (lambda d: d["metrics"][0].update(unit="miles"), "'miles'"),
-        (lambda d: d["constants"]["LINE"].update(unit="lines"), "constants.LINE: 'lines'"),
+        (lambda d: d.pop("pmu"), ("'pmu'",)),
+        (lambda d: d.update(extra=1), ("'extra'",)),
+        (lambda d: d["events"]["MISSES"].update(unit="furlongs"), ("events.MISSES.unit",)),
+        (lambda d: d["events"]["MISSES"].update(native="a b"), ("events.MISSES.native",)),
+        (lambda d: d["groups"][0]["events"].append("NONE"), ("groups.0", "NONE")),
+        (lambda d: d["groups"][0]["events"].remove("CYCLES"), ("groups.0", "CYCLES")),
+        (lambda d: d["counters"].update(programmable=1), ("groups.0", "2", "1")),
+        (lambda d: d["counters"].update(fixed=0), ("groups.0", "1", "0", "fixed")),
+        (lambda d: d["groups"][0]["events"].remove("FILLS"), ("events.FILLS",)),
+        (lambda d: d["reference"].update(cycles="NONE"), ("reference.cycles", "NONE")),
+        (lambda d: d["events"]["MISSES"].update(native="fil"), ("events", "fil")),
+        (lambda d: d["groups"].append(d["groups"][0]), ("groups", "all")),
+        (lambda d: d["metrics"].append(d["metrics"][0]), ("metrics", "rate")),
+        (lambda d: d["metrics"][0].update(formula="FILLS / NONE"), ("metrics.0", "NONE")),
+        (lambda d: d["metrics"][0].update(formula="FILLS +"), ("metrics.0", "FILLS +")),
+        (lambda d: d["metrics"][0].update(formula="FILLS ** 2"), ("metrics.0", "FILLS ** 2")),
+        (lambda d: d["metrics"][0].update(formula="__import__('os')"), ("metrics.0", "__import__('os')")),
+        (lambda d: d["metrics"][0].update(formula="CYCLES + FILLS"), ("metrics.0", "CYCLES + FILLS")),
+        (lambda d: d["metrics"][0].update(formula="FILLS * LINE"), ("metrics.0", "byte^1", "GB/s")),
+        (lambda d: d["metrics"][0].update(unit="miles"), ("metrics.0", "'miles'")),
+        (lambda d: d["constants"]["LINE"].update(unit="lines"), ("constants.LINE", "'lines'")),
     ],
 )
-def test_an_invalid_file_is_refused_with_the_place(change, cause: str):
-    with pytest.raises(FormatError, match=r"does not follow pagewise.events/1") as refused:
+def test_an_invalid_file_is_refused_with_the_place(change, cause: tuple[str, ...]):
+    assert any(all(has(line, part) for part in cause) for line in refused(change))
+
+
+def refused(change) -> list[str]:
+    """The faults of the small file after a change, a line each."""
+    with pytest.raises(FormatError) as caught:
         EventFile.from_dict(changed(change), "here")
-    assert cause in str(refused.value)
+    head, *lines = caught.value.what.splitlines()
+    assert caught.value.where == "here" and "pagewise.events/1" in head
+    return lines
+
+
+def has(line: str, part: str) -> bool:
+    """Whether this is in the line, as words of its own."""
+    return re.search(rf"(?<![\w.]){re.escape(part)}(?!\.?\w)", line) is not None
 
 
 def test_events_bound_to_one_counter_do_not_share_a_group():
     def bind(data):
         for name in ("MISSES", "FILLS"):
-            data["events"][name]["counter"] = 1
+            data["events"][name]["counter"] = 5
 
-    with pytest.raises(FormatError, match="2 events that only counter 1 can count"):
-        EventFile.from_dict(changed(bind), "here")
+    (line,) = refused(bind)
+    assert has(line, "groups.0") and has(line, "2") and has(line, "5")
 
 
 @pytest.mark.parametrize("content", ["- a\n", "{", "\xff"])
 def test_a_file_that_is_not_an_event_file_is_refused(tmp_path: Path, content: str):
     file = tmp_path / "bad.yaml"
     file.write_bytes(content.encode("latin-1"))
-    with pytest.raises(FormatError, match="event file") as refused:
+    with pytest.raises(FormatError) as caught:
         EventFile.from_file(file)
-    assert "bad.yaml" in str(refused.value)
+    assert caught.value.where == str(file)
 
 
 def test_formulas_compute_in_base_units():
@@ -272,8 +281,9 @@ def test_groups_are_selected_and_merged():
     zen4 = BY_NAME["zen4"]
     assert [group.name for group in zen4.select(["cache", "tlb"])] == ["tlb", "cache"]
     assert zen4.select([]) == zen4.groups
-    with pytest.raises(SelectionError, match="no group 'nothing'"):
+    with pytest.raises(SelectionError) as caught:
         zen4.select(["nothing"])
+    assert caught.value.where == "--groups" and "'nothing'" in caught.value.what
     everything = merged(zen4.groups)
     assert len(everything.events) == len(zen4.events)
     assert everything.variable.startswith("CYCLES_NOT_IN_HALT,")
@@ -315,14 +325,15 @@ def test_fallbacks_have_a_reason():
     zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
     none = choose(ALL, zen4, papi=True, unavailable=VIRTUAL)
     assert none.file.name == "software" and none.remedy == VIRTUAL[1]
-    assert none.reason == "this is AMD Zen 4, but its hardware counters: none here: a virtual machine"
+    assert VIRTUAL[0] in none.reason and BY_NAME["zen4"].title in none.reason
     plain = choose(ALL, zen4, papi=False)
     assert (plain.file.name, "PAPI" in plain.reason, "+papi" in plain.remedy) == ("perf", True, True)
     assert choose(ALL, Cpu(), papi=True).file.name == "generic"
     assert choose(ALL, zen4, papi=False, unavailable=VIRTUAL, named="a64fx").file.name == "a64fx"
-    with pytest.raises(SelectionError, match="no event file 'none'"):
+    with pytest.raises(SelectionError) as caught:
         choose(ALL, zen4, papi=True, named="none")
-    with pytest.raises(SetupError, match="not installed"):
+    assert caught.value.where == "--events" and "'none'" in caught.value.what
+    with pytest.raises(SetupError, match=r"software\.yaml"):
         choose([BY_NAME["zen4"]], zen4, papi=True, unavailable=VIRTUAL)
 
 

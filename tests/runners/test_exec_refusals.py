@@ -58,16 +58,14 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     assert launcher.run("thp", "--", static, "large").returncode == 3
     assert launcher.run("bss", "--", static, "static").returncode == 3
     done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
-    assert done.returncode == 0 and launcher.records() == [] and "not observed" in done.stderr
+    assert done.returncode == 0 and launcher.records() == [] and str(static) in done.stderr
 
 
 def test_only_the_old_name_has_a_new_one(launcher: Launcher):
-    def why(policy: str) -> str:
+    for policy in ("glibc", "huge", "thp+", "", "gl"):
         done = launcher.run(policy, "--", "true")
         assert done.returncode == 2
-        return done.stderr.splitlines()[0].rpartition(":")[2]
-
-    assert why("glibc") != why("huge") == why("thp+") == why("") == why("gl")
+        assert ("malloc" in done.stderr.splitlines()[0]) == (policy == "glibc")
 
 
 @needs_thp

@@ -121,4 +121,4 @@ def test_a_folder_with_something_in_it_is_refused(exported: tuple[Stage, Path]) 
     stage, folder = exported
     done = stage.run("export", "ramble", str(folder))
     assert done.returncode == 2
-    assert "not empty" in done.stderr
+    assert f" {folder}\n" in done.stderr

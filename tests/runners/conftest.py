@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -20,6 +23,7 @@ from pagewise.workloads.program.production import install
 from simulator import compiled_build
 from stage import CHASE, TRIAD, Stage
 
+Once: TypeAlias = Callable[[str, Callable[[Path], Any]], Any]
 CHANGES_MACHINE, ALONE = "changes_machine", "alone"
 LOCK = Path(tempfile.gettempdir(), f"pagewise-tests-{os.geteuid()}.lock")
 
@@ -76,22 +80,47 @@ def small(stage: Stage) -> Stage:
 
 
 @pytest.fixture(scope="session")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, subprocess.CompletedProcess[str]]:
-    """A finished comparison and its process; tests that change the result copy it first."""
-    stage = fill(Stage(tmp_path_factory.mktemp("compared")))
-    return stage, stage.compare("--rounds", "4", "--name", "first", "--seed", "5")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """A function that fills a folder once for all processes of a test run, and returns what `make` returned."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def filled(name: str, make: Callable[[Path], Any]) -> Any:
+        folder, kept = root / name, root / f"{name}.pickle"
+        with (root / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not kept.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                (folder / ".pagewise").mkdir(parents=True)
+                kept.write_bytes(pickle.dumps(make(folder)))
+        return pickle.loads(kept.read_bytes())
+
+    return filled
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compared(once: Once) -> tuple[Stage, subprocess.CompletedProcess[str]]:
+    """A finished comparison and its process; tests that change the result copy it first."""
+
+    def make(folder: Path) -> tuple[Stage, subprocess.CompletedProcess[str]]:
+        stage = fill(Stage(folder, loads_modules=True))
+        return stage, stage.compare("--rounds", "4", "--name", "first", "--seed", "5")
+
+    return once("compared", make)
+
+
+@pytest.fixture(scope="session")
+def programs(once: Once) -> Path:
     """A folder with the program: dynamic, static, with much machine code; compiled libraries stay in it."""
-    folder = tmp_path_factory.mktemp("programs")
-    (folder / ".pagewise").mkdir()
-    compile_program(folder, "memory")
-    compile_program(folder, "memory-static", "-static")
-    compile_program(folder, "memory-code", "-DLARGE_TEXT")
-    compile_program(folder, "memory-data", "-DLARGE_DATA")
-    return folder
+
+    def make(folder: Path) -> Path:
+        compile_program(folder, "memory")
+        compile_program(folder, "memory-static", "-static")
+        compile_program(folder, "memory-code", "-DLARGE_TEXT")
+        compile_program(folder, "memory-data", "-DLARGE_DATA")
+        return folder
+
+    return once("programs", make)
 
 
 @pytest.fixture
@@ -100,12 +129,13 @@ def own(programs: Path, tmp_path: Path) -> Iterator[Own]:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("installed")
-    (folder / ".pagewise").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAGEWISE_ROOT", str(folder))
-        return install(folder / "prefix")
+def installed(once: Once) -> Path:
+    def make(folder: Path) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PAGEWISE_ROOT", str(folder))
+            return install(folder / "prefix")
+
+    return once("installed", make)
 
 
 @pytest.fixture
@@ -120,14 +150,17 @@ def template(compared: tuple[Stage, subprocess.CompletedProcess[str]]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def many(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many(template: Path, once: Once) -> Path:
     """A folder with the results of NODES nodes on DATES dates."""
-    folder = tmp_path_factory.mktemp("many")
-    multiply(template, folder, NODES, DATES)
-    return folder
+
+    def make(folder: Path) -> Path:
+        multiply(template, folder / "results", NODES, DATES)
+        return folder / "results"
+
+    return once("many", make)
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(once: Once) -> Path:
     """The folder of a build with the plug-in that traces, and a program."""
-    return compiled_build(tmp_path_factory.mktemp("build"))
+    return once("build", compiled_build)

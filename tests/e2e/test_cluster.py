@@ -18,6 +18,7 @@ from private_slurm import Slurm, private_slurm, unavailable_because, until
 
 sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2)]
 
+from pagewise.analysis.validity import exclusion
 from pagewise.core.record import read_records
 from pagewise.core.schemas import faults
 from stage import CHASE, TRIAD, Stage
@@ -153,7 +154,10 @@ def test_the_misconfigured_node_is_reported_by_its_pages_and_its_facts(swept: Sw
     assert {(row["node"], row["configuration"]) for row in invalid} == {
         ("wrong", "gcc-12.2.0/thp/hardware-regular")
     }
-    assert "wrong pages" in invalid[0]["reason"]
+    records, _ = read_records(Path(swept.node("wrong")["result"]) / "records.jsonl")
+    found = [fault for record in records if (fault := exclusion(record)) is not None]
+    assert {fault.code for fault in found} == {"wrong_pages"}
+    assert any(fault.reason in invalid[0]["reason"] for fault in found)
     (difference,) = [row for row in swept.report["differences"] if row["fact"] == "THP"]
     assert difference["others"] == {"never": ["wrong"]}
     assert difference["usual"] in ("madvise", "always")
@@ -165,8 +169,9 @@ def test_missing_nodes_are_reported_with_the_reason(swept: Swept) -> None:
     assert set(missing) == {"dies", "late", "down"}
     assert "bad DIMM" in missing["down"]["why"]
     assert missing["down"]["state"] == "missing"
-    assert "time limit" in missing["late"]["why"]
-    assert "the node is down" in missing["dies"]["why"]
+    # Slurm's states of the job and of the node.
+    assert "TIMEOUT" in missing["late"]["why"]
+    assert "down" in missing["dies"]["why"]
     assert missing["dies"]["state"] == missing["late"]["state"] == "partial"
 
 

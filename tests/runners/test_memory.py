@@ -102,9 +102,9 @@ def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
 
 
 def test_less_than_a_quarter_is_refused_with_what_to_do():
-    with pytest.raises(RefusedError, match="even a quarter does not fit") as fault:
+    with pytest.raises(RefusedError, match=chase().name) as fault:
         fitted(chase(), 20 * MIB)
-    assert "--kernels" in fault.value.remedy
+    assert "--kernels" in fault.value.remedy and "20 MiB" in fault.value.where
     unsized = kernel(CHASE, compare={"arguments": ["--block", "1GiB"]})
     assert fitted(unsized, 1) == (unsized, None)
 

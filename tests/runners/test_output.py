@@ -130,7 +130,7 @@ def test_results_go_to_stdout_and_messages_to_stderr(small: Stage, options: tupl
     arguments = ("--rounds", "1", "--no-sweep", *options)
     done, quiet = small.compare(*arguments), small.compare(*arguments, "--quiet")
     assert (done.returncode, quiet.returncode, quiet.stderr) == (0, 0, "")
-    assert "round 1" in done.stderr and "round 1" not in done.stdout
+    assert "1/1" in done.stderr and "1/1" not in done.stdout
     if options:
         assert json.loads(done.stdout).keys() == json.loads(quiet.stdout).keys()
 

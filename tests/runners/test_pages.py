@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_policies_are_read(policy, kind, size):
 
 @pytest.mark.parametrize("policy", ["thp:", "thp:0k", "thp:64", "thp:64kB", "thp:big"])
 def test_a_policy_without_a_sensible_size(policy):
-    with pytest.raises(ValueError, match="no page size"):
+    with pytest.raises(ValueError, match=repr(policy)):
         assert PagePolicy(policy).size
 
 
@@ -116,7 +117,7 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
     assert found["thp:64k"].time_ratio.median == pytest.approx(0.9)
     assert found["thp:64k"].pages.observed == 65536 and found["thp:64k"].invalid is None
     wrong = rows("thp", 2 << 20)["thp:64k"]
-    assert "the run used the policy thp, the configuration is thp:64k" in wrong.invalid
+    assert wrong.code == "wrong_pages" and {"thp", "thp:64k"} <= set(re.split(r"[\s,]+", wrong.invalid))
 
 
 @pytest.mark.long
@@ -148,7 +149,7 @@ def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = (one for one in csv.DictReader((stage.result() / "summary.csv").open()) if one["code"])
     assert (row["hugepages"], row["code"]) == ("thp:64k", "pages_unavailable")
-    assert "32 huge pages of 2048 KiB are missing" in row["invalid"]
+    assert {"32", "2048"} <= set(row["invalid"].split())
 
 
 @pytest.mark.parametrize("policies", ["thp", "thp:big", "hugetlbfs:1g"])
@@ -211,8 +212,9 @@ def test_a_kernel_without_sizes_has_one_switch(machine: Path):
 
 
 def test_a_size_that_the_kernel_does_not_support(machine: Path):
-    with pytest.raises(RefusedError, match="no transparent huge pages of this size"):
+    with pytest.raises(RefusedError) as refused:
         switches_needed(["thp:32k"], machine)
+    assert refused.value.where == str(machine / FOLDER / "hugepages-32kB/enabled")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -228,9 +230,9 @@ def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machin
 def test_who_is_not_root_is_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Switch(MACHINE)])
-    with pytest.raises(RefusedError, match="only root") as caught, switched_on(["thp:64k"]):
+    with pytest.raises(RefusedError) as caught, switched_on(["thp:64k"]):
         pytest.fail("the block must not run")
-    assert f"echo madvise > {MACHINE}" in str(caught.value)
+    assert caught.value.where == "--set-thp-sizes" and f"echo madvise > {MACHINE}" in caught.value.remedy
 
 
 @pytest.mark.long

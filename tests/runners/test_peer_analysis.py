@@ -34,6 +34,7 @@ TRIAD = Match(
 CHASE = dataclasses.replace(TRIAD, better="lower", unit="ns", targets=(Target("all", 1 / 1.03, 1.03),))
 OURS = {name: Candidate("ours", f"ours-{name}", name) for name in ("gcc", "llvm")}
 THEIRS = Candidate("theirs", "theirs", None)
+REASON = "a reason given by the test"
 
 
 def rows(*arguments):
@@ -158,7 +159,8 @@ def test_the_two_modes_of_a_machine_are_distinguished():
     ]
     (row,) = rows(two, samples, None, 1)
     assert row.speedup.pairs == 7 and row.speedup.median == 1.0 and row.answer == "met"
-    assert "two modes" in row.notes[0] and "7 of 9" in row.notes[0]
+    (note,) = row.notes
+    assert {"7", "9"} <= set(note.split())
 
 
 def test_the_best_of_the_trial_are_carried_on_each_compilers_own():
@@ -179,21 +181,26 @@ def test_the_best_of_the_trial_are_carried_on_each_compilers_own():
 def test_a_wrong_result_spoils_a_candidate_and_wrong_pages_a_run():
     good = measured(TRIAD, 9.9, 8.0, 10.0)
     for code in ("wrong_pages", "pages_unavailable"):
-        (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="x", code=code)], None, 1)
+        (row, *_) = rows(
+            TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason=REASON, code=code)], None, 1
+        )
         assert row.ours.candidate == OURS["gcc"]
-    (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason="failed its check")], None, 1)
-    assert row.ours.candidate == OURS["llvm"] and "failed its check" in row.notes[0]
+    (row, *_) = rows(TRIAD, [*good, sample(TRIAD, OURS["gcc"], 10, None, reason=REASON)], None, 1)
+    assert row.ours.candidate == OURS["llvm"]
+    assert OURS["gcc"].label in row.notes[0] and REASON in row.notes[0]
 
 
 def test_a_side_without_figures_is_reported_with_the_reason():
     samples = [
         *series(TRIAD, OURS["gcc"], steady(9.0)),
-        sample(TRIAD, THEIRS, 0, None, "trial", reason="no rate"),
+        sample(TRIAD, THEIRS, 0, None, "trial", reason=REASON),
     ]
     for row in rows(TRIAD, samples, None, 1):
-        assert row.missing == "theirs has no figure" and row.notes == ("excluded: theirs: no rate",)
-    (absent, _) = rows(TRIAD, [], "likwid-bench is not here", 1)
-    assert absent.missing == "likwid-bench is not here"
+        assert "theirs" in row.missing.split() and "ours" not in row.missing.split() and row.theirs is None
+        (note,) = row.notes
+        assert THEIRS.label in note and REASON in note
+    (absent, _) = rows(TRIAD, [], REASON, 1)
+    assert absent.missing == REASON
 
 
 def test_a_figure_stands_for_the_passes_that_the_peers_figure_stands_for():
@@ -253,6 +260,6 @@ def test_libraries_stand_against_direct_calls_of_the_same_library():
 def test_what_a_compiler_cannot_vectorise_is_said_beside_its_figure():
     found = {one.name: one for one in plan.matches(plan.sizes(HOST), ["gcc", "llvm"], 1)}
     match = found["math_functions/L1/sleef/erf/llvm"]
-    assert match.remark == "llvm makes no vector calls of erf"
+    assert {"llvm", "erf"} <= set(match.remark.split())
     assert rows(match, [], None, 0)[0].notes == (match.remark,)
     assert not found["math_functions/L1/sleef/erf/gcc"].remark

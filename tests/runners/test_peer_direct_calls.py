@@ -13,6 +13,8 @@ from pagewise.stack.c_code import find_compiler
 from pagewise.workloads.peers.known import PEERS
 from pagewise.workloads.peers.peer import Ask, Call, find
 
+#: What dlerror(3) reports, and a compiler of this test.
+NO_FUNCTION, NO_LIBRARY, FULL = "undefined symbol", "cannot open shared object file", "no-space-left"
 # Libraries that omit work: an element of c, a number of the last transform.
 WRONG = {
     "cblas": (
@@ -63,35 +65,35 @@ def test_a_wrong_result_and_a_missing_function_are_reported(tmp_path: Path, name
     source.write_text(WRONG[name])
     subprocess.run([*find_compiler(), "-shared", "-fPIC", source, "-o", library], check=True)
     done = run(name, PEERS[name].call(Ask(test, 50_000, library=str(library))))
-    assert done.returncode == 1 and "its result is wrong" in done.stderr
+    assert done.returncode == 1
     done = run(name, PEERS[name].call(Ask(test, 50_000, library=ctypes.util.find_library("m"))))
-    assert done.returncode == 3 and "undefined symbol" in done.stderr
+    assert done.returncode == 3 and NO_FUNCTION in done.stderr
     done = run(name, PEERS[name].call(Ask(test, 50_000, library=str(tmp_path / "none.so"))))
-    assert done.returncode == 3 and "cannot open shared object file" in done.stderr
+    assert done.returncode == 3 and NO_LIBRARY in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "cause"),
+    ("name", "arguments", "named"),
     [
-        ("cblas", ("x", "qgemm", "1", "1"), "LIBRARY sgemm|dgemm|cgemm|zgemm ROWS STRIDE REPETITIONS"),
-        ("cblas", ("x", "dgemm", "many", "1"), "many: not a number in range"),
-        ("cblas", ("x", "dgemm", "10", "9"), "9: less than the rows"),
-        ("fftw", ("x", "0", "1"), "0: not a number in range"),
-        ("fftw", ("x", "1", "1"), "1: no length of a transform"),
-        ("fftw", ("x",), "LIBRARY LENGTH COUNT REPETITIONS"),
+        ("cblas", ("x", "qgemm", "1", "1"), "sgemm|dgemm|cgemm|zgemm"),
+        ("cblas", ("x", "dgemm", "many", "1"), "many:"),
+        ("cblas", ("x", "dgemm", "10", "9"), "9:"),
+        ("fftw", ("x", "0", "1"), "0:"),
+        ("fftw", ("x", "1", "1"), "1:"),
+        ("fftw", ("x",), "LENGTH"),
     ],
 )
-def test_wrong_usage_is_refused(name: str, arguments: tuple[str, ...], cause: str):
+def test_wrong_usage_is_refused(name: str, arguments: tuple[str, ...], named: str):
     done = run(name, Call((*arguments, "1")))
-    assert done.returncode == 2 and cause in done.stderr
+    assert done.returncode == 2 and named in done.stderr.split()
 
 
 def test_without_a_compiler_they_are_missing_and_a_broken_compiler_is_an_error(tmp_path: Path):
     assert find(PEERS["cblas"], [], [], {"PATH": str(tmp_path)}) == []
-    assert "no C compiler" in PEERS["cblas"].missing(["gcc"])
+    assert "CC=" in PEERS["cblas"].missing(["gcc"])
     broken = tmp_path / "broken-cc"
-    broken.write_text("#!/bin/sh\necho no space left >&2\nexit 1\n")
+    broken.write_text(f"#!/bin/sh\necho {FULL} >&2\nexit 1\n")
     broken.chmod(0o755)
-    with pytest.raises(SetupError, match="does not compile:\nno space left") as raised:
+    with pytest.raises(SetupError, match=FULL) as raised:
         find(PEERS["fftw"], [], [], {"CC": str(broken), "HOME": str(tmp_path)})
     assert "CC=gcc" in raised.value.remedy

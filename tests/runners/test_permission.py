@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from builders import a_host
-from pagewise.workloads.counters.permission import hardware_counters, has_capability, open_error, permissions
+from pagewise.stack.events import GENERIC
+from pagewise.workloads.counters.machine import DESCRIBE
+from pagewise.workloads.counters.permission import (
+    Permission,
+    hardware_counters,
+    has_capability,
+    open_error,
+    permissions,
+)
 from pagewise.workloads.doctor import counter_findings
 from stage import CHASE, EVENTS, Stage
 
@@ -42,17 +52,22 @@ def findings(root: Path, host=BARE, tree=None, **errors: int):
     return {finding.name: finding for finding in permissions(host, tree, root, kernel(**errors))}
 
 
+def words(finding: Permission) -> set[str]:
+    return set(re.findall(r"\w+", finding.detail))
+
+
 def test_all_is_permitted(root: Path):
     rows = findings(root)
     assert rows["hardware counters"].state == rows["software events"].state == "good"
-    assert rows["hardware counters"].detail == "may be used, in user and kernel mode (perf_event_paranoid 2)"
+    assert {"user", "kernel", "2"} <= words(rows["hardware counters"])
 
 
 def test_user_mode_alone(root: Path):
     rows = findings(root, hardware_in_kernel=errno.EACCES, software_in_kernel=errno.EACCES)
-    assert rows["hardware counters"].detail.startswith("may be used, in user mode (")
+    assert rows["hardware counters"].state == "good"
+    assert {"user", "kernel"} & words(rows["hardware counters"]) == {"user"}
     software = rows["software events"]
-    assert software.state == "note" and "no context switches" in software.detail
+    assert software.state == "note" and "user" in words(software)
     assert "perf_event_paranoid=1" in software.remedy
 
 
@@ -68,7 +83,7 @@ def test_a_virtual_machine_without_counters(root: Path, refused: int):
 def test_a_missing_permission_has_a_remedy(root: Path, refused: int):
     closed = replace(BARE, perf_event_paranoid=4)
     finding = hardware_counters(closed, root, kernel(hardware=refused))
-    assert "perf_event_paranoid 4" in finding.detail
+    assert {"perf_event_paranoid", "4"} <= words(finding) and os.strerror(refused) in finding.detail
     assert "sysctl kernel.perf_event_paranoid=2" in finding.remedy and "cap_perfmon" in finding.remedy
     container = hardware_counters(replace(BARE, container=True), root, kernel(hardware=refused))
     assert "--cap-add PERFMON" in container.remedy
@@ -79,7 +94,7 @@ def test_a_missing_permission_has_a_remedy(root: Path, refused: int):
 
 def test_other_errors_are_reported_by_their_name(root: Path):
     finding = hardware_counters(BARE, root, kernel(hardware=errno.EINVAL))
-    assert "Invalid argument" in finding.detail and finding.remedy is None
+    assert os.strerror(errno.EINVAL) in finding.detail and finding.remedy is None
     none = findings(root, software=errno.EPERM, software_in_kernel=errno.EPERM)["software events"]
     assert "getrusage" in none.detail
 
@@ -96,13 +111,14 @@ def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
     assert findings(root)["events"].state == "note" and "PAPI" not in findings(root)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], papi="on")
     rows = findings(root, tree=stage.modules)
-    assert rows["events"].detail.startswith("AMD Zen 4: ") and "tlb" in rows["events"].detail
-    assert (rows["PAPI"].state, rows["PAPI"].detail) == ("good", "in all 1 modules")
+    assert rows["events"].detail.count("AMD Zen 4") == 1 and "tlb" in words(rows["events"])
+    assert rows["PAPI"].state == "good" and "1" in words(rows["PAPI"])
     stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE])
     rows = findings(root, tree=stage.modules)
-    assert "in 1 of 2 modules" in rows["PAPI"].detail and "+papi" in rows["PAPI"].remedy
+    assert {"1", "2"} <= words(rows["PAPI"]) and "+papi" in rows["PAPI"].remedy
     (root / "proc/cpuinfo").write_text("vendor_id\t: Other\n")
-    assert "no event file fits" in findings(root, tree=stage.modules)["events"].detail
+    unknown = findings(root, tree=stage.modules)["events"]
+    assert unknown.state == "note" and GENERIC in words(unknown) and unknown.remedy == DESCRIBE
 
 
 def test_broken_event_files_are_reported(root: Path, stage: Stage):

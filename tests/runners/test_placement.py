@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -17,8 +18,10 @@ from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.structure import unstructured
+from pagewise.core.suggestions import choose_of
 from pagewise.machine import numa
 from pagewise.machine.placement import (
+    ORDERS,
     AvailableMachine,
     Placement,
     Where,
@@ -170,12 +173,12 @@ def test_openmp_gets_the_cpu_of_each_thread():
 @pytest.mark.parametrize(
     ("of", "threads", "requested", "where", "remedy"),
     [
-        ((XEON,), 17, Where(), "--threads", "--threads 16, or --smt use for 32"),
+        ((XEON,), 17, Where(), "--threads", "--threads 16|--smt use|32"),
         ((XEON,), 33, Where(smt=(0,)), "--threads", "--threads 32"),
         ((XEON, "0-1"), 3, Where(), "--threads", "--threads 2"),
         ((XEON, "0-1"), None, Where(cores=3), "--cores", "--cores 2"),
         ((A64FX,), 2, Where(smt=(0,)), "--smt", "--smt avoid"),
-        ((XEON,), 2, Where(smt=(4,)), "--smt 4", "--smt use takes all 2"),
+        ((XEON,), 2, Where(smt=(4,)), "--smt 4", "--smt use|2"),
         ((XEON,), None, Where(lists=("40",)), "--cpus 40", "0-31"),
         ((XEON, "0-3"), None, Where(lists=("2-5",)), "--cpus 2-5", "0-3"),
         ((XEON,), None, Where(lists=("2,2",)), "--cpus", "0-3,8"),
@@ -185,24 +188,25 @@ def test_openmp_gets_the_cpu_of_each_thread():
         ((XEON,), 3, Where(cores=2), "--threads and --cores", "--cpus"),
         ((XEON,), None, Where(lists=("0",), cores=2), "--cpus and --cores", "--cpus"),
         ((XEON,), None, Where(lists=("0",), smt=(2,)), "--cpus and --smt", "--cpus"),
-        ((XEON,), None, Where(("scatter",)), "--placement, --smt", "--threads N, or --cores N"),
+        ((XEON,), None, Where(("scatter",)), "--placement, --smt", "--threads N|--cores N"),
         ((XEON,), 2, Where(memory=("bind:7",)), "--memory bind:7", "0-3"),
         ((XEON,), 2, Where(memory=("bind:0-",)), "--memory", "0-3,8"),
-        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch, first-thread, local, bind"),
+        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch|first-thread|local|bind"),
         ((EPYC,), 2, Where(memory=("interleave",)), "--memory interleave", "interleave:0"),
     ],
 )
 def test_an_impossible_placement_is_refused_with_its_option(of, threads, requested, where, remedy):
     with pytest.raises(SelectionError) as caught:
         placements(threads, requested, machine(*of))
-    assert caught.value.where == where and remedy in (caught.value.remedy or "")
+    assert caught.value.where == where
+    assert all(named in (caught.value.remedy or "") for named in remedy.split("|"))
 
 
 def test_words_of_the_command_line():
     assert Where.read(("avoid", "use", "4"), orders=("scatter",)).smt == (1, 0, 4)
     with pytest.raises(SelectionError) as caught:
         Where.read((), orders=("scater",))
-    assert caught.value.where == "--placement" and "scatter?" in (caught.value.remedy or "")
+    assert (caught.value.where, caught.value.remedy) == ("--placement", choose_of("scater", ORDERS))
     with pytest.raises(SelectionError) as caught:
         Where.read(("half",))
     assert caught.value.where == "--smt"
@@ -272,15 +276,16 @@ def test_a_policy_of_ours_is_handed_on():
         (None, None, [1], None),
         ([0, 1, 2], "default", [0, 1], "0-2"),
         ([0, 1], "bind:1", [0, 1], "bind:1"),
-        ([0, 1], "default", [0, 3], "CPU 3"),
-        ([0, 1], "default", [1, 1], "CPU 1"),
+        ([0, 1], "default", [0, 3], "3"),
+        ([0, 1], "default", [1, 1], "1"),
     ],
 )
 def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, named):
     bound = Placement(2, (0, 1)).binding(ProcessPlacement(cpus and tuple(cpus), memory))
     made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
     fault = exclusion(varied(made, "run", bound=unstructured(bound)))
-    assert fault is None if named is None else fault.code == "wrong_placement" and named in fault.reason
+    assert fault is None if named is None else fault.code == "wrong_placement"
+    assert fault is None or named in re.split(r"[\s,]+", fault.reason)
 
 
 def test_a_thread_that_ends_elsewhere_is_excluded():

@@ -149,4 +149,5 @@ def test_tables_and_file():
     assert [row[1] for row in by_compiler.rows] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
     lines = list(csv.DictReader(csv_file.render(data.policies(found)).splitlines()))
     assert len(lines) == 12
-    assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["reference"] == "without huge pages"
+    assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["quantity"] == "time"
+    assert lines[0]["reference"] != BASE.compiler == lines[-1]["reference"]

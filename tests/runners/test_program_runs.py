@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -22,6 +23,9 @@ from test_commands import wait_for
 
 pytestmark = pytest.mark.long
 
+#: What own_programs/memory.c prints.
+ABOUT_TO_CRASH, WENT_WRONG = "about to crash", "this went wrong"
+
 
 def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(own: Own):
     done = own.run("--policies", "none,reuse", "--rounds", "2", "--check", "PASSED")
@@ -33,13 +37,13 @@ def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(own: 
 
 
 @pytest.mark.parametrize(
-    ("way", "reason"),
-    [("crash", "crashed by SIGSEGV: about to crash"), ("wrong", "ended with exit code 3: this went wrong")],
+    ("way", "ending", "printed"), [("crash", "SIGSEGV", ABOUT_TO_CRASH), ("wrong", "3", WENT_WRONG)]
 )
-def test_a_program_that_fails(own: Own, way: str, reason: str):
+def test_a_program_that_fails(own: Own, way: str, ending: str, printed: str):
     done = own.run("--policies", "none,reuse", "--rounds", "2", way=way)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert own.reason("none") == reason and own.statuses() == {"none": {"failed"}, "reuse": {"failed"}}
+    assert {ending} <= set(re.findall(r"\w+", own.reason("none"))) and printed in own.reason("none")
+    assert own.statuses() == {"none": {"failed"}, "reuse": {"failed"}}
 
 
 def test_another_exit_code_may_be_good(own: Own):
@@ -55,7 +59,7 @@ def test_a_metric_that_is_missing_is_a_wrong_result(own: Own):
 def test_a_program_that_takes_too_long_is_ended(own: Own):
     done = own.run("--policies", "none", "--rounds", "1", "--timeout", "0.5", way="sleep 30")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert own.reason("none").startswith("ended after 0.5 s")
+    assert "0.5 s" in own.reason("none")
 
 
 def test_input_and_output_files_in_a_fresh_folder(own: Own):
@@ -108,18 +112,20 @@ def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: lis
 def test_what_may_not_be_run_and_what_is_no_program(own: Own):
     plain = own.folder / "plain"
     plain.write_text("text")
-    for mode, reported in ((0o644, "not executable"), (0o755, "neither an ELF program nor a script")):
+    absent = own.stage.run("compare", "--", "./other").stderr
+    for mode, named in ((0o644, "PATH"), (0o755, "#!")):
         plain.chmod(mode)
         done = own.stage.run("compare", "--", "./plain")
-        assert done.returncode == 2 and reported in done.stderr
+        assert done.returncode == 2 and "plain" in done.stderr and named in done.stderr
+        assert done.stderr.replace("plain", "other") != absent
 
 
 def test_the_list_of_policies_and_what_a_program_can_have(own: Own):
     alone = own.stage.run("list", "policies")
     assert alone.returncode == 0 and all(part in alone.stdout for part in PARTS)
     done = own.stage.run("list", "policies", "--", str(own.programs / "memory-static"))
-    assert done.returncode == 0 and "static, glibc" in done.stdout
-    assert "libhugetlbfs" in done.stdout
+    assert done.returncode == 0 and "libhugetlbfs" in done.stdout
+    assert {"static", "glibc"} <= set(re.findall(r"\w+", done.stdout))
 
 
 @needs_thp
@@ -179,7 +185,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int,
     process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert process.returncode == code, errors
-    assert "interrupted" in errors and "Metrics by policy" in output
+    assert "interrupted" in errors and "reuse" in output
     assert read_result(own.stage.result()).manifest.state == "interrupted"
 
 
@@ -188,7 +194,7 @@ def test_a_program_with_rights_of_another_is_known(own: Own):
     copy = Path(shutil.copy(own.programs / "memory", own.folder / "memory"))
     os.chown(copy, 65534, 65534)
     copy.chmod(copy.stat().st_mode | stat.S_ISUID)
-    assert examine(str(copy), os.environ).secured == "it is set-user-ID"
+    assert "set-user-ID" in examine(str(copy), os.environ).secured
     done = own.stage.run(
         *("compare", "--output", str(own.stage.results), "--policies", "none,malloc", "--rounds", "1"),
         *("--", str(copy), "short"),

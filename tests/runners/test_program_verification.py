@@ -81,7 +81,8 @@ def test_enough_coverage_ranks():
 def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
     pages, failure = verified(THP, memory(sample(0.0, heap=usage(50, 50), anonymous=usage(50))))
     assert pages.huge_coverage == 0.5 and failure is not None and failure.exit_code == 3
-    assert "anonymous: 0 B of 50 MiB" in failure.message and "--enough-coverage" in (failure.remedy or "")
+    assert all(named in failure.message for named in ("anonymous", "0 B", "50 MiB"))
+    assert "--enough-coverage" in (failure.remedy or "")
     _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
     assert failure is not None and "--pool-memory" in (failure.remedy or "")
 
@@ -103,12 +104,14 @@ def test_a_pool_that_ran_short_half_way_is_not_ranked():
 
 def test_of_two_kinds_the_worse_one_counts():
     pages, failure = verified(BOTH, memory(sample(0.0, text=usage(8, 0), heap=usage(100, 100))))
-    assert pages.huge_coverage == 0.0 and failure is not None and "text: 0 B of 8 MiB" in failure.message
+    assert pages.huge_coverage == 0.0 and failure is not None
+    assert all(named in failure.message for named in ("text", "0 B", "8 MiB"))
 
 
 def test_a_program_without_such_memory():
     _, failure = verified(THP, memory(sample(0.0, heap=usage(1), bss=usage(500))))
-    assert failure is not None and "(heap, anonymous)" in failure.message and failure.remedy is None
+    assert failure is not None and failure.remedy is None
+    assert all(named in failure.message for named in ("heap", "anonymous"))
     # A heap that begins at an aligned address is on one huge page by chance.
     by_chance = memory(sample(0.0, heap=usage(2, 2), bss=usage(500)))
     assert verified(THP, by_chance)[1] == replace(failure, message=failure.message.replace("1 MiB", "2 MiB"))
@@ -118,7 +121,7 @@ def test_a_program_without_such_memory():
 def test_huge_pages_that_were_refused():
     assert verified(NONE, memory(sample(0.0, heap=usage(9))))[1] is None
     _, failure = verified(NONE, memory(sample(0.0, heap=usage(9, 2))))
-    assert failure is not None and failure.message.startswith("2 MiB")
+    assert failure is not None and "2 MiB" in failure.message
 
 
 def test_a_program_without_samples():
@@ -148,7 +151,7 @@ def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():
     other = from_snapshots([[{"heap": usage(12), "bss": usage(50, 48)}]])
     both = completed(seen, other, ("heap", "bss"))
     assert both.peak("heap") == usage(10, 10) and both.peak("bss") == usage(50, 48)
-    assert "bss: smaps, untimed run" in both.method
+    assert "bss" in both.method and seen.method in both.method and other.method in both.method
     assert completed(seen, other, ("heap",)) == seen and completed(seen, None, ("bss",)) == seen
 
 

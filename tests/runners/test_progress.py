@@ -24,6 +24,9 @@ from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
 from stage import RUNNERS, Stage
 
+#: The line below the heads of a table.
+RULE = "─" * 20
+
 
 def terminal_of(*, is_terminal: bool = True, height: int = 40) -> tuple[Console, io.StringIO]:
     text = io.StringIO()
@@ -139,13 +142,13 @@ def on_a_terminal(small: Stage, *arguments: str) -> str:
 
 
 def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
-    before, _, after = on_a_terminal(small, "--rounds", "3").partition("After 1 round")
-    assert "round 1/3" in before and "round 2/3" in after
+    before, shown, after = on_a_terminal(small, "--rounds", "3").partition(RULE)
+    assert shown and "1/3 " in before and "2/3 " in after
 
 
 def test_json_on_a_terminal_comes_without_verdicts_so_far(small: Stage):
-    shown = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json")
-    assert "round 2/2" in shown and "After 1 round" not in shown
+    shown, last, _ = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json").partition("2/2 ")
+    assert last and RULE not in shown
 
 
 def test_a_fault_in_the_verdicts_ends_no_round(small: Stage):

@@ -165,8 +165,10 @@ def test_the_store_ranks_what_the_reports_rank(tmp_path: Path):
     codes = [None if (why := exclusion(one)) is None else why.code for one in made]
     assert [row["excluded"] for row in found] == codes and None in codes
     assert found[0]["seconds"] == 2.0 and found[0]["metrics"]["latency_ns"] == 3.0
-    assert found[0]["counters"] is None and found[0]["counters_unavailable"] == "built without PAPI"
-    assert found[2]["message"] == "no pages" and found[10]["hugepages"] == "thp:64k"
+    assert (
+        found[0]["counters"] is None and found[0]["counters_unavailable"] == made[0].counters["unavailable"]
+    )
+    assert found[2]["message"] == made[2].failure.message and found[10]["hugepages"] == "thp:64k"
 
 
 def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_path: Path):
@@ -206,10 +208,11 @@ def test_questions_that_cannot_be_asked_say_what_can(store: Path, tmp_path: Path
         ask(tmp_path / "text", "SELECT 1", 0.0)
     with writing(tmp_path / "newer", 0.0) as connection:
         connection.execute("UPDATE store SET layout = 99")
-    with pytest.raises(FormatError, match="layout 99"):
+    with pytest.raises(FormatError, match=r"\b99\b"):
         ask(tmp_path / "newer", "SELECT 1", 0.0)
-    with pytest.raises(PagewiseError, match="no such folder"):
+    with pytest.raises(PagewiseError) as missing:
         pagewise("results", "collect", tmp_path / "nowhere", "--store", tmp_path / "s")
+    assert missing.value.where == str(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(

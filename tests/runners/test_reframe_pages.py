@@ -180,4 +180,4 @@ def test_a_test_whose_policy_or_output_is_wrong_fails_in_its_sanity_stage(
 ) -> None:
     """By the policy in the first two, by the test's own sanity function in the last."""
     assert cases[name]["result"] == "fail" and cases[name]["fail_phase"] == "sanity"
-    assert ("page policy" in cases[name]["fail_reason"]) == (name != "wrong-none")
+    assert ("sum: " in cases[name]["fail_reason"]) == (name == "wrong-none")

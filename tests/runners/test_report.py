@@ -165,7 +165,8 @@ def test_labels_name_only_what_differs():
     ]
     assert reported == ["none", "thp software", "thp nontemporal"]
     assert wording.label(chase(), configuration(label=("thp", "software", "regular"))) == "thp"
-    assert wording.label(kernel(sensitive_to=["prefetch"]), configuration()) == "as built"
+    unnamed = wording.label(kernel(sensitive_to=["prefetch"]), configuration())
+    assert unnamed and not {"none", "hardware", "regular"} & set(unnamed.split())
 
 
 @pytest.mark.parametrize(
@@ -307,9 +308,10 @@ def test_advice_holds_for_what_the_session_changed():
         pool=(Reservation(2 << 20, 0, 64, 70),),
         clocks=(Switched("/sys/boost", "1", "0"),),
     )
-    texts = session.condition(plain), session.condition(changed)
-    for words, is_there in (
-        (("switched on", "70 of 2 MiB", "clocks"), (False, True)),
-        (("reserved huge pages none",), (True, False)),
-    ):
-        assert all(tuple(word in text for text in texts) == is_there for word in words), texts
+    before, text = session.condition(plain), session.condition(changed)
+    assert "70" in text.split() and "2 MiB" in text
+    for reverted in ("switches", "pool", "clocks"):
+        assert session.condition(replace(changed, **{reverted: getattr(plain, reverted)})) not in (
+            text,
+            before,
+        )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,8 @@ def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
     done = stage.run("compare", "--resume", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
-    assert len(result.skipped) == 1 and "records.jsonl, line" in done.stdout
+    (skipped,) = result.skipped
+    assert str(replace(skipped, reason="")).strip() in done.stdout
     assert {key: n for key, n in runs(result).items() if key[2] != "sweep"} == planned(result, 3)
     assert sum(n for key, n in runs(result).items() if key[2] == "sweep") == 2
 
@@ -165,8 +167,9 @@ def test_what_is_not_as_it_was_is_listed_and_nothing_is_measured(stage: Stage):
     before = (folder / "records.jsonl").read_bytes()
     done = stage.run("compare", "--resume", str(folder))
     assert done.returncode == 4
-    assert "this machine's hostname: elsewhere is now" in done.stderr
-    assert f"the module {thp} was built again" in done.stderr
+    lines = done.stderr.splitlines()
+    assert any("hostname" in line and "elsewhere" in line for line in lines)
+    assert any(thp in line for line in lines)
     assert (folder / "records.jsonl").read_bytes() == before
 
 

@@ -50,9 +50,7 @@ def test_good_records_are_good():
     assert (
         faults("record", unstructured(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
     )
-    assert (
-        faults("record", unstructured(failed_record(configuration(), "failed", "crashed by SIGSEGV"))) == []
-    )
+    assert faults("record", unstructured(failed_record(configuration(), "failed", "SIGSEGV"))) == []
 
 
 @pytest.mark.parametrize(
@@ -180,35 +178,36 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "reported"),
+    ("path", "value", "named"),
     [
-        ("name", DELETED, "'name' is a required property"),
-        ("sensitive_to", ["colour"], "sensitive_to.0: 'colour' is not one of"),
-        ("metrics", [], "metrics: [] should be non-empty"),
+        ("name", DELETED, "(top): 'name'"),
+        ("sensitive_to", ["colour"], "sensitive_to.0: 'colour'"),
+        ("metrics", [], "metrics: []"),
         ("metrics.0.better", "more", "metrics.0.better"),
         ("compare.arguments", "--sweep", "compare.arguments"),
-        ("compare.arguments", [1], "compare.arguments.0: 1 is not of type 'string'"),
+        ("compare.arguments", [1], "compare.arguments.0: 1 "),
         ("compare.default", "yes", "compare.default"),
         ("sweeps.0.x", "stride", "sweeps.0.x"),
         ("sweeps.0.x", "options.Stride", "sweeps.0.x"),
         ("sweeps.0.y", "speed", "sweeps.0.y: 'speed'"),
-        ("sweeps.0.when", {"compiler": "gcc"}, "'compiler' is not one of"),
+        ("sweeps.0.when", {"compiler": "gcc"}, "sweeps.0.when: 'compiler'"),
         ("sweeps.0.when", {"prefetch": []}, "sweeps.0.when.prefetch"),
-        ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware' is not one of hardware, compiler,"),
+        ("sweeps.0.when", {"prefetch": "sofware"}, "'sofware'"),
         ("sweeps.0.when", {"order": "source"}, "sweeps.0.when.order: 'source'"),
-        ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1: another sweep has the name 'working-set'"),
+        ("sweeps", [*TRIAD["sweeps"]] * 2, "sweeps.1: |'working-set'"),
         ("sweeps.0.name", "Large sets", "sweeps.0.name"),
         ("executable", "rm", "executable"),
-        ("colour", "red", "'colour' was unexpected"),
+        ("colour", "red", "(top): |'colour'"),
     ],
 )
-def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, reported):
+def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, named):
     file = tmp_path / "triad.yaml"
     file.write_text(yaml.safe_dump(changed(TRIAD, path, value)))
     with pytest.raises(FormatError) as caught:
         Kernel.from_file(file)
-    assert str(file) in str(caught.value)
-    assert reported in str(caught.value)
+    assert caught.value.where == str(file)
+    lines = caught.value.what.splitlines()
+    assert any(all(part in line for part in named.split("|")) for line in lines)
 
 
 def test_every_fault_is_reported_at_once(tmp_path: Path):
@@ -221,6 +220,6 @@ def test_every_fault_is_reported_at_once(tmp_path: Path):
 def test_what_is_no_yaml_mapping_is_reported(tmp_path: Path, text):
     file = tmp_path / "bad.yaml"
     file.write_text(text)
-    with pytest.raises(FormatError, match=r"cannot be read|not a mapping") as caught:
+    with pytest.raises(FormatError) as caught:
         Kernel.from_file(file)
-    assert str(file) in str(caught.value)
+    assert caught.value.where == str(file)

@@ -16,6 +16,8 @@ from pagewise.workloads.program.service import PORT, Service
 
 HERE = Path(__file__).with_name("own_programs")
 SERVER, LOAD = (f"{sys.executable} -B {HERE / name}" for name in ("server.py", "load.py"))
+#: What server.py prints.
+CANNOT_START = "cannot start"
 METRICS = (
     *("--metric", "throughput[req/s]=throughput: (\\S+)"),
     *(
@@ -84,7 +86,7 @@ def test_the_policys_settings_reach_the_service_alone(own: Own):
 def test_a_service_that_ends_before_it_is_ready(own: Own):
     record = failed(own, service=f"{SERVER} {PORT} dies")
     assert record.failure.exit_code == 1
-    assert "cannot start" in (own.stage.result() / record.run.log).read_text()
+    assert CANNOT_START in (own.stage.result() / record.run.log).read_text()
 
 
 @pytest.mark.long
@@ -118,8 +120,8 @@ def test_a_port_in_use_is_refused_before_the_service_starts(own: Own):
 
 @pytest.mark.long
 def test_a_command_around_the_load_that_fails(own: Own):
-    record = failed(own, "--fill", "echo no data >&2; exit 7")
-    assert record.failure.exit_code == 4 and record.failure.message.endswith("no data")
+    record = failed(own, "--fill", f"echo {CANNOT_START} >&2; exit 7")
+    assert record.failure.exit_code == 4 and record.failure.message.endswith(CANNOT_START)
 
 
 @pytest.mark.parametrize(

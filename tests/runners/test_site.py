@@ -99,28 +99,35 @@ def test_all_faults_are_reported_at_once(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "file", "before", "after", "cause"),
+    ("site", "file", "before", "after", "named"),
     [
-        ("debian", "site.yaml", "name: debian", "name: bookworm", "is not the folder's name"),
-        ("debian", "site.yaml", "pagewise-llvm", "pagewise-nag", "'pagewise-nag' is not one of"),
-        ("debian", "packages.yaml", ", fortran: /usr/bin/gfortran-12", "", "no compiler of fortran"),
-        ("debian", "packages.yaml", "  ninja:", "  meson:", "ninja is missing"),
-        ("debian", "packages.yaml", "prefix: /usr/lib/llvm-22", "prefix: llvm-22", "not an absolute path"),
-        ("ookami", "packages.yaml", "  fujitsu-libmpg:", "  libmpg:", "the page policies fjmpg need it"),
-        ("ookami", "packages.yaml", "[a64fx]", "[zen4]", "`all: {target: [a64fx]}` is missing"),
-        ("debian", "packages.yaml", "  gcc:", "  all: {target: [zen4]}\n  gcc:", "site.yaml has none"),
+        ("debian", "site.yaml", "name: debian", "name: bookworm", "site.yaml|name|'bookworm'"),
+        ("debian", "site.yaml", "pagewise-llvm", "pagewise-nag", "toolchains|'pagewise-nag'"),
+        ("debian", "packages.yaml", ", fortran: /usr/bin/gfortran-12", "", "gcc@|fortran"),
+        ("debian", "packages.yaml", "  ninja:", "  meson:", "packages.yaml|ninja"),
+        ("debian", "packages.yaml", "prefix: /usr/lib/llvm-22", "prefix: llvm-22", "'llvm-22'"),
+        ("ookami", "packages.yaml", "  fujitsu-libmpg:", "  libmpg:", "fujitsu-libmpg|fjmpg"),
+        ("ookami", "packages.yaml", "[a64fx]", "[zen4]", "all: {target: [a64fx]}"),
+        (
+            "debian",
+            "packages.yaml",
+            "  gcc:",
+            "  all: {target: [zen4]}\n  gcc:",
+            "packages.yaml|all: target|site.yaml",
+        ),
         ("debian", "definitions.yaml", "llvm", "nag", '[{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]'),
         ("rocky", "site.yaml", "kind: slurm", "kind: none", "scheduler"),
-        ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl is missing; the toolchain pagewise-arm-a64fx"),
+        ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl|pagewise-arm-a64fx"),
     ],
 )
 def test_faults_of_a_site_are_reported(
-    checkout: Path, *, site: str, file: str, before: str, after: str, cause: str
+    checkout: Path, *, site: str, file: str, before: str, after: str, named: str
 ) -> None:
     edit(checkout / "envs" / "sites" / site / file, before, after)
     with pytest.raises(FormatError) as refused:
         read_site(site, checkout)
-    assert cause in str(refused.value)
+    lines = refused.value.what.splitlines()
+    assert any(all(part in line for part in named.split("|")) for line in lines)
 
 
 def test_what_is_missing_on_this_machine_is_reported_on_request(checkout: Path) -> None:
@@ -179,11 +186,13 @@ class Conversation:
         )
         os.close(theirs)
 
-    def answer(self, question: str, line: str) -> None:
-        """Wait for the next question with this text, and answer it."""
+    def answer(self, line: str, shown: str = "") -> None:
+        """Wait for the next question, which shows this, and answer it."""
         start = len(self.output)
-        while question not in self.output[start:]:
-            self.output += self._read() or pytest.fail(f"{question!r} is not asked: {self.output}")
+        # So ends each question of Click.
+        while not self.output[start:].endswith(": "):
+            self.output += self._read() or pytest.fail(f"nothing is asked: {self.output}")
+        assert shown in self.output[start:].splitlines()[-1], self.output
         os.write(self.ours, line.encode())
 
     def end(self, pressed: str = "") -> int:
@@ -212,18 +221,19 @@ class Conversation:
 
 def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -> None:
     talk = Conversation(checkout, "asked")
-    talk.answer("Description of the machine", "x" * 111 + "\n")
-    talk.answer("Description of the machine", "two sockets\n")
-    talk.answer("Processor", "Zen 4\n")
-    talk.answer("Processor", "zen4\n")
-    talk.answer("Scheduler", "lsf\n")
-    talk.answer("Scheduler", "slurm\n")
-    talk.answer("Partition", "two words\n")
-    talk.answer("Partition", "batch\n")
-    talk.answer("Account", "\n")
+    # Summary, processor, scheduler, partition, account.
+    for wrong, right, shown in (
+        ("x" * 111, "two sockets", ""),
+        ("Zen 4", "zen4", "native"),
+        ("lsf", "slurm", "slurm"),
+        ("two words", "batch", ""),
+    ):
+        talk.answer(f"{wrong}\n", shown)
+        talk.answer(f"{right}\n", shown)
+    talk.answer("\n")
     assert talk.end() == 0, talk.output
     assert talk.output.count("Error: ") == 4
-    assert "'lsf' is not one of ['none', 'slurm', 'pbs', 'pjm']" in talk.output
+    assert all(f"'{name}'" in talk.output for name in ("lsf", "none", "slurm", "pbs", "pjm"))
     site = read_site("asked", checkout)
     assert (site.data["summary"], site.data["target"]) == ("two sockets", "zen4")
     assert site.data["scheduler"] == {
@@ -235,7 +245,7 @@ def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -
 def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
     detected = detect(checkout)
     talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
-    talk.answer("Processor by its archspec name, or native [native]", "\n")
+    talk.answer("\n", "[native]")
     assert talk.end() == 0, talk.output
     site = read_site("asked", checkout)
     assert site.data["target"] is None and site.data["toolchains"] == detected.toolchains
@@ -246,17 +256,17 @@ def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
 def test_nothing_is_written_if_the_questions_are_cancelled(checkout: Path, ends: str) -> None:
     before = sorted((checkout / "envs").rglob("*"))
     talk = Conversation(checkout, "left")
-    talk.answer("Description of the machine", "two sockets\n")
-    talk.answer("Processor", ends)
+    talk.answer("two sockets\n")
+    talk.answer(ends, "native")
     assert talk.end(ends) != 0
-    assert "Traceback" not in talk.output and "written" not in talk.output
+    assert "Traceback" not in talk.output and "SITE=left" not in talk.output
     assert sorted((checkout / "envs").rglob("*")) == before
 
 
 def test_an_invalid_site_is_not_written(checkout: Path) -> None:
     detected = detect(checkout)
     detected.packages.pop("ninja")
-    with pytest.raises(FormatError, match="ninja is missing"):
+    with pytest.raises(FormatError, match="ninja"):
         write("bad", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
     assert not (checkout / "envs" / "sites" / "bad").exists()
     with pytest.raises(RefusedError):
@@ -271,5 +281,6 @@ def test_a_fact_that_can_be_neither_detected_nor_asked_for_is_an_error(checkout:
     assert done.returncode == 2
     assert not (checkout / "envs" / "sites" / "Our Site").exists()
     shutil.rmtree(checkout / ".pagewise" / "detected")
-    with pytest.raises(SetupError, match="has not run"):
+    with pytest.raises(SetupError) as refused:
         detect(checkout)
+    assert refused.value.remedy == "make setup"

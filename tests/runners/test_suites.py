@@ -111,21 +111,22 @@ def test_every_fault_of_a_file_is_reported(tmp_path: Path):
     file.write_text("schema: pagewise.suite/1\nname: 7\nprograms: []\nother: 1\n")
     with pytest.raises(FormatError) as caught:
         read_code(file)
-    for reported in ("name: 7", "programs", "'metrics' is a required", "'other' was unexpected"):
-        assert reported in str(caught.value)
+    for reported in ("name: 7", "programs", "(top): 'metrics'", "'other'"):
+        assert reported in caught.value.what
     file.write_text("a: [")
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(FormatError) as caught:
         read_code(file)
+    assert caught.value.where == str(file)
 
 
 def test_a_file_of_another_name_and_a_pattern_that_is_none(tmp_path: Path):
     data = yaml.safe_load(known_codes(ROOT)["npb"].read_text())
     (tmp_path / "cg.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(FormatError, match="is not the file's name"):
+    with pytest.raises(FormatError, match="name: 'npb'"):
         read_code(tmp_path / "cg.yaml")
     data["metrics"][0]["pattern"] = "Mop/s"
     (tmp_path / "npb.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(SelectionError, match="has no group"):
+    with pytest.raises(SelectionError, match="'Mop/s'"):
         read_code(tmp_path / "npb.yaml")
 
 
@@ -154,7 +155,7 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
     done = suites.run("compare", "--output", str(suites.results), *words)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "STREAM: " in done.stderr and "(by stream/5.10)" in done.stderr
+    assert any("STREAM" in line and "stream/5.10" in line for line in done.stderr.splitlines())
     result = read_result(suites.result())
     assert ("triad", "MB/s", "higher") in metrics(result)
     assert result.folder.name.endswith("-stream")

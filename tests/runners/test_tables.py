@@ -219,7 +219,7 @@ def test_table_5_2_has_hpcc_by_ranks_in_the_guides_units(by_ranks: Path) -> None
             scale = 1000 if name == "hpl" else 1
             expected = int(ranks) * scale * middle(value)
             assert cells["", ranks, column]["value"] == pytest.approx(expected, rel=2e-3)
-    assert (cells["", "1", "RR lat"]["value"], cells["", "1", "RR lat"]["missing"]) == (None, "not measured")
+    assert cells["", "1", "RR lat"]["value"] is None and cells["", "1", "RR lat"]["missing"]
     assert cells["", "2", "RR lat"]["value"] == pytest.approx(middle(4.16))
     assert cells["", "2", "RR bw"]["unit"] == "GB/s" and cells["", "2", "HPL"]["unit"] == "GFLOP/s"
 
@@ -362,7 +362,11 @@ def test_every_fault_of_a_definition_is_reported(file: Path) -> None:
     }
     with pytest.raises(FormatError) as caught:
         TableLayout.from_dict({**data, "tables": [table]}, file)
-    assert "nowhere" in str(caught.value) and "3 published values for 2 columns" in str(caught.value)
+    assert "nowhere" in caught.value.what
+    wrong = next(
+        line for line in caught.value.what.splitlines() if line.strip().startswith(f"{table['name']}: 3")
+    )
+    assert {"3", "2"} <= set(wrong.split())
     with pytest.raises(FormatError):
         TableLayout.from_dict({**data, "tables": []}, file)
     curves = {"name": "x", "caption": "x", "programs": ["x"]}

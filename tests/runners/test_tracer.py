@@ -80,8 +80,10 @@ def test_pages_can_be_assumed(build: Path, tmp_path: Path, rule: str, huge: bool
 
 @needs_tracer
 def test_a_program_that_enters_no_region_is_refused(build: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="entered no region"):
+    with pytest.raises(RefusedError) as refused:
         traced(build, "zen4", tmp_path, "none", "10", "10")
+    assert Path(refused.value.where).name == "walk"
+    assert "--timeout" not in refused.value.remedy and "-march" not in refused.value.remedy
 
 
 @needs_tracer
@@ -92,8 +94,9 @@ def test_an_unknown_instruction_is_reported(build: Path, tmp_path: Path) -> None
 
 @needs_tracer
 def test_a_run_that_takes_too_long_is_ended(build: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match=r"ended after 0\.2 s"):
+    with pytest.raises(RefusedError, match=r"\b0\.2 s") as refused:
         traced(build, "zen4", tmp_path, "random", "10", "100000000", limit=0.2)
+    assert "--timeout" in refused.value.remedy
 
 
 def fake_qemu(folder: Path, version: str, help_text: str) -> None:
@@ -116,7 +119,7 @@ def test_a_missing_or_unsuitable_tracer_is_reported(tmp_path: Path, monkeypatch:
     fake_qemu(tmp_path, "version 7.2.1", "-strace")
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
-    assert "plug-ins" in raised.value.what
+    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64") and "7.2" not in raised.value.what
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
     assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
 
@@ -128,7 +131,8 @@ def test_doctor_reports_whether_programs_can_be_traced(
     monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
     fake_qemu(tmp_path, "version 7.2.1", "-plugin")
     reported = {one.name: one for one in simulation_findings()}
-    assert reported["x86_64 programs"].detail == "can be traced by qemu-x86_64 7.2.1"
+    traced_here = reported["x86_64 programs"]
+    assert traced_here.state == "good" and "qemu-x86_64 7.2.1" in traced_here.detail
     assert reported["aarch64 programs"].state == reported["plug-in"].state == "note"
     assert "apt-get install qemu-user" in reported["aarch64 programs"].remedy
     assert "--build DIR" in reported["plug-in"].remedy

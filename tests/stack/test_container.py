@@ -177,7 +177,7 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     )
     compare = f"pagewise compare --kernels {KERNEL} --rounds 3"
     done = engine.inside(container, f"cd ~ && {compare} && ls results/*/report.html")
-    assert done.returncode == 0 and "noise floor" in done.stdout.lower(), done.stdout
+    assert done.returncode == 0 and "thp" in done.stdout, done.stdout
     module = f"pagewise-micro/{VERSION}/gcc-12.2.0/thp/hardware-regular"
     script = f"bash -lc 'module avail 2>&1; module load {module} && pw-{KERNEL} --version && man -w pagewise'"
     done = engine.inside(container, script)
@@ -220,7 +220,7 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
         pytest.skip(f"the distribution differs: {externals(lock) ^ externals(within)}")
     assert {root["hash"] for root in lock["roots"]} == {root["hash"] for root in within["roots"]}
     done = engine.inside(container, "cd /opt/pagewise && make stack ENV=release-quick", user="pagewise")
-    assert done.returncode == 0 and "installing" not in done.stdout, done.stdout
+    assert done.returncode == 0 and "install-release-quick.log" not in done.stdout, done.stdout
     engine("rm", container)
 
 

@@ -92,7 +92,7 @@ def test_separate_arrays_are_read_in_every_mode(program: Program) -> None:
         (("--eos-table", ""), USAGE, "pw-eos-table"),
         (("--eos-table", "nowhere.h5"), SYSTEM, "nowhere.h5"),
         (("--eos-table", "."), SYSTEM, "."),
-        (("--zones", "1000000000000000"), SYSTEM, "array zones"),
+        (("--zones", "1000000000000000"), SYSTEM, "zones"),
         (("--zones", "10000000000000000"), USAGE, "zones"),
     ],
 )

@@ -96,6 +96,7 @@ def pieces(programs: Path) -> Path:
 
 
 # What is left on base pages: up to a huge page at the end, and the program's start.
+@pytest.mark.long
 @needs_madvise
 @pytest.mark.parametrize("pattern", ["aligned", "refused", "following", "committed", "protected", "exact"])
 def test_advice_reaches_memory_in_small_pieces(launcher: Launcher, pieces: Path, pattern: str):
@@ -128,6 +129,7 @@ def test_malloc_alone_leaves_what_the_program_maps(launcher: Launcher, programs:
     assert done.returncode == 0 and record["met"] is False and share(record, "anonymous") < 0.3
 
 
+@pytest.mark.long
 @needs_madvise
 def test_freed_memory_is_kept_by_the_settings_of_jemalloc(own: Own):
     own.stage.environment["LD_PRELOAD"] = library("jemalloc")
@@ -153,6 +155,7 @@ def test_shared_memory_is_on_pages_of_the_pool(launcher: Launcher, programs: Pat
     assert record["met"] is True and record["kinds"]["shared"]["huge_bytes"] >= 48 * MIB
 
 
+@pytest.mark.long
 def test_shared_memory_of_the_pool_keeps_its_content(programs: Path, tmp_path: Path):
     """With a pool of base pages, because none may be reserved."""
     source = Path(__file__).with_name("own_programs") / "pool.c"

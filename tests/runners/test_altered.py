@@ -74,6 +74,7 @@ def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, co
     assert collected["taken"] == 0 and list(collected["skipped"]) == [str(altered)]
 
 
+@pytest.mark.long
 def test_altered_records_are_not_resumed(altered: Path, compared):
     file = altered / "manifest.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "state": "interrupted"}))

@@ -62,6 +62,7 @@ def test_a_kernel_has_its_modules_environment_alone(stage: Stage):
     assert seen["PW_FAKE_SEEN"] == "1" and influences(seen) == {}
 
 
+@pytest.mark.long
 def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: Stage):
     """Except variables that set a page policy; another environment is another comparison."""
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}

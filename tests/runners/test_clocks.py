@@ -122,6 +122,7 @@ def test_what_a_machine_does_not_have_is_refused(tmp_path: Path, requested: str)
         find_clocks((requested,), tmp_path)
 
 
+@pytest.mark.long
 def test_compare_refuses_before_it_measures(stage: Stage) -> None:
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     assert stage.compare("--plan", "--clocks", "eco=2").returncode == 4

@@ -115,6 +115,7 @@ def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     assert plan["kernels"][0]["sweeps"] == 5 and plan["runs_known"] == plan["runs"] == 9
 
 
+@pytest.mark.long
 def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
     folder = shutil.copytree(compared[0].result(), stage.folder / "moved")
     names = ("report.html", "summary.csv", "summary.md", "tables.tex", "policies.csv")
@@ -148,6 +149,7 @@ def test_a_narrow_console_cuts_no_value_off(compared):
     assert max(map(len, narrow)) < max(map(len, wide))
 
 
+@pytest.mark.long
 def test_a_truncated_record_is_named_and_the_rest_is_reported(compared, stage: Stage):
     folder = shutil.copytree(compared[0].result(), stage.folder / "cut")
     file = folder / "records.jsonl"
@@ -201,6 +203,7 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
             assert LAST_WORDS in (stage.result() / tried[0]["run"]["log"]).read_text()
 
 
+@pytest.mark.long
 def test_pages_that_cannot_be_had_are_no_failure(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [CHASE])
     stage.add("gcc-12.2.0", THP, [CHASE], mode="pages")
@@ -280,6 +283,7 @@ def test_a_full_disk_loses_nothing(small: Stage):
         subprocess.run(["umount", small.results], check=True)
 
 
+@pytest.mark.long
 def test_unwritable_results(small: Stage):
     small.results.write_text("a file, not a folder")
     done = small.compare()

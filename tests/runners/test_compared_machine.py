@@ -151,6 +151,7 @@ def staged(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> str:
     return stage.add("gcc-12.2.0", BASE, [CHASE])
 
 
+@pytest.mark.long
 def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     root = a64fx(stage.folder / "root")
     files = prefetch_control(root, CPUS)
@@ -205,6 +206,7 @@ def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: py
         assert set(registers(root)) == {4} and found.prefix(cell) == ()
 
 
+@pytest.mark.long
 def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     boost = stage.folder / "root/sys/devices/system/cpu/cpufreq/boost"
     boost.parent.mkdir(parents=True)
@@ -221,6 +223,7 @@ def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> N
     assert found == {"boost=on": None, "boost=off": "slower"}
 
 
+@pytest.mark.long
 def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
     of_tree(monkeypatch, root)
@@ -315,6 +318,7 @@ def test_shells_offer_the_settings_of_this_machine(
     assert "unchanged" in values.prefetchers(context) and "off" in values.prefetchers(context)
 
 
+@pytest.mark.long
 def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     root = a64fx(stage.folder / "root")
     prefetch_control(root, CPUS)

@@ -158,6 +158,7 @@ def test_a_holder_that_was_ended_is_reported(tmp_path: Path) -> None:
             states.check()
 
 
+@pytest.mark.long
 @needs_thp
 @pytest.mark.changes_machine
 def test_the_guardian_undoes_what_a_killed_session_did(tmp_path: Path) -> None:
@@ -185,6 +186,7 @@ with NodeStates(Path({str(tmp_path)!r}), most={BLOCKS}) as states:
     assert not holder.exists() and UNEVICTABLE.read_text() == before
 
 
+@pytest.mark.release
 @needs_thp
 @pytest.mark.changes_machine
 def test_a_program_is_compared_in_both_states(stage: Stage) -> None:

@@ -89,6 +89,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, subprocess.Co
     return stage, run(stage, "--events", "a64fx", "--groups", "tlb,l1", "--rounds", "3")
 
 
+@pytest.mark.long
 def test_counting_from_modules_to_the_three_tables(made):
     stage, done = made
     assert done.returncode == 0, done.stdout + done.stderr
@@ -128,6 +129,7 @@ def test_only_what_differs_in_pages_and_compiler_is_counted_by_default(made):
     assert prefetch == {"hardware"}
 
 
+@pytest.mark.long
 def test_the_page_is_whole(made):
     text = (made[0].result() / "report.html").read_text()
     page = Page(text)
@@ -149,6 +151,7 @@ def published(folder: Path, theirs: bool) -> list[Table]:
     return [block for block in blocks if isinstance(block, Table)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("region", "share", "notes"), [(None, 0.5, 1), ("step", 1.0, 1), ("hydro", 0.5, 0)])
 def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Path, region, share, notes):
     """The fake kernel counts half of its events in the region `hydro`, all in `step`."""
@@ -174,6 +177,7 @@ def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Pat
     assert len(named) == notes and any("(published)" in row["compiler"] for row in after["values"].records())
 
 
+@pytest.mark.long
 def test_the_latex_has_the_three_tables(made, tmp_path: Path):
     text = (made[0].result() / "tables.tex").read_text()
     tables = [*published(made[0].result(), False), *published(made[0].result(), True)]
@@ -192,6 +196,7 @@ def test_the_latex_has_the_three_tables(made, tmp_path: Path):
         assert (tmp_path / "paper.pdf").exists()
 
 
+@pytest.mark.long
 def test_a_report_is_made_again_from_the_folder_alone(made, stage: Stage):
     folder = shutil.copytree(made[0].result(), stage.folder / "moved")
     names = ("report.html", "counts.csv", "counters.csv", "ratios.csv", "tables.tex", "summary.md")
@@ -314,6 +319,7 @@ def test_one_region_of_the_program(stage: Stage):
     assert float(reported["value"]) == pytest.approx(cycles / 2, rel=0.2)
 
 
+@pytest.mark.long
 def test_wrong_wishes(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",))
     group = run(stage, "--events", "zen4", "--groups", "nothing")
@@ -329,6 +335,7 @@ def test_wrong_wishes(stage: Stage):
     assert none.returncode == 3 and "share/pagewise/events" in none.stderr
 
 
+@pytest.mark.long
 def test_builds_that_disagree_about_events_are_refused(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",))
     link = next(stage.folder.glob("opt/*-thp-hardware-regular/share/pagewise/events"))
@@ -340,6 +347,7 @@ def test_builds_that_disagree_about_events_are_refused(stage: Stage):
     assert done.returncode == 3 and ZEN4.title in done.stderr and "zen4.yaml" in done.stderr
 
 
+@pytest.mark.long
 def test_a_broken_event_file_is_named(stage: Stage):
     filled(stage, compilers=("gcc-12.2.0",))
     link = next(stage.folder.glob("opt/*-thp-hardware-regular/share/pagewise/events"))

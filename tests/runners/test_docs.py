@@ -100,6 +100,7 @@ def test_every_environment_variable_is_on_its_page():
     assert named - read == set()
 
 
+@pytest.mark.long
 def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     if sys.version_info < (3, 11):
         pytest.skip("zensical needs Python 3.11")

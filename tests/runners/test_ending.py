@@ -89,6 +89,7 @@ def test_an_output_that_nobody_reads_is_no_fault_of_pagewise(stage: Stage, outpu
         assert (done.returncode, done.stdout) == (3, "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", ["", "many", "0", "-5", "12.5", "²", "9" * 12])
 def test_a_width_that_is_no_number_is_ignored(small: Stage, tmp_path: Path, columns: str):
     expected = {key: value for key, value in small.variables().items() if key != "COLUMNS"}

@@ -258,6 +258,7 @@ def test_a_run_is_measured(tmp_path: Path) -> None:
     assert measured.wall is not None and 3.5 / 2 < measured.energy[POWER] <= 3.5 / 0.2
 
 
+@pytest.mark.long
 def test_a_counter_that_wraps_twice_is_read_in_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +304,7 @@ def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: f
     assert views.sections(replace(result, records=[record(BASE, 1.0)]), kernels) == []
 
 
+@pytest.mark.long
 def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     counter = write(tmp_path / "machine", INTEL) / POWERCAP / "intel-rapl:0" / "energy_uj"

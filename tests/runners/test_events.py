@@ -341,6 +341,7 @@ def test_one_file_has_the_events_of_software():
     assert {file.name for file in ALL if file.is_software} == {"software"}
 
 
+@pytest.mark.long
 def test_the_files_are_read_unchanged():
     for file in FILES.values():
         assert yaml.safe_load(file.read_text()) == BY_NAME[file.stem].data

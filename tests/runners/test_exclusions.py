@@ -113,6 +113,7 @@ def test_every_code_has_a_way():
     assert {*WAYS, "records_altered"} == set(typing.get_args(Code))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", WAYS)
 def test_the_store_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], tmp_path: Path, code: Code):
     result = result_with(compared[0].result(), tmp_path / "result", WAYS[code])
@@ -139,6 +140,7 @@ def test_the_store_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any],
     assert left is not None and (left[0] > 0) == (code != "not_measured")
 
 
+@pytest.mark.long
 def test_altered_records_are_not_in_the_store(compared: tuple[Stage, Any], tmp_path: Path):
     result = result_with(compared[0].result(), tmp_path / "result", lambda manifest, runs: runs)
     file = result.folder / "records.jsonl"

@@ -269,6 +269,7 @@ def test_a_preloaded_library_of_the_user_is_kept_and_ours_are_there_once(launche
     assert words.count(str(mine)) == 1 and words[-1] == "libdl.so.2"
 
 
+@pytest.mark.long
 def test_pagewise_exec_becomes_the_launcher(own: Own):
     stage = Stage(own.folder, {"PAGEWISE_ROOT": str(own.programs)})
 

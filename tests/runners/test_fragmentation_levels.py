@@ -48,7 +48,7 @@ def got(count: int) -> float:
 
 
 @needs_thp
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.changes_machine
 def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path) -> None:
     compact()

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from stage import RUNNERS
 
 
+@pytest.mark.long
 def test_an_installed_package_has_all_files_and_runs_without_the_checkout(tmp_path: Path) -> None:
     source, built = tmp_path / "source", tmp_path / "built"
     shutil.copytree(RUNNERS, source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))

@@ -60,6 +60,7 @@ def listed(stage: Stage) -> tuple[Path, list[str]]:
     return Path(data["tree"]), sorted(row["module"] for row in data["configurations"])
 
 
+@pytest.mark.long
 def test_configurations_are_those_of_the_users_spack(installed: Stage):
     tree, names = listed(installed)
     assert tree.is_relative_to(installed.folder / "cache") and len(names) == 3
@@ -79,6 +80,7 @@ def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
     assert listed(installed)[0] == installed.modules
 
 
+@pytest.mark.long
 def test_a_comparison_is_measured_reported_and_repeated(installed: Stage):
     done = installed.run("compare", "--rounds", "1", "--no-sweep", "--kernels", "triad")
     assert done.returncode == 0, done.stderr
@@ -91,6 +93,7 @@ def test_a_comparison_is_measured_reported_and_repeated(installed: Stage):
     assert installed.run("results", "rerun", str(installed.result()), "--plan").returncode == 0
 
 
+@pytest.mark.long
 def test_doctor_finds_the_users_spack(installed: Stage):
     done = installed.run("doctor", "--no-noise", "--json")
     found = {row["name"]: row for row in json.loads(done.stdout)["findings"]}

@@ -25,6 +25,7 @@ def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0)
     return data
 
 
+@pytest.mark.long
 def test_verdicts_of_compare_and_report_are_those_of_the_table(small: Stage):
     done = small.compare("--json", "--rounds", "4", "--no-sweep", "--seed", "5")
     data = reported(done, "verdicts")
@@ -51,6 +52,7 @@ def test_an_error_leaves_standard_output_empty(stage: Stage):
     assert (done.returncode, done.stdout) == (3, "") and str(stage.modules) in done.stderr
 
 
+@pytest.mark.long
 def test_plan_list_doctor_and_survey(small: Stage):
     plan = reported(small.compare("--plan", "--json", "--rounds", "4"), "plan")
     assert (plan["runs"], plan["seconds"]["rounds"], plan["runs_known"]) == (31, None, 0)
@@ -75,6 +77,7 @@ def test_a_program_of_the_users_own(stage: Stage):
     assert {"metrics", "memory", "costs", "advice"} == set(data["program"])
 
 
+@pytest.mark.long
 def test_counts(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD])

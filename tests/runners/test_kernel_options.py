@@ -114,6 +114,7 @@ def test_the_option_of_openmp_does_not_make_another_build(more: str, is_other: b
     assert (fault is not None) == is_other and (not fault or fault.code == "wrong_build")
 
 
+@pytest.mark.long
 def test_options_are_compared_as_configurations_are(stage: Stage):
     for label in PAGES:
         factor = "0.5" if label[0] == "thp" else "1"

@@ -77,6 +77,7 @@ def test_the_papers_counts_give_the_papers_tables(rows: list[dict[str, Any]], ki
     assert cycles == pytest.approx([0.96, 0.94, 1.10, 1.00], abs=0.005)
 
 
+@pytest.mark.long
 def test_values_stand_beside_the_published_ones_of_the_same_compiler(studies: Path) -> None:
     report = view(publication("pearc23"), [read_result(studies)])
     tables = {
@@ -95,6 +96,7 @@ def test_values_stand_beside_the_published_ones_of_the_same_compiler(studies: Pa
     assert len(tables[("Table 1", "")].columns) == 1 + 8 and len(tables[("Table 2", "")].columns) == 1 + 8
 
 
+@pytest.mark.long
 def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Path) -> None:
     report = view(publication("pearc23"), [read_result(studies)])
     drawn = {one.name: one for one in figures(report.sections)}
@@ -123,6 +125,7 @@ def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Pa
     assert all(figure.svg(one).startswith("<svg") for one in drawn.values())
 
 
+@pytest.mark.long
 def test_each_value_of_an_option_is_a_program_with_columns_of_its_own(tmp_path: Path) -> None:
     folder = counters(tmp_path / "counted", [("3-d Hydro", "hydro")], ("planes", "flash"))
     of = {"quantity": "L1D_TLB_REFILL", "kind": "measured", "table": "Table 1"}
@@ -135,6 +138,7 @@ def test_each_value_of_an_option_is_a_program_with_columns_of_its_own(tmp_path: 
     assert policies == {"none", "hugetlbfs"}
 
 
+@pytest.mark.long
 def test_simulated_values_are_marked_and_never_measured(tmp_path: Path, studies: Path) -> None:
     gcc = simulation(tmp_path / "gcc", "gcc", (100, 14))
     llvm = simulation(tmp_path / "llvm", "llvm", (50, 5))
@@ -192,6 +196,7 @@ def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) ->
     assert waits["value"] is None and waits["missing"]
 
 
+@pytest.mark.long
 def test_the_listings_of_the_slides(rows: list[dict[str, Any]], studies: Path) -> None:
     listed = rows_of("eahpc22", studies)
     assert {row["table"] for row in listed} == {"Supernova EOS", "3-d hydro"}
@@ -201,6 +206,7 @@ def test_the_listings_of_the_slides(rows: list[dict[str, Any]], studies: Path) -
     assert row_values(listed, quantity="main_memory_bandwidth", **of) == pytest.approx([4.41, 4.17], abs=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ["pearc23", "eahpc22"])
 def test_all_formats(studies: Path, layout: str) -> None:
     report = view(publication(layout), [read_result(studies)])
@@ -225,6 +231,7 @@ def invoked(*arguments: object) -> Any:
     return invoked_on("report", *arguments)
 
 
+@pytest.mark.long
 def test_the_command_writes_the_tables_into_a_folder_of_the_result(studies: Path) -> None:
     done = invoked(studies, "--layout", "pearc23", "--png")
     assert done.exception is None and done.return_value == 0, done.output
@@ -254,6 +261,7 @@ def test_results_without_counts_are_refused(tmp_path: Path) -> None:
     assert isinstance(refused.exception, SelectionError) and refused.exception.exit_code == 2
 
 
+@pytest.mark.long
 def test_an_unknown_layout_and_several_results_without_one_are_refused(studies: Path) -> None:
     refused = invoked(studies, "--layout", "pearc")
     assert isinstance(refused.exception, SelectionError) and refused.exception.exit_code == 2
@@ -283,6 +291,7 @@ def test_a_simulated_kernel_repeats_the_test_of_its_description(
     assert (part is None) == (test is None) and (part is None or part["name"] == "a64fx")
 
 
+@pytest.mark.long
 @needs_tracer
 def test_a_simulated_program_repeats_the_test_that_is_named(tmp_path: Path) -> None:
     """Any program, from its simulation to the tables."""

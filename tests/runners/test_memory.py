@@ -147,6 +147,7 @@ def test_a_program_that_does_not_list_its_options_is_an_error(tmp_path: Path):
     assert default_working_set(str(program), {}, tuple(os.sched_getaffinity(0))) is None
 
 
+@pytest.mark.long
 def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pytest.MonkeyPatch):
     small.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [TRIAD])
     monkeypatch.setenv("PAGEWISE_ROOT", str(small.folder))

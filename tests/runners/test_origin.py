@@ -90,6 +90,7 @@ def test_without_a_private_folder_nothing_is_own(tmp_path: Path, monkeypatch: py
     assert seal(MANIFEST) is None and not is_own(replace(MANIFEST, seal="0" * 64))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", ["tree", "option", "environment"])
 def test_the_module_tree_of_a_received_result_is_never_loaded(
     named: str, compared: tuple[Stage, Any], tmp_path: Path, mark: Path
@@ -124,6 +125,7 @@ def test_no_kind_lets_a_received_result_choose_the_module_tree(kind: str, tmp_pa
     assert chosen["modules"] is None
 
 
+@pytest.mark.long
 def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path):
     for file in measured.modules.rglob("*.lua"):
         file.write_text(f'os.execute("touch {mark}")\n' + file.read_text())

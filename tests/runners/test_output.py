@@ -125,6 +125,7 @@ def test_a_comparison_is_measured_and_reported_without_output(small: Stage, outp
     assert (small.result() / "report.html").exists() and (small.result() / "summary.csv").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_results_go_to_stdout_and_messages_to_stderr(small: Stage, options: tuple[str, ...]):
     arguments = ("--rounds", "1", "--no-sweep", *options)
@@ -135,12 +136,14 @@ def test_results_go_to_stdout_and_messages_to_stderr(small: Stage, options: tupl
         assert json.loads(done.stdout).keys() == json.loads(quiet.stdout).keys()
 
 
+@pytest.mark.long
 def test_verbose_prints_every_run(small: Stage):
     done = small.compare("--rounds", "1", "--no-sweep", "--verbose")
     runs = read_result(small.result()).records
     assert sum(line.endswith(" s") for line in done.stderr.splitlines()) == len(runs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("variables", "colors"), [({"FORCE_COLOR": "1"}, True), ({"NO_COLOR": "1"}, False)])
 def test_no_color_is_respected(small: Stage, variables: dict[str, str], colors: bool):
     small.environment |= {"FORCE_COLOR": "1", **variables}

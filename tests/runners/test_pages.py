@@ -142,6 +142,7 @@ def test_a_comparison_with_a_further_size(small: Stage):
     assert len(cells) == 2 and cells[0] == cells[1]
 
 
+@pytest.mark.long
 def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD], without="thp:64k")

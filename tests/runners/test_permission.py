@@ -107,6 +107,7 @@ def test_the_watchdog_takes_a_counter(root: Path, monkeypatch: pytest.MonkeyPatc
     assert "counters taken" not in findings(root, hardware=errno.ENOENT)
 
 
+@pytest.mark.long
 def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
     assert findings(root)["events"].state == "note" and "PAPI" not in findings(root)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], papi="on")
@@ -121,6 +122,7 @@ def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
     assert unknown.state == "note" and GENERIC in words(unknown) and unknown.remedy == DESCRIBE
 
 
+@pytest.mark.long
 def test_broken_event_files_are_reported(root: Path, stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     link = next(stage.folder.glob("opt/*/share/pagewise/events"))

@@ -222,6 +222,7 @@ def test_doctor_says_whether_it_can_be_done(tmp_path: Path):
     assert bad.state == "note" and "modprobe msr" in bad.remedy
 
 
+@pytest.mark.long
 def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
     cpus = sorted(os.sched_getaffinity(0))
     root = machine(stage.folder / "root", values=(4,) * (max(cpus) + 1))

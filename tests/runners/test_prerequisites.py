@@ -26,6 +26,7 @@ def test_list_shows_configurations_and_kernels(small: Stage):
     assert "foreign" not in done.stdout
 
 
+@pytest.mark.long
 def test_list_shows_kernels_alone_by_group(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD, CHASE, GATHER])
     stage.add("gcc-12.2.0", THP, [TRIAD, CHASE, GATHER])
@@ -71,6 +72,7 @@ def test_help_is_everywhere(stage: Stage, command):
     assert done.returncode == 0 and "Usage:" in done.stdout
 
 
+@pytest.mark.long
 def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
     (small.folder / ".pagewise").mkdir()
     (small.folder / ".pagewise/setup.json").write_text(

@@ -61,6 +61,7 @@ def is_there(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "program",
     [
@@ -128,6 +129,7 @@ def test_what_is_left_is_a_note():
     assert left_text([LeftProcess(1, "x", True)]) != left_text([LeftProcess(1, "x", False)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [False, True])
 @pytest.mark.parametrize("command", ["compare", "compare"])
 def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, ending: bool):

@@ -113,8 +113,9 @@ def test_nothing_is_drawn_during_a_run():
         assert threading.active_count() == before
 
 
+@pytest.mark.long
 def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
-    result = result_of(tmp_path, all_kernels())
+    result = result_of(tmp_path, all_kernels()[:8])
     known = verdicts_of(result)
     assert known is not None
     for height in (24, 200):
@@ -141,16 +142,19 @@ def on_a_terminal(small: Stage, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
     before, shown, after = on_a_terminal(small, "--rounds", "3").partition(RULE)
     assert shown and "1/3 " in before and "2/3 " in after
 
 
+@pytest.mark.long
 def test_json_on_a_terminal_comes_without_verdicts_so_far(small: Stage):
     shown, last, _ = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json").partition("2/2 ")
     assert last and RULE not in shown
 
 
+@pytest.mark.long
 def test_a_fault_in_the_verdicts_ends_no_round(small: Stage):
     """It is injected into the program when it starts."""
     (small.folder / "sitecustomize.py").write_text(

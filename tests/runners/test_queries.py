@@ -179,6 +179,7 @@ def test_parquet_files_answer_as_the_store_does(store: Path, many: Path, tmp_pat
         rows(tmp_path, "faults")
 
 
+@pytest.mark.long
 def test_what_a_configuration_calls_and_was_built_for_is_reported(stage: Stage, tmp_path: Path):
     calls = {**TRIAD, "sensitive_to": [*TRIAD["sensitive_to"], "library"]}
     for library in ("", "openblas"):
@@ -246,6 +247,7 @@ def test_a_query_reaches_the_store_and_nothing_else(
     assert ask(both_stores[kind], "SELECT count(*) FROM records", 0.0)[1][0][0] > 0
 
 
+@pytest.mark.long
 def test_commands_and_queries_of_the_guide_run(store: Path):
     guide = (ROOT / "docs/reference/results.md").read_text()
     queries = re.findall(r"```sql\n(.*?)```", guide, re.S)

@@ -147,6 +147,7 @@ def program(programs: Path) -> str:
     return "ranks"
 
 
+@pytest.mark.long
 @needs_mpi
 @needs_madvise
 def test_each_rank_of_a_program_is_verified(own: Own, program: str):
@@ -163,6 +164,7 @@ def test_each_rank_of_a_program_is_verified(own: Own, program: str):
     assert read_result(own.stage.result()).manifest.placement.ranks == 2
 
 
+@pytest.mark.long
 @needs_mpi
 def test_a_rank_that_dies_fails_its_run(own: Own, program: str):
     done = own.run("--ranks", "2", "--rounds", "1", "--policies", "none", program=program, way="1 dies")
@@ -170,6 +172,7 @@ def test_a_rank_that_dies_fails_its_run(own: Own, program: str):
     assert {one.failure.exit_code for one in own.records()} == {7}
 
 
+@pytest.mark.long
 def test_more_ranks_than_cpus_and_a_missing_launcher_end_before_any_run(
     own: Own, monkeypatch: pytest.MonkeyPatch
 ):
@@ -183,6 +186,7 @@ def test_more_ranks_than_cpus_and_a_missing_launcher_end_before_any_run(
     assert not own.stage.results.exists()
 
 
+@pytest.mark.long
 @needs_mpi
 def test_ranks_of_a_kernel_are_in_its_record(stage: Stage):
     """With thp, rank 1 is on base pages."""

@@ -32,6 +32,7 @@ def test_json_that_is_not_plain_is_refused(text: str):
         parse_json(text.encode())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

@@ -50,6 +50,7 @@ def test_a_result_is_repeated_unless_modules_or_programs_changed(stage: Stage):
     assert gone.returncode != 0 and module in gone.stderr
 
 
+@pytest.mark.long
 def test_settings_of_the_machine_are_changed_only_when_asked_again(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     assert stage.compare("--rounds", "1", "--no-sweep", "--name", "first").returncode == 0

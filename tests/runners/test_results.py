@@ -21,6 +21,7 @@ from pagewise.core.record import Skipped, parse_record, read_records
 from stage import ROOT, write_result
 
 
+@pytest.mark.long
 def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_path: Path):
     multiply(template, tmp_path / "results", 2, 1)
     store = tmp_path / "store.duckdb"
@@ -42,6 +43,7 @@ def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_pat
     assert collected(store, tmp_path)["taken"] == 0 and count(store, "results") == 2
 
 
+@pytest.mark.long
 def test_an_earlier_state_of_a_result_is_a_copy_of_it(template: Path, tmp_path: Path):
     whole = tmp_path / "b"
     shutil.copytree(template, whole)
@@ -74,6 +76,7 @@ def conflicting(store: Path, folder: Path) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("forged", ["faster", "other host", "longer"])
 def test_of_results_with_one_id_and_other_content_none_is_taken(template: Path, tmp_path: Path, forged: str):
     genuine, other = tmp_path / "in/genuine", tmp_path / "in/a-forged"
@@ -119,6 +122,7 @@ def skipped_line(number: int, reason: str = "") -> str:
     return str(Skipped("records.jsonl", number, reason))
 
 
+@pytest.mark.long
 def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, tmp_path: Path):
     multiply(template, tmp_path / "in", 5, 1)
     folders = sorted(tmp_path.glob("in/*/*"))
@@ -220,6 +224,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "simulation"}]
 
 
+@pytest.mark.long
 def test_a_result_is_shown(template: Path, tmp_path: Path):
     folder = tmp_path / "cut"
     shutil.copytree(template, folder)

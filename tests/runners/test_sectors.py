@@ -206,6 +206,7 @@ def invoked(folder: Path, build: Path, *arguments: str) -> Any:
     return CliRunner().invoke(root, words, standalone_mode=False)
 
 
+@pytest.mark.long
 @needs_tracer
 def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: Path) -> None:
     """The program marks its pages as an array."""
@@ -223,6 +224,7 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
     assert lookups[0] == pytest.approx(lookups[1], abs=50)
 
 
+@pytest.mark.long
 @needs_tracer
 def test_an_array_that_the_program_does_not_have_is_a_fault(build: Path, tmp_path: Path) -> None:
     walk = ("--", str(build / "walk"), "cyclic", "8", "8")

@@ -44,6 +44,7 @@ def compared(stage: Stage, *words: str) -> Result:
     return read_result(stage.result())
 
 
+@pytest.mark.long
 def test_builds_of_several_cases_by_threads(stage: Stage):
     builds = ("--build", f"old={stage.folder}/old", "--build", f"new={stage.folder}/new")
     result = compared(stage, "--suite", "npb:cg.S,npb:mg.S", *builds, "--threads", "1,2")
@@ -78,6 +79,7 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
 
 
+@pytest.mark.long
 def test_hpcc_on_one_and_two_ranks_has_rings_on_two(stage: Stage, unavailable: Callable[[str], NoReturn]):
     if shutil.which("hpcc") is None or shutil.which("mpiexec") is None:
         unavailable("needs hpcc and mpiexec (make setup-tests)")
@@ -124,6 +126,7 @@ def test_cases_and_builds_are_read(tmp_path: Path):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--modules", "--env"])
 def test_modules_are_builds_and_a_result_is_repeated(stage: Stage, option: str):
     for build, target in (("old", "x86_64_v2"), ("new", "native")):

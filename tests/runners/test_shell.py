@@ -113,6 +113,7 @@ def test_a_tab_completes(offering: Stage, name: str):
         terminal.close()
 
 
+@pytest.mark.long
 def test_every_value_can_be_offered(offering: Stage, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(offering.folder)
     for name, value in offering.variables().items():
@@ -190,6 +191,7 @@ def test_the_environment_that_was_meant_is_asked(stage: Stage):
     assert choose_of("quik", ["quick"]) in done.stderr and "make stack ENV=quik" in done.stderr
 
 
+@pytest.mark.long
 def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: Path):
     page = tmp_path / "pagewise.1"
     page.write_text(stage.run("manual").stdout)

@@ -187,6 +187,7 @@ def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(build: 
     assert {row["code"] for row in report.data["missing"]} == {"file_changed"}
 
 
+@pytest.mark.long
 @needs_tracer
 def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> None:
     def interrupted() -> None:

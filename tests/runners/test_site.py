@@ -144,6 +144,7 @@ def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
     assert "fugaku, grace, ookami" in str(refused.value)
 
 
+@pytest.mark.long
 def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None:
     done = pagewise(
         checkout,
@@ -242,6 +243,7 @@ def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -
     }
 
 
+@pytest.mark.long
 def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
     detected = detect(checkout)
     talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
@@ -273,6 +275,7 @@ def test_an_invalid_site_is_not_written(checkout: Path) -> None:
         write("rocky", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
 
 
+@pytest.mark.long
 def test_a_fact_that_can_be_neither_detected_nor_asked_for_is_an_error(checkout: Path) -> None:
     done = pagewise(checkout, "site", "new", "ours")
     assert done.returncode == 2

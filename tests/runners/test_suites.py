@@ -151,6 +151,7 @@ def metrics(result: Result) -> set[tuple[str, str, str]]:
     return {(metric.field, metric.unit, metric.better) for metric in subject.kernel.metrics}
 
 
+@pytest.mark.long
 def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stage):
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
     done = suites.run("compare", "--output", str(suites.results), *words)
@@ -162,6 +163,7 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
     assert all(one.metrics["triad"] > 1000 for one in result.records if one.series == "compare")
 
 
+@pytest.mark.long
 def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
     words = ("--policies", "none", "--rounds", "1", "--suite", "npb")
     done = suites.run(
@@ -171,6 +173,7 @@ def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
     assert ("rate", "Mop/s", "higher") in metrics(read_result(suites.result()))
 
 
+@pytest.mark.long
 def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Stage):
     program = suites.folder / "flashx"
     output = OUTPUTS / "flash-x.txt"
@@ -182,6 +185,7 @@ def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Sta
     assert ("hydro", "s", "lower") in metrics(read_result(suites.result()))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("mpiexec") is None, reason="MPI is not installed")
 def test_the_input_of_a_code_has_the_number_of_ranks(suites: Stage):
     program = suites.folder / "hpcc"
@@ -214,6 +218,7 @@ def test_a_code_of_missing_packages_names_them(suites: Stage):
     assert done.returncode == 3 and "apt-get install" in done.stderr and " sqlite3" in done.stderr
 
 
+@pytest.mark.long
 def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable: Callable[[str], NoReturn]):
     if shutil.which("sqlite3") is None:
         unavailable("needs sqlite3 (make setup-tests)")
@@ -254,6 +259,7 @@ def test_the_gallery_measures_what_is_installed(tmp_path: Path, endings: tuple[i
     assert any(words[:3] == ["results", "query", "programs"] for words in calls) == (code in (0, 70))
 
 
+@pytest.mark.long
 def test_commands_before_a_run_prepare_its_folder(suites: Stage):
     program = suites.folder / "opt/prepared"
     program.write_text("#!/bin/sh\ncat made\n")

@@ -340,6 +340,7 @@ def test_what_is_excluded_has_no_value_but_its_reason(by_build: Path, tmp_path: 
     assert all(row["missing"] for row in rows if row["value"] is None)
 
 
+@pytest.mark.long
 def test_the_command_writes_all_files_and_refuses_the_rest(by_build: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(root, ["report", str(by_build), "--layout", "power6", "--json"])
     assert done.exit_code == 0, done.output

@@ -39,6 +39,7 @@ def result(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> Result:
     return result_of(folder, kernels, pool=kind == "a pool", wrong="" if few else "gather")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["one kernel", "kernels", "a pool", "long names"])
 def test_the_end_fits_100_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str):
     report = report_of(result(tmp_path, monkeypatch, kind))
@@ -52,6 +53,7 @@ def test_the_end_fits_100_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert times >= len(table.rows)
 
 
+@pytest.mark.long
 def test_commands_stay_on_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     report = report_of(result(tmp_path, monkeypatch, "long names"))
     lines = [line.strip() for line in shown(report, explained=True, width=60)]
@@ -61,6 +63,7 @@ def test_commands_stay_on_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert 1 <= sum(command in brief for command in commands) < len(commands)
 
 
+@pytest.mark.long
 def test_all_is_shown_when_explained_and_the_answer_is_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     report = report_of(result(tmp_path, monkeypatch, "kernels"))
     brief, whole = (shown(report, explained=explained, width=400) for explained in (False, True))

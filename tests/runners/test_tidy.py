@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[1] / "tidy.py"
 DEFECTS = {
     "uninitialised": "int next; return at + next;",
@@ -21,6 +23,7 @@ def check(folder: Path, bodies: dict[str, str]) -> subprocess.CompletedProcess[s
     return subprocess.run([sys.executable, SCRIPT, *files], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_defects_in_c_code_are_found(tmp_path: Path) -> None:
     sound = check(tmp_path, {"sound": "return at > 0 ? at - 1 : 0;"})
     assert sound.returncode == 0, sound.stdout + sound.stderr

@@ -33,6 +33,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
     assert with_settings([one], {}) == [one]
 
 
+@pytest.mark.long
 def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     program = ("sh", "-c", 'echo "A is ${A-0}"; sleep 0.05')
     options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--setting", "A=-,3,5")
@@ -57,6 +58,7 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     ]
 
 
+@pytest.mark.long
 def test_kernels_run_with_each_setting(stage: Stage) -> None:
     stage.add("gcc-12.2.0", PAGES[0], [TRIAD])
     done = stage.compare(
@@ -84,6 +86,7 @@ LIBMPG = {
 }
 
 
+@pytest.mark.long
 def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> None:
     stage.add("gcc-12.2.0", PAGES[0], [TRIAD], seen="1")
     names = {f"XOS_MMM_L_{name}": values for name, values in LIBMPG.items()}

@@ -16,7 +16,7 @@ from stage import Stage
 CLASSES = ("options", "results", "inputs", "surroundings")
 FEWEST = 150
 FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}
-# Faults of options are in `make check`, those of files and surroundings in `make test`.
+# Faults of options that end before a comparison are in `make check`, all others in `make test`.
 ROWS = [
     pytest.param(row, id=f"{name}: {row.name}", marks=[] if name == "options" else [pytest.mark.long])
     for name, rows in FAULTS.items()

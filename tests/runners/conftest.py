@@ -81,7 +81,7 @@ def small(stage: Stage) -> Stage:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """A function that fills a folder once for all processes of a test run, and returns what `make` returned."""
+    """A function that fills a folder once for all processes of a test run, and returns what `make` did."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
 

@@ -75,7 +75,7 @@ COMMANDS = [
     (["compare", LONG], 2),
     (["compare", "--resume", "{good}"], 2),
     (["compare", "--name", "../x"], 2),
-    (["compare", "--name", "", "--rounds", "1", "--no-sweep"], (2, 3, 0, 1)),
+    (["compare", "--name", "", "--rounds", "1", "--no-sweep", "--kernels", "chase"], (2, 3, 0, 1)),
     (["compare", "--name", "x" * 300, "--rounds", "1", "--no-sweep"], 4),
     (["compare", "--output", "/dev/null/x", "--rounds", "1", "--no-sweep"], 4),
     (["results", "diff", "{good}", "{good}", "--threshold", "nan"], 2),

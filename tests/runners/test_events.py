@@ -189,7 +189,7 @@ def refused(change) -> list[str]:
 
 
 def has(line: str, part: str) -> bool:
-    """Whether this is in the line, as words of its own."""
+    """Whether this is in the line, as separate words."""
     return re.search(rf"(?<![\w.]){re.escape(part)}(?!\.?\w)", line) is not None
 
 

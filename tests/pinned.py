@@ -1,4 +1,4 @@
-"""pinned FILE...: list the sentences that tests compare with what programs print; exit with 1 if there are any.
+"""pinned FILE...: list the sentences that tests compare with what programs print (exit code 1).
 
 A reworded sentence must not break a test: assert on types, codes, places and values. Texts of other programs
 and of a test's own stand-ins are named constants.

@@ -49,8 +49,9 @@ def digest(test: dict[str, Any]) -> str:
     # The folder in which it runs is not read.
     properties = [each for each in test["properties"] if each["name"] != "WORKING_DIRECTORY"]
     text = json.dumps([test["command"], properties])
-    named = sorted({Path(path) for word in test["command"] for path in re.findall(r"/[^\s;=]+", word)})
-    parts = [text, *(content(path) for path in named if path.exists()), content(SETUP), os.uname().release]
+    named = {Path(path) for word in test["command"] for path in re.findall(r"/[^\s;=]+", word)}
+    read = [path for path in sorted(named) if path.is_relative_to(ROOT) and path.exists()]
+    parts = [text, *(content(path) for path in read), content(SETUP), os.uname().release]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

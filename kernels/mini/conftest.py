@@ -15,10 +15,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that uses `build` runs with each compiler's; with all except the first it is long."""
+    """A test that uses `build` runs with each compiler's; a long one with the first, until a release."""
     if "build" in metafunc.fixturenames:
+        is_long = metafunc.definition.get_closest_marker("long")
+        others = pytest.mark.release if is_long else pytest.mark.long
         params = [
-            pytest.param(folder, id=folder.parts[-3], marks=pytest.mark.long if i > 0 else ())
+            pytest.param(folder, id=folder.parts[-3], marks=others if i > 0 else ())
             for i, folder in enumerate(builds(metafunc.definition.path))
         ]
         metafunc.parametrize("build", params, scope="session")

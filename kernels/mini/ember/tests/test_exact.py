@@ -122,6 +122,7 @@ def test_riemann_problem_meets_between_the_waves(printed_by: PrintedBy, name: st
     assert star[0] == pytest.approx(u, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_riemann_samples_conserve(printed_by: PrintedBy, name: str) -> None:
     """Over a stretch that no wave leaves, mass, momentum and energy change by the fluxes at its ends."""

@@ -104,6 +104,7 @@ def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
         assert fine["density_error_l1"] < 0.9 * coarse["density_error_l1"], (mesh, coarse, fine)
 
 
+@pytest.mark.long
 def test_split_sweeps_follow_the_exact_solutions(ember: Ember) -> None:
     wave = ("--problem", "wave", "--dims", "2", "--uniform", "--end-time", "0.25", *SPLIT, "--highest-level")
     coarse, fine = (ember.error(*wave, level) for level in "12")
@@ -121,6 +122,7 @@ def test_split_sweeps_follow_the_exact_solutions(ember: Ember) -> None:
 # ---- conservation
 
 
+@pytest.mark.long
 def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
     walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "periodic"))
     levels = ("--lowest-level", "1", "--highest-level", "4")
@@ -138,6 +140,7 @@ def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
 # ---- symmetry
 
 
+@pytest.mark.long
 def test_the_blast_keeps_its_symmetry(ember: Ember) -> None:
     ember.run(
         "--problem",
@@ -180,6 +183,7 @@ def assemble(file: Any) -> Any:
     return whole
 
 
+@pytest.mark.long
 def test_split_sweeps_keep_mirror_images_and_walls(ember: Ember) -> None:
     walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "reflecting"))
     mesh = ("--dims", "2", "--uniform", "--highest-level", "1", "--end-time", "0.3", "--sedov-pressure", "1")
@@ -207,6 +211,7 @@ def reference(ember: Ember) -> bytes:
     return references[ember.program]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "other",
     [
@@ -221,6 +226,7 @@ def test_neither_layout_nor_threads_nor_memory_nor_padding_change_a_bit(
     assert ember.last_blocks(*BLAST, "--steps", "20", *other) == reference
 
 
+@pytest.mark.long
 def test_split_sweeps_are_the_same_to_the_last_bit(ember: Ember) -> None:
     small = (*DISC, *SPLIT, "--block-size", "8")
     reference = ember.last_blocks(*small, "--steps", "9")
@@ -234,6 +240,7 @@ def test_split_sweeps_are_the_same_to_the_last_bit(ember: Ember) -> None:
         assert ember.last_blocks(*small, "--steps", "9", ranks=3) == reference
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_other_blocks_is_refused(ember: Ember) -> None:
     ember.last_blocks(*DISC, *SPLIT, "--steps", "1")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -243,6 +250,7 @@ def test_a_checkpoint_of_other_blocks_is_refused(ember: Ember) -> None:
         assert begun.name in done.stderr
 
 
+@pytest.mark.long
 def test_split_sweeps_without_their_physics_are_refused(ember: Ember) -> None:
     for problem in ("flame", "snia2d"):
         done = ember.attempt("--problem", problem, *SPLIT, "--limiter", "mc")
@@ -258,6 +266,7 @@ def test_ranks_change_no_bit(ember: Ember, reference: bytes, ranks: int) -> None
     assert ember.last_blocks(*BLAST, "--steps", "20", ranks=ranks) == reference
 
 
+@pytest.mark.long
 def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes) -> None:
     ember.last_blocks(*BLAST, "--steps", "9")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -266,6 +275,7 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes)
     assert ember.last_blocks("--steps", "11", "--restart", str(kept), "--max-blocks", "64") == reference
 
 
+@pytest.mark.long
 def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2", "--cfl", "0.4", "--gamma", "1.6")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -273,6 +283,7 @@ def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Embe
     assert (record["cfl"], record["gamma"], record["highest_level"]) == (0.5, 1.6, 2)
 
 
+@pytest.mark.long
 def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
     ember.run(*BLAST, "--steps", "8", "--checkpoint-interval", "2", "--checkpoint-keep", "2")
     assert sorted(file.name[-4:] for file in ember.folder.glob("*_checkpoint_*")) == ["0002", "0003"]
@@ -281,6 +292,7 @@ def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
 # ---- what goes wrong
 
 
+@pytest.mark.long
 def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2")
     (file,) = ember.folder.glob("*_checkpoint_*")
@@ -291,6 +303,7 @@ def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
+@pytest.mark.long
 def test_a_checkpoint_with_a_changed_bit_is_refused(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2")
     (file,) = ember.folder.glob("*_checkpoint_*")
@@ -306,6 +319,7 @@ def test_a_checkpoint_with_a_changed_bit_is_refused(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_the_last_checkpoint(ember: Ember, monkeypatch: pytest.MonkeyPatch) -> None:
     # The limit counts for files in shared memory too, and those of Open MPI 5 are larger.
     monkeypatch.setenv("OMPI_MCA_btl", "self")
@@ -341,6 +355,7 @@ def test_too_little_memory_is_reported(ember: Ember) -> None:
     assert "--memory" in done.stderr
 
 
+@pytest.mark.long
 def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
     refined = ("--problem", "sedov", "--lowest-level", "1", "--highest-level", "1", "--steps", "1")
     record = ember.run(*refined, "--max-blocks", "8", "--padding-variables", "4", "--allocation", "static")
@@ -356,6 +371,7 @@ def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
         assert "remedy" in done.stderr
 
 
+@pytest.mark.long
 def test_the_log_has_a_row_a_step(ember: Ember) -> None:
     ember.run(*BLAST, "--steps", "4", "--log", "blast.csv")
     names, *rows = (ember.folder / "blast.csv").read_text(encoding="utf-8").splitlines()
@@ -365,6 +381,7 @@ def test_the_log_has_a_row_a_step(ember: Ember) -> None:
     assert math.isclose(float(last["mass"]), 1, rel_tol=1e-12)
 
 
+@pytest.mark.long
 def test_the_record_is_valid(ember: Ember) -> None:
     schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.core.schemas").faults
     record = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
@@ -373,6 +390,7 @@ def test_the_record_is_valid(ember: Ember) -> None:
     assert record["metrics"]["memory_ratio"] < 1.3
 
 
+@pytest.mark.long
 def test_the_regions_of_the_record_are_the_timers(ember: Ember) -> None:
     record = ember.run(*BLAST, "--steps", "8", "--threads", "2", "--checkpoint-interval", "4")
     regions = {region["path"]: region for region in record["regions"]}

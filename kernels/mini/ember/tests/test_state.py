@@ -33,6 +33,7 @@ def checks(record: dict[str, Any]) -> dict[str, dict[str, float]]:
     return {check["name"]: check for check in record["validation"]["checks"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("description", ["kernel.yaml", "snia2d.yaml"])
 def test_the_smoke_run_s_state_is_compared_with_committed_norms(ember: Ember, description: str) -> None:
     arguments = described(description)["smoke"]["arguments"]
@@ -42,6 +43,7 @@ def test_the_smoke_run_s_state_is_compared_with_committed_norms(ember: Ember, de
     assert checks(record)["norms"]["error"] < 0.01 * checks(record)["norms"]["tolerance"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("description", ["kernel.yaml", "snia2d.yaml"])
 def test_the_compared_run_has_committed_norms(ember: Ember, description: str) -> None:
     """Every run of the comparison; this one makes no step, and only asks for its key."""
@@ -67,6 +69,7 @@ def test_a_state_without_reference_is_recorded_as_such(ember: Ember) -> None:
     assert set(checks(record)) == {"conservation"}
 
 
+@pytest.mark.long
 def test_exact_solutions_are_compared_where_they_hold(ember: Ember) -> None:
     assert set(checks(ember.run(*TUBE))) == {"conservation", "exact"}
     assert set(checks(ember.run(*TUBE, "--boundary-x", "periodic"))) == {"conservation"}
@@ -77,6 +80,7 @@ def test_exact_solutions_are_compared_where_they_hold(ember: Ember) -> None:
     assert set(checks(ember.run(*blast, "--steps", "3"))) == {"conservation"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("damage", "reference", "arguments"),
     [
@@ -112,6 +116,7 @@ def damaged(ember: Ember, in_build: InBuild, damage: str, arguments: tuple[str, 
     return record["validation"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("description", ["kernel.yaml", "snia2d.yaml"])
 def test_the_record_has_the_region_and_the_figures_of_the_description(ember: Ember, description: str) -> None:
     kernel = described(description)

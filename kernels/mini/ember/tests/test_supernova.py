@@ -106,6 +106,7 @@ def test_the_star_is_the_one_that_scipy_integrates(printed: Callable[..., np.nda
         assert 1.9e8 < radius < 2.2e8
 
 
+@pytest.mark.long
 def test_the_star_stays_at_rest(ember: Ember) -> None:
     """Over a dynamical time 1/sqrt(G rho), 0.083 s, at 32 km; energy with gravity's is kept to 1e-5."""
     level = ("--lowest-level", "2", "--highest-level", "3", "--star-level", "3")
@@ -141,6 +142,7 @@ def test_the_star_s_drift_falls_with_the_second_power_of_the_zones(ember: Ember)
 # ---- the flame
 
 
+@pytest.mark.long
 def test_the_front_moves_at_its_set_speed(ember: Ember) -> None:
     for speed, time in (("0.05", 8), ("0.2", 2)):
         log = ("--log", f"{speed}.csv", "--log-interval", "10")
@@ -169,6 +171,7 @@ def test_the_front_eats_fuel_at_its_speed_however_much_ash_expands(ember: Ember)
         assert measured == pytest.approx(0.02, rel=0.03), release
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dims", ["2", "3"])
 def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
     """Between walls, while the mesh follows the front: the energy grows by q times the burnt mass."""
@@ -183,6 +186,7 @@ def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
     assert log["burnt_mass"][-1] > 0.01
 
 
+@pytest.mark.long
 def test_the_star_burns(ember: Ember) -> None:
     """The run checks its totals; here energies, species by name, and the position of the finest mesh."""
     record = ember.run(
@@ -213,6 +217,7 @@ def test_the_star_burns(ember: Ember) -> None:
     assert (level == level.max()).sum() < leaf.sum() / 2
 
 
+@pytest.mark.long
 def test_yt_reads_the_species(ember: Ember) -> None:
     yt = pytest.importorskip("yt", reason="make setup-tests installs yt, if available for this machine")
     yt.set_log_level("error")
@@ -247,6 +252,7 @@ def reference(ember: Ember, run: str) -> bytes:
     return references[ember.program, run]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", [("--layout", "soa"), ("--threads", "2")])
 def test_neither_layout_nor_threads_change_a_bit(
     ember: Ember,
@@ -257,6 +263,7 @@ def test_neither_layout_nor_threads_change_a_bit(
     assert ember.last_blocks(*RUNS[run], "--steps", "16", *other) == reference
 
 
+@pytest.mark.long
 def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, run: str, reference: bytes) -> None:
     ember.last_blocks(*RUNS[run], "--steps", "7")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -274,6 +281,7 @@ def test_ranks_change_no_bit(ember: Ember, run: str, reference: bytes, ranks: in
     assert ember.last_blocks(*RUNS[run], "--steps", "16", ranks=ranks) == reference
 
 
+@pytest.mark.long
 def test_the_table_as_separate_arrays_has_its_own_norms(ember: Ember) -> None:
     """dp/drho, and with it the speed of sound, is from another interpolation."""
     record = ember.run("--problem", "snia2d", "--table", "arrays", "--highest-level", "3", "--steps", "5")
@@ -292,6 +300,7 @@ def test_a_missing_table_is_named(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
+@pytest.mark.long
 def test_what_is_no_table_is_refused(ember: Ember) -> None:
     ember.last_blocks(*FRONT, "--steps", "1")
     (file,) = ember.folder.glob("*_checkpoint_*")

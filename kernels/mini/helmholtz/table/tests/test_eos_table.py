@@ -126,6 +126,7 @@ def test_an_ideal_gas_and_a_gas_of_pairs(coarse: Path) -> None:
     assert x[0] ** 2 * table["thermal"][0, -1, 1] == pytest.approx(7 / 4 * photons, rel=1e-6)
 
 
+@pytest.mark.long
 def test_a_finer_table_has_the_same_points(program: Path, coarse: Path, tmp_path: Path) -> None:
     subprocess.run([program], cwd=tmp_path, capture_output=True, check=True, timeout=300)
     few, many = numbers(coarse), numbers(tmp_path / "helmholtz.h5")
@@ -185,6 +186,7 @@ def test_no_room_leaves_the_file_before(
     assert file.read_text(encoding="ascii") == "a file before"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_leaves_nothing(program: Path, tmp_path: Path, number: signal.Signals) -> None:
     # Ignored signals are inherited: nohup and background jobs of a script ignore some.

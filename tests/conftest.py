@@ -14,15 +14,7 @@ STATE = Path(__file__).parents[1] / ".pagewise"
 #: Slow fixtures that several files share: tests with the same first fixture of these run in one process.
 SHARED = ("small", "checkout", "locked")
 #: The groups of tests that take longest, in the order in which they start.
-SLOWEST = (
-    "checkout",
-    "locked",
-    "test_deploy.py",
-    "small",
-    "test_compare.py",
-    "test_cluster.py",
-    "test_source.py",
-)
+SLOWEST = ("checkout", "trixie", "test_container.py", "test_deploy.py", "test_cluster.py", "locked", "small")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,6 +21,7 @@ SPACK = ("spack", "spack-packages")
 #: The default GCC by Debian release.
 DEFAULT_GCC = {"bookworm": 12, "trixie": 14}
 PROJECT = "pagewise"
+NOWHERE = "file:///nowhere.git"
 SOUND = {("none", "ok"), ("thp", "ok")}
 
 
@@ -129,11 +130,35 @@ def test_other_versions_of_gcc_compile_all_kernels(newcomer: Newcomer) -> None:
         assert done.returncode == 0, done.stdout[-5000:]
 
 
-def test_the_fast_tests_pass_without_git_servers(newcomer: Newcomer) -> None:
+@pytest.fixture(scope="module")
+def offline(newcomer: Newcomer) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """A function that runs a script in a second clone, in which no git server can be reached."""
+    done = newcomer.root.use(f"git clone --quiet {PROJECT} offline")
+    assert done.returncode == 0, done.stdout
+    nowhere = {name: NOWHERE for name in ("PAGEWISE_SPACK_URL", "PAGEWISE_SPACK_PACKAGES_URL")}
+    return lambda script: newcomer.root.use(f"cd offline; {script}", **nowhere)
+
+
+def test_without_git_servers_the_presets_build_with_a_warning(
+    newcomer: Newcomer, offline: Callable[[str], subprocess.CompletedProcess[str]]
+) -> None:
+    refused = offline("make compare ENV=quick BUILDER=spack")
+    assert refused.returncode != 0
+    # The reason, and the variable to set.
+    assert NOWHERE in refused.stdout and "PAGEWISE_SPACK_URL" in refused.stdout
+    folder = newcomer.root.home / "offline"
+    assert not (folder / "results").exists()
+    done = offline("make compare ENV=quick ROUNDS=1 KERNELS=pointer_chase")
+    assert done.returncode == 0 and NOWHERE in done.stdout, done.stdout[-4000:]
+    (file,) = folder.glob("results/*/records.jsonl")
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {record["run"]["builder"] for record in records} == {"cmake"}
+
+
+def test_the_fast_tests_pass_without_git_servers(
+    newcomer: Newcomer, offline: Callable[[str], subprocess.CompletedProcess[str]]
+) -> None:
     done = newcomer.root.administer(f"/home/{debian.USER}/{PROJECT}/setup/system-packages test")
     assert done.returncode == 0, done.stdout
-    nowhere = "PAGEWISE_SPACK_URL=file:///nowhere.git PAGEWISE_SPACK_PACKAGES_URL=file:///nowhere.git"
-    done = newcomer.root.use(f"git clone --quiet {PROJECT} offline; {nowhere} make -C offline check")
+    done = offline("make check")
     assert done.returncode == 0, done.stdout[-4000:]
-    setup = json.loads((newcomer.root.home / "offline" / ".pagewise" / "setup.json").read_text())
-    assert not setup["spack"]["available"]

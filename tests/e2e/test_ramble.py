@@ -21,6 +21,8 @@ from pagewise.core.schemas import faults
 from pagewise.stack.launcher import find_launcher
 from stage import TRIAD, Stage
 
+pytestmark = pytest.mark.release
+
 ROOT = Path(__file__).parents[2]
 URL = "https://github.com/GoogleCloudPlatform/ramble.git"
 TAG, TREE = "v0.5.0", "abfebc9d5f05c0f7191e53cbda65d735a7a2bcc9"

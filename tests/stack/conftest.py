@@ -103,7 +103,8 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
 def checkout(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with few kernels, in which Spack is set up and nothing is built."""
     root = tmp_path_factory.mktemp("checkout")
-    copy_checkout(root, "setup", "envs", "repos", "modulefiles", "kernels", "spack.yaml")
+    folders = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
+    copy_checkout(root, *folders, "spack.yaml", "Makefile", "pagewise")
     keep_kernels(root, *KERNELS)
     for shared in ("spack", "spack-packages", "venv", "site", "setup.json", "misc-cache", "stamps/spack"):
         (root / ".pagewise" / shared).symlink_to((STATE / shared).resolve())

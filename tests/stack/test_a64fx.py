@@ -10,6 +10,8 @@ import pytest
 
 from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spack
 
+pytestmark = pytest.mark.release
+
 
 @pytest.fixture(scope="module")
 def emulated(small: Path) -> Path:

@@ -18,6 +18,8 @@ import yaml
 
 from conftest import EMULATED, ROOT, STATE, run, spack
 
+pytestmark = pytest.mark.release
+
 # With the flags of a study, in addition to the site's toolchains.
 STUDY = ("pagewise-fujitsu-a64fx-pearc23", "pagewise-arm-a64fx-pearc23")
 COMPILERS = {"gcc", "acfl", "fj", "cce", "llvm"}

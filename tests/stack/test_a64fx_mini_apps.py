@@ -13,6 +13,8 @@ import yaml
 
 from conftest import A64FX_LENGTHS, emulate, installed, run, spack
 
+pytestmark = pytest.mark.release
+
 #: Small enough for an emulator.
 ARGUMENTS = {
     "ember": ("--problem", "sedov", "--lowest-level", "0", "--highest-level", "1", "--steps", "2"),

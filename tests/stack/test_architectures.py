@@ -16,6 +16,8 @@ import yaml
 
 from conftest import ROOT, run
 
+pytestmark = pytest.mark.release
+
 KERNELS = ROOT / "kernels"
 HERE = platform.machine()
 

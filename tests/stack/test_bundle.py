@@ -17,6 +17,8 @@ import pytest
 
 from conftest import KERNEL, ROOT, VERSION, run, set_up
 
+pytestmark = pytest.mark.release
+
 USER, OTHER = "nobody", "daemon"
 
 

@@ -17,6 +17,8 @@ import pytest
 
 from conftest import KERNEL, PYTHON_PACKAGES, ROOT, STATE, VERSION, git, pin_only, pins, release, run
 
+pytestmark = pytest.mark.systems
+
 #: Accounts of every Debian system, and a group that they are members of while a command runs.
 INSTALLER, MEMBER, OUTSIDER = "daemon", "games", "nobody"
 GROUP = "users"
@@ -240,6 +242,7 @@ def test_a_python_that_users_cannot_run_is_refused_before_anything_is_built(
     assert [folder.name for folder in (centre.prefix / "releases").glob("[0-9]*")] == [VERSION]
 
 
+@pytest.mark.release
 def test_a_release_deployed_by_root_is_usable_by_all_members(upgraded: Centre) -> None:
     release = upgraded.prefix / "releases" / NEXT
     private = private_python(upgraded, "root").parent
@@ -287,6 +290,7 @@ def test_a_release_that_users_cannot_use_gets_no_module(centre: Centre, fault: s
         run(ROOT / "setup" / "undeploy", centre.prefix, BROKEN)
 
 
+@pytest.mark.release
 def test_an_upgrade_keeps_the_previous_release(upgraded: Centre) -> None:
     show = "echo $PAGEWISE_RELEASE"
     script = f"module load pagewise; {show}; module load pagewise/{VERSION}; {show}; pagewise list"
@@ -305,6 +309,7 @@ def test_an_upgrade_keeps_the_previous_release(upgraded: Centre) -> None:
     )
 
 
+@pytest.mark.release
 def test_another_instance_builds_upon_the_deployed_one(upgraded: Centre) -> None:
     """With the release as Spack upstream: its packages are neither built nor copied."""
     own = upgraded.place / "project"
@@ -326,6 +331,7 @@ def test_another_instance_builds_upon_the_deployed_one(upgraded: Centre) -> None
     assert len(modules) == 2 and all(str(opt) in text for text in modules)
 
 
+@pytest.mark.release
 def test_undeploy_removes_one_release_and_keeps_the_other(upgraded: Centre) -> None:
     where = (f"PREFIX={upgraded.prefix}", f"RELEASE={NEXT}")
     done = upgraded.run("root", "make", "-C", upgraded.place / "project", "undeploy", *where)

@@ -14,6 +14,8 @@ import pytest
 
 from conftest import ROOT, run
 
+pytestmark = pytest.mark.release
+
 #: Kernels with non-temporal stores, whose aarch64 code without SVE must store pairs of vectors.
 STORING = ("stream_triad", "component_sums", "division_streams", "memcpy", "stencil7", "transpose")
 

@@ -9,6 +9,8 @@ import pytest
 
 from conftest import STATE, installed, run
 
+pytestmark = pytest.mark.release
+
 SITE = STATE / "site" / "packages.yaml"
 
 

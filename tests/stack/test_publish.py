@@ -14,6 +14,8 @@ from registry import serve
 
 from conftest import ROOT, VERSION, run, set_up
 
+pytestmark = pytest.mark.release
+
 
 @pytest.fixture(scope="session")
 def cache(unavailable: Callable[[str], NoReturn], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -60,6 +60,7 @@ def test_the_manifest_of_a_lock_describes_its_origin(locked: Path) -> None:
     assert manifest["lockfile"] == {"sha256": hashlib.sha256(lock).hexdigest(), "roots": 2}
 
 
+@pytest.mark.release
 def test_the_lock_installs_the_same_hashes_in_another_clone(locked: Path, clone: Callable[..., Path]) -> None:
     other = set_up(clone("elsewhere"))
     done = run(other / "setup" / "stack", "release-quick", LOCK=str(locked / "lock"))

@@ -119,6 +119,7 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
         kept.rename(program)
 
 
+@pytest.mark.release
 def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     shutil.copytree(STATE / "site", site)
@@ -142,6 +143,7 @@ def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_p
     assert {"gcc", "cmake"} <= {name for name, node in nodes.items() if node.get("external")}
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("stubs", "namespace"), [("1", "externals"), ("", "builtin")])
 def test_stubs_are_an_input_of_a_solve(two_environments: Path, stubs: str, namespace: str) -> None:
     checkout = two_environments

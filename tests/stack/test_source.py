@@ -7,7 +7,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from conftest import RECIPES, VERSION, run, set_up, spack
+
+pytestmark = pytest.mark.release
 
 
 def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: Callable[..., Path]) -> None:

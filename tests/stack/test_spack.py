@@ -180,6 +180,7 @@ def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
     assert edit("micro/schoenauer_triad/kernel.yaml") == {"libpagewise", "pagewise-micro"}
 
 
+@pytest.mark.release
 def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
     """Every object that uses a changed type must be rebuilt: an old object would crash."""
     environment(built, "llvm", "pagewise-micro@develop %pagewise-llvm")
@@ -292,6 +293,7 @@ def test_counting_chooses_the_events_of_this_cpu(
         assert counted.events["name"] == "software"
 
 
+@pytest.mark.release
 def test_a_mini_app_is_installed_with_its_module_and_passes_its_test(built: Path) -> None:
     environment(built, "ember", "pagewise-ember@develop hugepages=none prefetch=software %pagewise-gcc")
     done = run(built / "setup" / "stack", "ember")

@@ -36,6 +36,7 @@ def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Pa
     assert 'setenv("PAGEWISE_SUITE", "hpcc")' in text and "PAGEWISE_PACKAGE" not in text
 
 
+@pytest.mark.release
 def test_all_codes_concretize(checkout: Path) -> None:
     folder = checkout / "envs" / "suites"
     done = spack(checkout, folder, "concretize", "--force", "--quiet")
@@ -46,6 +47,7 @@ def test_all_codes_concretize(checkout: Path) -> None:
         assert "external" in specs["hpcc"]
 
 
+@pytest.mark.release
 def test_npb_and_hpcc_are_built_for_old_and_new_processors(checkout: Path) -> None:
     """Each build has another module, by which `compare --build` names it."""
     folder = checkout / "envs" / "targets-suites"

@@ -82,6 +82,7 @@ def host() -> str:
     return name
 
 
+@pytest.mark.release
 def test_each_level_that_runs_here_and_this_processor(targets: Path, host: str) -> None:
     by_target: dict[str, list[dict[str, Any]]] = {}
     for spec in roots(targets):
@@ -96,6 +97,7 @@ def test_each_level_that_runs_here_and_this_processor(targets: Path, host: str) 
     assert by_target.pop("native") and list(by_target) == list(runs)
 
 
+@pytest.mark.release
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the levels are those of x86")
 def test_the_oldest_level_is_built_with_this_processors_tuning_too(targets: Path) -> None:
     tuned = [spec for spec in roots(targets) if is_tuned(spec)]
@@ -112,6 +114,7 @@ def is_tuned(spec: dict[str, Any]) -> bool:
     return "-mtune=native" in flags and "-march=native" not in flags
 
 
+@pytest.mark.release
 def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -> None:
     specs = lock_of(targets)["concrete_specs"]
     for spec in roots(targets):
@@ -122,6 +125,7 @@ def test_the_library_is_for_the_same_target_with_the_same_flags(targets: Path) -
             assert library["parameters"][flags] == spec["parameters"][flags]
 
 
+@pytest.mark.release
 def test_modules_name_their_target_if_there_are_several(checkout: Path, targets: Path, host: str) -> None:
     facts = modules(checkout, targets)
     assert len(facts) == len(roots(targets)), "module names are unique"
@@ -149,6 +153,7 @@ def test_modules_name_a_width_and_no_target_if_there_is_only_one(checkout: Path)
     assert {spec["parameters"]["simd"] for spec in specs if spec["name"] == "libpagewise"} == {"128"}
 
 
+@pytest.mark.release
 def test_builds_have_the_requested_width(checkout: Path, targets: Path, host: str, tmp_path: Path) -> None:
     levels = {target_of(spec) for spec in roots(targets)}
     widest = "512" if "x86_64_v4" in levels else "256" if "x86_64_v3" in levels else "128"

@@ -27,7 +27,8 @@ MANIFEST = a_manifest()
 
 @pytest.fixture
 def measured(stage: Stage) -> Stage:
-    """A result of two short runs, made by this user."""
+    """A result of two short runs, made by this user. What a module executes shows whether it is loaded."""
+    stage.loads_modules = True
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
     assert stage.compare("--rounds", "1", "--no-sweep", "--name", "first").returncode == 0
     return stage

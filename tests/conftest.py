@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 
 STATE = Path(__file__).parents[1] / ".pagewise"
+RUNNERS = Path(__file__).parent / "runners"
 #: Slow fixtures that several files share: tests with the same first fixture of these run in one process.
 SHARED = ("small", "checkout", "locked")
 #: The groups of tests that take longest, in the order in which they start.
@@ -19,8 +20,13 @@ SLOWEST = ("checkout", "trixie", "test_container.py", "test_deploy.py", "test_cl
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests for `--dist loadgroup` by shared fixture or file; the slowest groups start first."""
+    """Group the tests for `--dist loadgroup` by shared fixture or file; the slowest groups start first.
+
+    Tests with Spack may take longer than a second.
+    """
     for item in items:
+        if RUNNERS not in item.path.parents:
+            item.add_marker(pytest.mark.long)
         if item.get_closest_marker("xdist_group"):
             continue
         shared = [name for name in SHARED if name in getattr(item, "fixturenames", ())]

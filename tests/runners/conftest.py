@@ -26,6 +26,7 @@ from stage import CHASE, TRIAD, Stage
 Once: TypeAlias = Callable[[str, Callable[[Path], Any]], Any]
 CHANGES_MACHINE, ALONE = "changes_machine", "alone"
 LOCK = Path(tempfile.gettempdir(), f"pagewise-tests-{os.geteuid()}.lock")
+GATE = LOCK.with_suffix(".gate")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,7 +40,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Run marked tests and their fixtures alone, all others in parallel."""
     alone = item.get_closest_marker(ALONE) or (item.get_closest_marker(CHANGES_MACHINE) and agreed())
     with LOCK.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        # Who waits to be alone holds the gate, so that no other test begins before it.
+        with GATE.open("w") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         return (yield)
 
 

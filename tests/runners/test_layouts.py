@@ -96,7 +96,7 @@ def test_values_stand_beside_the_published_ones_of_the_same_compiler(studies: Pa
     assert len(tables[("Table 1", "")].columns) == 1 + 8 and len(tables[("Table 2", "")].columns) == 1 + 8
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Path) -> None:
     report = view(publication("pearc23"), [read_result(studies)])
     drawn = {one.name: one for one in figures(report.sections)}
@@ -125,7 +125,7 @@ def test_the_figures_show_cycles_bandwidth_misses_and_the_whole_time(studies: Pa
     assert all(figure.svg(one).startswith("<svg") for one in drawn.values())
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_each_value_of_an_option_is_a_program_with_columns_of_its_own(tmp_path: Path) -> None:
     folder = counters(tmp_path / "counted", [("3-d Hydro", "hydro")], ("planes", "flash"))
     of = {"quantity": "L1D_TLB_REFILL", "kind": "measured", "table": "Table 1"}
@@ -196,7 +196,7 @@ def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) ->
     assert waits["value"] is None and waits["missing"]
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_listings_of_the_slides(rows: list[dict[str, Any]], studies: Path) -> None:
     listed = rows_of("eahpc22", studies)
     assert {row["table"] for row in listed} == {"Supernova EOS", "3-d hydro"}
@@ -206,7 +206,7 @@ def test_the_listings_of_the_slides(rows: list[dict[str, Any]], studies: Path) -
     assert row_values(listed, quantity="main_memory_bandwidth", **of) == pytest.approx([4.41, 4.17], abs=0.01)
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.parametrize("layout", ["pearc23", "eahpc22"])
 def test_all_formats(studies: Path, layout: str) -> None:
     report = view(publication(layout), [read_result(studies)])
@@ -231,7 +231,7 @@ def invoked(*arguments: object) -> Any:
     return invoked_on("report", *arguments)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_command_writes_the_tables_into_a_folder_of_the_result(studies: Path) -> None:
     done = invoked(studies, "--layout", "pearc23", "--png")
     assert done.exception is None and done.return_value == 0, done.output

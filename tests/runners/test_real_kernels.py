@@ -27,10 +27,10 @@ THP, POOL = (
 )
 BY_DEFAULT, OF_KNOWN_SIZE = (
     'compare: {arguments: [--repetitions, "8"]',
-    'compare: {arguments: [--repetitions, "8", --working-set, 400MB]',
+    'compare: {arguments: [--repetitions, "8", --working-set, 128MB]',
 )
 # Huge pages of 2 MiB, enough for the arrays.
-RESERVED = 300
+RESERVED = 100
 SABOTAGE = {"nan-in-memory": "nan", "wrong-element": "wrong", "real-pages-split": "split"}
 
 

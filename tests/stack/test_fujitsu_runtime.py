@@ -13,6 +13,8 @@ import yaml
 
 from conftest import EMULATED, ROOT, run
 
+pytestmark = pytest.mark.release
+
 STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 

@@ -22,6 +22,8 @@ import pytest
 
 from conftest import KERNELS, ROOT, keep_kernels, load_preset_plan
 
+pytestmark = pytest.mark.release
+
 plan = load_preset_plan()
 PAPI = Path("/usr/include/papi.h").exists()
 BUILT = ("gcc-none-hardware-regular", "gcc-thp-hardware-nontemporal")

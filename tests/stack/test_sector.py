@@ -84,6 +84,7 @@ def source_of(call: list[str]) -> str:
     return next("/".join(Path(word).parts[-2:]) for word in call if word.endswith(".f90"))
 
 
+@pytest.mark.release
 def test_fujitsus_compiler_follows_the_lines_only_in_a_build_with_sectors(tmp_path: Path) -> None:
     code, output = configured(tmp_path, "PAGEWISE_SECTOR=isolate", "PAGEWISE_LOOP=compiler")
     assert code == 0, output

@@ -96,6 +96,7 @@ def test_an_environment_is_created_and_activated_without_the_clone(
     assert spack(*environment, "env", "activate", "--sh", tmp_path / "created").stdout
 
 
+@pytest.mark.release
 def test_a_tracked_environment_concretizes(spack: Spack, clone: Callable[..., Path], tmp_path: Path) -> None:
     checkout = clone("checkout")
     spack("repo", "add", checkout / "repos" / "spack_repo" / "pagewise")

@@ -1,8 +1,9 @@
 """kernels [long|all]: build kernels/ with its test presets, and run the tests that changed since they passed.
 
 Without an argument: the first verified compiler, without long tests. `long`: also its long tests, and the
-other compilers without theirs. `all`: every test of every compiler. A test runs again when it, a file that
-its command names, or the machine changes; the Python tests of the mini-apps, when their programs or tests do.
+other compilers without theirs and without mini-apps. `all`: every test of every compiler. A test runs again
+when it, a file that its command names, or the machine changes; the Python tests of the mini-apps, when their
+programs or tests do.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def main() -> int:
     for number, each in enumerate(compilers if part else compilers[:1]):
         preset = f"{each['name']}-test"
         print(f"kernels: {each['name']}: {each['c']}, {each['fortran']}", flush=True)
-        given = (f"-DCMAKE_C_COMPILER={each['c']}", f"-DCMAKE_Fortran_COMPILER={each['fortran']}")
+        given = [f"-DCMAKE_C_COMPILER={each['c']}", f"-DCMAKE_Fortran_COMPILER={each['fortran']}"]
+        given.append(f"-DPAGEWISE_MINI={'ON' if part == 'all' or number == 0 else 'OFF'}")
         succeed("cmake", "--preset", preset, *given)
         succeed("cmake", "--build", "--preset", preset, "--parallel", PROCESSORS, "--", "--quiet")
         good &= check(preset, with_long=part == "all" or (part == "long" and number == 0))

@@ -148,7 +148,9 @@ def test_without_git_servers_the_presets_build_with_a_warning(
     assert NOWHERE in refused.stdout and "PAGEWISE_SPACK_URL" in refused.stdout
     folder = newcomer.root.home / "offline"
     assert not (folder / "results").exists()
-    done = offline("make compare ENV=quick ROUNDS=1 KERNELS=pointer_chase")
+    # The fast tests build the other kernels.
+    alone = "find kernels/micro -mindepth 1 -maxdepth 1 -type d ! -name pointer_chase -exec rm -r {} +"
+    done = offline(f"{alone}; make compare ENV=quick ROUNDS=1; git checkout --quiet kernels")
     assert done.returncode == 0 and NOWHERE in done.stdout, done.stdout[-4000:]
     (file,) = folder.glob("results/*/records.jsonl")
     records = [json.loads(line) for line in file.read_text().splitlines()]

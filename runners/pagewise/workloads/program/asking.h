@@ -6,6 +6,7 @@
  * malloc maps memory without these calls: its tunable does this.
  */
 #pragma once
+#include "next.h"
 #include "node.h"
 
 #include <dlfcn.h>
@@ -40,7 +41,6 @@ static struct {
         uintptr_t start, end;
     } allocators[MOST_ALLOCATORS]; /* the objects that the calls of an allocator come from */
     int allocator_count;
-    void *(*sbrk)(intptr_t);
     uintptr_t break_used, break_end;          /* of the heap: what was handed out, and what the kernel gave */
     struct range window, pool_window;         /* of small pieces */
     struct range whole;                       /* `window` with the pieces that were handed out */
@@ -348,25 +348,26 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     return got;
 }
 
+extern void *__sbrk(intptr_t); /* glibc's sbrk by its other name */
+
 /* The heap grows by whole huge pages, and hands out what was asked for. */
 void *sbrk(intptr_t increment)
 {
     if (!plan.known) read_plan();
-    if (!plan.sbrk) *(void **)&plan.sbrk = dlsym(RTLD_NEXT, "sbrk");
     int is_malloc_s = is_malloc(__builtin_return_address(0));
     /* Its memory cannot be of the pool: the allocator asks by mmap. */
-    if (!plan.sbrk || (plan.pool_malloc && is_malloc_s && increment > 0)) {
+    if (plan.pool_malloc && is_malloc_s && increment > 0) {
         errno = ENOMEM;
         return (void *)-1;
     }
-    if (!plan.advise && !(plan.advise_malloc && is_malloc_s)) return plan.sbrk(increment);
+    if (!plan.advise && !(plan.advise_malloc && is_malloc_s)) return __sbrk(increment);
     hold();
-    uintptr_t end = (uintptr_t)plan.sbrk(0), old = plan.break_end == end ? plan.break_used : end;
+    uintptr_t end = (uintptr_t)__sbrk(0), old = plan.break_end == end ? plan.break_used : end;
     uintptr_t wanted = old + (uintptr_t)increment, rounded = increment > 0 ? up(wanted, plan.huge) : wanted;
     void *got = (void *)old;
     if (increment && (increment < 0 || wanted > end)) {
-        void *grown = plan.sbrk((intptr_t)(rounded - end));
-        if (grown == (void *)-1 && increment > 0) grown = plan.sbrk((intptr_t)((rounded = wanted) - end));
+        void *grown = __sbrk((intptr_t)(rounded - end));
+        if (grown == (void *)-1 && increment > 0) grown = __sbrk((intptr_t)((rounded = wanted) - end));
         if (grown == (void *)-1) got = grown;
         else if (rounded > end) advise(up(end, plan.base), rounded);
     } else rounded = end;

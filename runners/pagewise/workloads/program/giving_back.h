@@ -2,7 +2,8 @@
  *
  * They define is_looking(), which decides quickly, and look(at_end), which leaves errno as it is.
  */
-#include <dlfcn.h>
+#include "next.h"
+
 #include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,17 +20,17 @@ static void look(int at_end);
 
 void free(void *memory)
 {
-    if (!next_free) *(void **)&next_free = dlsym(RTLD_NEXT, "free");
+    if (!next_free) *(void **)&next_free = next_function("free");
     if (memory && is_looking() && malloc_usable_size(memory) >= LARGE) look(0);
-    if (next_free) next_free(memory);
+    next_free(memory);
 }
 
 int munmap(void *address, size_t length)
 {
     if (length >= LARGE && is_looking()) look(0);
     /* That of remap.c, if it is preloaded too. */
-    if (!next_munmap) *(void **)&next_munmap = dlsym(RTLD_NEXT, "munmap");
-    return next_munmap ? next_munmap(address, length) : (int)syscall(SYS_munmap, address, length);
+    if (!next_munmap) *(void **)&next_munmap = next_function("munmap");
+    return next_munmap(address, length);
 }
 
 __attribute__((noreturn)) void _exit(int status)

@@ -54,7 +54,7 @@ static uintptr_t place_of_malloc(void)
     const ElfW(Sym) *symbol = NULL;
     Dl_info info;
     if (dladdr1(place, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF)
-        next = dlsym(RTLD_NEXT, "malloc");
+        next = next_function("malloc");
     return (uintptr_t)(next ? next : place);
 }
 

@@ -361,14 +361,7 @@ static void note_child(void)
 }
 
 /* Whether malloc_usable_size belongs to the malloc that `free` is for. */
-static int is_of_one_library(void)
-{
-    Dl_info of_free, of_size;
-    void *size = dlsym(RTLD_NEXT, "malloc_usable_size");
-    *(void **)&next_free = dlsym(RTLD_NEXT, "free");
-    return next_free && size && dladdr(*(void **)&next_free, &of_free) && dladdr(size, &of_size)
-           && of_free.dli_fbase == of_size.dli_fbase;
-}
+static int is_of_one_library(void) { return next_object("free") == next_object("malloc_usable_size"); }
 
 __attribute__((constructor)) static void begin(void)
 {

@@ -1,0 +1,49 @@
+"""pagewise exec and compare: what a program does stays as it is, with real libraries and unusual programs."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from launched import MIB, Launcher, recorded
+from pagewise.workloads.program import table
+
+SOURCES = Path(__file__).with_name("own_programs")
+OPTIONS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
+SHARED = ("-shared", "-fPIC")
+
+
+def build(source: Path, made: Path, *options: str) -> Path:
+    subprocess.run(["gcc", *OPTIONS, source, "-o", made, *options], check=True)
+    return made
+
+
+@pytest.fixture(scope="session")
+def snapshot(programs: Path) -> Path:
+    """The library of a comparison's trial runs."""
+    return build(table.FILE.with_name("snapshot.c"), programs / "snapshot.so", *SHARED)
+
+
+@pytest.fixture(scope="session")
+def linked(programs: Path) -> Path:
+    """A program with a library that is initialised before any preloaded one."""
+    library = build(SOURCES / "missing_symbols.c", programs / "libmissing.so", *SHARED)
+    options = ("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{programs}")
+    return build(SOURCES / "memory.c", programs / "memory-linked", *options)
+
+
+@pytest.mark.parametrize("policy", ["none", "malloc", "reuse"])
+def test_a_library_may_ask_for_symbols_before_any_constructor(launcher: Launcher, linked: Path, policy: str):
+    record = recorded(launcher, policy, linked, "large", "0.01")
+    assert record["peak_bytes"] >= 64 * MIB and record["met"] is not None
+
+
+def test_the_library_of_trial_runs_is_safe_before_its_constructor(
+    snapshot: Path, linked: Path, tmp_path: Path
+):
+    variables = {"LD_PRELOAD": str(snapshot), "PAGEWISE_SNAPSHOT": str(tmp_path / "smaps")}
+    done = subprocess.run([linked, "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0
+    assert any(b"memory-linked" in file.read_bytes() for file in tmp_path.glob("smaps.*"))

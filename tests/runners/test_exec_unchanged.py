@@ -47,3 +47,23 @@ def test_the_library_of_trial_runs_is_safe_before_its_constructor(
     done = subprocess.run([linked, "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False)
     assert done.returncode == 0
     assert any(b"memory-linked" in file.read_bytes() for file in tmp_path.glob("smaps.*"))
+
+
+@pytest.fixture(scope="session", params=["gnu", "sysv"])
+def own_malloc(programs: Path, request: pytest.FixtureRequest) -> Path:
+    """An allocator that does not report the size of a block. Each kind of hash table finds its functions."""
+    options = (*SHARED, "-fno-builtin", f"-Wl,--hash-style={request.param}")
+    return build(SOURCES / "own_malloc.c", programs / f"own_malloc-{request.param}.so", *options)
+
+
+def test_an_allocator_need_not_report_the_size_of_its_blocks(
+    launcher: Launcher, programs: Path, snapshot: Path, own_malloc: Path
+):
+    record = recorded(launcher, "none", programs / "memory", "large", "0.01", LD_PRELOAD=str(own_malloc))
+    assert record["observed_bytes"] >= 64 * MIB and record["met"] is True
+    stem = launcher.folder / "smaps"
+    variables = {"LD_PRELOAD": f"{snapshot}:{own_malloc}", "PAGEWISE_SNAPSHOT": str(stem)}
+    done = subprocess.run(
+        [programs / "memory", "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 0 and list(launcher.folder.glob("smaps.*"))

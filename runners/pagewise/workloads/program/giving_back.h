@@ -4,7 +4,6 @@
  */
 #include "next.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 enum { LARGE = 1 << 20 };
 
 static void (*next_free)(void *);
+static size_t (*next_size)(void *); /* of the allocator whose free is the next; NULL if it has none */
 static int (*next_munmap)(void *, size_t);
 
 static int is_looking(void);
@@ -20,8 +20,12 @@ static void look(int at_end);
 
 void free(void *memory)
 {
-    if (!next_free) *(void **)&next_free = next_function("free");
-    if (memory && is_looking() && malloc_usable_size(memory) >= LARGE) look(0);
+    if (!next_free) {
+        const struct link_map *allocator = next_object("free");
+        *(void **)&next_size = function_in(allocator, "malloc_usable_size");
+        *(void **)&next_free = function_in(allocator, "free");
+    }
+    if (memory && next_size && is_looking() && next_size(memory) >= LARGE) look(0);
     next_free(memory);
 }
 

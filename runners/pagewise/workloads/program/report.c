@@ -360,9 +360,6 @@ static void note_child(void)
     state.busy = 0;
 }
 
-/* Whether malloc_usable_size belongs to the malloc that `free` is for. */
-static int is_of_one_library(void) { return next_object("free") == next_object("malloc_usable_size"); }
-
 __attribute__((constructor)) static void begin(void)
 {
     const char *name = getenv("PAGEWISE_EXEC_POLICY"), *report = getenv("PAGEWISE_EXEC_REPORT");
@@ -376,6 +373,6 @@ __attribute__((constructor)) static void begin(void)
     if (fstat(STDERR_FILENO, &state.errors)) memset(&state.errors, 0, sizeof state.errors);
     dl_iterate_phdr(note_bss, NULL);
     pthread_atfork(NULL, NULL, note_child);
-    state.is_active = is_of_one_library();
+    state.is_active = 1;
     errno = before;
 }

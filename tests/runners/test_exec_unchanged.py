@@ -8,30 +8,24 @@ from pathlib import Path
 import pytest
 
 from launched import MIB, Launcher, recorded
+from own_program import build
 from pagewise.workloads.program import table
 
-SOURCES = Path(__file__).with_name("own_programs")
-OPTIONS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror")
 SHARED = ("-shared", "-fPIC")
-
-
-def build(source: Path, made: Path, *options: str) -> Path:
-    subprocess.run(["gcc", *OPTIONS, source, "-o", made, *options], check=True)
-    return made
 
 
 @pytest.fixture(scope="session")
 def snapshot(programs: Path) -> Path:
     """The library of a comparison's trial runs."""
-    return build(table.FILE.with_name("snapshot.c"), programs / "snapshot.so", *SHARED)
+    return build(str(table.FILE.with_name("snapshot.c")), programs / "snapshot.so", *SHARED)
 
 
 @pytest.fixture(scope="session")
 def linked(programs: Path) -> Path:
     """A program with a library that is initialised before any preloaded one."""
-    library = build(SOURCES / "missing_symbols.c", programs / "libmissing.so", *SHARED)
+    library = build("missing_symbols.c", programs / "libmissing.so", *SHARED)
     options = ("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{programs}")
-    return build(SOURCES / "memory.c", programs / "memory-linked", *options)
+    return build("memory.c", programs / "memory-linked", *options)
 
 
 @pytest.mark.parametrize("policy", ["none", "malloc", "reuse"])
@@ -53,7 +47,7 @@ def test_the_library_of_trial_runs_is_safe_before_its_constructor(
 def own_malloc(programs: Path, request: pytest.FixtureRequest) -> Path:
     """An allocator that does not report the size of a block. Each kind of hash table finds its functions."""
     options = (*SHARED, "-fno-builtin", f"-Wl,--hash-style={request.param}")
-    return build(SOURCES / "own_malloc.c", programs / f"own_malloc-{request.param}.so", *options)
+    return build("own_malloc.c", programs / f"own_malloc-{request.param}.so", *options)
 
 
 def test_an_allocator_need_not_report_the_size_of_its_blocks(

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "collapse.h"
 #include "image.h"
+#include "quiet.h"
 #include "table.h"
 
 #include <elf.h>
@@ -288,7 +289,7 @@ static void set_record(const char *record)
         record++;
     }
     if (at >= sizeof path) fail(USAGE, NULL, "--record: this path is too long");
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file < 0) fail(REFUSED, NULL, "--record %s: %s", path, strerror(errno));
     close(file);
     set("PAGEWISE_EXEC_RECORD", path);
@@ -366,9 +367,12 @@ int main(int count, char **arguments)
     set("PAGEWISE_EXEC_PROCESS", process);
     set("PAGEWISE_EXEC_REPORT", quiet ? "" : "line");
     apply(&policy, name, &image, !quiet || record);
-    if (!can_preload(&image) && (!quiet || record))
-        fprintf(stderr, "pagewise: %s: static, or not with glibc: its memory is not observed, nothing is recorded\n",
-                image.path);
+    if (!can_preload(&image) && (!quiet || record)) {
+        static char line[PATH_MAX + 128];
+        int length = snprintf(line, sizeof line, "pagewise: %s: %s: its memory is not observed, nothing is recorded\n",
+                              image.path, "static, or not with glibc");
+        write_quietly(STDERR_FILENO, line, (size_t)length);
+    }
     execvp(arguments[program], &arguments[program]);
     fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, NULL, "%s: %s", arguments[program], strerror(errno));
 }

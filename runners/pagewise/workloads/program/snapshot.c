@@ -3,10 +3,9 @@
  */
 #define _GNU_SOURCE
 #include "giving_back.h"
+#include "quiet.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 enum { MOST = 16, NAME = 4096 };
 
@@ -27,7 +26,7 @@ static void look(int at_end)
     int from = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
     int to = from < 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     for (ssize_t got; to >= 0 && (got = read(from, block, sizeof block)) > 0;)
-        if (write(to, block, (size_t)got) != got) break;
+        if (write_quietly(to, block, (size_t)got)) break;
     if (to >= 0) close(to);
     if (from >= 0) close(from);
     errno = before;

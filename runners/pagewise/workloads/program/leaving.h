@@ -1,9 +1,9 @@
 /* Programs that get an environment without the settings of the page policy, as by `env -i`: they are not observed, and
  * a line reports this instead of a record. The library defines note_unobserved(). */
 #pragma once
+#include "filter.h"
 #include "next.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void note_unobserved(const char *program);
@@ -13,8 +13,7 @@ static void check_environment(const char *program, char *const *variables)
     static const char name[] = "PAGEWISE_EXEC_POLICY=";
     for (; variables && *variables; variables++)
         if (!strncmp(*variables, name, sizeof name - 1)) return;
-    /* A program is tried in each folder of PATH. */
-    if (!strchr(program, '/') || !access(program, X_OK)) note_unobserved(program);
+    note_unobserved(program);
 }
 
 int execve(const char *program, char *const arguments[], char *const variables[])

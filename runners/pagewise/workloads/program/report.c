@@ -27,7 +27,7 @@ static const double enough = 0.8;
 static const uint64_t fewest_pages_of_a_heap = 2, least_memory = 16u << 20, shortest = 10000000;
 
 static struct {
-    int is_active, is_done, busy, lines;
+    int is_active, is_done, is_filtered, busy, lines;
     pid_t process, started; /* started: the one that pagewise-exec became */
     struct policy policy;
     uint64_t began, looked;
@@ -91,7 +91,7 @@ static struct usage used_by(const struct part *part)
 static int is_met(uint64_t peak, double *coverage)
 {
     /* Memory was given back without `free`, as by operator delete of jemalloc. */
-    int is_observed = state.most.total && state.most.total >= peak / 2;
+    int is_observed = state.most.total && state.most.total >= peak / 2 && !state.is_filtered;
     *coverage = state.most.total ? (double)state.most.huge / (double)state.most.total : 0.0;
     unsigned long setting = thp_setting(&state.policy);
     if (setting & UNLESS_ADVISED && state.most.unasked) return 0;
@@ -134,6 +134,8 @@ static void note_unobserved(const char *program)
     size_t at = 0;
     int before = errno;
     if (!is_looking() || (!*state.record && state.lines != LINE)) return;
+    /* A program is tried in each folder of PATH. */
+    if (strchr(program, '/') && access(program, X_OK)) return;
     append(text, &at, "pagewise: warning: %.*s gets an environment without this page policy: ", PATH_MAX, program);
     append(text, &at, "it is not observed, nothing is recorded\n");
     write_errors(text, at);
@@ -208,9 +210,13 @@ static void write_line(uint64_t peak, int met)
         append_size(text, &at, used->resident);
         separator = ",";
     }
-    if (*separator == ':') append(text, &at, ": nothing, no kind of its memory fills one");
-    else if (state.most.total < peak / 2) append(text, &at, " (not verified: most of it was freed unobserved)");
-    else if (met < 0) append(text, &at, " (not verified: too little memory of its kind, or a size that smaps hides)");
+    const char *why = NULL;
+    int is_shown = *separator == ',';
+    if (!is_shown) append(text, &at, ": nothing, no kind of its memory fills one");
+    if (state.is_filtered) why = "from here on it forbids system calls";
+    else if (is_shown && state.most.total < peak / 2) why = "most of it was freed unobserved";
+    else if (is_shown && met < 0) why = "too little memory of its kind, or a size that smaps hides";
+    if (why) append(text, &at, " (not verified: %s)", why);
     append(text, &at, "\n");
     write_errors(text, at);
 }
@@ -256,8 +262,17 @@ static void look(int at_end)
     errno = before;
 }
 
+/* The memory until then counts: afterwards nothing can be reported. */
+static void before_filter(void)
+{
+    if (!is_looking() || getpid() != state.process) return;
+    state.is_filtered = 1;
+    look(1);
+}
+
 static void note_child(void)
 {
+    if (state.is_done) return;
     state.process = getpid();
     state.busy = 0;
 }

@@ -9,16 +9,16 @@
 
 enum { MOST = 16, NAME = 4096 };
 
-static int taken;
+static int taken, is_filtered;
 static __thread int inside;
 
-static int is_looking(void) { return !inside && taken < MOST; }
+static int is_looking(void) { return !inside && !is_filtered && taken < MOST; }
 
 static void look(int at_end)
 {
     const char *stem = getenv("PAGEWISE_SNAPSHOT");
     (void)at_end;
-    if (!stem || inside) return;
+    if (!stem || inside || is_filtered) return;
     inside = 1;
     int before = errno, number = __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
     char name[NAME], block[16384];
@@ -31,4 +31,10 @@ static void look(int at_end)
     if (from >= 0) close(from);
     errno = before;
     inside = 0;
+}
+
+static void before_filter(void)
+{
+    look(1);
+    is_filtered = 1;
 }

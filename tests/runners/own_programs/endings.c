@@ -1,12 +1,19 @@
 /* Ends in one way or another: endings WAY [FILE]. Its output is still in buffers then. */
 #define _GNU_SOURCE
 #include <grp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void write_late(void) { puts("destroyed"); }
+static const char *way = "";
+
+/* Another thread has standard output then. */
+static void write_late(void)
+{
+    if (strcmp(way, "locked")) puts("destroyed");
+}
 
 /* As programs do that change their title in the list of processes. */
 static void overwrite_environment(void)
@@ -15,10 +22,26 @@ static void overwrite_environment(void)
     clearenv();
 }
 
+static void *keep_output(void *stream)
+{
+    flockfile(stream);
+    pause();
+    return stream;
+}
+
+/* As a thread does that waits for input. */
+static void lock_output(void)
+{
+    pthread_t thread;
+    puts("locked");
+    pthread_create(&thread, NULL, keep_output, stdout);
+    while (!ftrylockfile(stdout)) funlockfile(stdout);
+}
+
 int main(int count, char **arguments)
 {
-    const char *way = count > 1 ? arguments[1] : "";
     FILE *file = count > 2 ? fopen(arguments[2], "w") : NULL;
+    if (count > 1) way = arguments[1];
     if (file) fputs("kept\n", file);
     if (file) setvbuf(stderr, NULL, _IOFBF, 4096);
     atexit(write_late);
@@ -26,7 +49,7 @@ int main(int count, char **arguments)
     if (!strcmp(way, "cleared")) clearenv();
     if (!strcmp(way, "titled")) overwrite_environment();
     if (!strcmp(way, "dropped") && (setgroups(0, NULL) || setgid(65534) || setuid(65534))) return 9;
-    if (!strcmp(way, "locked")) flockfile(stdout);
+    if (!strcmp(way, "locked")) lock_output();
     if (!strcmp(way, "at once")) _Exit(6);
     if (!strcmp(way, "quickly")) quick_exit(7);
     return 5;

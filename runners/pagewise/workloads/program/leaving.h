@@ -4,6 +4,7 @@
 #include "filter.h"
 #include "next.h"
 
+#include <spawn.h>
 #include <unistd.h>
 
 static void note_unobserved(const char *program);
@@ -24,10 +25,30 @@ int execve(const char *program, char *const arguments[], char *const variables[]
 
 int execv(const char *program, char *const arguments[]) { return execve(program, arguments, environ); }
 
-int execvp(const char *program, char *const arguments[])
+int execvpe(const char *program, char *const arguments[], char *const variables[])
 {
-    int (*next)(const char *, char *const[]);
-    check_environment(program, environ);
-    *(void **)&next = next_function("execvp");
-    return next(program, arguments);
+    int (*next)(const char *, char *const[], char *const[]);
+    check_environment(program, variables);
+    *(void **)&next = next_function("execvpe");
+    return next(program, arguments, variables);
+}
+
+int execvp(const char *program, char *const arguments[]) { return execvpe(program, arguments, environ); }
+
+int posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const arguments[], char *const variables[])
+{
+    __typeof__(&posix_spawn) next;
+    check_environment(program, variables);
+    *(void **)&next = next_function("posix_spawn");
+    return next(process, program, actions, attributes, arguments, variables);
+}
+
+int posix_spawnp(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const arguments[], char *const variables[])
+{
+    __typeof__(&posix_spawnp) next;
+    check_environment(program, variables);
+    *(void **)&next = next_function("posix_spawnp");
+    return next(process, program, actions, attributes, arguments, variables);
 }

@@ -19,31 +19,42 @@ static const void *table_of(const struct link_map *object, ElfW(Sxword) tag)
     return NULL;
 }
 
-static int is_defined(const ElfW(Sym) *symbol, const char *names, const char *name)
+enum { HIDDEN_VERSION = 0x8000 };
+
+/* The tables of an object's symbols; `versions` is NULL where they have none. */
+struct symbols {
+    const ElfW(Sym) *entries;
+    const char *names;
+    const ElfW(Half) *versions;
+};
+
+/* Whether this symbol is the definition of a function that a program without versions gets. */
+static int is_defined(const struct symbols *symbols, uint32_t number, const char *name)
 {
-    return symbol->st_shndx != SHN_UNDEF && symbol->st_value && !strcmp(names + symbol->st_name, name);
+    const ElfW(Sym) *symbol = &symbols->entries[number];
+    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || strcmp(symbols->names + symbol->st_name, name)) return 0;
+    return !symbols->versions || !(symbols->versions[number] & HIDDEN_VERSION);
 }
 
 /* By either of the two hash tables of an object (gABI; the GNU one has no description but binutils' and glibc's source). */
 static const ElfW(Sym) *find_symbol(const struct link_map *object, const char *name)
 {
-    const ElfW(Sym) *symbols = table_of(object, DT_SYMTAB);
-    const char *names = table_of(object, DT_STRTAB);
+    const struct symbols symbols = {table_of(object, DT_SYMTAB), table_of(object, DT_STRTAB), table_of(object, DT_VERSYM)};
     const uint32_t *hashes = table_of(object, DT_GNU_HASH), *plain = table_of(object, DT_HASH);
     uint32_t hash = 5381;
-    if (!symbols || !names) return NULL;
+    if (!symbols.entries || !symbols.names) return NULL;
     for (const char *at = name; *at; at++) hash = hash * 33 + (unsigned char)*at;
     if (hashes && hashes[0]) {
         const uint32_t *buckets = (const uint32_t *)((const ElfW(Addr) *)(hashes + 4) + hashes[2]);
         const uint32_t *chain = buckets + hashes[0], first = hashes[1];
         for (uint32_t number = buckets[hash % hashes[0]]; number >= first && number; number++) {
             uint32_t of_symbol = chain[number - first];
-            if ((of_symbol | 1) == (hash | 1) && is_defined(&symbols[number], names, name)) return &symbols[number];
+            if ((of_symbol | 1) == (hash | 1) && is_defined(&symbols, number, name)) return &symbols.entries[number];
             if (of_symbol & 1) break;
         }
     } else if (plain && !hashes)
         for (uint32_t number = 0; number < plain[1]; number++)
-            if (is_defined(&symbols[number], names, name)) return &symbols[number];
+            if (is_defined(&symbols, number, name)) return &symbols.entries[number];
     return NULL;
 }
 

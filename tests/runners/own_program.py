@@ -13,7 +13,7 @@ from pagewise.core.result import read_result
 from pagewise.machine.host import chosen
 from stage import Stage
 
-SOURCE = Path(__file__).with_name("own_programs") / "memory.c"
+SOURCES = Path(__file__).with_name("own_programs")
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
@@ -68,13 +68,15 @@ def bytes_on_huge_pages(size: int) -> int:
     return int(done.stdout) * 1024
 
 
-def compile_program(folder: Path, name: str, *options: str) -> Path:
-    made = folder / name
-    subprocess.run(
-        ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", *options, str(SOURCE), "-o", str(made)],
-        check=True,
-    )
+def build(source: str, made: Path, *options: str) -> Path:
+    """Compile a file of own_programs, or another one that is named with its path."""
+    command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", SOURCES / source, "-o", made]
+    subprocess.run([*command, *options], check=True)
     return made
+
+
+def compile_program(folder: Path, name: str, *options: str) -> Path:
+    return build("memory.c", folder / name, *options)
 
 
 class Own:

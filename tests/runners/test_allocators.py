@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from launched import MIB, Launcher, recorded, share
-from own_program import POOL, THP, Own, needs_madvise
+from own_program import POOL, THP, Own, build, needs_madvise
 from pagewise.workloads.program.machine import _cannot_collapse
 from pagewise.workloads.program.table import FILE
 
@@ -88,11 +88,7 @@ def test_a_short_pool_leaves_the_result_and_is_reported(launcher: Launcher, prog
 @pytest.fixture(scope="session")
 def pieces(programs: Path) -> Path:
     """own_programs/pieces.c: maps memory as some interpreters do."""
-    source = Path(__file__).with_name("own_programs") / "pieces.c"
-    made = programs / "pieces"
-    options = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["gcc", *options, source, "-o", made], check=True)
-    return made
+    return build("pieces.c", programs / "pieces")
 
 
 # What is left on base pages: up to a huge page at the end, and the program's start.
@@ -158,10 +154,7 @@ def test_shared_memory_is_on_pages_of_the_pool(launcher: Launcher, programs: Pat
 @pytest.mark.long
 def test_shared_memory_of_the_pool_keeps_its_content(programs: Path, tmp_path: Path):
     """With a pool of base pages, because none may be reserved."""
-    source = Path(__file__).with_name("own_programs") / "pool.c"
-    library = tmp_path / "pool.so"
-    command = ["gcc", "-std=c11", "-O2", "-fPIC", "-shared", f"-I{FILE.parent}", source, "-o", library]
-    subprocess.run(command, check=True)
+    library = build("pool.c", tmp_path / "pool.so", "-fPIC", "-shared", f"-I{FILE.parent}")
     preloaded = {"LD_PRELOAD": str(library), "PAGEWISE_PRELOAD": "pool-shared"}
     for variables in ({}, preloaded):
         assert subprocess.run([programs / "memory", "kept"], env=variables, check=False).returncode == 0

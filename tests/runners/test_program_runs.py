@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from own_program import SOURCE, Own, needs_thp
+from own_program import SOURCES, Own, needs_thp
 from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.program import Program
@@ -206,7 +206,7 @@ def test_a_program_with_rights_of_another_is_known(own: Own):
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="there is no musl-gcc")
 def test_musl_is_known(tmp_path: Path):
     made = tmp_path / "memory"
-    subprocess.run(["musl-gcc", "-O2", str(SOURCE), "-o", str(made)], check=True)
+    subprocess.run(["musl-gcc", "-O2", SOURCES / "memory.c", "-o", str(made)], check=True)
     assert examine(str(made), os.environ).c_library == "musl"
 
 

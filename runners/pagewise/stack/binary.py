@@ -26,6 +26,8 @@ _ALLOCATORS = {
     "TBB malloc": (r"libtbbmalloc_proxy", b"TBB_MALLOC_"),
     "Hoard": (r"libhoard", b"libhoard"),
     "snmalloc": (r"libsnmalloc", b"snmalloc"),
+    # GCC's and Clang's; the string is a message of the runtime, because tools know its other names.
+    "AddressSanitizer": (r"libasan\.so|libclang_rt\.asan", b"ASan runtime does not come first"),
 }
 # The allocator of a language, beside malloc: the name of its library, and a string in its program.
 _BESIDE = {"pymalloc": (r"libpython", b"PYTHONMALLOC")}
@@ -62,10 +64,15 @@ class Binary:
         """Whether it runs without a loader."""
         return self.elf.interpreter is None
 
+    @property
+    def is_sanitized(self) -> bool:
+        """Whether it has AddressSanitizer's library, which must be loaded before any other."""
+        return self.allocator == "AddressSanitizer"
+
     def can_preload(self, machine: int) -> bool:
         """Whether a library for this machine (of ELF) that needs glibc can be preloaded into it."""
         is_alike = self.elf.machine == machine and self.elf.bits == 64
-        return is_alike and self.c_library == "glibc" and not self.static
+        return is_alike and self.c_library == "glibc" and not self.static and not self.is_sanitized
 
     @property
     def text(self) -> str:

@@ -258,6 +258,11 @@ class AppliedPolicy:
                 "it is linked statically: no library can be preloaded that advises or moves its memory",
                 f"link it dynamically, or {_BY_ALWAYS}{other}",
             )
+        if binary.is_sanitized:
+            yield _obstacle(
+                "AddressSanitizer's library must be loaded before any other: nothing can be preloaded",
+                "measure a build without AddressSanitizer",
+            )
         if binary.c_library != "glibc":
             library = binary.c_library or "an unknown C library"
             yield _obstacle(f"it runs with {library}; the preloaded library needs glibc")

@@ -6,17 +6,16 @@
  * malloc maps memory without these calls: its tunable does this.
  */
 #pragma once
+#include "filter.h"
+#include "next.h"
 #include "node.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdarg.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
@@ -40,7 +39,6 @@ static struct {
         uintptr_t start, end;
     } allocators[MOST_ALLOCATORS]; /* the objects that the calls of an allocator come from */
     int allocator_count;
-    void *(*sbrk)(intptr_t);
     uintptr_t break_used, break_end;          /* of the heap: what was handed out, and what the kernel gave */
     struct range window, pool_window;         /* of small pieces */
     struct range whole;                       /* `window` with the pieces that were handed out */
@@ -52,11 +50,25 @@ static struct {
     struct room {
         uintptr_t start, next, end;
     } private_room, shared_room;              /* of memory of the pool */
-    int is_held, is_short;
+    int is_held, is_short, is_filtered;
 } plan;
 
 static void read_plan(void);
 static void report(const char *what);
+
+/* Memory that comes afterwards is neither advised nor of the pool. */
+static void before_filter(void)
+{
+    plan.is_filtered = 1;
+    plan.shared = plan.pool_malloc = plan.pool_shared = plan.reserved_count = 0;
+}
+
+/* Ruby refuses huge pages for itself: the user's policy takes precedence. */
+static int is_overruled(int option, unsigned long value)
+{
+    if (!plan.known) read_plan();
+    return option == PR_SET_THP_DISABLE && plan.advise && value;
+}
 
 static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
 static uintptr_t down(uintptr_t value, uintptr_t step) { return value & -step; }
@@ -75,7 +87,7 @@ static void *map(uintptr_t at, size_t length, int protection, int flags)
 static void advise(uintptr_t from, uintptr_t to)
 {
     int before = errno;
-    if (to > from) syscall(SYS_madvise, from, to - from, MADV_HUGEPAGE);
+    if (to > from && !plan.is_filtered) syscall(SYS_madvise, from, to - from, MADV_HUGEPAGE);
     errno = before;
 }
 
@@ -257,7 +269,7 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
     void *got = NULL;
     if (is_plain && kind == MAP_PRIVATE && plan.pool_malloc && is_malloc_s) got = from_pool(length, kind);
     if (is_plain && kind == MAP_SHARED && plan.pool_shared) got = from_pool(length, kind);
-    int is_advised = plan.advise || (plan.advise_malloc && is_malloc_s);
+    int is_advised = !plan.is_filtered && (plan.advise || (plan.advise_malloc && is_malloc_s));
     if (is_plain && !got && is_advised && (flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS)) got = advised(length, flags);
     if (got) return got;
     if (flags & MAP_FIXED) forget((uintptr_t)address, (uintptr_t)address + length);
@@ -272,19 +284,6 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
     }
     if (plan.shared && kind != MAP_PRIVATE && !(flags & MAP_HUGETLB)) advise(start, end);
     return got;
-}
-
-/* Ruby refuses huge pages for itself: the user's policy takes precedence. */
-int prctl(int option, ...)
-{
-    unsigned long values[4];
-    va_list more;
-    va_start(more, option);
-    for (int number = 0; number < 4; number++) values[number] = va_arg(more, unsigned long);
-    va_end(more);
-    if (!plan.known) read_plan();
-    if (option == PR_SET_THP_DISABLE && plan.advise && values[0]) return 0;
-    return (int)syscall(SYS_prctl, option, values[0], values[1], values[2], values[3]);
 }
 
 void *mmap64(void *address, size_t length, int protection, int flags, int file, off64_t offset)
@@ -348,25 +347,26 @@ void *mremap(void *address, size_t length, size_t wanted, int flags, ...)
     return got;
 }
 
+extern void *__sbrk(intptr_t); /* glibc's sbrk by its other name */
+
 /* The heap grows by whole huge pages, and hands out what was asked for. */
 void *sbrk(intptr_t increment)
 {
     if (!plan.known) read_plan();
-    if (!plan.sbrk) *(void **)&plan.sbrk = dlsym(RTLD_NEXT, "sbrk");
     int is_malloc_s = is_malloc(__builtin_return_address(0));
     /* Its memory cannot be of the pool: the allocator asks by mmap. */
-    if (!plan.sbrk || (plan.pool_malloc && is_malloc_s && increment > 0)) {
+    if (plan.pool_malloc && is_malloc_s && increment > 0) {
         errno = ENOMEM;
         return (void *)-1;
     }
-    if (!plan.advise && !(plan.advise_malloc && is_malloc_s)) return plan.sbrk(increment);
+    if (!plan.advise && !(plan.advise_malloc && is_malloc_s)) return __sbrk(increment);
     hold();
-    uintptr_t end = (uintptr_t)plan.sbrk(0), old = plan.break_end == end ? plan.break_used : end;
+    uintptr_t end = (uintptr_t)__sbrk(0), old = plan.break_end == end ? plan.break_used : end;
     uintptr_t wanted = old + (uintptr_t)increment, rounded = increment > 0 ? up(wanted, plan.huge) : wanted;
     void *got = (void *)old;
     if (increment && (increment < 0 || wanted > end)) {
-        void *grown = plan.sbrk((intptr_t)(rounded - end));
-        if (grown == (void *)-1 && increment > 0) grown = plan.sbrk((intptr_t)((rounded = wanted) - end));
+        void *grown = __sbrk((intptr_t)(rounded - end));
+        if (grown == (void *)-1 && increment > 0) grown = __sbrk((intptr_t)((rounded = wanted) - end));
         if (grown == (void *)-1) got = grown;
         else if (rounded > end) advise(up(end, plan.base), rounded);
     } else rounded = end;

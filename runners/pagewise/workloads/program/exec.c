@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "collapse.h"
 #include "image.h"
+#include "quiet.h"
 #include "table.h"
 
 #include <elf.h>
@@ -125,6 +126,10 @@ static void check_program(const struct policy *policy, const char *name, const s
     if (is_secured && strcmp(name, "none") && strcmp(name, "advised") && strcmp(name, "collapse"))
         fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
              "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
+    if (*image->runtime
+        && ((by_preloading && wants_huge_pages(policy)) || has(policy, "malloc") || has(policy, "hugetlbfs") || has(policy, "reuse")))
+        fail(UNAVAILABLE, "build it without AddressSanitizer",
+             "%s: its runtime %s serves malloc and must be loaded before any other library", image->path, image->runtime);
     if (!image->is_elf) return;
     if (by_preloading && wants_huge_pages(policy) && !can_preload(image))
         fail(UNAVAILABLE, "link it dynamically with glibc; collapse and, with a static glibc, malloc preload nothing",
@@ -242,13 +247,13 @@ static void preload(const char *name, char list[LIST])
     append(list, ':', "%s", real);
 }
 
-static void set_preloaded(char list[LIST])
+/* Our libraries first, if the program can have them, then the user's. Those of a launcher around this one do not stay. */
+static void set_preloaded(const char *ours, int is_possible)
 {
-    static char ours[LIST];
+    static char list[LIST], word[LIST];
     const char *inherited = getenv("LD_PRELOAD");
-    snprintf(ours, sizeof ours, "%s", list);
+    if (is_possible) snprintf(list, sizeof list, "%s", ours);
     for (const char *at = inherited ? inherited : ""; *at;) {
-        static char word[LIST];
         size_t length = strcspn(at, ": ");
         snprintf(word, sizeof word, "%.*s", (int)length, at);
         if (length && !listed(ours, word, ':')) append(list, ':', "%s", word);
@@ -288,7 +293,7 @@ static void set_record(const char *record)
         record++;
     }
     if (at >= sizeof path) fail(USAGE, NULL, "--record: this path is too long");
-    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
     if (file < 0) fail(REFUSED, NULL, "--record %s: %s", path, strerror(errno));
     close(file);
     set("PAGEWISE_EXEC_RECORD", path);
@@ -320,8 +325,8 @@ static void apply(const struct policy *policy, const char *name, const struct im
     unsigned long setting = thp_setting(policy);
     if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
-    if (can_preload(image)) {
-        if (reporting) preload(PAGEWISE_REPORT, libraries);
+    if (can_preload(image) || *image->runtime) {
+        if (reporting || *image->runtime) preload(PAGEWISE_REPORT, libraries);
         preload(PAGEWISE_REMAP, libraries);
     }
     set("PAGEWISE_PRELOAD", actions);
@@ -330,7 +335,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
     snprintf(text, sizeof text, "%llu", (unsigned long long)of_pool);
     set("PAGEWISE_PRELOAD_POOL", text);
     set("PAGEWISE_EXEC_POLICY", name);
-    if (*libraries) set_preloaded(libraries);
+    if (*libraries) set_preloaded(libraries, can_preload(image));
     limit_transparent_pages(setting);
     if (has(policy, "collapse") && start_watching()) fail(REFUSED, NULL, "no process can be started: %s", strerror(errno));
 }
@@ -366,9 +371,12 @@ int main(int count, char **arguments)
     set("PAGEWISE_EXEC_PROCESS", process);
     set("PAGEWISE_EXEC_REPORT", quiet ? "" : "line");
     apply(&policy, name, &image, !quiet || record);
-    if (!can_preload(&image) && (!quiet || record))
-        fprintf(stderr, "pagewise: %s: static, or not with glibc: its memory is not observed, nothing is recorded\n",
-                image.path);
+    if (!can_preload(&image) && (!quiet || record)) {
+        static char line[PATH_MAX + 128];
+        int length = snprintf(line, sizeof line, "pagewise: %s: %s: its memory is not observed, nothing is recorded\n",
+                              image.path, *image.runtime ? image.runtime : "static, or not with glibc");
+        write_quietly(STDERR_FILENO, line, (size_t)length);
+    }
     execvp(arguments[program], &arguments[program]);
     fail(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE, NULL, "%s: %s", arguments[program], strerror(errno));
 }

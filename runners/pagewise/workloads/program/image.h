@@ -9,11 +9,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127, MOST_SEGMENTS = 64 };
 
-/* The program's file. `loader`: that of the program, empty for a static one. is_elf: else a script. */
+/* The program's file. `loader`: that of the program, empty for a static one. `runtime`: a library that must be loaded
+ * before any other, and serves malloc; empty without one. is_elf: else a script. */
 struct image {
-    char path[PATH_MAX], loader[PATH_MAX];
+    char path[PATH_MAX], loader[PATH_MAX], runtime[64];
     int is_elf, is_foreign, has_tunable, is_musl, is_new_glibc;
 };
 
@@ -67,22 +68,65 @@ static int contains(const char *path, const char *text)
     return contained;
 }
 
+/* AddressSanitizer's runtime, of GCC or Clang: it ends the program if another library is loaded before it. */
+static int is_runtime(const char *library, size_t length)
+{
+    static const char *const names[] = {"libasan.so", "libclang_rt.asan"};
+    const char *slash = memrchr(library, '/', length), *name = slash ? slash + 1 : library;
+    for (size_t number = 0; number < sizeof names / sizeof *names; number++)
+        if (length - (size_t)(name - library) >= strlen(names[number]) && !strncmp(name, names[number], strlen(names[number])))
+            return 1;
+    return 0;
+}
+
+/* A runtime among the libraries that are preloaded. */
+static void find_preloaded_runtime(const char *list, struct image *image)
+{
+    for (size_t length; list && *list; list += length + (list[length] != '\0')) {
+        length = strcspn(list, ": ");
+        if (is_runtime(list, length)) snprintf(image->runtime, sizeof image->runtime, "%.*s", (int)length, list);
+    }
+}
+
+/* A runtime among the libraries that the program names itself; `segments` are those of its file. */
+static void find_linked_runtime(int file, const Elf64_Phdr *segments, int count, struct image *image)
+{
+    Elf64_Dyn entry = {0};
+    uint64_t dynamic = 0, length = 0, names = 0, names_at = 0;
+    for (int number = 0; number < count; number++)
+        if (segments[number].p_type == PT_DYNAMIC) dynamic = segments[number].p_offset, length = segments[number].p_filesz;
+    for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry)
+        if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
+    for (int number = 0; number < count; number++)
+        if (segments[number].p_type == PT_LOAD && names - segments[number].p_vaddr < segments[number].p_filesz)
+            names_at = names - segments[number].p_vaddr + segments[number].p_offset;
+    for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry) {
+        char name[sizeof image->runtime] = "";
+        if (entry.d_tag != DT_NEEDED || pread(file, name, sizeof name - 1, (off_t)(names_at + entry.d_un.d_val)) < 0) continue;
+        if (is_runtime(name, strlen(name))) memcpy(image->runtime, name, sizeof name);
+    }
+}
+
 static void examine(const char *name, struct image *image)
 {
     Elf64_Ehdr head, own;
     find_program(name, image->path);
+    find_preloaded_runtime(getenv("LD_PRELOAD"), image);
     int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (file >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
         image->is_elf = 1;
         image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || self < 0
                             || read(self, &own, sizeof own) != sizeof own || own.e_machine != head.e_machine;
-        for (int number = 0; !image->is_foreign && number < head.e_phnum; number++) {
-            Elf64_Phdr segment;
-            off_t at = (off_t)(head.e_phoff + (uint64_t)number * head.e_phentsize);
-            if (pread(file, &segment, sizeof segment, at) != sizeof segment) break;
-            if (segment.p_type != PT_INTERP || segment.p_filesz >= PATH_MAX) continue;
-            if (pread(file, image->loader, segment.p_filesz, (off_t)segment.p_offset) < 0) image->loader[0] = '\0';
+        static Elf64_Phdr segments[MOST_SEGMENTS];
+        size_t room = head.e_phnum < MOST_SEGMENTS ? head.e_phnum * sizeof *segments : sizeof segments;
+        ssize_t got = image->is_foreign ? 0 : pread(file, segments, room, (off_t)head.e_phoff);
+        int count = got < 0 ? 0 : (int)((size_t)got / sizeof *segments);
+        for (int number = 0; number < count; number++) {
+            if (segments[number].p_type != PT_INTERP || segments[number].p_filesz >= PATH_MAX) continue;
+            if (pread(file, image->loader, segments[number].p_filesz, (off_t)segments[number].p_offset) < 0)
+                image->loader[0] = '\0';
         }
+        find_linked_runtime(file, segments, count, image);
     }
     if (file >= 0) close(file);
     if (self >= 0) close(self);
@@ -96,5 +140,5 @@ static void examine(const char *name, struct image *image)
 /* Whether a library can be preloaded into the program. What a script starts is unknown. */
 static int can_preload(const struct image *image)
 {
-    return !image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl);
+    return !*image->runtime && (!image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl));
 }

@@ -22,6 +22,7 @@
  */
 #define _GNU_SOURCE
 #include "asking.h"
+#include "quiet.h"
 
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -35,7 +36,7 @@ enum {
 static void report(const char *what)
 {
     const char *name = getenv("PAGEWISE_PRELOAD_LOG");
-    int file = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+    int file = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644) : -1;
     if (file < 0) return;
     char line[256];
     const char *why = strerror(errno);
@@ -43,7 +44,7 @@ static void report(const char *what)
     for (const char *from = what; *from && length < 128; from++) line[length++] = *from;
     for (const char *from = why; *from && length < 254; from++) line[length++] = *from;
     line[length++] = '\n';
-    if (write(file, line, length) < 0) { /* it cannot be reported */ }
+    write_quietly(file, line, length);
     close(file);
 }
 
@@ -54,7 +55,7 @@ static uintptr_t place_of_malloc(void)
     const ElfW(Sym) *symbol = NULL;
     Dl_info info;
     if (dladdr1(place, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF)
-        next = dlsym(RTLD_NEXT, "malloc");
+        next = next_function("malloc");
     return (uintptr_t)(next ? next : place);
 }
 

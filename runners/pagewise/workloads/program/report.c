@@ -5,153 +5,44 @@
  * (PAGEWISE_EXEC_PROCESS), or if it had at least 16 MiB.
  *   PAGEWISE_EXEC_POLICY  the page policy
  *   PAGEWISE_EXEC_REPORT  on standard error: `line` always, `warn` if the policy was not met, else nothing
- *   PAGEWISE_EXEC_RECORD  the file to which a line of JSON is appended (schema pagewise.exec/1)
+ *   PAGEWISE_EXEC_RECORD  the file to which a line of JSON is appended (schema pagewise.exec/1); where that fails, a line
+ *                         on standard error has the reason
+ * The environment is read at the start, because a program may clear it, or write its title over it.
  */
 #define _GNU_SOURCE
 #include "giving_back.h"
+#include "leaving.h"
+#include "quiet.h"
+#include "smaps.h"
 #include "table.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <time.h>
 
-enum { HEAP, ANONYMOUS, BSS, DATA, STACK, TEXT, FILES, SHARED, KINDS, NO_KIND = KINDS, MOST_BSS = 128, ROOM = 8192 };
-static const char *const kinds[KINDS] = {"heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"};
+enum { ROOM = 8192, LONGEST_WAIT_MS = 100 };
+enum { NO_LINE, WARNING, LINE };
 static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 /* As the runner: the least share of a policy's memory on huge pages, and the pages of a heap that show it. */
 static const double enough = 0.8;
 static const uint64_t fewest_pages_of_a_heap = 2, least_memory = 16u << 20, shortest = 10000000;
 
-struct usage {
-    uint64_t resident, huge, pool, eligible; /* pool: of `huge`, those of the hugetlb pool */
-};
-struct memory {
-    uint64_t total, huge, unasked; /* unasked: transparent huge pages in mappings that were not advised */
-    struct usage by_kind[KINDS];
-};
-struct mapping {
-    uintptr_t start, end;
-    char rights[5], name[PATH_MAX];
-    uint64_t resident, huge, transparent; /* huge: transparent ones, and those of the pool */
-    int is_advised;
-};
-
 static struct {
-    int is_active, is_done, busy, bss_count;
-    pid_t process;
+    int is_active, is_done, is_filtered, busy, lines;
+    pid_t process, started; /* started: the one that pagewise-exec became */
     struct policy policy;
-    uint64_t page, base, began, looked;
+    uint64_t began, looked;
     struct stat errors;
     struct memory most;
-    struct {
-        uintptr_t data, start, end; /* of .data, and of .bss behind it */
-    } bss[MOST_BSS];
+    char record[PATH_MAX], rank[16];
 } state;
 
-static int is_looking(void) { return state.is_active; }
+static int is_looking(void) { return state.is_active && !state.is_done; }
 
 static uint64_t now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int begins(const char *text, const char *with) { return !strncmp(text, with, strlen(with)); }
-
-/* The same kinds as the runner's (smaps.py). */
-static int kind_of(const struct mapping *one)
-{
-    static const char *const of_kernel[] = {"[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage"};
-    static const char *const shared[] = {"/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem"};
-    const char *name = one->name;
-    for (size_t number = 0; number < sizeof of_kernel / sizeof *of_kernel; number++)
-        if (begins(name, of_kernel[number])) return NO_KIND;
-    if (begins(name, "[heap")) return HEAP;
-    if (begins(name, "[stack")) return STACK;
-    for (size_t number = 0; number < sizeof shared / sizeof *shared; number++)
-        if (begins(name, shared[number])) return SHARED;
-    if (one->rights[3] == 's') return *name == '/' && !begins(name, "/anon_hugepage") ? FILES : SHARED;
-    if (strchr(one->rights, 'x')) return TEXT;
-    int is_remapped = begins(name, "/anon_hugepage");
-    for (int number = 0; (!*name || is_remapped) && number < state.bss_count; number++) {
-        uintptr_t first = is_remapped ? state.bss[number].data : state.bss[number].start;
-        if (one->start + state.base > first && one->start < state.bss[number].end) return BSS;
-    }
-    if (!*name || begins(name, "[anon") || begins(name, "/anon_hugepage")) return ANONYMOUS;
-    return strchr(one->rights, 'w') ? DATA : FILES;
-}
-
-static void add(struct memory *memory, const struct mapping *one)
-{
-    int kind = one->end ? kind_of(one) : NO_KIND;
-    if (kind == NO_KIND) return;
-    uint64_t from = (one->start + state.page - 1) & -state.page, to = one->end & -state.page;
-    uint64_t room = to > from ? to - from : 0, outside = one->end - one->start - room;
-    uint64_t eligible = one->resident > outside ? one->resident - outside : 0;
-    if (eligible > room) eligible = room;
-    struct usage *sum = &memory->by_kind[kind];
-    sum->resident += one->resident;
-    sum->huge += one->huge;
-    sum->pool += one->huge - one->transparent;
-    sum->eligible += eligible > one->huge ? eligible : one->huge;
-    memory->total += one->resident;
-    memory->huge += one->huge;
-    if (!one->is_advised) memory->unasked += one->transparent;
-}
-
-static void read_line(const char *line, struct memory *memory, struct mapping *one)
-{
-    static const char *const huge[] = {"AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:"};
-    static const char *const pool[] = {"Shared_Hugetlb:", "Private_Hugetlb:"};
-    if (*line < 'A' || *line > 'Z') {
-        add(memory, one);
-        memset(one, 0, sizeof *one);
-        int name = 0;
-        sscanf(line, "%lx-%lx %4s %*x %*x:%*x %*u %n", &one->start, &one->end, one->rights, &name);
-        snprintf(one->name, sizeof one->name, "%s", line + name);
-        return;
-    }
-    if (begins(line, "Rss:")) one->resident += kib_after(line, "Rss:");
-    for (size_t number = 0; number < sizeof huge / sizeof *huge; number++)
-        if (begins(line, huge[number])) {
-            one->huge += kib_after(line, huge[number]);
-            one->transparent += kib_after(line, huge[number]);
-        }
-    if (begins(line, "VmFlags:")) one->is_advised = listed(line, "hg", ' ');
-    for (size_t number = 0; number < sizeof pool / sizeof *pool; number++)
-        if (begins(line, pool[number])) {
-            one->huge += kib_after(line, pool[number]);
-            one->resident += kib_after(line, pool[number]);
-        }
-}
-
-/* The memory of this process by kind. Without malloc: it may be called from free. */
-static void read_memory(struct memory *memory)
-{
-    static char block[65536], line[PATH_MAX + 128];
-    static struct mapping one;
-    size_t length = 0;
-    int file = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    memset(memory, 0, sizeof *memory);
-    memset(&one, 0, sizeof one);
-    for (ssize_t got; file >= 0 && (got = read(file, block, sizeof block)) > 0;)
-        for (ssize_t at = 0; at < got; at++) {
-            if (block[at] != '\n') {
-                if (length < sizeof line - 1) line[length++] = block[at];
-                continue;
-            }
-            line[length] = '\0';
-            read_line(line, memory, &one);
-            length = 0;
-        }
-    add(memory, &one);
-    if (file >= 0) close(file);
 }
 
 __attribute__((format(printf, 3, 4))) static void append(char text[ROOM], size_t *at, const char *format, ...)
@@ -174,13 +65,13 @@ static void append_quoted(char text[ROOM], size_t *at, const char *from)
     append(text, at, "\"");
 }
 
-static const char *rank(void)
+static void read_rank(void)
 {
-    for (size_t number = 0; number < sizeof ranks / sizeof *ranks; number++) {
+    for (size_t number = 0; !*state.rank && number < sizeof ranks / sizeof *ranks; number++) {
         const char *value = getenv(ranks[number]);
-        if (value && *value && strspn(value, "0123456789") == strlen(value)) return value;
+        if (value && strspn(value, "0123456789") == strlen(value) && strlen(value) < sizeof state.rank)
+            strcpy(state.rank, value);
     }
-    return NULL;
 }
 
 static struct usage used_by(const struct part *part)
@@ -200,14 +91,14 @@ static struct usage used_by(const struct part *part)
 static int is_met(uint64_t peak, double *coverage)
 {
     /* Memory was given back without `free`, as by operator delete of jemalloc. */
-    int is_observed = state.most.total >= peak / 2;
+    int is_observed = state.most.total && state.most.total >= peak / 2 && !state.is_filtered;
     *coverage = state.most.total ? (double)state.most.huge / (double)state.most.total : 0.0;
     unsigned long setting = thp_setting(&state.policy);
     if (setting & UNLESS_ADVISED && state.most.unasked) return 0;
     if (setting == REFUSED_THP && state.most.huge) return 0;
     if (!wants_huge_pages(&state.policy)) return is_observed ? 1 : -1;
     /* smaps does not show transparent huge pages of other sizes. */
-    if (!is_observed || (has(&state.policy, "thp") && state.page != pmd_size())) return -1;
+    if (!is_observed || (has(&state.policy, "thp") && sizes.page != pmd_size())) return -1;
     int met = 1;
     double least = 2.0;
     for (unsigned number = 0; number < PARTS; number++) {
@@ -220,14 +111,38 @@ static int is_met(uint64_t peak, double *coverage)
         uint64_t wanted = strcmp(parts[number].size, "pool") ? used.huge : used.pool;
         double share = used.eligible ? (double)wanted / (double)used.eligible : 0.0;
         if (share < least) least = share;
-        if (used.eligible < fewest * state.page) met = met ? -1 : 0;
+        if (used.eligible < fewest * sizes.page) met = met ? -1 : 0;
         else if (share < enough) met = 0;
     }
     *coverage = least;
     return met;
 }
 
-static void write_record(const char *name, uint64_t peak, int met, double coverage)
+/* A daemon may have closed standard error, and opened another file with that number. */
+static void write_errors(const char *text, size_t length)
+{
+    struct stat errors;
+    if (fstat(STDERR_FILENO, &errors) || errors.st_ino != state.errors.st_ino || errors.st_dev != state.errors.st_dev)
+        return;
+    write_quietly(STDERR_FILENO, text, length);
+}
+
+/* Also in a child of vfork, which has its parent's memory. */
+static void note_unobserved(const char *program)
+{
+    char text[ROOM];
+    size_t at = 0;
+    int before = errno;
+    if (!is_looking() || (!*state.record && state.lines != LINE)) return;
+    /* A program is tried in each folder of PATH. */
+    if (strchr(program, '/') && access(program, X_OK)) return;
+    append(text, &at, "pagewise: warning: %.*s gets an environment without this page policy: ", PATH_MAX, program);
+    append(text, &at, "it is not observed, nothing is recorded\n");
+    write_errors(text, at);
+    errno = before;
+}
+
+static void write_record(uint64_t peak, int met, double coverage)
 {
     static char text[ROOM], program[PATH_MAX];
     char policy[256], host[256] = "";
@@ -240,9 +155,9 @@ static void write_record(const char *name, uint64_t peak, int met, double covera
     append_quoted(text, &at, program);
     append(text, &at, ",\"host\":");
     append_quoted(text, &at, host);
-    append(text, &at, ",\"process\":%d,\"rank\":%s,", (int)getpid(), rank() ? rank() : "null");
+    append(text, &at, ",\"process\":%d,\"rank\":%s,", (int)getpid(), *state.rank ? state.rank : "null");
     append(text, &at, "\"seconds\":%.3f,", (double)(now() - state.began) / 1e9);
-    append(text, &at, "\"page_size_bytes\":%llu,\"met\":%s,\"coverage\":%.6f,", (unsigned long long)state.page,
+    append(text, &at, "\"page_size_bytes\":%llu,\"met\":%s,\"coverage\":%.6f,", (unsigned long long)sizes.page,
            met < 0 ? "null" : met ? "true" : "false", coverage > 1.0 ? 1.0 : coverage);
     append(text, &at, "\"peak_bytes\":%llu,\"observed_bytes\":%llu,\"kinds\":{", (unsigned long long)peak,
            (unsigned long long)state.most.total);
@@ -256,10 +171,14 @@ static void write_record(const char *name, uint64_t peak, int met, double covera
         separator = ",";
     }
     append(text, &at, "}}\n");
-    int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    /* One call, so that lines of several processes stay whole. */
-    if (file < 0 || write(file, text, at) < 0) { /* the directory is gone, or the disk is full */ }
+    /* A pipe that nobody reads is not waited for. */
+    int file = open(state.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    int error = file < 0 ? errno : write_quietly(file, text, at);
     if (file >= 0) close(file);
+    if (!error) return;
+    at = 0;
+    append(text, &at, "pagewise: error: the record was not written: %s: %s\n", state.record, strerror(error));
+    write_errors(text, at);
 }
 
 static void append_size(char text[ROOM], size_t *at, uint64_t bytes)
@@ -274,45 +193,43 @@ static void append_size(char text[ROOM], size_t *at, uint64_t bytes)
 static void write_line(uint64_t peak, int met)
 {
     static char text[ROOM];
-    struct stat errors;
     char policy[256];
     size_t at = 0;
-    /* A daemon may have closed standard error, and opened another file with that number. */
-    if (fstat(STDERR_FILENO, &errors) || errors.st_ino != state.errors.st_ino || errors.st_dev != state.errors.st_dev)
-        return;
     write_name(&state.policy, policy, sizeof policy);
     append(text, &at, "pagewise: %s%s", met ? "" : "warning: not met: ", policy);
-    if (rank()) append(text, &at, ", rank %s", rank());
+    if (*state.rank) append(text, &at, ", rank %s", state.rank);
     append(text, &at, ": peak memory ");
     append_size(text, &at, peak);
     append(text, &at, "; on huge pages");
     const char *separator = ":";
     for (int kind = 0; kind < KINDS; kind++) {
         const struct usage *used = &state.most.by_kind[kind];
-        if (used->resident < state.page && !used->huge) continue;
+        if (used->resident < sizes.page && !used->huge) continue;
         append(text, &at, "%s %s %.0f %% of ", separator, kinds[kind],
                100.0 * (double)used->huge / (double)used->resident);
         append_size(text, &at, used->resident);
         separator = ",";
     }
-    if (*separator == ':') append(text, &at, ": nothing, no kind of its memory fills one");
-    else if (state.most.total < peak / 2) append(text, &at, " (not verified: most of it was freed unobserved)");
-    else if (met < 0) append(text, &at, " (not verified: too little memory of its kind, or a size that smaps hides)");
+    const char *why = NULL;
+    int is_shown = *separator == ',';
+    if (!is_shown) append(text, &at, ": nothing, no kind of its memory fills one");
+    if (state.is_filtered) why = "from here on it forbids system calls";
+    else if (is_shown && state.most.total < peak / 2) why = "most of it was freed unobserved";
+    else if (is_shown && met < 0) why = "too little memory of its kind, or a size that smaps hides";
+    if (why) append(text, &at, " (not verified: %s)", why);
     append(text, &at, "\n");
-    if (write(STDERR_FILENO, text, at) < 0) { /* nobody reads it */ }
+    write_errors(text, at);
 }
 
 static void finish(const char *status)
 {
-    const char *record = getenv("PAGEWISE_EXEC_RECORD"), *report = getenv("PAGEWISE_EXEC_REPORT");
-    const char *started = getenv("PAGEWISE_EXEC_PROCESS");
     uint64_t peak = kib_after(status, "VmHWM:") + (is_from_pool(&state.policy) ? state.most.huge : 0);
     double coverage;
     if (peak < state.most.total) peak = state.most.total;
-    if (peak < least_memory && (!started || atoi(started) != (int)state.process)) return;
+    if (peak < least_memory && state.started != state.process) return;
     int met = is_met(peak, &coverage);
-    if (record) write_record(record, peak, met, coverage);
-    if (report && (!strcmp(report, "line") || (!strcmp(report, "warn") && !met))) write_line(peak, met);
+    if (*state.record) write_record(peak, met, coverage);
+    if (state.lines == LINE || (state.lines == WARNING && !met)) write_line(peak, met);
 }
 
 /* Reading smaps takes time: it is read again when the memory has grown by a quarter. */
@@ -323,8 +240,13 @@ static void look(int at_end)
     int before = errno;
     /* In a child of vfork the memory is its parent's. */
     if (!state.is_active || state.is_done || getpid() != state.process) return;
-    uint64_t time = now();
-    if ((!at_end && time - state.looked < shortest) || __atomic_exchange_n(&state.busy, 1, __ATOMIC_ACQUIRE)) return;
+    if (!at_end && now() - state.looked < shortest) return;
+    /* The end waits a little for another thread that looks. */
+    for (int wait = 0; __atomic_exchange_n(&state.busy, 1, __ATOMIC_ACQUIRE); wait++) {
+        if (!at_end) return;
+        if (wait == LONGEST_WAIT_MS) break;
+        usleep(1000);
+    }
     read_text("/proc/self/status", status, sizeof status);
     uint64_t total = kib_after(status, "VmRSS:") + kib_after(status, "HugetlbPages:");
     if (total >= least_memory ? total > state.most.total + (at_end ? 0 : state.most.total / 4) : at_end) {
@@ -340,49 +262,39 @@ static void look(int at_end)
     errno = before;
 }
 
-static int note_bss(struct dl_phdr_info *object, size_t size, void *unused)
+/* The memory until then counts: afterwards nothing can be reported. */
+static void before_filter(void)
 {
-    (void)size, (void)unused;
-    for (int number = 0; number < object->dlpi_phnum; number++) {
-        const ElfW(Phdr) *segment = &object->dlpi_phdr[number];
-        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W) || state.bss_count == MOST_BSS) continue;
-        uintptr_t start = object->dlpi_addr + segment->p_vaddr;
-        state.bss[state.bss_count].data = start;
-        state.bss[state.bss_count].start = start + segment->p_filesz;
-        state.bss[state.bss_count++].end = start + segment->p_memsz;
-    }
-    return 0;
+    if (!is_looking() || getpid() != state.process) return;
+    state.is_filtered = 1;
+    look(1);
 }
 
 static void note_child(void)
 {
+    if (state.is_done) return;
     state.process = getpid();
     state.busy = 0;
-}
-
-/* Whether malloc_usable_size belongs to the malloc that `free` is for. */
-static int is_of_one_library(void)
-{
-    Dl_info of_free, of_size;
-    void *size = dlsym(RTLD_NEXT, "malloc_usable_size");
-    *(void **)&next_free = dlsym(RTLD_NEXT, "free");
-    return next_free && size && dladdr(*(void **)&next_free, &of_free) && dladdr(size, &of_size)
-           && of_free.dli_fbase == of_size.dli_fbase;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *name = getenv("PAGEWISE_EXEC_POLICY"), *report = getenv("PAGEWISE_EXEC_REPORT");
-    if (!name || parse_policy(name, &state.policy) || (!report && !getenv("PAGEWISE_EXEC_RECORD"))) return;
+    const char *record = getenv("PAGEWISE_EXEC_RECORD"), *started = getenv("PAGEWISE_EXEC_PROCESS");
+    if (!name || parse_policy(name, &state.policy) || (!report && !record)) return;
     int before = errno;
+    if (report) state.lines = !strcmp(report, "line") ? LINE : !strcmp(report, "warn") ? WARNING : NO_LINE;
+    if (record) snprintf(state.record, sizeof state.record, "%s", record);
+    state.started = started ? atoi(started) : 0;
+    read_rank();
     uint64_t size = is_from_pool(&state.policy) ? pool_size() : pmd_size();
-    state.page = state.policy.size ? state.policy.size : size;
-    state.base = (uint64_t)sysconf(_SC_PAGESIZE);
+    sizes.page = state.policy.size ? state.policy.size : size;
+    sizes.base = (uint64_t)sysconf(_SC_PAGESIZE);
     state.process = getpid();
     state.began = now();
     if (fstat(STDERR_FILENO, &state.errors)) memset(&state.errors, 0, sizeof state.errors);
     dl_iterate_phdr(note_bss, NULL);
     pthread_atfork(NULL, NULL, note_child);
-    state.is_active = is_of_one_library();
+    state.is_active = 1;
     errno = before;
 }

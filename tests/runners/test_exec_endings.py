@@ -1,0 +1,162 @@
+"""pagewise exec: the report comes last, raises no signal, waits for nobody, and is never silently missing."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from launched import Launcher
+from own_program import build
+
+OUTPUT = "output\ndestroyed\n"
+
+
+@pytest.fixture(scope="session")
+def endings(programs: Path) -> Path:
+    return build("endings.c", programs / "endings")
+
+
+def start(
+    launcher: Launcher, *words: str | Path, errors: int, prepare: Callable[[], None] | None = None
+) -> tuple[int, str]:
+    """Exit code and output of the launcher, whose standard error is this file."""
+    done = subprocess.run(
+        [launcher.program, *words],
+        cwd=launcher.folder,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        preexec_fn=prepare,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    return done.returncode, done.stdout
+
+
+def test_without_a_reader_of_standard_error_the_program_ends_as_it_does(launcher: Launcher, endings: Path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ("--record", "pages.jsonl", "none", "--", endings, "", "data")
+    assert start(launcher, *words, errors=writer) == (5, OUTPUT)
+    os.close(writer)
+    assert (launcher.folder / "data").read_text() == "kept\n" and len(launcher.records()) == 1
+
+
+def test_a_full_pipe_does_not_hold_the_program_back(launcher: Launcher, endings: Path):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    assert start(launcher, "none", "--", endings, "", "data", errors=writer) == (5, OUTPUT)
+    os.close(writer)
+    os.close(reader)
+
+
+def test_a_limit_on_the_size_of_files_ends_no_program(launcher: Launcher, endings: Path):
+    record = launcher.folder / "pages.jsonl"
+    record.write_bytes(b"\n" * 8000)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    with (launcher.folder / "errors").open("w") as errors:
+        words = ("--quiet", f"--record={record}", "none", "--", endings, "", "data")
+        assert start(launcher, *words, errors=errors.fileno(), prepare=limit) == (5, OUTPUT)
+    assert (launcher.folder / "data").read_text() == "kept\n" and record.read_bytes() == b"\n" * 8000
+    assert str(record) in (launcher.folder / "errors").read_text()
+
+
+@pytest.mark.parametrize("way", ["", "cleared"])
+def test_the_report_follows_the_output_of_the_program(launcher: Launcher, endings: Path, way: str):
+    with (launcher.folder / "both").open("w+") as both:
+        words = (launcher.program, "none", "--", endings, way)
+        subprocess.run(words, cwd=launcher.folder, stdout=both, stderr=subprocess.STDOUT, check=False)
+        both.seek(0)
+        written = both.read()
+    assert written.startswith(OUTPUT) and len(written.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "output"),
+    [
+        ("cleared", 5, OUTPUT),
+        ("titled", 5, OUTPUT),
+        ("at once", 6, ""),
+        ("quickly", 7, ""),
+        ("locked", 5, "output\nlocked\n"),
+    ],
+)
+def test_every_way_to_end_is_recorded(launcher: Launcher, endings: Path, way: str, code: int, output: str):
+    done = launcher.run("--record", "pages.jsonl", "none", "--", endings, way, OMPI_COMM_WORLD_RANK="3")
+    (record,) = launcher.records()
+    assert done.returncode == code and record["rank"] == 3 and len(done.stderr.splitlines()) == 1
+    assert done.stdout == output
+
+
+def test_a_record_that_cannot_be_written_is_reported_even_if_quiet(launcher: Launcher, endings: Path):
+    done = launcher.run("--quiet", "--record", "/dev/full", "none", "--", endings, "")
+    assert (done.returncode, done.stdout) == (5, OUTPUT)
+    assert "/dev/full" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give up its rights")
+def test_rights_that_were_dropped(launcher: Launcher, endings: Path):
+    done = launcher.run("--quiet", "--record", "pages.jsonl", "none", "--", endings, "dropped")
+    assert (done.returncode, done.stdout) == (5, OUTPUT)
+    assert launcher.records() == [] and str(launcher.folder / "pages.jsonl") in done.stderr
+
+
+PYTHON = (sys.executable, "-c")
+RUN = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], env={}).returncode)"
+SPAWN = (
+    "import os, sys; at = os.posix_spawn(sys.argv[1], sys.argv[1:], {}); sys.exit(os.waitpid(at, 0)[1] >> 8)"
+)
+FIND = (
+    "import os, sys; at = os.posix_spawnp(sys.argv[1], sys.argv[1:], {}); sys.exit(os.waitpid(at, 0)[1] >> 8)"
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("env", "-i"),
+        ("env", "-i", "A=1"),
+        ("sh", "-c", 'exec env -i "$0"'),
+        *((*PYTHON, code) for code in (RUN, SPAWN, FIND)),
+    ],
+)
+def test_a_program_without_our_environment_is_reported(
+    launcher: Launcher, endings: Path, command: tuple[str, ...]
+):
+    done = launcher.run("--quiet", "--record", "pages.jsonl", "none", "--", *command, endings)
+    assert (done.returncode, done.stdout) == (5, OUTPUT)
+    assert all(Path(record["program"]) != endings for record in launcher.records())
+    assert len(done.stderr.splitlines()) == 1 and str(endings) in done.stderr
+    assert launcher.run("--quiet", "none", "--", *command, endings).stderr == ""
+
+
+def test_a_record_in_a_pipe_needs_a_reader(launcher: Launcher, endings: Path):
+    os.mkfifo(launcher.folder / "pipe")
+    words = ("--quiet", "--record", "pipe", "none", "--", endings, "", "data")
+    assert launcher.run(*words).returncode == 4 and not (launcher.folder / "data").exists()
+    reader = os.open(launcher.folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert launcher.run(*words).returncode == 5
+    assert os.read(reader, 1 << 16).startswith(b"{")
+    os.close(reader)
+
+
+def test_the_launcher_itself_raises_no_signal(launcher: Launcher, programs: Path):
+    """Its note about a static program finds no reader."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    code, output = start(launcher, "none", "--", programs / "memory-static", "short", errors=writer)
+    os.close(writer)
+    assert code == 0 and output.startswith("sum:")

@@ -114,9 +114,11 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
             remedy="name a program with its path, or one on PATH, after --",
         )
     program = Path(path).absolute()
-    image, script = _image(program, environment)
+    image = program
     try:
+        image, script = _image(program, environment)
         elf = read_elf(image)
+        secured = _secured(image)
     except NotElfError as fault:
         raise SelectionError(
             "this is neither an ELF program nor a script with #!",
@@ -144,7 +146,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         _allocator(image, libraries, environment, _ALLOCATORS),
         _allocator(image, libraries, {}, _BESIDE),
         bool(holds(image, _GO)),
-        _secured(image),
+        secured,
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from pagewise.core.errors import SelectionError
+from pagewise.stack.binary import examine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
+from pagewise.workloads.program.program import Program
 
 
 @pytest.mark.parametrize(
@@ -34,13 +37,51 @@ def test_metrics_are_parsed(text: str, parsed: tuple[str, str, str]):
         ("Triad: 1\nTriad: 2.5e3", 2500.0),
         ("Triad: 1.25D+02", 125.0),
         ("Triad: -3", -3.0),
-        ("Triad: 12,", 12.0),
-        ("Triad: none", None),
+        ("Triad: 0", 0.0),
+        ("Triad: .5", 0.5),
+        ("Triad: ", None),
         ("nothing", None),
     ],
 )
 def test_the_last_match_is_the_value(text: str, value: float | None):
     assert parse_metric(r"rate=^Triad: +(\S+)").value(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1,75", "1,234,567", "12,", "12.5GB/s", "none", "nan", "inf", "1e999", "9" * 6000, "1e-300", "٣"]
+)
+def test_a_capture_that_is_not_a_number_is_an_error_with_its_text(text: str):
+    with pytest.raises(ValueError) as refused:
+        parse_metric(r"rate=^Triad: +(\S+)").value(f"Triad: {text}")
+    assert ascii(text)[1:20] in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1,75", 1.75), ("-2,5e3", -2500.0), ("1.75", 1.75)])
+def test_a_decimal_comma_is_read_where_the_locale_has_one(text: str, value: float):
+    assert parse_metric("rate=x (.*)").value(f"x {text}", lambda: True) == value
+
+
+@pytest.mark.parametrize("text", ["1,234,567", "1.234,5", "1 234"])
+def test_grouped_digits_are_never_read(text: str):
+    with pytest.raises(ValueError):
+        parse_metric("rate=x (.*)").value(f"x {text}", lambda: True)
+
+
+@pytest.mark.parametrize(("point", "value"), [(",", 1.75), (".", None)])
+def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: str, value: float | None):
+    fake = tmp_path / "locale"
+    fake.write_text(f"#!/bin/sh\necho '{point}'\n")
+    fake.chmod(0o755)
+    program = Program(
+        name="x",
+        command=("true",),
+        binary=examine("true", os.environ),
+        environment={"PATH": str(tmp_path)},
+        folder=tmp_path,
+        metrics=(parse_metric("rate=x (.*)"),),
+    )
+    assert (program.fault("x 1,75", tmp_path) is None) == (value is not None)
+    assert value is None or program.values("x 1,75") == {"rate": value}
 
 
 @pytest.mark.parametrize(

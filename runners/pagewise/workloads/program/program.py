@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagewise.stack.binary import Binary, starts_as_program
+from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import Check, Pattern
 from pagewise.workloads.program.service import Service
 
@@ -87,14 +88,22 @@ class Program:
             if fault is not None:
                 return fault
         for metric in self.metrics:
-            if metric.value(output) is None and not metric.optional:
+            try:
+                value = metric.value(output, self._has_comma)
+            except ValueError as text:
+                return f"its {metric.label} is not a number: {text}"
+            if value is None and not metric.optional:
                 return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
         return None
 
     def values(self, output: str) -> dict[str, float]:
         """The values of the metrics in the output of a run."""
-        values = {metric.field: metric.value(output) for metric in self.metrics}
+        values = {metric.field: metric.value(output, self._has_comma) for metric in self.metrics}
         return {field: value for field, value in values.items() if value is not None}
+
+    def _has_comma(self) -> bool:
+        """Whether the program's locale has a decimal comma."""
+        return (output_of(["locale", "decimal_point"], self.environment, check=False) or "").strip() == ","
 
     @property
     def validation(self) -> str:

@@ -76,7 +76,7 @@ def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: s
         name="x",
         command=("true",),
         binary=examine("true", os.environ),
-        environment={"PATH": str(tmp_path)},
+        environment={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         folder=tmp_path,
         metrics=(parse_metric("rate=x (.*)"),),
     )

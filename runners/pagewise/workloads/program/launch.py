@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from pagewise.core.environment import ENV
 from pagewise.core.plan import CellKey, Step
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
@@ -41,7 +42,7 @@ from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
-from pagewise.workloads.program.environment import ENV, Libraries, command_of_run
+from pagewise.workloads.program.environment import Libraries, command_of_run
 from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pagewise.core.environment import ENV
 from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import Check, Pattern
@@ -103,7 +104,9 @@ class Program:
 
     def _has_comma(self) -> bool:
         """Whether the program's locale has a decimal comma."""
-        return (output_of(["locale", "decimal_point"], self.environment, check=False) or "").strip() == ","
+        names = (self.environment.get(name) for name in ("LC_ALL", "LC_NUMERIC", "LANG"))
+        locale = next(filter(None, names), "C")
+        return output_of([ENV, f"LC_ALL={locale}", "locale", "decimal_point"], self.environment) == ","
 
     @property
     def validation(self) -> str:

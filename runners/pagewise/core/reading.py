@@ -61,7 +61,8 @@ def plain(data: Any) -> Any:
     """The same data, if it is plain: objects with texts as keys, lists, texts, numbers, true, false, null.
 
     Raises ValueError for data at which later code could fail: deep nesting, lone surrogates, numbers that are
-    not finite or do not fit into 64 bits.
+    not finite or do not fit into 64 bits. Surrogates that stand for bytes of arguments and names of files are
+    kept (PEP 383).
     """
     parts, left = [(data, 1)], MOST_PARTS
     while parts:
@@ -88,7 +89,7 @@ def _check(value: Any) -> None:
     """Raises ValueError unless it is a plain text, number, true, false or null."""
     if isinstance(value, str):
         try:
-            value.encode()
+            value.encode(errors="surrogateescape")
         except UnicodeEncodeError as fault:
             raise ValueError(f"invalid Unicode in {_short(value)}") from fault
     elif isinstance(value, float):

@@ -133,7 +133,7 @@ class Stopwatch:
             "--ignore-failure",
         ]
         arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
-        arguments.append(shlex.join(command))
+        arguments.append(self._as_text(command))
         started, before = datetime.now(timezone.utc), _used()
         with (
             self.meter.measuring() as energy,
@@ -166,6 +166,17 @@ class Stopwatch:
             energy.metrics,
             energy.power_over_time,
         )
+
+    def _as_text(self, command: Sequence[str]) -> str:
+        """The command for hyperfine, which takes UTF-8 only; a script has the bytes of others."""
+        text = shlex.join(command)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            script = self.scratch / "command.sh"
+            script.write_bytes(os.fsencode(f"exec {text}\n"))
+            text = shlex.join(["/bin/sh", str(script)])
+        return text
 
     def _wrapped(self, environment: Mapping[str, str]) -> list[str]:
         """The wrapper in the C locale, and what restores the locale for the program."""

@@ -52,6 +52,11 @@ class Place:
     print: str
     bytes: int
 
+    @property
+    def name(self) -> str:
+        """The folder as the store has it; bytes that are not UTF-8 are escaped."""
+        return os.fsencode(self.folder).decode(errors="backslashreplace")
+
 
 @dataclass
 class Source:
@@ -74,7 +79,7 @@ class Source:
 
     def rows(self) -> dict[str, list[TableRow]]:
         """The rows by table, without the result's id."""
-        place = {"folder": str(self.place.folder), "faults": self.faults, "partial": bool(self.faults)}
+        place = {"folder": self.place.name, "faults": self.faults, "partial": bool(self.faults)}
         about = [self.about | place]
         return {
             "results": about,

@@ -61,7 +61,7 @@ def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
         (SetupError("missing"), 3),
         (RefusedError("refused"), 4),
         (RecursionError(), 70),
-        (MemoryError(), 70),
+        (MemoryError(), 4),
         # Of a pipe to another program: our own output is whole.
         (BrokenPipeError(), 70),
     ],

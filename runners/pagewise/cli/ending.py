@@ -40,7 +40,13 @@ def report_ending(fault: BaseException) -> int:
 
 
 def _refused(fault: BaseException) -> PagewiseError | None:
-    """The error of a file or folder that this user cannot access, or whose name is impossible."""
+    """The error of a file or folder that this user cannot access, or whose name is impossible; of a limit."""
+    if isinstance(fault, MemoryError):
+        return RefusedError(
+            "there is not enough memory, or a limit allows no more",
+            where="ulimit -v, or the job's memory",
+            remedy="allow more memory, or name fewer results",
+        )
     if not isinstance(fault, OSError) or fault.filename is None or isinstance(fault, BrokenPipeError):
         return None
     name = str(fault.filename)

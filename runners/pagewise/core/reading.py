@@ -19,6 +19,7 @@ import yaml
 
 #: The largest file that is read into memory, in bytes.
 LARGEST = 64 << 20
+_PIECE = 1 << 20
 #: Limits on the nesting and the number of parts of a file's data. YAML's aliases multiply parts.
 DEEPEST, MOST_PARTS = 64, 2_000_000
 _MOST_INTEGER = 1 << 63
@@ -32,11 +33,14 @@ def read_file(file: Path, largest: int = LARGEST) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(file))
-        # The file may grow while it is read.
-        content = stream.read(largest + 1) if status.st_size <= largest else b""
-    if max(status.st_size, len(content)) > largest:
+        # In pieces: the file may grow while it is read, and asking for the limit would take that much memory.
+        parts, size = [], 0
+        while max(status.st_size, size) <= largest and (part := stream.read(_PIECE)):
+            parts.append(part)
+            size += len(part)
+    if max(status.st_size, size) > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", str(file))
-    return content
+    return b"".join(parts)
 
 
 def parse_json(content: bytes) -> Any:

@@ -87,6 +87,8 @@ def _analysed(source: Source) -> Source | str:
         return analysed(source)
     except PagewiseError as fault:
         return fault.what
+    except MemoryError:
+        raise
     # A fault of one folder must not prevent taking its neighbours.
     except Exception as fault:
         return f"not as pagewise writes it: {type(fault).__name__}: {fault}"

@@ -143,6 +143,8 @@ def read_source(place: Place) -> Source:
             return _comparison(place, read_result(folder, records=False), records)
     except FormatError as error:
         fault = f"{error.what} ({error.where})"
+    except MemoryError:
+        raise
     # A fault of one folder must not prevent reading its neighbours.
     except Exception as error:
         fault = f"not as pagewise writes it: {type(error).__name__}: {error}"

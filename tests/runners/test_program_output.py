@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import examine
+from pagewise.stack.files import sha256
+from pagewise.workloads.program import output
+from pagewise.workloads.program import program as program_module
+from pagewise.workloads.program.command import _glob, _input
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.program import Program
 
@@ -133,3 +140,75 @@ def test_an_invalid_pattern_is_refused():
     with pytest.raises(SelectionError) as refused:
         parse_check("(")
     assert refused.value.where == "--check"
+
+
+SLOW, TEXT = "(a+)+b", "a" * 40
+
+
+def made(tmp_path: Path, **more: Any) -> Program:
+    return Program(
+        name="x",
+        command=("true",),
+        binary=examine("true", os.environ),
+        environment=dict(os.environ),
+        folder=tmp_path,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "judged", [{"metrics": (parse_metric(f"x={SLOW}"),)}, {"checks": (parse_check(SLOW),)}]
+)
+def test_a_pattern_without_end_is_a_wrong_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, judged: dict[str, Any]
+):
+    for module in (output, program_module):
+        monkeypatch.setattr(module, "SECONDS_TO_MATCH", 0.05)
+    assert made(tmp_path, **judged).fault(TEXT, tmp_path) is not None
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
+    (tmp_path / "log").write_text("rate 3")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    reads = tuple(str(tmp_path / name) for name in ("l?g", "pipe", "loop", "missing"))
+    assert made(tmp_path, reads=(*reads, "/dev/zero")).written(folder, 0.0) == "rate 3"
+
+
+@pytest.mark.parametrize("name", ["", "/", "a**b"])
+def test_a_name_that_is_no_glob_is_wrong_usage(name: str):
+    with pytest.raises(SelectionError) as refused:
+        _glob(name)
+    assert refused.value.where == "--read"
+
+
+def test_what_cannot_be_copied_is_refused_as_input(tmp_path: Path):
+    good = tmp_path / "good"
+    good.mkdir()
+    (good / "file").write_text("x")
+    (good / "link").symlink_to(good / "file")
+    assert _input(good) == good and _input(good / "file") == good / "file"
+    for name in ("pipe", "loop", "endless"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe" / "inside")
+    (tmp_path / "loop" / "inside").symlink_to(tmp_path / "loop" / "inside")
+    (tmp_path / "endless" / "inside").symlink_to(tmp_path / "endless")
+    for file in (
+        tmp_path / "pipe" / "inside",
+        Path("/dev/zero"),
+        *map(tmp_path.joinpath, ("pipe", "loop", "endless")),
+    ):
+        with pytest.raises(SelectionError):
+            _input(file)
+
+
+def test_a_pipe_as_argument_or_program_never_blocks(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o755)
+    assert not replace(made(tmp_path), command=("true", str(pipe))).starts_others
+    assert sha256(pipe) is None
+    with pytest.raises(SelectionError):
+        examine(str(pipe), os.environ)

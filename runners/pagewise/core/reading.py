@@ -13,7 +13,7 @@ import stat
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import yaml
 
@@ -26,13 +26,19 @@ _MOST_INTEGER = 1 << 63
 _Name = TypeVar("_Name")
 
 
-def read_file(file: Path, largest: int = LARGEST) -> bytes:
-    """The content of a regular file. Never blocks, as a pipe could. Raises OSError."""
+def open_file(file: Path) -> BinaryIO:
+    """Opens a regular file for reading. Never blocks, as a pipe could. Raises OSError."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "rb") as stream:  # noqa: PTH123 a descriptor has no path
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(file))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(file))
+    return open(descriptor, "rb")  # noqa: PTH123 a descriptor has no path
+
+
+def read_file(file: Path, largest: int = LARGEST) -> bytes:
+    """The content of a regular file. Raises OSError."""
+    with open_file(file) as stream:
+        status = os.fstat(stream.fileno())
         # In pieces: the file may grow while it is read, and asking for the limit would take that much memory.
         parts, size = [], 0
         while max(status.st_size, size) <= largest and (part := stream.read(_PIECE)):

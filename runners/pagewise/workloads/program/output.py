@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.signals import limited
 
 _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*=(?P<pattern>.+)$", re.DOTALL)
 _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds")
@@ -18,6 +19,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?", re.ASCII)
 _LARGEST = 1e100
 _SHOWN = 40
 _SECONDS_TO_CHECK = 60
+#: The limit for a pattern of the user in the output of a run.
+SECONDS_TO_MATCH = 10
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,11 @@ class Check:
     def fault(self, output: str, folder: Path, environment: Mapping[str, str]) -> str | None:
         """What is wrong with a run's output, None if it is right. A command reads it on standard input."""
         if self.pattern is not None:
-            matches = self.pattern.search(output) is not None
+            try:
+                with limited(SECONDS_TO_MATCH):
+                    matches = self.pattern.search(output) is not None
+            except TimeoutError:
+                return f"matching '{self.pattern.pattern}' did not end within {SECONDS_TO_MATCH} s"
             if matches == self.must_match:
                 return None
             return f"its output {'matches' if matches else 'does not match'} '{self.pattern.pattern}'"

@@ -30,7 +30,7 @@ def _files_of(folder: Path, pattern: str) -> list[Path]:
 
 
 def check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
-    """Raises OSError, SelectionError for what cannot be copied: a pipe, a device, a folder that holds itself."""
+    """Raises OSError, SelectionError for what cannot be copied: pipes, devices, a folder in itself."""
     if not file.is_dir():
         open_file(file).close()
         return

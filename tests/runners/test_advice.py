@@ -76,7 +76,7 @@ def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
 ):
     found = single(label, factor, 0.2)
     (row,) = [row for row in found[0].ranked if not row.cell.is_baseline]
-    assert row.verdict == "inconclusive" and row.time_ratio.excludes_one
+    assert row.verdict == "inconclusive" and row.time_ratio.excludes_equality
     (answer,) = advice.answers(found)
     assert (answer.outcome, answer.cost) == ("unclear", "") and answer.lead != of_stores(-1).lead
     assert f"{row.time_ratio.low:.3f}" in advice.headline(found)
@@ -88,7 +88,7 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
         ratio, width = draw.lognormvariate(0, 0.03), draw.uniform(0.001, 0.05)
         interval = Ratio(7, ratio, ratio * (1 - width), ratio * (1 + width))
         decided: Outcome = "faster" if ratio < 1 else "slower"
-        verdict = decided if interval.excludes_one and draw.random() < 0.7 else "inconclusive"
+        verdict = decided if interval.excludes_equality and draw.random() < 0.7 else "inconclusive"
         effects.append(Effect(result, "gcc-12.2.0", interval, verdict))
     return Choice("stores", value, tuple(effects), 0)
 

@@ -125,7 +125,7 @@ def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
             counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * (1.0 + number / 1000)}
             records.append(ran(one, "tlb", counts, number=number, series=series))
     verdict = analysed(*records, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"]
-    assert verdict.ratio is not None and verdict.ratio.excludes_one
+    assert verdict.ratio is not None and verdict.ratio.excludes_equality
     assert (verdict.change, verdict.reason) == ("inconclusive", "floor")
     alone = [one for one in records if one.series == "counters"]
     assert analysed(*alone, groups=("tlb",)).by_pages[0].verdicts["L1D_TLB_REFILL"].change == "inconclusive"

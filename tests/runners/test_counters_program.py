@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
-from pagewise.session.launch import Stopwatch
+from pagewise.session.launch import Stopwatch, find_hyperfine
 from pagewise.session.workload import Outcome
 from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection
@@ -50,6 +52,24 @@ def perf_lines(*values: str, suffix: str = "", share: float = 100.0) -> str:
 def counted(folder: Path, text: str, *, multiplexed: bool = False) -> Counts:
     (folder / "counts").write_text(text)
     return PerfStat("perf", multiplexed).counts(GROUP, None, folder / "counts")
+
+
+def test_counts_that_are_no_json_are_refused(tmp_path: Path):
+    found = counted(tmp_path, perf_lines(*VALUES).replace("100.0", "100,00"))
+    assert found.values == {} and found.refused
+
+
+@pytest.mark.parametrize("chosen", [{}, {"LC_ALL": "de_DE.utf8"}, {"LC_ALL": ""}])
+def test_a_counter_runs_in_the_c_locale_and_the_program_in_its_own(tmp_path: Path, chosen: dict[str, str]):
+    counter, program = tmp_path / "counter", tmp_path / "program"
+    for file, rest in ((counter, 'exec "$@"\n'), (program, "")):
+        file.write_text(f'#!/bin/sh\necho "${{LC_ALL-unset}}" > {file}.locale\n{rest}')
+        file.chmod(0o755)
+    given = {name: value for name, value in os.environ.items() if name != "LC_ALL"} | chosen
+    stopwatch = Stopwatch(find_hyperfine(), 20, tmp_path, wrapper=(str(counter),))
+    stopwatch.measure([str(program)], given, nullcontext())
+    locales = [file.with_name(f"{file.name}.locale").read_text().strip() for file in (counter, program)]
+    assert locales == ["C", chosen.get("LC_ALL", "unset")]
 
 
 VALUES = ("1.5", "70.000000", "60.000000", "10", "3", "1")

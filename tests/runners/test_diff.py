@@ -86,8 +86,8 @@ def test_with_three_earlier_results_their_spread_counts():
     chance = np.random.default_rng(1)
     olds = [chance.normal(mood, 0.001, (1, 9)) for mood in (-0.1, 0.0, 0.1, 0.05)]
     new = chance.normal(0.12, 0.001, (1, 9))
-    assert between(olds[:2], new).excludes_one and not between(olds, new).excludes_one
-    assert between(olds, new + 1.0).excludes_one
+    assert between(olds[:2], new).excludes_equality and not between(olds, new).excludes_equality
+    assert between(olds, new + 1.0).excludes_equality
     moods = np.array([np.sort(one[0])[1:-1].mean() for one in olds])
     wide = math.log(between(olds, new).high / between(olds, new).low) / 2
     # Student's t for 3 degrees of freedom.

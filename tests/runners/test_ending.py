@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -61,7 +62,13 @@ def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
         (SetupError("missing"), 3),
         (RefusedError("refused"), 4),
         (RecursionError(), 70),
-        (MemoryError(), 70),
+        (MemoryError(), 4),
+        (BlockingIOError(errno.EAGAIN, "fork"), 4),
+        (RuntimeError("can't start new thread"), 4),
+        (OSError(errno.EMFILE, "pipe"), 4),
+        (FileNotFoundError(errno.ENOENT, "getcwd"), 4),
+        (OSError(errno.EBADF, "close"), 70),
+        (RuntimeError("other"), 70),
         # Of a pipe to another program: our own output is whole.
         (BrokenPipeError(), 70),
     ],
@@ -98,3 +105,18 @@ def test_a_width_that_is_no_number_is_ignored(small: Stage, tmp_path: Path, colu
     done = small.run("list")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == plain.stdout
+
+
+@pytest.mark.long
+def test_a_working_folder_that_was_removed(small: Stage, tmp_path: Path):
+    (tmp_path / "removed").mkdir()
+    script = 'cd removed && rmdir "$PWD" && exec "$@"'
+    command = small.command("compare", "--policies", "none", "--", "true")
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *command],
+        cwd=tmp_path,
+        env=small.variables(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 4, done.stderr

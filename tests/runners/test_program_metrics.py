@@ -65,3 +65,44 @@ def test_what_is_excluded_has_no_metrics():
     wrong[3] = varied(wrong[3], "validation", passed=False)
     found = rows(*runs(BASE), *runs(BASE, "aa", 2), *wrong)
     assert {policy for _, policy in found} == {"none"}
+
+
+def valued(one: Configuration, series: str = "compare", *values: float) -> list[Record]:
+    """Runs with these rates, one per round; the other metrics are 1."""
+    made = runs(one, series)
+    return [
+        replace(each, metrics={**each.metrics, "rate": value})
+        for each, value in zip(made, values, strict=True)
+    ]
+
+
+def test_values_that_are_not_above_zero_count_and_are_compared_by_differences():
+    found = rows(
+        *valued(BASE, "compare", -30, -31, -30, -29, 10, 0, -30),
+        *valued(BASE, "aa", -31, -30, -30, -30, 11, 0, -29),
+        *valued(THP, "compare", 20, 19, 20, 21, 60, 50, 20),
+    )
+    base, thp = found["rate", "none"], found["rate", "thp"]
+    assert (base.value, thp.value) == (-30, 20)
+    assert thp.ratio is None and thp.difference.median == 50
+    assert thp.difference.low <= 50 <= thp.difference.high
+    assert thp.change == "better" and thp.floor < 2
+    assert found["latency", "thp"].difference is None
+
+
+def test_zeros_are_no_change():
+    zeros = [0.0] * ROUNDS
+    found = rows(
+        *valued(BASE, "compare", *zeros), *valued(BASE, "aa", *zeros), *valued(THP, "compare", *zeros)
+    )
+    thp = found["rate", "thp"]
+    assert (thp.value, thp.difference.median, thp.change) == (0.0, 0.0, "inconclusive")
+
+
+def test_a_difference_within_the_floor_is_inconclusive():
+    found = rows(
+        *valued(BASE, "compare", *range(-3, 4)),
+        *valued(BASE, "aa", *(value + 2 for value in range(-3, 4))),
+        *valued(THP, "compare", *(value + 2.5 for value in range(-3, 4))),
+    )
+    assert (found["rate", "thp"].change, found["rate", "thp"].verdict.reason) == ("inconclusive", "floor")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pagewise.core.errors import SelectionError
+from pagewise.stack.binary import examine
+from pagewise.stack.files import sha256
+from pagewise.workloads.program import output
+from pagewise.workloads.program import program as program_module
+from pagewise.workloads.program.command import _glob, _input
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
+from pagewise.workloads.program.program import Program
 
 
 @pytest.mark.parametrize(
@@ -34,13 +44,51 @@ def test_metrics_are_parsed(text: str, parsed: tuple[str, str, str]):
         ("Triad: 1\nTriad: 2.5e3", 2500.0),
         ("Triad: 1.25D+02", 125.0),
         ("Triad: -3", -3.0),
-        ("Triad: 12,", 12.0),
-        ("Triad: none", None),
+        ("Triad: 0", 0.0),
+        ("Triad: .5", 0.5),
+        ("Triad: ", None),
         ("nothing", None),
     ],
 )
 def test_the_last_match_is_the_value(text: str, value: float | None):
     assert parse_metric(r"rate=^Triad: +(\S+)").value(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1,75", "1,234,567", "12,", "12.5GB/s", "none", "nan", "inf", "1e999", "9" * 6000, "1e-300", "٣"]
+)
+def test_a_capture_that_is_not_a_number_is_an_error_with_its_text(text: str):
+    with pytest.raises(ValueError) as refused:
+        parse_metric(r"rate=^Triad: +(\S+)").value(f"Triad: {text}")
+    assert ascii(text)[1:20] in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1,75", 1.75), ("-2,5e3", -2500.0), ("1.75", 1.75)])
+def test_a_decimal_comma_is_read_where_the_locale_has_one(text: str, value: float):
+    assert parse_metric("rate=x (.*)").value(f"x {text}", lambda: True) == value
+
+
+@pytest.mark.parametrize("text", ["1,234,567", "1.234,5", "1 234"])
+def test_grouped_digits_are_never_read(text: str):
+    with pytest.raises(ValueError):
+        parse_metric("rate=x (.*)").value(f"x {text}", lambda: True)
+
+
+@pytest.mark.parametrize(("point", "value"), [(",", 1.75), (".", None)])
+def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: str, value: float | None):
+    fake = tmp_path / "locale"
+    fake.write_text(f"#!/bin/sh\necho '{point}'\n")
+    fake.chmod(0o755)
+    program = Program(
+        name="x",
+        command=("true",),
+        binary=examine("true", os.environ),
+        environment={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        folder=tmp_path,
+        metrics=(parse_metric("rate=x (.*)"),),
+    )
+    assert (program.fault("x 1,75", tmp_path) is None) == (value is not None)
+    assert value is None or program.values("x 1,75") == {"rate": value}
 
 
 @pytest.mark.parametrize(
@@ -92,3 +140,75 @@ def test_an_invalid_pattern_is_refused():
     with pytest.raises(SelectionError) as refused:
         parse_check("(")
     assert refused.value.where == "--check"
+
+
+SLOW, TEXT = "(a+)+b", "a" * 40
+
+
+def made(tmp_path: Path, **more: Any) -> Program:
+    return Program(
+        name="x",
+        command=("true",),
+        binary=examine("true", os.environ),
+        environment=dict(os.environ),
+        folder=tmp_path,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "judged", [{"metrics": (parse_metric(f"x={SLOW}"),)}, {"checks": (parse_check(SLOW),)}]
+)
+def test_a_pattern_without_end_is_a_wrong_result(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, judged: dict[str, Any]
+):
+    for module in (output, program_module):
+        monkeypatch.setattr(module, "SECONDS_TO_MATCH", 0.05)
+    assert made(tmp_path, **judged).fault(TEXT, tmp_path) is not None
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
+    (tmp_path / "log").write_text("rate 3")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    reads = tuple(str(tmp_path / name) for name in ("l?g", "pipe", "loop", "missing"))
+    assert made(tmp_path, reads=(*reads, "/dev/zero")).written(folder, 0.0) == "rate 3"
+
+
+@pytest.mark.parametrize("name", ["", "/", "a**b"])
+def test_a_name_that_is_no_glob_is_wrong_usage(name: str):
+    with pytest.raises(SelectionError) as refused:
+        _glob(name)
+    assert refused.value.where == "--read"
+
+
+def test_what_cannot_be_copied_is_refused_as_input(tmp_path: Path):
+    good = tmp_path / "good"
+    good.mkdir()
+    (good / "file").write_text("x")
+    (good / "link").symlink_to(good / "file")
+    assert _input(good) == good and _input(good / "file") == good / "file"
+    for name in ("pipe", "loop", "endless"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe" / "inside")
+    (tmp_path / "loop" / "inside").symlink_to(tmp_path / "loop" / "inside")
+    (tmp_path / "endless" / "inside").symlink_to(tmp_path / "endless")
+    for file in (
+        tmp_path / "pipe" / "inside",
+        Path("/dev/zero"),
+        *map(tmp_path.joinpath, ("pipe", "loop", "endless")),
+    ):
+        with pytest.raises(SelectionError):
+            _input(file)
+
+
+def test_a_pipe_as_argument_or_program_never_blocks(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o755)
+    assert not replace(made(tmp_path), command=("true", str(pipe))).starts_others
+    assert sha256(pipe) is None
+    with pytest.raises(SelectionError):
+        examine(str(pipe), os.environ)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from pagewise.core.environment import ENV
 from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import Elf, Segment
 from pagewise.workloads.program.applied import AppliedPolicy, default_policies
-from pagewise.workloads.program.environment import ENV, Libraries, command_of_run
+from pagewise.workloads.program.environment import Libraries, command_of_run
 from pagewise.workloads.program.machine import Machine
 from pagewise.workloads.program.policy import DEFAULT, parse_policy
 

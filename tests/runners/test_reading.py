@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,21 @@ def test_numbers_that_no_run_has_are_refused(part: str, name: str, value: object
 def test_a_moment_that_does_not_exist_is_refused(moment: str):
     whole = record(configuration(), 1.0, started=moment)
     assert parse_record(dumped(whole))[0] is None
+
+
+def test_reading_takes_memory_for_the_file_and_not_for_the_limit(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 1000)
+    tracemalloc.start()
+    assert read_file(file, 1 << 40) == b"x" * 1000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+    file.write_bytes(b"x" * 5000)
+    assert read_file(file, 5000) == b"x" * 5000
+    with pytest.raises(OSError):
+        read_file(file, 4999)
+
+
+def test_files_of_proc_have_no_size_and_are_read():
+    assert read_file(Path("/proc/self/status"))

@@ -149,7 +149,7 @@ def advise(known: Sequence[Choice]) -> Advice:
 def _contradicts(advice: Advice, choice: Choice) -> bool:
     """Whether the interval of a choice's mean lies on the other side of 1 than the advice."""
     mean = choice.mean
-    if mean is None or not mean.excludes_one or advice.outcome == "choose":
+    if mean is None or not mean.excludes_equality or advice.outcome == "choose":
         return False
     if advice.outcome == "use":
         return choice is advice.choices[0] and mean.median > 1.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pagewise.analysis.analysis import Group, KernelResult
-from pagewise.analysis.quantities import compared_values, positive
+from pagewise.analysis.quantities import compared_values
 from pagewise.analysis.rows import Row
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
@@ -39,8 +39,8 @@ def joules(record: Record) -> float | None:
 
     A kernel chooses its passes by the clock, so that the energy of whole runs shows their power only.
     """
-    power = positive(record.figures.get(POWER))
-    return None if power is None else power * run_seconds(record)
+    power = record.figures.get(POWER)
+    return power * run_seconds(record) if power else None
 
 
 def energy_rows(kernels: Sequence[KernelResult], records: Iterable[Record], seed: int) -> list[EnergyRow]:

@@ -9,7 +9,6 @@ from functools import partial
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.curves import X
-from pagewise.analysis.quantities import positive
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, runs_of
 from pagewise.analysis.statistics import Runs, quotients, ratio
@@ -181,9 +180,12 @@ def _runs(kernel: Kernel, timed: Sequence[Record], repeated: Sequence[Record]) -
     """Each quantity by round, of valid runs."""
     runs: dict[str, Runs] = {TIME: runs_of(timed, repeated)}
     for metric in kernel.metrics:
-        runs[metric.field] = runs_of(timed, repeated, partial(_figure, metric.field))
+        of_metric = runs_of(timed, repeated, partial(_figure, metric.field))
+        # Other values have no ratios.
+        if all(value > 0.0 for run in of_metric for value in run.values()):
+            runs[metric.field] = of_metric
     return runs
 
 
 def _figure(name: str, record: Record) -> float | None:
-    return positive(record.figures.get(name))
+    return record.figures.get(name)

@@ -62,7 +62,11 @@ def policy_ratios(
         value = partial(_quantity, kernel, quantity)
         runs = {key: runs_of(*several, value) for key, several in records.items()}
         for other, cell in _pairs(alike, bases):
-            measured = ratio(quotients(runs[cell.key], runs[other.key]), seed)
+            pair = (*runs[cell.key], *runs[other.key])
+            measured = None
+            # A count that was 0 in some round has no ratio.
+            if all(count > 0.0 for run in pair for count in run.values()):
+                measured = ratio(quotients(runs[cell.key], runs[other.key]), seed)
             if measured is not None:
                 reference = None if other.compiler == cell.compiler else other.compiler
                 policy = cell.measured.hugepages
@@ -92,7 +96,6 @@ def _quantity(kernel: Kernel, name: str, record: Record) -> float | None:
 
 
 def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:
-    """The quantities of a record that are above zero, as ratios need."""
     # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
     passes = len(record.repetitions) * record.passes
     bandwidth = next((item for item in kernel.metrics if item.unit == "GB/s" and item.convention), None)
@@ -102,7 +105,7 @@ def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:
         **{name: count / passes for name, count in record.counts.items() if "TLB" in name.upper()},
         "page faults": None if record.page_faults is None else record.page_faults.total,
     }
-    return {name: float(value) for name, value in values.items() if value is not None and value > 0.0}
+    return {name: float(value) for name, value in values.items() if value is not None}
 
 
 def _bandwidth_name(metric: Metric) -> str:

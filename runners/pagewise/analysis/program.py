@@ -9,7 +9,7 @@ from statistics import median
 from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result
-from pagewise.analysis.quantities import compared_values, positive
+from pagewise.analysis.quantities import compared_values
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
@@ -37,9 +37,21 @@ class MetricRow:
     verdict: Verdict | None = None
 
     @property
-    def ratio(self) -> Ratio | None:
-        """The metric over that of the baseline, paired by round."""
+    def change_measured(self) -> Ratio | None:
+        """The metric compared with that of the baseline, paired by round."""
         return None if self.verdict is None else self.verdict.ratio
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """The ratio to the baseline; None where a value is not above zero."""
+        measured = self.change_measured
+        return None if measured is None or measured.is_difference else measured
+
+    @property
+    def difference(self) -> Ratio | None:
+        """The difference to the baseline where a value is not above zero, else None."""
+        measured = self.change_measured
+        return measured if measured is not None and measured.is_difference else None
 
     @property
     def change(self) -> Literal["better", "worse", "inconclusive"] | None:
@@ -94,7 +106,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
             seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())
 
             def value(record: Record, name: str = metric.field) -> float | None:
-                return positive(record.figures.get(name))
+                return record.figures.get(name)
 
             for cell, middle, comparison in compared_values(kernel.name, ranked, records, value, seed):
                 if not cell.is_baseline:

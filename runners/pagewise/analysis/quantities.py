@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from pagewise.analysis.series import RecordsOfCells, runs_of
-from pagewise.analysis.statistics import Runs, noise_floor, quotients, ratio, repeated_ratios
+from pagewise.analysis.statistics import Runs, compared, noise_floor, repeated_ratios
 from pagewise.analysis.verdict import Comparison
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -21,7 +21,8 @@ def compared_values(
 ) -> Iterator[tuple[Cell, float, Comparison]]:
     """Each cell that has values, their median, and its comparison with the baseline, paired by round.
 
-    The noise floor is that of the baseline's values. The comparison of the baseline has no ratio.
+    They are compared by their ratio, or by their difference if not all values are above zero. The noise floor
+    is that of the baseline's values. The comparison of the baseline has no ratio.
     """
 
     def runs(cell: Cell) -> Runs:
@@ -30,14 +31,13 @@ def compared_values(
 
     base = next((cell for cell in cells if cell.is_baseline), None)
     baseline = [] if base is None else runs(base)
-    floor = noise_floor(*repeated_ratios(baseline, seed))
-    for cell in cells:
-        own = runs(cell)[:1]
+    every = [(cell, runs(cell)[:1]) for cell in cells]
+    seen = (*baseline, *(run for _, own in every for run in own))
+    by_difference = any(value <= 0.0 for run in seen for value in run.values())
+    floor = noise_floor(*repeated_ratios(baseline, seed, by_difference=by_difference))
+    for cell, own in every:
         if own[0]:
-            measured = None if cell.is_baseline else ratio(quotients(own, baseline), seed)
+            measured = None
+            if not cell.is_baseline:
+                measured = compared(own, baseline, seed, by_difference=by_difference)
             yield cell, median(own[0].values()), Comparison(measured, floor)
-
-
-def positive(value: float | None) -> float | None:
-    """Ratios need numbers above zero; a time that was too short to measure is omitted."""
-    return float(value) if value is not None and value > 0 else None

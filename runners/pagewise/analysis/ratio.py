@@ -1,8 +1,9 @@
-"""A ratio of times with its confidence interval."""
+"""A ratio of times with its confidence interval, or a difference of values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,8 @@ class Ratio:
 
     `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), the centre of the interval; `p` is
     the probability of a ratio at least as far from 1 if there is no difference. With fewer than FEWEST_ROUNDS
-    pairs there is no interval, and the last four are None. Below 1 is faster.
+    pairs there is no interval, and these four are None. Below 1 is faster. is_difference: it is a difference
+    instead, of values that are not all above zero, and 0 is no change.
     """
 
     pairs: int
@@ -20,11 +22,24 @@ class Ratio:
     high: float | None
     p: float | None = None
     trimmed: float | None = None
+    is_difference: bool = field(default=False, kw_only=True)
 
     @property
-    def excludes_one(self) -> bool:
-        """Whether 1 lies outside the interval."""
-        return self.low is not None and self.high is not None and (self.high < 1.0 or self.low > 1.0)
+    def unchanged(self) -> float:
+        """The value of no change."""
+        return 0.0 if self.is_difference else 1.0
+
+    @property
+    def excludes_equality(self) -> bool:
+        """Whether no change lies outside the interval."""
+        ends = self.low, self.high
+        return ends[0] is not None and ends[1] is not None and not ends[0] <= self.unchanged <= ends[1]
+
+    def exceeds(self, floor: float) -> bool:
+        """Whether the median lies outside a noise floor: a share, for a difference in its unit."""
+        if self.is_difference:
+            return abs(self.median) > floor
+        return abs(math.log(self.median)) > math.log1p(floor)
 
     @property
     def width(self) -> float | None:

@@ -6,7 +6,8 @@ docs/explanation/statistics.md explains the choices and gives the error rates me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -44,8 +45,10 @@ def common_rounds(*runs: Mapping[int, float]) -> list[int]:
     return sorted(set.intersection(*map(set, runs))) if runs else []
 
 
-def quotients(runs: Runs, others: Runs) -> list[list[float]]:
-    """Ratios over the rounds that all have: a list for each of `others`.
+def quotients(
+    runs: Runs, others: Runs, compare: Callable[[float, float], float] = operator.truediv
+) -> list[list[float]]:
+    """Ratios over the rounds that all have: a list for each of `others`. compare: what replaces division.
 
     A single run per round is divided by each of the others, several are divided one by one.
     """
@@ -53,7 +56,7 @@ def quotients(runs: Runs, others: Runs) -> list[list[float]]:
         [(runs[0], other) for other in others] if len(runs) == 1 else list(zip(runs, others, strict=False))
     )
     rounds = common_rounds(*(run for pair in pairs for run in pair))
-    return [[ours[number] / theirs[number] for number in rounds] for ours, theirs in pairs]
+    return [[compare(ours[number], theirs[number]) for number in rounds] for ours, theirs in pairs]
 
 
 def estimate(
@@ -94,16 +97,25 @@ def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Rat
 
     The interval always holds the median.
     """
-    logs = np.log(np.atleast_2d(np.asarray(ratios, dtype=float)))
-    count = logs.shape[-1]
-    if logs.size == 0:
+    return _summary(np.log(np.atleast_2d(np.asarray(ratios, dtype=float))), seed, is_difference=False)
+
+
+def difference(differences: Sequence[Sequence[float]], seed: int) -> Ratio | None:
+    """Summarises paired differences in the same way; None without any."""
+    return _summary(np.asarray(differences, dtype=float), seed, is_difference=True)
+
+
+def _summary(values: NDArray[np.float64], seed: int, *, is_difference: bool) -> Ratio | None:
+    count = values.shape[-1]
+    if values.size == 0:
         return None
-    median = float(np.median(logs, axis=-1).mean())
+    back: Callable[[float], float] = float if is_difference else math.exp
+    median = float(np.median(values, axis=-1).mean())
     if count < FEWEST_ROUNDS:
-        return Ratio(count, math.exp(median), None, None)
-    centre, half, p = (float(value) for value in estimate(logs, seed))
-    low, high = math.exp(min(centre - half, median)), math.exp(max(centre + half, median))
-    return Ratio(count, math.exp(median), low, high, p, math.exp(centre))
+        return Ratio(count, back(median), None, None, is_difference=is_difference)
+    centre, half, p = (float(value) for value in estimate(values, seed))
+    low, high = back(min(centre - half, median)), back(max(centre + half, median))
+    return Ratio(count, back(median), low, high, p, back(centre), is_difference=is_difference)
 
 
 def geometric_mean(ratios: Sequence[Ratio]) -> Ratio | None:
@@ -128,14 +140,16 @@ def noise_floor(*repeated: Ratio | None) -> float | None:
 
     `repeated` are ratios of a configuration to itself (A/A). The floor is the larger of their largest
     deviation from 1 and the median half width of their intervals. None when no A/A has an interval.
+    Of differences it is in their unit: how far from 0 one may lie.
     """
-    known = [
-        (item.median, math.log(item.high / item.low)) for item in repeated if item and item.low and item.high
-    ]
+    known = [item for item in repeated if item and item.low is not None and item.high is not None]
     if not known:
         return None
-    medians, widths = zip(*known, strict=True)
-    return math.exp(max(*(abs(math.log(x)) for x in medians), float(np.median(widths)) / 2.0)) - 1.0
+    is_difference = known[0].is_difference
+    scaled = np.array([(item.median, item.low, item.high) for item in known], dtype=float)
+    medians, low, high = (scaled if is_difference else np.log(scaled)).T
+    floor = max(float(np.abs(medians).max()), float(np.median(high - low)) / 2.0)
+    return floor if is_difference else math.exp(floor) - 1.0
 
 
 def larger_floor(floors: Sequence[float | None]) -> float | None:
@@ -144,10 +158,17 @@ def larger_floor(floors: Sequence[float | None]) -> float | None:
     return max(known) if len(known) == len(floors) else None
 
 
-def repeated_ratios(baseline: Runs, seed: int) -> list[Ratio]:
-    """The ratios of a baseline's further runs to its first ones (A/A)."""
-    ratios = (ratio(quotients([run], baseline[:1]), seed) for run in baseline[1:])
+def repeated_ratios(baseline: Runs, seed: int, *, by_difference: bool = False) -> list[Ratio]:
+    """The ratios, or differences, of a baseline's further runs to its first ones (A/A)."""
+    ratios = (compared([run], baseline[:1], seed, by_difference=by_difference) for run in baseline[1:])
     return [item for item in ratios if item is not None]
+
+
+def compared(runs: Runs, others: Runs, seed: int, *, by_difference: bool = False) -> Ratio | None:
+    """The ratio of runs to others, or their difference; None without a common round."""
+    if by_difference:
+        return difference(quotients(runs, others, operator.sub), seed)
+    return ratio(quotients(runs, others), seed)
 
 
 def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -59,7 +59,7 @@ class StructureEffect:
         None unless both that effect and the difference are significant. 1 if the other data structure is not
         sensitive to pages, or in the opposite direction.
         """
-        if self.verdict == "inconclusive" or not self.most.excludes_one:
+        if self.verdict == "inconclusive" or not self.most.excludes_equality:
             return None
         return min(1.0, abs(math.log(self.time_ratio.median) / math.log(self.most.median)))
 

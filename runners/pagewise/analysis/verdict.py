@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -18,7 +17,7 @@ Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal",
 
 @dataclass(frozen=True)
 class Comparison:
-    """A ratio to judge, and the noise floor that it must exceed, as a share.
+    """A ratio to judge, and the noise floor that it must exceed (see Ratio.exceeds).
 
     `ratio` or `floor` is None if there are too few rounds for it. `bimodal`: the times of one side are
     bimodal. `drift` is the drift of the ratio.
@@ -55,8 +54,8 @@ class Verdict:
 def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
     """The verdicts of all comparisons that are reported together.
 
-    A difference is real only if the interval excludes 1, the median lies outside the noise floor, and p is at
-    most 0.05 after the correction for all of them (docs/explanation/statistics.md).
+    A difference is real only if the interval excludes 1 (a difference: 0), the median lies outside the noise
+    floor, and p is at most 0.05 after the correction for all of them (docs/explanation/statistics.md).
     """
     ps = [item.ratio.p for item in comparisons if item.ratio is not None and item.ratio.p is not None]
     corrected_ps = dict(zip(ps, corrected(ps), strict=True))
@@ -89,7 +88,7 @@ def _verdict(comparison: Comparison, corrected_ps: Mapping[float, float]) -> Ver
     reason = _reason(comparison, p)
     outcome: Outcome = "inconclusive"
     if ratio is not None and reason is None:
-        outcome = "faster" if ratio.median < 1.0 else "slower"
+        outcome = "faster" if ratio.median < ratio.unchanged else "slower"
     return Verdict(outcome, reason, ratio, comparison.floor, p)
 
 
@@ -98,11 +97,11 @@ def _reason(comparison: Comparison, p: float | None) -> Reason | None:
     ratio, floor, drift = comparison.ratio, comparison.floor, comparison.drift
     if ratio is None or floor is None or ratio.low is None:
         return "too few rounds"
-    if not ratio.excludes_one or abs(math.log(ratio.median)) <= math.log1p(floor):
+    if not ratio.excludes_equality or not ratio.exceeds(floor):
         # The cause of the noise is more informative than where it showed.
         if comparison.bimodal:
             return "bimodal"
-        return "drift" if drift is not None else "floor" if ratio.excludes_one else "interval"
+        return "drift" if drift is not None else "floor" if ratio.excludes_equality else "interval"
     if p is not None and p > 1.0 - CONFIDENCE:
         return "correction"
     return "drift" if drift is not None and drift.crosses_one else None

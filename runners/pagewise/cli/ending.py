@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import signal
@@ -16,6 +17,20 @@ from pagewise.core.errors import Interrupted, PagewiseError, RefusedError, missi
 
 #: EX_SOFTWARE of sysexits.h: `results diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
+# Errors of the system that concern no file: their place, and the remedy.
+_MORE_SPACE = ("the disk, or its quota", "free some space")
+_CAUSES = {
+    errno.EAGAIN: ("processes: ulimit -u, or pids.max of the control group", "end some, or allow more"),
+    errno.EMFILE: ("open files: ulimit -n", "allow more"),
+    errno.ENFILE: ("open files of the system: fs.file-max", "close some, or allow more"),
+    errno.ENOMEM: ("memory: ulimit -v, or the job's", "allow more"),
+    errno.ENOSPC: _MORE_SPACE,
+    errno.EDQUOT: _MORE_SPACE,
+    # Of getcwd(2).
+    errno.ENOENT: ("the current folder, which was removed", "change to another folder: cd"),
+    errno.ESTALE: ("the current folder, which was removed", "change to another folder: cd"),
+}
+_NO_THREAD = "can't start new thread"
 _INTERRUPTED = 128 + signal.SIGINT
 _LONGEST_NAME = 300
 _SIZE = re.compile("[1-9][0-9]{0,3}")
@@ -40,9 +55,21 @@ def report_ending(fault: BaseException) -> int:
 
 
 def _refused(fault: BaseException) -> PagewiseError | None:
-    """The error of a file or folder that this user cannot access, or whose name is impossible."""
-    if not isinstance(fault, OSError) or fault.filename is None or isinstance(fault, BrokenPipeError):
+    """The error of a file or folder that this user cannot access, or whose name is impossible; of a limit."""
+    if isinstance(fault, MemoryError):
+        return RefusedError(
+            "there is not enough memory, or a limit allows no more",
+            where="ulimit -v, or the job's memory",
+            remedy="allow more memory, or name fewer results",
+        )
+    if isinstance(fault, RuntimeError) and str(fault) == _NO_THREAD:
+        fault = OSError(errno.EAGAIN, _NO_THREAD)
+    if not isinstance(fault, OSError) or isinstance(fault, BrokenPipeError):
         return None
+    if fault.filename is None:
+        cause = _CAUSES.get(fault.errno or 0)
+        what = f"the system refused this: {fault.strerror}"
+        return None if cause is None else RefusedError(what, where=cause[0], remedy=cause[1])
     name = str(fault.filename)
     return RefusedError(
         f"cannot access this file or folder: {fault.strerror}",

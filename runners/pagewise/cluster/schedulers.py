@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SelectionError, SetupError
 
 _SECONDS = 60
@@ -192,7 +194,14 @@ def _output(command: Sequence[str], check: bool = True) -> str:
     if shutil.which(command[0]) is None:
         raise SetupError(f"{command[0]} is not installed", remedy="call pagewise where jobs are submitted")
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        answer = subprocess.run(
+            command,
+            env={**os.environ, **C_LOCALE},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired as fault:
         raise SetupError("the scheduler does not respond", where=" ".join(command)) from fault
     if check and answer.returncode != 0:

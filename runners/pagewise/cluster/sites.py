@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.stack.paths import project_root
@@ -263,4 +264,6 @@ def _local(jobs: Jobs) -> list[dict[str, Any]]:
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env={**os.environ, **C_LOCALE}, capture_output=True, text=True, check=False
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 
 _INFLUENCES = re.compile(
@@ -19,6 +20,11 @@ _INFLUENCES = re.compile(
     r"OMP_\w+|OMPT_\w+|GOMP_\w+|KMP_\w+|LIBOMP_\w+|FLIB_\w+|PARALLEL|"
     r"(?:MKL|OPENBLAS|GOTO|BLIS)_\w+"
 )
+
+#: The program that sets variables of another.
+ENV = shutil.which("env") or "/usr/bin/env"
+#: The locale of tools whose output is parsed: numbers with a decimal point, messages in English.
+C_LOCALE = {"LC_ALL": "C"}
 
 
 def influences(environment: Mapping[str, str]) -> dict[str, str]:

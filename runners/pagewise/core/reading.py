@@ -13,30 +13,40 @@ import stat
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import yaml
 
 #: The largest file that is read into memory, in bytes.
 LARGEST = 64 << 20
+_PIECE = 1 << 20
 #: Limits on the nesting and the number of parts of a file's data. YAML's aliases multiply parts.
 DEEPEST, MOST_PARTS = 64, 2_000_000
 _MOST_INTEGER = 1 << 63
 _Name = TypeVar("_Name")
 
 
-def read_file(file: Path, largest: int = LARGEST) -> bytes:
-    """The content of a regular file. Never blocks, as a pipe could. Raises OSError."""
+def open_file(file: Path) -> BinaryIO:
+    """Opens a regular file for reading. Never blocks, as a pipe could. Raises OSError."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with open(descriptor, "rb") as stream:  # noqa: PTH123 a descriptor has no path
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(file))
-        # The file may grow while it is read.
-        content = stream.read(largest + 1) if status.st_size <= largest else b""
-    if max(status.st_size, len(content)) > largest:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(file))
+    return open(descriptor, "rb")  # noqa: PTH123 a descriptor has no path
+
+
+def read_file(file: Path, largest: int = LARGEST) -> bytes:
+    """The content of a regular file. Raises OSError."""
+    with open_file(file) as stream:
+        status = os.fstat(stream.fileno())
+        # In pieces: the file may grow while it is read, and asking for the limit would take that much memory.
+        parts, size = [], 0
+        while max(status.st_size, size) <= largest and (part := stream.read(_PIECE)):
+            parts.append(part)
+            size += len(part)
+    if max(status.st_size, size) > largest:
         raise OSError(errno.EFBIG, f"larger than {largest >> 20} MiB", str(file))
-    return content
+    return b"".join(parts)
 
 
 def parse_json(content: bytes) -> Any:
@@ -61,7 +71,8 @@ def plain(data: Any) -> Any:
     """The same data, if it is plain: objects with texts as keys, lists, texts, numbers, true, false, null.
 
     Raises ValueError for data at which later code could fail: deep nesting, lone surrogates, numbers that are
-    not finite or do not fit into 64 bits.
+    not finite or do not fit into 64 bits. Surrogates that stand for bytes of arguments and names of files are
+    kept (PEP 383).
     """
     parts, left = [(data, 1)], MOST_PARTS
     while parts:
@@ -88,7 +99,7 @@ def _check(value: Any) -> None:
     """Raises ValueError unless it is a plain text, number, true, false or null."""
     if isinstance(value, str):
         try:
-            value.encode()
+            value.encode(errors="surrogateescape")
         except UnicodeEncodeError as fault:
             raise ValueError(f"invalid Unicode in {_short(value)}") from fault
     elif isinstance(value, float):

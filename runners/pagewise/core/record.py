@@ -252,9 +252,10 @@ def digest_of(content: bytes) -> Digest:
 
 def dumped(record: Record) -> bytes:
     """A record as its line in the file, without the line's end."""
+    # A byte of an argument that is not UTF-8 is escaped, which is JSON, too.
     return json.dumps(
         unstructured(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode()
+    ).encode(errors="backslashreplace")
 
 
 def lock(descriptor: int, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Turns SIGINT, SIGTERM and SIGHUP into an exception, so that every `finally` runs."""
+"""Turns SIGINT, SIGTERM, SIGHUP and the end of a time limit into exceptions, so that every `finally` runs."""
 
 from __future__ import annotations
 
@@ -53,3 +53,25 @@ def postponed() -> Iterator[None]:
             signal.signal(number, handler)
         if received:
             signal.raise_signal(received[0])
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError in the block after this time: a pattern of the user may take forever.
+
+    Only the main thread receives signals; in other threads there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import cache
 from typing import TypeAlias
 from xml.etree import ElementTree
 
+from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SetupError
 
 _LSTOPO = ("lstopo-no-graphics", "--no-io", "--no-icaches", "--of", "xml")
@@ -82,7 +84,10 @@ def cores_in(part: Part) -> Iterator[Core]:
 def read_topology() -> Topology:
     """This machine's topology. Raises SetupError when hwloc is missing or reports none."""
     try:
-        return parse(subprocess.run(_LSTOPO, capture_output=True, text=True, check=True, timeout=60).stdout)
+        listed = subprocess.run(
+            _LSTOPO, env={**os.environ, **C_LOCALE}, capture_output=True, text=True, check=True, timeout=60
+        )
+        return parse(listed.stdout)
     except FileNotFoundError as fault:
         raise SetupError(
             f"{_LSTOPO[0]} is missing; runs are placed by the topology that hwloc reports",

@@ -35,6 +35,8 @@ def ratio_text(measured: Ratio | None, digits: int = 3) -> str:
     if measured is None:
         return ""
     value = measured.median
+    if measured.is_difference:
+        return f"{value:+.3g}"
     return f"{value:.2g}" if 0.0 < abs(value) < 0.1 else f"{value:.{digits}f}"
 
 
@@ -42,6 +44,8 @@ def interval_text(measured: Ratio | None) -> str:
     """The confidence interval of a ratio: `0.905–0.921`; empty without one."""
     if measured is None or measured.low is None or measured.high is None:
         return ""
+    if measured.is_difference:
+        return f"{measured.low:+.3g} to {measured.high:+.3g}"
     digits = 3 if measured.low >= 0.1 else 4
     return f"{measured.low:.{digits}f}–{measured.high:.{digits}f}"
 

@@ -20,6 +20,7 @@ from typing import Any
 from rich.console import Console
 
 from pagewise.core.configuration import Configuration
+from pagewise.core.environment import C_LOCALE, ENV
 from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_file
@@ -95,7 +96,7 @@ class Stopwatch:
 
     limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
     that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
-    with its exit code. meter: measures the energy of runs.
+    with its exit code; it runs in the C locale, the program in its own. meter: measures the energy of runs.
     """
 
     hyperfine: str
@@ -121,9 +122,18 @@ class Stopwatch:
         exported, written = self.scratch / "hyperfine.json", self.scratch / "output.txt"
         exported.unlink(missing_ok=True)
         # --style none: only the program's own output is kept.
-        arguments = [*self.wrapper, self.hyperfine, "-N", "--runs", "1", "--warmup", "0", "--ignore-failure"]
+        arguments = [
+            *self._wrapped(environment),
+            self.hyperfine,
+            "-N",
+            "--runs",
+            "1",
+            "--warmup",
+            "0",
+            "--ignore-failure",
+        ]
         arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
-        arguments.append(shlex.join(command))
+        arguments.append(self._as_text(command))
         started, before = datetime.now(timezone.utc), _used()
         with (
             self.meter.measuring() as energy,
@@ -156,6 +166,26 @@ class Stopwatch:
             energy.metrics,
             energy.power_over_time,
         )
+
+    def _as_text(self, command: Sequence[str]) -> str:
+        """The command for hyperfine, which takes UTF-8 only; a script has the bytes of others."""
+        text = shlex.join(command)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            script = self.scratch / "command.sh"
+            script.write_bytes(os.fsencode(f"exec {text}\n"))
+            text = shlex.join(["/bin/sh", str(script)])
+        return text
+
+    def _wrapped(self, environment: Mapping[str, str]) -> list[str]:
+        """The wrapper in the C locale, and what restores the locale for the program."""
+        if not self.wrapper:
+            return []
+        own = [
+            f"{name}={environment[name]}" if name in environment else f"--unset={name}" for name in C_LOCALE
+        ]
+        return [ENV, *(f"{name}={value}" for name, value in C_LOCALE.items()), *self.wrapper, ENV, *own]
 
     def measure_overhead(self) -> int:
         """The minor page faults of hyperfine and the wrapper, measured once, by running `true`."""

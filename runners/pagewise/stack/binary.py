@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.reading import open_file
 from pagewise.stack.commands import output_of
 from pagewise.stack.elf import Elf, NotElfError, holds, read_elf
 from pagewise.stack.files import sha256
@@ -121,9 +122,11 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
             remedy="name a program with its path, or one on PATH, after --",
         )
     program = Path(path).absolute()
-    image, script = _image(program, environment)
+    image = program
     try:
+        image, script = _image(program, environment)
         elf = read_elf(image)
+        secured = _secured(image)
     except NotElfError as fault:
         raise SelectionError(
             "this is neither an ELF program nor a script with #!",
@@ -151,7 +154,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         _allocator(image, libraries, environment, _ALLOCATORS),
         _allocator(image, libraries, {}, _BESIDE),
         bool(holds(image, _GO)),
-        _secured(image),
+        secured,
     )
 
 
@@ -168,7 +171,7 @@ def files_of(program: Path, environment: Mapping[str, str]) -> list[Path]:
 def starts_as_program(file: Path) -> bool:
     """Whether a file begins as an ELF program or a script does."""
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             return stream.read(4).startswith((b"#!", b"\x7fELF"))
     except (OSError, ValueError):
         return False
@@ -178,7 +181,7 @@ def _image(program: Path, environment: Mapping[str, str]) -> tuple[Path, bool]:
     """The ELF file that a program executes, and whether the program is a script."""
     image = program
     for _ in range(_MOST_SCRIPTS):
-        with image.open("rb") as stream:
+        with open_file(image) as stream:
             line = stream.readline(4096)
         if not line.startswith(b"#!"):
             return image.resolve(), image != program

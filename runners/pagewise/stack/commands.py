@@ -1,9 +1,12 @@
-"""Runs short commands for their output."""
+"""Runs short commands for their output, in the C locale."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
+
+from pagewise.core.environment import C_LOCALE
 
 _SECONDS = 20
 
@@ -18,7 +21,7 @@ def output_of(
     try:
         done = subprocess.run(
             command,
-            env=environment,
+            env={**(os.environ if environment is None else environment), **C_LOCALE},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -13,6 +13,8 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.enums import ENUM_E_MACHINE
 from elftools.elf.segments import InterpSegment
 
+from pagewise.core.reading import open_file
+
 
 class NotElfError(Exception):
     """The file is not a readable ELF file."""
@@ -71,7 +73,7 @@ class Elf:
 @cache
 def read_elf(path: Path) -> Elf:
     """Reads the headers. Raises NotElfError, OSError."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         try:
             file = ELFFile(stream)
             parts = list(file.iter_segments())

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pagewise.core.reading import open_file
+
 _Identity = tuple[int, int, int, int, int]
 
 
 def sha256(file: Path) -> str | None:
     """The SHA-256 of a file's content, None if it cannot be read."""
     try:
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
             digest = hashlib.sha256()
             while chunk := stream.read(1 << 20):
                 digest.update(chunk)

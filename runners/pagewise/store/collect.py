@@ -53,7 +53,7 @@ def collect(
     """
     places = find_places(folders)
     prints = dict(connection.execute("SELECT folder, print FROM sources").fetchall())
-    changed = [place for place in places if prints.get(str(place.folder)) != place.print]
+    changed = [place for place in places if prints.get(place.name) != place.print]
     with ExitStack() as stack:
         analyse: Analyse = _in_process
         if sum(place.bytes for place in changed) > _WORTH_PROCESSES and _PROCESSES > 1:
@@ -87,6 +87,8 @@ def _analysed(source: Source) -> Source | str:
         return analysed(source)
     except PagewiseError as fault:
         return fault.what
+    except MemoryError:
+        raise
     # A fault of one folder must not prevent taking its neighbours.
     except Exception as fault:
         return f"not as pagewise writes it: {type(fault).__name__}: {fault}"
@@ -119,7 +121,7 @@ class _Collector:
         """The results of a step that the store does not have from another folder."""
         sources: list[Source] = []
         for place in step:
-            folder = str(place.folder)
+            folder = place.name
             try:
                 source = read_source(place)
             except PagewiseError as fault:
@@ -139,7 +141,7 @@ class _Collector:
         results = []
         for source, item in zip(sources, self._analyse(sources), strict=True):
             if isinstance(item, str):
-                self.done.skipped[str(source.place.folder)] = item
+                self.done.skipped[source.place.name] = item
             else:
                 results.append(item)
         self._store(results)
@@ -158,7 +160,7 @@ class _Collector:
                     self._undo(source.result)
                 self.take([source])
                 self.done.copies += 1
-                self._held[source.result] = str(source.place.folder)
+                self._held[source.result] = source.place.name
             else:
                 copies.append(source)
                 self.done.copies += 1
@@ -167,7 +169,7 @@ class _Collector:
 
     def _refuse(self, source: Source) -> None:
         """Excludes both a folder and the one with its id; what the store had before is kept and marked."""
-        folder, held = str(source.place.folder), self._held[source.result]
+        folder, held = source.place.name, self._held[source.result]
         self.done.conflicts[folder] = f"it has the id {source.result} of {held}, and other content"
         fault = f"it has the id {source.result} of {folder}, and other content"
         if source.result not in self._new:
@@ -202,7 +204,7 @@ class _Collector:
         except (duckdb.DataError, duckdb.InvalidInputException) as fault:
             connection.rollback()
             if len(results) == 1:
-                self.done.skipped[str(results[0].place.folder)] = str(fault).splitlines()[0]
+                self.done.skipped[results[0].place.name] = str(fault).splitlines()[0]
             else:
                 middle = len(results) // 2
                 self._store(results[:middle])
@@ -214,7 +216,7 @@ class _Collector:
         connection.commit()
         self.done.taken += len(results)
         self.done.records += sum(len(item.records) for item in results)
-        self.done.partial |= {str(item.place.folder): item.faults for item in results if item.faults}
+        self.done.partial |= {item.place.name: item.faults for item in results if item.faults}
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:
@@ -228,6 +230,6 @@ def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:
 
 
 def _remember(connection: duckdb.DuckDBPyConnection, sources: Iterable[Source]) -> None:
-    rows = [(str(item.place.folder), item.result, item.place.print, item.place.bytes) for item in sources]
+    rows = [(item.place.name, item.result, item.place.print, item.place.bytes) for item in sources]
     if rows:
         connection.executemany("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", rows)

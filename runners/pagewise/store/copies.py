@@ -14,6 +14,7 @@ import duckdb
 from pagewise.core.reading import parse_json
 from pagewise.store.columns import columns, row_of
 from pagewise.store.sources import FILES, Source
+from pagewise.store.store import as_stored
 
 Relation = Literal["copy", "grown", "conflict"]
 # Fields of a manifest that do not change while a result is measured or resumed.
@@ -34,7 +35,7 @@ def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
     folder, manifest = stored.fetchone() or ("", None)
     if _is_same(source.place.folder, Path(folder)):
         return "copy"
-    old, new = json.loads(manifest or "{}"), source.about.get("manifest") or {}
+    old, new = json.loads(manifest or "{}"), json.loads(as_stored(source.about.get("manifest") or {}))
     if any(old.get(name) != new.get(name) for name in _FIXED):
         return "conflict"
     ours = Counter(_rows(source))

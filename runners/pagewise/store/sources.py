@@ -52,6 +52,11 @@ class Place:
     print: str
     bytes: int
 
+    @property
+    def name(self) -> str:
+        """The folder as the store has it; bytes that are not UTF-8 are escaped."""
+        return os.fsencode(self.folder).decode(errors="backslashreplace")
+
 
 @dataclass
 class Source:
@@ -74,7 +79,7 @@ class Source:
 
     def rows(self) -> dict[str, list[TableRow]]:
         """The rows by table, without the result's id."""
-        place = {"folder": str(self.place.folder), "faults": self.faults, "partial": bool(self.faults)}
+        place = {"folder": self.place.name, "faults": self.faults, "partial": bool(self.faults)}
         about = [self.about | place]
         return {
             "results": about,
@@ -138,6 +143,8 @@ def read_source(place: Place) -> Source:
             return _comparison(place, read_result(folder, records=False), records)
     except FormatError as error:
         fault = f"{error.what} ({error.where})"
+    except MemoryError:
+        raise
     # A fault of one folder must not prevent reading its neighbours.
     except Exception as error:
         fault = f"not as pagewise writes it: {type(error).__name__}: {error}"

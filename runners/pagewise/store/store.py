@@ -71,10 +71,15 @@ def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+def as_stored(row: Mapping[str, Any]) -> bytes:
+    """A row as JSON; the database has no text for bytes that are not UTF-8."""
+    return dumps(row, ensure_ascii=False).encode(errors="replace")
+
+
 def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Inserts rows into a table; columns that a row omits are NULL."""
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as stream:
-        size = sum(stream.write(dumps(row, ensure_ascii=False) + "\n") for row in rows)
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as stream:
+        size = sum(stream.write(as_stored(row) + b"\n") for row in rows)
         stream.flush()
         if size:
             described = connection.execute(f"DESCRIBE {table}").fetchall()

@@ -1,5 +1,6 @@
 /* Uses memory in one way or another: memory WAY [SECONDS]. Prints a sum, so that nothing is left out. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,12 @@ int main(int count, char **arguments)
     } else if (!strcmp(way, "mapped")) {
         char *memory = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sum = for_a_while(memory, 64 * MIB, seconds);
+    } else if (!strcmp(way, "below")) {
+        /* A data file below the image, as Java maps its classes: SECONDS is its name. */
+        char *file = mmap((char *)MIB, 4096, PROT_READ, MAP_PRIVATE, open(arguments[2], O_RDONLY), 0);
+        if (file == MAP_FAILED) return 4;
+        char *memory = malloc(32 * MIB);
+        sum = file[0] + for_a_while(memory, 32 * MIB, 0.1);
     } else if (!strcmp(way, "fork")) {
         for (int child = 0; child < 2; child++)
             if (!fork()) {

@@ -72,11 +72,16 @@ class SettingChange:
 
     def undo(self, report: Report) -> None:
         """Restores the value before, unless another process has changed it since. Raises RefusedError."""
-        value = self.setting.get()
-        if self.now not in (None, value) and value != self.before:
-            report(f"not restored: {self.text} before, set to {self.now}, changed by others to {value}")
-        elif value != self.before:
-            self.setting.put(self.before)
+        try:
+            value = self.setting.get()
+            if self.now not in (None, value) and value != self.before:
+                report(f"not restored: {self.text} before, set to {self.now}, changed by others to {value}")
+            elif value != self.before:
+                self.setting.put(self.before)
+        except (OSError, ValueError) as fault:
+            raise RefusedError(
+                f"the journal names no setting of this machine: {fault}", where=self.setting.place
+            ) from fault
 
 
 @dataclass(frozen=True)

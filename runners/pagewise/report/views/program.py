@@ -24,6 +24,11 @@ _METRICS: Mapping[str, Getter] = {
     "hugepages": "",
     "value": "value",
     **verdict_fields("change"),
+    **ratio_fields(),
+    "pairs": "change_measured.pairs",
+    "difference": "difference.median",
+    "difference_low": "difference.low",
+    "difference_high": "difference.high",
     "noise_floor": "floor",
 }
 _COSTS: Mapping[str, Getter] = {
@@ -209,26 +214,33 @@ def _metrics(result: Result) -> Section:
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
+    rows = metric_rows(result)
     checks = ", ".join((result.manifest.program or {}).get("checks", ()))
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
     )
-    table = Table.of("Metrics by policy", columns, metric_rows(result))
+    if any(row.difference for row in rows):
+        text += " With a sign: differences, because not all values of the metric are above zero."
+    table = Table.of("Metrics by policy", columns, rows)
     return Section("Metrics", (table, Text(text, style="dim")))
 
 
 def _ratio(row: MetricRow) -> Cell:
-    return (
-        Cell("1", "baseline")
-        if row.verdict is None
-        else Cell(row.ratio, style_of(row.change), floor=row.floor)
-    )
+    if row.verdict is None:
+        return Cell("baseline", "baseline")
+    return Cell(row.change_measured, style_of(row.change), floor=row.floor)
 
 
 def _verdict(row: MetricRow) -> Cell:
     if row.verdict is None:
         return Cell("baseline", "baseline")
-    return Cell(row.change, style_of(row.change), reason_text(row.verdict.reason))
+    return Cell(row.change, style_of(row.change), _reason(row))
+
+
+def _reason(row: MetricRow) -> str:
+    if row.difference is not None and row.verdict is not None and row.verdict.reason == "interval":
+        return "the interval contains 0"
+    return reason_text(row.verdict.reason if row.verdict else None)
 
 
 def _memory(result: Result) -> Section:

@@ -236,7 +236,9 @@ def _table(part: _Part) -> Table:
         cells: list[Value | Cell] = [part.row_text(row)]
         cells += [_value_cell(part.facts.get((row, key)), shown) for key, shown in part.shown]
         ratios = [part.relative(row, key) for key in part.relative_columns]
-        cells += [Cell(each, "" if each is None or not each.excludes_one else "strong") for each in ratios]
+        cells += [
+            Cell(each, "" if each is None or not each.excludes_equality else "strong") for each in ratios
+        ]
         if table.benefit:
             first = ratios[0] if ratios else None
             cells.append(None if first is None else first.median - 1.0)
@@ -267,7 +269,7 @@ def _bars(part: _Part) -> tuple[str, float | None, tuple[Bar, ...]]:
             ratio, fact = part.relative(row, (column,)), part.facts.get((row, (column,)))
             if ratio is not None and fact is not None:
                 text = f"{part.row_text(row)}: {part.column_text((column,), part.table.values[0])}"
-                bars.append(Bar(text, str(fact.axes["hugepages"]), ratio, ratio.excludes_one))
+                bars.append(Bar(text, str(fact.axes["hugepages"]), ratio, ratio.excludes_equality))
     return part.title or part.table.name, None, tuple(bars)
 
 

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from rich.console import Console
 
+from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record import Record
@@ -80,7 +81,10 @@ class PerfStat:
     def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
         """The lines of its file, which are in the order of the events."""
         lines = exported.read_text(encoding="utf-8").splitlines() if exported.exists() else []
-        counted = [json.loads(line) for line in lines if line.startswith("{")]
+        try:
+            counted = [json.loads(line) for line in lines if line.startswith("{")]
+        except ValueError:
+            return Counts({}, {"all": "perf stat wrote no JSON"})
         if len(counted) != len(group.events):
             return Counts({}, {"all": "perf stat reported nothing"})
         values, refused = {}, {}
@@ -278,7 +282,13 @@ def _fault(counter: PerfStat, group: EventGroup) -> str | None:
     """Why perf cannot count these events here; None when it can. Old versions have no `-j`."""
     command = [*counter.wrapper(group, Path(os.devnull)), "true"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            env={**os.environ, **C_LOCALE},
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"perf cannot be run: {error}"
     return None if done.returncode == 0 else f"perf stat exits with {done.returncode}"

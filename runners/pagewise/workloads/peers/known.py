@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagewise.stack.commands import output_of
 from pagewise.workloads.peers.peer import Ask, Call, Peer, Statistic, UnableError, UnreadableError, with_thp
 
 _HERE = Path(__file__).parent
@@ -97,13 +97,8 @@ class Likwid(Peer):
 
     def tests(self, program: str) -> Sequence[str] | None:
         """The tests of this architecture, as `likwid-bench -a` lists them."""
-        try:
-            done = subprocess.run(
-                [program, "-a"], capture_output=True, text=True, errors="replace", timeout=20, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return ()
-        return re.findall(r"^(\w+) - ", done.stdout, re.MULTILINE)
+        listed = output_of([program, "-a"], check=False) or ""
+        return re.findall(r"^(\w+) - ", listed, re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
-from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.program import Program, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.several import Named, prepare_several
 from pagewise.workloads.program.suite import (
@@ -206,15 +206,39 @@ def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> 
         binary=binary,
         environment=environment,
         folder=None if needs_folder else Path.cwd(),
-        inputs=tuple(file.absolute() for file in chosen["inputs"]),
+        inputs=tuple(map(_input, chosen["inputs"])),
         texts=code.input if code else {},
-        reads=(*chosen["reads"], *(code.reads if code else ())),
+        reads=(*map(_glob, chosen["reads"]), *(code.reads if code else ())),
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
         ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
         setup=setup,
         service=service,
     )
+
+
+def _glob(text: str) -> str:
+    """A file that the program writes. Raises SelectionError."""
+    try:
+        # In a file there are none.
+        list(Path(os.devnull).glob(text.lstrip("/")))
+    except (ValueError, NotImplementedError) as fault:
+        remedy = "name a file, or a glob such as 'out/*.log'"
+        raise SelectionError(f"{text!r} names no file: {fault}", where="--read", remedy=remedy) from fault
+    return text
+
+
+def _input(file: Path) -> Path:
+    """A file or folder that is copied for each run. Raises SelectionError."""
+    try:
+        check_input(file)
+    except OSError as fault:
+        raise SelectionError(
+            f"this input cannot be copied: {fault.strerror}",
+            where=fault.filename or file,
+            remedy="name files and folders that this user can read",
+        ) from fault
+    return file.absolute()
 
 
 def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagewise.core.environment import ENV
 from pagewise.stack.c_code import Product, compiled
 from pagewise.workloads.program.applied import AppliedPolicy
 
-#: The program that sets the variables: hyperfine itself is to run without them.
-ENV = shutil.which("env") or "/usr/bin/env"
 _HERE = Path(__file__).parent
 LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"

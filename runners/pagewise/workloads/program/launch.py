@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from pagewise.core.environment import ENV
 from pagewise.core.plan import CellKey, Step
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
@@ -41,7 +42,7 @@ from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
-from pagewise.workloads.program.environment import ENV, Libraries, command_of_run
+from pagewise.workloads.program.environment import Libraries, command_of_run
 from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
@@ -135,7 +136,7 @@ class ProgramLauncher:
         ranks: Ranks | None,
     ) -> Observation:
         """One run. In a trial the program's processes write their memory at their end, too."""
-        program, scratch = self.program, self.stopwatch.scratch
+        program, scratch, is_trial = self.program, self.stopwatch.scratch, step.series == "trial"
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
@@ -146,7 +147,7 @@ class ProgramLauncher:
             environment,
             self.libraries,
             log=scratch / "preload.log",
-            snapshots=snapshots if step.series == "trial" else None,
+            snapshots=snapshots if is_trial else None,
         )
         if ranks is not None:
             command = ranks.command(command, thp=applied.policy.thp)
@@ -164,7 +165,9 @@ class ProgramLauncher:
             program.run_folder(scratch, placement.ranks) as folder,
             only_size(applied.switched_size),
         ):
-            sampler = Sampler(request.huge, self.interval, launchers, counter, others, ranks=ranks)
+            sampler = Sampler(
+                request.huge, self.interval, launchers, counter, others, ranks=ranks, identify=is_trial
+            )
             began = time.time()
             inherited, log = _inherited(applied, placement), ""
             try:
@@ -180,7 +183,7 @@ class ProgramLauncher:
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, folder) if is_valid else None
         written = _read_snapshots(snapshots, request.huge, samples)
-        if step.series == "trial":
+        if is_trial:
             self.images.update(samples.images)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
@@ -274,14 +277,14 @@ def _inherited(applied: AppliedPolicy, placement: Placement) -> Iterator[None]:
 
 
 def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:
-    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes their programs."""
+    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes its size."""
     by_process: dict[str, list[dict[str, smaps.Usage]]] = {}
     for file in sorted(folder.glob("smaps.*")):
-        mappings = smaps.parse(file.read_text(encoding="utf-8", errors="replace"))
-        kinds = smaps.by_kind(mappings, page)
+        kinds = smaps.by_kind(smaps.parse(file.read_text(encoding="utf-8", errors="replace")), page)
         if kinds:
-            samples.note(smaps.image_of(mappings), sum(usage.resident for usage in kinds.values()))
-            by_process.setdefault(file.name.split(".")[1], []).append(kinds)
+            process = file.name.split(".")[1]
+            samples.note(int(process), sum(usage.resident for usage in kinds.values()))
+            by_process.setdefault(process, []).append(kinds)
     return by_process
 
 

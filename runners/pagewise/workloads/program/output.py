@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.signals import limited
 
 _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*=(?P<pattern>.+)$", re.DOTALL)
 _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?", re.ASCII)
+# Larger values, and smaller ones other than 0, are no measurements; their ratios are no numbers.
+_LARGEST = 1e100
+_SHOWN = 40
 _SECONDS_TO_CHECK = 60
+#: The limit for a pattern of the user in the output of a run.
+SECONDS_TO_MATCH = 10
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,21 @@ class Pattern:
     pattern: re.Pattern[str]
     optional: bool = False
 
-    def value(self, text: str) -> float | None:
-        """The value in this output, None if it has none."""
+    def value(self, text: str, has_comma: Callable[[], bool] = lambda: False) -> float | None:
+        """The value in this output, None if it has none.
+
+        has_comma: whether the program may write a decimal comma; asked only about a text with a comma. Raises
+        ValueError with the text that is not a number.
+        """
         matches = list(self.pattern.finditer(text))
-        number = _NUMBER.search(matches[-1][1] or "") if matches else None
-        return None if number is None else float(number[0].lower().replace("d", "e"))
+        captured = (matches[-1][1] or "").strip() if matches else ""
+        number = captured.replace(",", ".") if "," in captured and has_comma() else captured
+        if not number:
+            return None
+        value = float(number.lower().replace("d", "e")) if _NUMBER.fullmatch(number) else math.inf
+        if value and not 1 / _LARGEST <= abs(value) <= _LARGEST:
+            raise ValueError(ascii(captured[:_SHOWN]))
+        return value
 
     @property
     def described(self) -> dict[str, str]:
@@ -53,7 +70,11 @@ class Check:
     def fault(self, output: str, folder: Path, environment: Mapping[str, str]) -> str | None:
         """What is wrong with a run's output, None if it is right. A command reads it on standard input."""
         if self.pattern is not None:
-            matches = self.pattern.search(output) is not None
+            try:
+                with limited(SECONDS_TO_MATCH):
+                    matches = self.pattern.search(output) is not None
+            except TimeoutError:
+                return f"matching '{self.pattern.pattern}' did not end within {SECONDS_TO_MATCH} s"
             if matches == self.must_match:
                 return None
             return f"its output {'matches' if matches else 'does not match'} '{self.pattern.pattern}'"

@@ -9,12 +9,38 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pagewise.core.environment import ENV
+from pagewise.core.errors import SelectionError
+from pagewise.core.reading import open_file, read_file
+from pagewise.core.signals import limited
 from pagewise.stack.binary import Binary, starts_as_program
-from pagewise.workloads.program.output import Check, Pattern
+from pagewise.stack.commands import output_of
+from pagewise.workloads.program.output import SECONDS_TO_MATCH, Check, Pattern
 from pagewise.workloads.program.service import Service
 
+_LARGEST_READ = 1 << 30
 #: Stands for the number of MPI ranks in a code's input.
 RANKS = "{ranks}"
+
+
+def _files_of(folder: Path, pattern: str) -> list[Path]:
+    """The files of a glob, which may be absolute."""
+    root = Path("/") if pattern.startswith("/") else folder
+    return sorted(root.glob(pattern.lstrip("/")))
+
+
+def check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
+    """Raises OSError, SelectionError for what cannot be copied: pipes, devices, a folder in itself."""
+    if not file.is_dir():
+        open_file(file).close()
+        return
+    folder = Path(os.path.realpath(file))
+    if folder in above:
+        raise SelectionError(
+            "this folder holds itself, by a link", where=file, remedy="remove the link, or name the files"
+        )
+    for inside in file.iterdir():
+        check_input(inside, (*above, folder))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +100,10 @@ class Program:
     def written(self, folder: Path, since: float) -> str:
         """The texts of the files that a run wrote; an older file is of another run."""
         text = ""
-        for file in (file for glob in self.reads for file in sorted(folder.glob(glob))):
+        for file in (file for glob in self.reads for file in _files_of(folder, glob)):
             with suppress(OSError):
                 if file.stat().st_mtime >= since - 1.0:
-                    text += file.read_text(encoding="utf-8", errors="replace")
+                    text += read_file(file, _LARGEST_READ).decode(errors="replace")
         return text
 
     def fault(self, output: str, folder: Path) -> str | None:
@@ -87,14 +113,28 @@ class Program:
             if fault is not None:
                 return fault
         for metric in self.metrics:
-            if metric.value(output) is None and not metric.optional:
+            try:
+                with limited(SECONDS_TO_MATCH):
+                    value = metric.value(output, self._has_comma)
+            except TimeoutError:
+                pattern = metric.pattern.pattern
+                return f"its {metric.label} was not found within {SECONDS_TO_MATCH} s by '{pattern}'"
+            except ValueError as text:
+                return f"its {metric.label} is not a number: {text}"
+            if value is None and not metric.optional:
                 return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
         return None
 
     def values(self, output: str) -> dict[str, float]:
         """The values of the metrics in the output of a run."""
-        values = {metric.field: metric.value(output) for metric in self.metrics}
+        values = {metric.field: metric.value(output, self._has_comma) for metric in self.metrics}
         return {field: value for field, value in values.items() if value is not None}
+
+    def _has_comma(self) -> bool:
+        """Whether the program's locale has a decimal comma."""
+        names = (self.environment.get(name) for name in ("LC_ALL", "LC_NUMERIC", "LANG"))
+        locale = next(filter(None, names), "C")
+        return output_of([ENV, f"LC_ALL={locale}", "locale", "decimal_point"], self.environment) == ","
 
     @property
     def validation(self) -> str:

@@ -72,12 +72,15 @@ class Samples:
     samples: list[Sample] = field(default_factory=list)
     cost_seconds: float = 0.0
     wall_seconds: float = 0.0
+    #: By process, the file of the program that it ran last, as the kernel reports it.
+    programs: dict[int, str] = field(default_factory=dict)
     #: By file of the program, the most that a process of it had in memory.
     images: dict[str, int] = field(default_factory=dict)
 
-    def note(self, image: str, resident: int) -> None:
-        """Notes that a process ran this file with this many bytes in memory."""
-        self.images[image] = max(resident, self.images.get(image, 0))
+    def note(self, pid: int, resident: int) -> None:
+        """Notes that a process had this many bytes in memory, if its program is known."""
+        if image := self.programs.get(pid):
+            self.images[image] = max(resident, self.images.get(image, 0))
 
     @property
     def full(self) -> list[Sample]:
@@ -91,7 +94,8 @@ class Sampler(threading.Thread):
     page: the page size asked for. interval: seconds between samples, None: as short as costs 1 %. launchers:
     programs that start the measured one, not sampled. counter: a file of the kernel's count of huge pages.
     cpus: where to sample, so as not to disturb the program. ranks: MPI ranks, sampled instead of the
-    descendants, because a launcher such as srun has others start them.
+    descendants, because a launcher such as srun has others start them. identify: look between samples, too,
+    which programs run: for a run that is not timed.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class Sampler(threading.Thread):
         cpus: Sequence[int] = (),
         *,
         ranks: Ranks | None = None,
+        identify: bool = False,
     ) -> None:
         super().__init__(name="sampler", daemon=True)
         self._page, self._interval, self._cpus = page, interval, cpus
@@ -112,7 +117,7 @@ class Sampler(threading.Thread):
         self._root, self._itself = 0, list[int]()
         self._over = threading.Event()
         self._samples = Samples()
-        self._ranks = ranks
+        self._ranks, self._identify = ranks, identify
         #: The samples of each MPI rank; their cost is in those of all.
         self.by_rank: dict[int, Samples] = {}
 
@@ -151,8 +156,14 @@ class Sampler(threading.Thread):
             if sample is not None:
                 self._samples.samples.append(sample)
             self._samples.cost_seconds = time.thread_time() - spent_before
-            self._over.wait(self._pause(at, began))
+            self._rest(self._pause(at, began))
         self._samples.wall_seconds = time.monotonic() - began
+
+    def _rest(self, seconds: float) -> None:
+        until, step = time.monotonic() + seconds, SHORTEST if self._identify else seconds
+        while not self._over.wait(min(step, seconds)) and (seconds := until - time.monotonic()) > 0:
+            for pids in self._processes().values():
+                list(self._running(pids))
 
     def _pause(self, at: float, began: float) -> float:
         now = time.monotonic()
@@ -167,24 +178,32 @@ class Sampler(threading.Thread):
     def _sample(self, seconds: float) -> Sample | None:
         number = len(self._samples.samples)
         full = number < _ALL_FULL or number % _FULL_EVERY == 0
-        if self._ranks is None:
-            return self._sum(seconds, self._looks([*self._itself, *descendants(self._root)], full), full)
-        looks = {
-            rank: self._looks([pid, *descendants(pid)], full) for rank, pid in self._ranks.processes().items()
-        }
+        looks = {rank: self._looks(pids, full) for rank, pids in self._processes().items()}
         for rank, of_rank in looks.items():
-            if (sample := self._sum(seconds, of_rank, full)) is not None:
+            if rank is not None and (sample := self._sum(seconds, of_rank, full)) is not None:
                 self.by_rank.setdefault(rank, Samples()).samples.append(sample)
         return self._sum(seconds, [look for of_rank in looks.values() for look in of_rank], full)
 
-    def _looks(self, pids: Iterable[int], full: bool) -> list[_Look]:
-        """What is seen of these processes, without launchers."""
-        looks = []
+    def _processes(self) -> Mapping[int | None, Sequence[int]]:
+        """The processes by MPI rank; without ranks by None."""
+        if self._ranks is None:
+            return {None: [*self._itself, *descendants(self._root)]}
+        return {rank: [pid, *descendants(pid)] for rank, pid in self._ranks.processes().items()}
+
+    def _running(self, pids: Iterable[int]) -> Iterator[int]:
+        """These processes without launchers; notes their programs."""
         for pid in pids:
             image = _image(pid)
-            if not self._is_launcher(pid, image) and (look := self._look(pid, full)) is not None:
+            if not self._is_launcher(pid, image):
+                self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
+                yield pid
+
+    def _looks(self, pids: Iterable[int], full: bool) -> list[_Look]:
+        looks = []
+        for pid in self._running(pids):
+            if (look := self._look(pid, full)) is not None:
                 looks.append(look)
-                self._samples.note(image, look.total.resident)
+                self._samples.note(pid, look.total.resident)
         return looks
 
     def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.record_parts import Failure
+from pagewise.core.signals import limited
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
 from pagewise.session.processes import Running, in_session
@@ -129,8 +130,14 @@ class Serving:
         while time.monotonic() < deadline:
             _check_alive(running, "before it was ready")
             pids = [running.pid, *descendants(running.pid)]
-            if _is_listening(pids) if is_ready is None else is_ready(pids, _text(self._log), self._succeeds):
-                return
+            # A pattern may take longer than all the time.
+            with suppress(TimeoutError), limited(deadline - time.monotonic()):
+                if (
+                    _is_listening(pids)
+                    if is_ready is None
+                    else is_ready(pids, _text(self._log), self._succeeds)
+                ):
+                    return
             time.sleep(_POLL_SECONDS)
         expected = "it listened on no socket" if ready is None else f"--ready {ready!r} did not hold"
         raise ServiceError(

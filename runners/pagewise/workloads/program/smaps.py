@@ -131,11 +131,6 @@ def parse(text: str) -> list[Mapped]:
     ]
 
 
-def image_of(mappings: Iterable[Mapped]) -> str:
-    """The file of the program: the first one that is mapped, because libraries lie above it."""
-    return next((mapping.name for mapping in mappings if mapping.name.startswith("/")), "")
-
-
 def parse_rollup(text: str) -> Usage | None:
     """The sums of smaps_rollup, None if they are missing."""
     sizes = {line[6]: int(line[7]) * 1024 for line in _LINE.finditer(text) if line[6] is not None}

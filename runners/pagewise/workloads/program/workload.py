@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pagewise.core.errors import SetupError
+from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
@@ -142,9 +142,14 @@ class ProgramRuns:
         files = [file for file in ran if self.images[file] >= least and Path(file).is_file()]
         if set(files) <= {str(self.program.binary.image)}:
             return
-        programs = tuple(examine(file, self.program.environment) for file in files)
+        programs, unread = [], []
+        for file in files:
+            try:
+                programs.append(examine(file, self.program.environment))
+            except SelectionError as fault:
+                unread.append(f"  not examined: {file}: {fault.what}")
         for name, applied in self.policies.items():
-            self.policies[name] = replace(applied, programs=programs)
+            self.policies[name] = replace(applied, programs=tuple(programs))
         described = {
             "programs": [binary.to_dict() for binary in programs],
             "policies": [applied.to_dict() for applied in self.policies.values()],
@@ -158,7 +163,8 @@ class ProgramRuns:
         text = "\n".join(
             (
                 "Page policies are decided by the programs that ran:",
-                *(f"  {binary.image} ({binary.text})" for binary in programs),
+                *(f"  {binary.image} ({binary.text})" for binary in programs or [self.program.binary]),
+                *unread,
                 *(f"unavailable: {name}: {failure.message}" for name, failure in self.unavailable.items()),
             )
         )

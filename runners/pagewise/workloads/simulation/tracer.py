@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from pagewise.core.record import Record, parse_record
 from pagewise.machine.settings.thp import left_to_programs
 from pagewise.session.launch import after
 from pagewise.session.processes import in_session
+from pagewise.stack.commands import output_of
 from pagewise.workloads.simulation.geometry import Geometry
 
 #: The pages that addresses lie on; all but the first are assumptions (kernels/model/mapping.h).
@@ -101,10 +101,7 @@ def find_tracer(machine: str) -> Tracer:
     command = shutil.which(f"qemu-{machine}")
     if command is None:
         raise SetupError(f"qemu-{machine} is missing, which runs the programs to simulate", remedy=remedy)
-    version, options = (
-        subprocess.run([command, option], capture_output=True, text=True, check=False).stdout
-        for option in ("--version", "-h")
-    )
+    version, options = (output_of([command, option], check=False) or "" for option in ("--version", "-h"))
     match = re.search(r"version (\d+)\.(\d+)([.\d]*)", version)
     if match is None:
         raise SetupError("this QEMU does not report its version", where=command, remedy=remedy)

@@ -1,0 +1,76 @@
+"""Arguments and names that are not UTF-8: measured as they are, recorded, and read again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, record
+from own_program import Own
+from pagewise.core.reading import parse_json
+from pagewise.core.record import dumped, parse_record
+from pagewise.core.result import read_result
+from pagewise.core.text import json_text
+from pagewise.store.sources import Place
+from pagewise.store.store import as_stored
+
+ARGUMENT = os.fsdecode(b"a\xffb")
+
+
+def test_a_record_keeps_the_bytes_of_an_argument():
+    made = record(configuration(), 1.0)
+    made = replace(made, run=replace(made.run, command=("program", ARGUMENT)))
+    read, fault = parse_record(dumped(made))
+    assert fault is None and read.run.command == made.run.command
+
+
+def test_a_manifest_keeps_them():
+    assert parse_json(json_text([ARGUMENT]).encode()) == [ARGUMENT]
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '"\\udc00"', '"\\udfff"'])
+def test_other_surrogates_are_refused(text: str):
+    with pytest.raises(ValueError):
+        parse_json(text.encode())
+
+
+def test_the_store_has_text_for_them(tmp_path: Path):
+    assert json.loads(as_stored({"command": [ARGUMENT]})) == {"command": ["a?b"]}
+    place = Place(tmp_path / ARGUMENT, "", 0)
+    assert place.name.encode() and place.name != Place(tmp_path / os.fsdecode(b"a\xfeb"), "", 0).name
+
+
+@pytest.mark.long
+def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
+    folder = own.folder / os.fsdecode(b"f\xff")
+    folder.mkdir()
+    program = folder / os.fsdecode(b"p\xfe")
+    program.write_text('#!/bin/sh\nprintf %s "$1" | od -An -tx1\n')
+    program.chmod(0o755)
+    command = own.stage.command(
+        *("compare", "--output", str(folder / "results"), "--rounds", "1", "--policies", "none,reuse"),
+        *("--check", "61 ff 62", "--", str(program), ARGUMENT),
+    )
+    run = lambda *words: subprocess.run(  # noqa: E731
+        words, cwd=folder, env=own.stage.variables(), capture_output=True, check=False
+    )
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    (result,) = (folder / "results").iterdir()
+    assert read_result(result).manifest.command[-1] == ARGUMENT
+    store = str(own.folder / "store")
+    for words in (
+        ("report", str(result)),
+        ("results", "list", "results"),
+        ("results", "show", str(result)),
+        ("results", "diff", str(result), str(result)),
+        ("results", "rerun", str(result)),
+        ("results", "collect", "--store", store, "results"),
+    ):
+        again = run(*own.stage.command(*words))
+        assert again.returncode == 0, again.stderr

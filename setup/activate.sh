@@ -20,6 +20,7 @@ export PAGEWISE_ROOT
 . "${PAGEWISE_ROOT}/setup/spack-env.sh"
 if [ -f "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh" ]; then
     # Otherwise it sets up Spack's own module trees, which takes seconds.
+    # shellcheck source=/dev/null
     SPACK_SKIP_MODULES=1 . "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh"
 fi
 

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from pagewise.core.suggestions import choose_of
 from pagewise.workloads.peers.analysis import Sample, samples
 from pagewise.workloads.peers.known import PEERS
 from stage import TRIAD, Stage
-from test_resume import broken_off
 
 pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
@@ -233,23 +231,6 @@ def test_an_interrupt_keeps_what_was_measured_and_ends_the_peer(alone: Stage):
     assert "schoenauer_triad" in printed and "likwid-bench" in printed
     reported, _ = measured(alone)
     assert reported.state == "interrupted" and reported.rounds_done >= 2
-
-
-def test_an_interrupted_comparison_is_resumed(alone: Stage):
-    install(alone)
-    folder = broken_off(alone, "--kernels", ONE, "--rounds", "4", records=16, command="peers")
-    before = read_result(folder)
-    assert before.manifest.state == "interrupted"
-    done = alone.run("peers", "--resume", str(folder))
-    assert done.returncode == 0, done.stdout + done.stderr
-    reported, taken = measured(alone)
-    assert reported.state == "complete" and reported.rounds_done == 4 and len(reported.breaks) == 1
-    assert list(alone.results.iterdir()) == [folder]
-    made = Counter((s.candidate.label, s.series, s.round) for s in taken)
-    assert set(made.values()) == {1}, "trial runs too are made once"
-    labels = {label for label, series, _ in made if series == "compare"}
-    assert {n for label, series, n in made if series == "compare"} == {1, 2, 3, 4}
-    assert sum(series == "compare" for _, series, _ in made) == 4 * len(labels)
 
 
 def test_a_plan_starts_nothing_and_is_estimated_from_earlier_results(alone: Stage):

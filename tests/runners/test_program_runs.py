@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.table import PARTS
-from test_commands import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -158,35 +156,6 @@ def test_a_launcher_and_a_program_that_starts_none(own: Own):
             name="x", command=command, binary=binary, environment=environment, folder=own.folder
         )
         assert program.starts_others == starts_others
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_keeps_and_reports_what_was_measured(own: Own, number: int, code: int):
-    process = subprocess.Popen(
-        own.command(
-            "--policies",
-            "none,reuse",
-            "--rounds",
-            "1000",
-            "--",
-            str(own.programs / "memory"),
-            "large",
-            "0.01",
-        ),
-        env=own.stage.variables(),
-        cwd=own.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for(
-        lambda: any(f.read_bytes().count(b"\n") >= 14 for f in own.stage.results.glob("*/records.jsonl"))
-    )
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=30)
-    assert process.returncode == code, errors
-    assert "interrupted" in errors and "reuse" in output
-    assert read_result(own.stage.result()).manifest.state == "interrupted"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")

@@ -44,6 +44,7 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     assert {
         row["hugepages"]: row["value"] for row in found["program"]["metrics"] if row["metric"] == "A"
     } == {
+        "none A=-": 0,
         "none A=3": 3,
         "none A=5": 5,
     }

@@ -121,7 +121,7 @@ MANIFESTS: dict[str, Callable[[Place], None]] = {
 # What is wrong with the first record: it is left out, the others are read.
 RECORDS: dict[str, Callable[[Place], None]] = {
     "deep": lambda place: place.edit_records(_to("options", value=_deep(900))),
-    "lone surrogate": lambda place: place.edit_records(_to("kernel", value="\udcff")),
+    "lone surrogate": lambda place: place.edit_records(_to("kernel", value="\ud800")),
     "NaN": lambda place: place.edit_records(_to("metrics", "latency_ns", value=float("nan"))),
     "1e400": lambda place: _texts(place, b'"populate":', b'"populate":1e400,"x":', "records.jsonl"),
     "key twice": lambda place: _texts(place, b"{", b'{"kernel": "x",', "records.jsonl"),

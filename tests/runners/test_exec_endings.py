@@ -84,6 +84,13 @@ def test_the_report_follows_the_output_of_the_program(launcher: Launcher, ending
     assert written.startswith(OUTPUT) and len(written.splitlines()) == 3
 
 
+# From glibc 2.41 on (bug 15142), exit waits for streams that a thread has locked, with or without us.
+waits_for_no_lock = pytest.mark.skipif(
+    [int(part) for part in (os.confstr("CS_GNU_LIBC_VERSION") or "0 0").split()[1].split(".")] >= [2, 41],
+    reason="this program does not end",
+)
+
+
 @pytest.mark.parametrize(
     ("way", "code", "output"),
     [
@@ -91,7 +98,7 @@ def test_the_report_follows_the_output_of_the_program(launcher: Launcher, ending
         ("titled", 5, OUTPUT),
         ("at once", 6, ""),
         ("quickly", 7, ""),
-        ("locked", 5, "output\nlocked\n"),
+        pytest.param("locked", 5, "output\nlocked\n", marks=waits_for_no_lock),
     ],
 )
 def test_every_way_to_end_is_recorded(launcher: Launcher, endings: Path, way: str, code: int, output: str):

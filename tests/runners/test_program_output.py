@@ -178,7 +178,8 @@ def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
     assert made(tmp_path, reads=(*reads, "/dev/zero")).written(folder, 0.0) == "rate 3"
 
 
-@pytest.mark.parametrize("name", ["", "/", "a**b"])
+# From Python 3.13 on, a**b is one.
+@pytest.mark.parametrize("name", ["", "/"])
 def test_a_name_that_is_no_glob_is_wrong_usage(name: str):
     with pytest.raises(SelectionError) as refused:
         _glob(name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
 
+pytestmark = pytest.mark.long
 USAGE, UNAVAILABLE, SYSTEM = 2, 3, 4
 BLAST = ("--problem", "sedov", "--memory", "64MiB", "--lowest-level", "1", "--highest-level", "2")
 
@@ -44,7 +45,6 @@ DISC = (
 # ---- exact solutions
 
 
-@pytest.mark.long
 def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
     for dims, levels in (("2", (2, 3)), ("3", (1, 2))):
         coarse, fine = (
@@ -66,7 +66,6 @@ def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
         )
 
 
-@pytest.mark.long
 def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> None:
     def tube(direction: str, level: int) -> float:
         return ember.error(
@@ -81,7 +80,6 @@ def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> Non
     assert order(errors["x"], tube("x", 2)) > 0.7
 
 
-@pytest.mark.long
 def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
     def blast(*arguments: str) -> dict[str, float]:
         record = ember.run(
@@ -104,7 +102,6 @@ def test_the_blast_is_that_of_sedov_s_solution(ember: Ember) -> None:
         assert fine["density_error_l1"] < 0.9 * coarse["density_error_l1"], (mesh, coarse, fine)
 
 
-@pytest.mark.long
 def test_split_sweeps_follow_the_exact_solutions(ember: Ember) -> None:
     wave = ("--problem", "wave", "--dims", "2", "--uniform", "--end-time", "0.25", *SPLIT, "--highest-level")
     coarse, fine = (ember.error(*wave, level) for level in "12")
@@ -122,7 +119,6 @@ def test_split_sweeps_follow_the_exact_solutions(ember: Ember) -> None:
 # ---- conservation
 
 
-@pytest.mark.long
 def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
     walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "periodic"))
     levels = ("--lowest-level", "1", "--highest-level", "4")
@@ -140,7 +136,6 @@ def test_momentum_is_kept_while_the_mesh_adapts(ember: Ember) -> None:
 # ---- symmetry
 
 
-@pytest.mark.long
 def test_the_blast_keeps_its_symmetry(ember: Ember) -> None:
     ember.run(
         "--problem",
@@ -183,7 +178,6 @@ def assemble(file: Any) -> Any:
     return whole
 
 
-@pytest.mark.long
 def test_split_sweeps_keep_mirror_images_and_walls(ember: Ember) -> None:
     walls = tuple(word for axis in "xy" for word in (f"--boundary-{axis}", "reflecting"))
     mesh = ("--dims", "2", "--uniform", "--highest-level", "1", "--end-time", "0.3", "--sedov-pressure", "1")
@@ -211,7 +205,6 @@ def reference(ember: Ember) -> bytes:
     return references[ember.program]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "other",
     [
@@ -226,7 +219,6 @@ def test_neither_layout_nor_threads_nor_memory_nor_padding_change_a_bit(
     assert ember.last_blocks(*BLAST, "--steps", "20", *other) == reference
 
 
-@pytest.mark.long
 def test_split_sweeps_are_the_same_to_the_last_bit(ember: Ember) -> None:
     small = (*DISC, *SPLIT, "--block-size", "8")
     reference = ember.last_blocks(*small, "--steps", "9")
@@ -240,7 +232,6 @@ def test_split_sweeps_are_the_same_to_the_last_bit(ember: Ember) -> None:
         assert ember.last_blocks(*small, "--steps", "9", ranks=3) == reference
 
 
-@pytest.mark.long
 def test_a_checkpoint_of_other_blocks_is_refused(ember: Ember) -> None:
     ember.last_blocks(*DISC, *SPLIT, "--steps", "1")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -250,7 +241,6 @@ def test_a_checkpoint_of_other_blocks_is_refused(ember: Ember) -> None:
         assert begun.name in done.stderr
 
 
-@pytest.mark.long
 def test_split_sweeps_without_their_physics_are_refused(ember: Ember) -> None:
     for problem in ("flame", "snia2d"):
         done = ember.attempt("--problem", problem, *SPLIT, "--limiter", "mc")
@@ -258,7 +248,6 @@ def test_split_sweeps_without_their_physics_are_refused(ember: Ember) -> None:
         assert all(named in done.stderr for named in (problem, "planes", "limiter", "flash"))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_change_no_bit(ember: Ember, reference: bytes, ranks: int) -> None:
     if not ember.runs_on_ranks():
@@ -266,7 +255,6 @@ def test_ranks_change_no_bit(ember: Ember, reference: bytes, ranks: int) -> None
     assert ember.last_blocks(*BLAST, "--steps", "20", ranks=ranks) == reference
 
 
-@pytest.mark.long
 def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes) -> None:
     ember.last_blocks(*BLAST, "--steps", "9")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -275,7 +263,6 @@ def test_a_restarted_run_goes_on_to_the_last_bit(ember: Ember, reference: bytes)
     assert ember.last_blocks("--steps", "11", "--restart", str(kept), "--max-blocks", "64") == reference
 
 
-@pytest.mark.long
 def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2", "--cfl", "0.4", "--gamma", "1.6")
     (begun,) = ember.folder.glob("*_checkpoint_*")
@@ -283,7 +270,6 @@ def test_a_restarted_run_takes_what_is_given_before_what_it_inherits(ember: Embe
     assert (record["cfl"], record["gamma"], record["highest_level"]) == (0.5, 1.6, 2)
 
 
-@pytest.mark.long
 def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
     ember.run(*BLAST, "--steps", "8", "--checkpoint-interval", "2", "--checkpoint-keep", "2")
     assert sorted(file.name[-4:] for file in ember.folder.glob("*_checkpoint_*")) == ["0002", "0003"]
@@ -292,7 +278,6 @@ def test_only_the_last_checkpoints_are_kept(ember: Ember) -> None:
 # ---- what goes wrong
 
 
-@pytest.mark.long
 def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2")
     (file,) = ember.folder.glob("*_checkpoint_*")
@@ -303,7 +288,6 @@ def test_a_truncated_checkpoint_is_named(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
-@pytest.mark.long
 def test_a_checkpoint_with_a_changed_bit_is_refused(ember: Ember) -> None:
     ember.last_blocks(*BLAST, "--steps", "2")
     (file,) = ember.folder.glob("*_checkpoint_*")
@@ -319,7 +303,6 @@ def test_a_checkpoint_with_a_changed_bit_is_refused(ember: Ember) -> None:
     assert "remedy" in done.stderr
 
 
-@pytest.mark.long
 def test_a_full_disk_leaves_the_last_checkpoint(ember: Ember, monkeypatch: pytest.MonkeyPatch) -> None:
     # The limit counts for files in shared memory too, and those of Open MPI 5 are larger.
     monkeypatch.setenv("OMPI_MCA_btl", "self")
@@ -355,7 +338,6 @@ def test_too_little_memory_is_reported(ember: Ember) -> None:
     assert "--memory" in done.stderr
 
 
-@pytest.mark.long
 def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
     refined = ("--problem", "sedov", "--lowest-level", "1", "--highest-level", "1", "--steps", "1")
     record = ember.run(*refined, "--max-blocks", "8", "--padding-variables", "4", "--allocation", "static")
@@ -371,7 +353,6 @@ def test_the_container_has_the_blocks_that_are_asked_for(ember: Ember) -> None:
         assert "remedy" in done.stderr
 
 
-@pytest.mark.long
 def test_the_log_has_a_row_a_step(ember: Ember) -> None:
     ember.run(*BLAST, "--steps", "4", "--log", "blast.csv")
     names, *rows = (ember.folder / "blast.csv").read_text(encoding="utf-8").splitlines()
@@ -381,7 +362,6 @@ def test_the_log_has_a_row_a_step(ember: Ember) -> None:
     assert math.isclose(float(last["mass"]), 1, rel_tol=1e-12)
 
 
-@pytest.mark.long
 def test_the_record_is_valid(ember: Ember) -> None:
     schemas: Callable[..., list[str]] = pytest.importorskip("pagewise.core.schemas").faults
     record = ember.run("--problem", "sedov", "--memory", "256MiB", "--steps", "3")
@@ -390,7 +370,6 @@ def test_the_record_is_valid(ember: Ember) -> None:
     assert record["metrics"]["memory_ratio"] < 1.3
 
 
-@pytest.mark.long
 def test_the_regions_of_the_record_are_the_timers(ember: Ember) -> None:
     record = ember.run(*BLAST, "--steps", "8", "--threads", "2", "--checkpoint-interval", "4")
     regions = {region["path"]: region for region in record["regions"]}

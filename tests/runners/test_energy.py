@@ -202,15 +202,15 @@ def test_power_over_time_has_a_limited_number_of_intervals(tmp_path: Path, clock
     file = tmp_path / "energy_uj"
     file.write_text("0")
     reading = Reading([Sensor("a", file)], 1.0)
-    # 2 W for 400 s, then 4 W.
-    steps = [(1.0, 2_000_000 * n if n <= 400 else 4_000_000 * n - 800_000_000) for n in range(1, 801)]
-    powers = course(clock, reading, file, [*steps, (0.25, 2_401_000_000)])
+    # 2 W for 100 s, then 4 W.
+    steps = [(1.0, 2_000_000 * n if n <= 100 else 4_000_000 * n - 200_000_000) for n in range(1, 201)]
+    powers = course(clock, reading, file, [*steps, (0.25, 601_000_000)])
     ends, watts = zip(*powers, strict=True)
-    assert 64 <= len(powers) < 128 and ends[-1] == 800.25
+    assert 64 <= len(powers) < 128 and ends[-1] == 200.25
     lengths = [end - start for start, end in pairwise((0.0, *ends))]
-    assert set(lengths[:-1]) == {8.0} and lengths[-1] == 8.25
+    assert set(lengths[:-1]) == {2.0} and lengths[-1] == 2.25
     energy = sum(length * power for length, power in zip(lengths, watts, strict=True))
-    assert energy == pytest.approx(2401.0, rel=1e-4) and set(watts[:40]) == {2.0} and watts[-1] == 4.0
+    assert energy == pytest.approx(601.0, rel=1e-4) and set(watts[:40]) == {2.0} and watts[-1] == 4.0
 
 
 @pytest.mark.parametrize(

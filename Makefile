@@ -55,7 +55,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery man docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare peers gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -90,10 +90,6 @@ peers: stack
 gallery: setup
 	@SUITES='$(SUITES)' OUT='$(OUT)' setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \
 	    $(call option,BUDGET,budget) $(call option,PAGES,policies) $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(ARGS)
-
-man: setup
-	@setup/shell-files
-	@echo 'man .pagewise/share/man/man1/pagewise.1'
 
 docs: setup-tests
 	@.pagewise/venv/bin/python setup/docs_site.py .pagewise/docs

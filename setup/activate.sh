@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Source this file in bash or zsh. It adds `pagewise` to PATH, with completion and manual page, defines Spack's shell
+# Source this file in bash or zsh. It adds `pagewise` to PATH, with completion, defines Spack's shell
 # function with the project's settings and Lmod's `module`, and adds the module trees of all environments that are built and
 # the modules pagewise-pages.
 # Then `spack env activate .` and `module load pagewise-micro/...` work.
@@ -52,11 +52,6 @@ case ":${PATH:-}:" in
 esac
 pagewise_share="${PAGEWISE_ROOT}/.pagewise/share"
 if [ -d "${pagewise_share}" ]; then
-    # An empty entry in MANPATH stands for the system's manual pages.
-    case ":${MANPATH:-}:" in
-        *":${pagewise_share}/man:"*) ;;
-        *) export MANPATH="${pagewise_share}/man:${MANPATH:-}" ;;
-    esac
     if [ -n "${BASH_VERSION:-}" ]; then
         # shellcheck source=/dev/null
         . "${pagewise_share}/bash-completion/completions/pagewise"

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "runners"))
 
 from pagewise.cli import root  # noqa: E402
-from pagewise.cli.shell.documented import Documented, documented  # noqa: E402
+from pagewise.cli.documented import Documented, documented  # noqa: E402
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy  # noqa: E402
 from pagewise.workloads.program.policy import DEFAULT, IN_MODULES  # noqa: E402
 from pagewise.workloads.program.table import PARTS  # noqa: E402

@@ -5,13 +5,10 @@ whatis("Description: what huge pages, prefetching, store type and compiler do to
 
 help([[
 pagewise compare compares the configurations of this release on this node and writes the results to the current folder.
-pagewise list shows the configurations. man pagewise describes all commands.
+pagewise list shows the configurations. pagewise --help describes all commands.
 ]])
 
 prepend_path("PATH", "@FOLDER@")
-prepend_path("MANPATH", "@FOLDER@/.pagewise/share/man")
--- The empty entry stands for the system's manual pages.
-append_path("MANPATH", "")
 setenv("PAGEWISE_RELEASE", "@RELEASE@")
 setenv("PAGEWISE_MODULES", "@TREE@")
 if "@KIND@" == "hierarchy" then

@@ -18,7 +18,6 @@ from rich.console import Console
 
 from builders import configuration, kernel
 from pagewise.cli.options import CLOCKS, SEVERAL_PREFETCHERS
-from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
 from pagewise.core.result import Result, read_result
@@ -296,26 +295,6 @@ with settings.set_for(cell):
 def test_what_cannot_be_compared_is_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:
     codes = code if isinstance(code, tuple) else (code,)
     assert small.compare("--plan", *arguments).returncode in codes
-
-
-@pytest.mark.parametrize(
-    ("begun", "offered"),
-    [
-        ("dist", {"distL1=1", "distL1=15", "distL2=4", "distL2=60"}),
-        ("weakL1,", {"weakL1,l2", "weakL1,weakL2"}),
-    ],
-)
-def test_shells_offer_the_settings_of_this_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: str, offered: set[str]
-) -> None:
-    root = a64fx(tmp_path)
-    prefetch_control(root, CPUS)
-    of_tree(monkeypatch, root)
-    command = click.Command("compare")
-    option, context = click.Option(["--x"]), click.Context(command, info_name="compare")
-    found = {item.value for item in values.list_of(values.prefetchers)(context, option, begun)}
-    assert offered <= found and begun not in found
-    assert "unchanged" in values.prefetchers(context) and "off" in values.prefetchers(context)
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Completion as real shells do it, what may have been meant, and the manual page."""
+"""Completion as real shells do it, and what may have been meant."""
 
 from __future__ import annotations
 
@@ -10,31 +10,18 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from pagewise.core.suggestions import choose_of
 from stage import GATHER, TRIAD, Stage
-from test_options import COMMANDS
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 # What is typed before the tab, and what then stands on the line or is offered.
 LINES = [
-    ("pagewise compl", "completion"),
+    ("pagewise coun", "counters"),
     ("pagewise compare --no-sw", "--no-sweep"),
-    ("pagewise compare --kernels tri", "triad"),
-    ("pagewise compare --kernels triad,gat", "triad,gather"),
-    ("pagewise compare --configurations gcc-12.2.0/th", "gcc-12.2.0/thp/hardware-regular"),
-    ("pagewise compare --policies hugetlbfs:2", "hugetlbfs:2m"),
-    ("pagewise compare --policies none,libh", "none,libhugetlbfs"),
-    ("pagewise counters --events a64", "a64fx"),
-    ("pagewise report results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise results diff results/20261121T010203Z-mine results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise results rerun --anyway results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise results show results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise results query slow", "slow-nodes"),
-    ("pagewise results collect results/2026", "results/20261121T010203Z-mine"),
+    ("pagewise results sh", "show"),
 ]
 
 
@@ -89,17 +76,24 @@ class Terminal:
         os.close(self.terminal)
 
 
+def completion(offering: Stage, shell: str) -> str:
+    """Return the completion script of a shell, as set-up writes it."""
+    command = [shutil.which("pagewise", path=offering.environment["PATH"])]
+    variables = offering.variables() | {"_PAGEWISE_COMPLETE": f"{shell}_source"}
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["bash", "zsh"])
-def test_a_tab_completes(offering: Stage, name: str):
-    if shutil.which(name) is None:
-        pytest.skip(f"{name} is not here")
-    script = offering.folder / f"complete.{name}"
-    script.write_text(offering.run("completion", name).stdout)
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_tab_completes(offering: Stage, shell: str):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not here")
+    script = offering.folder / f"complete.{shell}"
+    script.write_text(completion(offering, shell))
     command, start = {
         "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
         "zsh": (["zsh", "-f", "-i"], "autoload -Uz compinit && compinit -u -D; "),
-    }[name]
+    }[shell]
     terminal = Terminal(offering, command)
     try:
         terminal.type(f"{start}. {script}; echo lo''aded\n", "loaded")
@@ -114,29 +108,10 @@ def test_a_tab_completes(offering: Stage, name: str):
 
 
 @pytest.mark.long
-def test_every_value_can_be_offered(offering: Stage, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(offering.folder)
-    for name, value in offering.variables().items():
-        if name.startswith("PAGEWISE_"):
-            monkeypatch.setenv(name, value)
-    offered = {}
-    for name, command in COMMANDS.items():
-        context = command.make_context(name, [], resilient_parsing=True)
-        for parameter in command.params:
-            for item in parameter.shell_complete(context, ""):
-                offered.setdefault(f"{name} {parameter.opts[-1]}", []).append(item.value)
-    assert offered["compare --kernels"][:2] == ["gather", "triad"]
-    assert {"compact", "scatter"} == set(offered["peers --placement"])
-    assert "a64fx" in offered["simulate --geometry"] and "first-touch" in offered["compare --memory"]
-    assert "tlb" in offered["counters --groups"] and "generic" in offered["counters --events"]
-    assert "stream" in offered["peers --peers"] and "none" in offered["simulate --policies"]
-
-
-@pytest.mark.long
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
 def test_fish_completes(offering: Stage):
     script = offering.folder / "complete.fish"
-    script.write_text(offering.run("completion", "fish").stdout)
+    script.write_text(completion(offering, "fish"))
     for line, expected in LINES:
         done = subprocess.run(
             ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
@@ -146,16 +121,6 @@ def test_fish_completes(offering: Stage):
             text=True,
         )
         assert expected in [reported.split("\t")[0] for reported in done.stdout.splitlines()], (line, done)
-
-
-def test_completion_says_nothing_where_nothing_is_built(stage: Stage):
-    stage.environment = {
-        "COMP_WORDS": "pagewise compare --kernels ",
-        "_PAGEWISE_COMPLETE": "bash_complete",
-        "PAGEWISE_MODULES": "/nowhere",
-    }
-    done = stage.run()
-    assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -189,28 +154,3 @@ def test_the_environment_that_was_meant_is_asked(stage: Stage):
     done = stage.compare("--env", "quik")
     assert done.returncode == 3
     assert choose_of("quik", ["quick"]) in done.stderr and "make stack ENV=quik" in done.stderr
-
-
-@pytest.mark.long
-def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: Path):
-    page = tmp_path / "pagewise.1"
-    page.write_text(stage.run("manual").stdout)
-    text = page.read_text().replace("\\-", "-")
-    for name in ("compare", "completion", "results rerun"):
-        # Titles of panels, and options, in their order.
-        entries = re.findall(
-            r"^(\w[\w ,()]+(?=: *$)| {2,6}(?:-\w +)?--[a-z-]+)",
-            stage.run(*name.split(), "--help").stdout,
-            re.M,
-        )
-        options = [entry.split()[-1] if "--" in entry else entry for entry in entries if entry != "Examples"]
-        assert len(options) > 2 or name == "completion"
-        section = text.split(f"\n.SS {name}\n")[1].split("\n.S")[0]
-        listed = re.findall(r"^\\f(?:I(.+)|B(?:-\w, )?(--[a-z-]+).*)\\fR$", section, re.M)
-        assert [panel or option for panel, option in listed] == options, name
-    checkers = [["man", "--warnings", "-l", str(page)], ["mandoc", "-T", "lint", "-W", "warning", str(page)]]
-    for command in checkers:
-        if shutil.which(command[0]) is not None:
-            done = subprocess.run(command, capture_output=True, text=True)
-            assert done.returncode == 0 and done.stderr == "", (command, done.stderr)
-            assert command[0] != "man" or "pagewise compare [OPTIONS]" in done.stdout

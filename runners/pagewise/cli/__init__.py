@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import rich_click as click
 from click.exceptions import Exit
-from click.shell_completion import add_completion_class, shell_complete
+from click.shell_completion import shell_complete
 
 import pagewise
 from pagewise.cli import commands
@@ -35,7 +35,7 @@ _HELP = {
         "pagewise": [
             {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers", "cluster"]},
             {"name": "Results", "commands": ["report", "results", "export"]},
-            {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site", "completion"]},
+            {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site"]},
         ]
     },
 }
@@ -91,10 +91,6 @@ def _run() -> int:
     """Runs the command that is named; its exit code."""
     ignore_bad_sizes(os.environ)
     if instruction := os.environ.get(COMPLETE):
-        from pagewise.cli.shell.complete import SHELLS
-
-        for name, shell in SHELLS.items():
-            add_completion_class(shell, name)
         return shell_complete(root, {}, "pagewise", COMPLETE, instruction)
     # Instead of root.main(), which ends with 1 when nobody reads the output.
     try:

@@ -10,7 +10,6 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import lists
-from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Setting
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
@@ -66,7 +65,6 @@ def command(
     cls: type[click.RichCommand] = click.RichCommand,
     parent: click.Group | None = None,
     name: str | None = None,
-    hidden: bool = False,
     **panels: Sequence[Option],
 ) -> Callable[[Callable[..., Any]], click.RichCommand]:
     """Makes a command of a function: the options of each panel, in their order, and examples.
@@ -79,7 +77,7 @@ def command(
         for panel, options in reversed(panels.items()):
             for chosen in reversed(options):
                 function = chosen(panel=_PANELS[panel])(function)
-        made = click.command(name, cls=cls, epilog=epilog, hidden=hidden)(function)
+        made = click.command(name, cls=cls, epilog=epilog)(function)
         if parent is not None:
             parent.add_command(made)
         return made
@@ -91,23 +89,18 @@ def option(
     names: str,
     text: str = "",
     *,
-    list_of: values.Values | None = None,
-    one_of: values.Values | None = None,
+    is_list: bool = False,
     **attributes: Any,
 ) -> Option:
     """An option, with attributes of click's.
 
     names: as "-n --rounds", and the parameter's if it differs: "-o --output results". text: its help.
-    list_of: takes several values, with commas or repeated; shells offer those that this finds.
-    one_of: takes one of the values that this finds.
+    is_list: takes several values, with commas or repeated.
     """
     if "type" not in attributes and "is_flag" not in attributes and "/" not in names:
-        attributes = {"metavar": "NAME" if list_of is None else "NAMES", **attributes}
-    if list_of is not None:
+        attributes = {"metavar": "NAMES" if is_list else "NAME", **attributes}
+    if is_list:
         attributes = {"callback": lists.split, **attributes, "multiple": True}
-        attributes["shell_complete"] = values.list_of(list_of)
-    if one_of is not None:
-        attributes["shell_complete"] = values.one_of(one_of)
     return partial(click.option, *names.split(), help=text, **_CLASS, **attributes)
 
 
@@ -116,10 +109,9 @@ def flag(names: str, text: str, **attributes: Any) -> Option:
     return option(names, text, is_flag=True, **attributes)
 
 
-def argument(name: str, *, one_of: values.Values, **attributes: Any) -> Callable[[Any], Any]:
-    """The path of a folder as an argument; shells offer what `one_of` finds."""
-    attributes = {"type": Folder(), **attributes}
-    return click.argument(name, shell_complete=values.one_of(one_of), **attributes)
+def argument(name: str, **attributes: Any) -> Callable[[Any], Any]:
+    """Return an argument that is the path of a folder."""
+    return click.argument(name, **{"type": Folder(), **attributes})
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> None:
@@ -135,7 +127,6 @@ ENVIRONMENT = option(
     default=DEFAULT_ENVIRONMENT,
     envvar="PAGEWISE_ENV",
     show_envvar=True,
-    one_of=values.names_in("stack.paths", "built_environments"),
 )
 #: With a known code as the program there is no one default.
 ENVIRONMENT_OR_SUITES = partial(
@@ -151,13 +142,13 @@ KERNELS = option(
     "-k --kernels",
     "Kernels by name or glob, as schoenauer_triad, 'memory/*' or '*'; several with commas "
     "(default: those marked in pagewise list kernels).",
-    list_of=values.kernels,
+    is_list=True,
 )
 CONFIGURATIONS = option(
     "--configurations",
     "Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: all).",
     metavar="GLOBS",
-    list_of=values.configurations,
+    is_list=True,
 )
 OPTION = option(
     "--option varied",
@@ -165,7 +156,6 @@ OPTION = option(
     "combinations (pagewise list kernels; default: the kernels' own values).",
     multiple=True,
     metavar="NAME[=VALUES]",
-    one_of=values.kernel_options,
 )
 SETTING = option(
     "--setting settings",
@@ -183,13 +173,12 @@ SCALE = option(
 SUITE = option(
     "--suite",
     "Known code to run as the program, with its input, metrics and checks (envs/suites).",
-    one_of=values.names_in("workloads.program.suite", "known_codes"),
 )
 SUITES = option(
     "--suite",
     "Known code to run as the program, with its input, metrics and checks (envs/suites), or a case of it, as "
     "npb:mg.C; several with commas run in one session.",
-    list_of=values.names_in("workloads.program.suite", "known_codes"),
+    is_list=True,
 )
 BUILD = option(
     "--build builds",
@@ -252,20 +241,20 @@ PLACED_MEMORY = (
         "Place threads close together, or spread them over caches and sockets; to compare both: "
         "compact,scatter (docs/explanation/placement.md).",
         metavar="compact|scatter",
-        list_of={"compact": "close together", "scatter": "spread"},
+        is_list=True,
     ),
     option(
         "--smt",
         "Threads per core: avoid (one), use (one per hardware thread), or N; several with commas.",
         metavar="avoid|use|N",
-        list_of={"avoid": "one thread per core", "use": "one per hardware thread"},
+        is_list=True,
     ),
     option(
         "--memory",
         "Memory policy: first-touch, first-thread, local, bind or interleave, with NUMA nodes as bind:0-1; "
         "several with commas.",
         metavar="POLICIES",
-        list_of=values.names_in("machine.numa", "POLICIES"),
+        is_list=True,
         callback=lists.split_nodes,
     ),
 )
@@ -289,7 +278,7 @@ RANKS = (
         "--rank-placement rank_orders",
         "Place ranks close together, or in rotation over NUMA nodes; to compare both: compact,scatter.",
         metavar="compact|scatter",
-        list_of={"compact": "close together", "scatter": "in rotation over NUMA nodes"},
+        is_list=True,
     ),
 )
 PLACED = (
@@ -318,18 +307,14 @@ NODE_STATE = option(
     "several with commas are compared, and the first is the baseline's "
     "(root; docs/explanation/node-state.md).",
     metavar="STATES",
-    list_of={
-        "fresh": "compacted memory",
-        "aged": "fragmented memory",
-        "warm": "memory that was just in use",
-    },
+    is_list=True,
 )
 PREFETCHERS = option(
     "--hardware-prefetchers prefetchers",
     "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, during "
     "the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
     metavar="off|NAMES",
-    list_of=values.prefetchers,
+    is_list=True,
 )
 SEVERAL_PREFETCHERS = partial(
     PREFETCHERS,
@@ -345,7 +330,7 @@ CLOCKS = option(
     "settings, repeat the option or write boost=on/off, the baseline's first (root; "
     "docs/explanation/energy.md).",
     metavar="SETTINGS",
-    list_of=values.clocks,
+    is_list=True,
     callback=lists.several,
 )
 
@@ -382,7 +367,6 @@ RESUME = option(
     "Resume an interrupted RESULT in its folder, with its own options.",
     type=Folder(exists=True, resolved=True),
     metavar="RESULT",
-    one_of=values.interrupted,
 )
 #: The end of the panel `result` of every command that measures.
 SESSION_RESULT = (

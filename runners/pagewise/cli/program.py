@@ -10,7 +10,6 @@ import rich_click as click
 from click.core import ParameterSource
 
 from pagewise.cli.options import option
-from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Percent
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -20,7 +19,7 @@ POLICIES = option(
     "none,thp,hugetlbfs:1g,reuse+malloc (pagewise list policies). For kernels: further page sizes, as "
     "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
     metavar="POLICIES",
-    list_of=values.policies,
+    is_list=True,
 )
 POOL_MEMORY = option(
     "--pool-memory",

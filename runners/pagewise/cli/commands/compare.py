@@ -22,7 +22,6 @@ from pagewise.cli.program import (
     KernelsOrProgram,
     has_program,
 )
-from pagewise.cli.shell import values
 from pagewise.cli.types import Percent
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
@@ -65,7 +64,6 @@ class _Comparing(Measuring, KernelsOrProgram):
             "--baseline",
             f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",
             metavar="GLOB|POLICY",
-            one_of=values.baselines,
         ),
         opt.SUITES,
         opt.BUILD,

@@ -12,7 +12,6 @@ from pagewise.cli import options as opt
 from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
-from pagewise.cli.shell import values
 from pagewise.core.configuration import BASELINE
 
 
@@ -46,12 +45,11 @@ class _Counting(Measuring, KernelsOrProgram):
         opt.option(
             "--groups",
             "Groups of events, as tlb,cache; several with commas (default: all).",
-            list_of=values.event_groups,
+            is_list=True,
         ),
         opt.option(
             "--events",
             "Event file, as generic or software (default: that of this CPU).",
-            one_of=values.event_files,
         ),
         opt.option("--region", "Region of the programs to count in, as hydro (default: the measured pass)."),
         opt.flag(

@@ -11,7 +11,6 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli.program import TakesProgram
-from pagewise.cli.shell import values
 from pagewise.cli.types import Folder
 
 
@@ -35,7 +34,7 @@ from pagewise.cli.types import Folder
         ),
     ),
 )
-@opt.argument("policy", type=str, required=False, one_of=values.policies)
+@opt.argument("policy", type=str, required=False)
 def command(
     quiet: bool, record: str | None, prefix: Path | None, policy: str | None, command: Sequence[str]
 ) -> int:

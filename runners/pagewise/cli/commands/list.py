@@ -13,7 +13,6 @@ from pagewise.cli.chosen import find_catalog
 from pagewise.cli.lists import split_commas
 from pagewise.cli.output import make_console, make_messages, print_json
 from pagewise.cli.program import TakesProgram
-from pagewise.cli.shell import values
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
     result=(opt.JSON,),
 )
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
-@opt.argument("names", nargs=-1, type=str, one_of=values.listed)
+@opt.argument("names", nargs=-1, type=str)
 def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.shell import values
 from pagewise.cli.types import Folder
 
 
@@ -24,7 +23,7 @@ from pagewise.cli.types import Folder
         opt.option(
             "--peers",
             "Peers by name; several with commas (default: all that are installed).",
-            list_of=values.names_in("workloads.peers.known", "PEERS"),
+            is_list=True,
         ),
         partial(
             opt.KERNELS,

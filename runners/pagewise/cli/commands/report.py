@@ -11,7 +11,6 @@ import rich_click as click
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console
 from pagewise.cli.reporting import print_runs, publish, publish_cluster
-from pagewise.cli.shell import values
 
 
 @opt.command(
@@ -24,7 +23,6 @@ from pagewise.cli.shell import values
             "--layout",
             "Tables and figures of a publication, beside its values: pearc23 or eahpc22, from results of "
             "counters and simulate; hager05, power6 or a64fx, from results of compare.",
-            one_of=values.layouts,
         ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
         opt.AT_LEAST,
@@ -32,7 +30,7 @@ from pagewise.cli.shell import values
         opt.JSON,
     ),
 )
-@opt.argument("result", one_of=values.results, required=True, nargs=-1)
+@opt.argument("result", required=True, nargs=-1)
 def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: float, as_json: bool) -> int:
     """Write the report of a result again: HTML, Markdown, LaTeX and CSV.
 

@@ -15,7 +15,6 @@ from pagewise.cli import root
 from pagewise.cli.measuring import Measuring, begin_session, carry_out, check_origin
 from pagewise.cli.output import PlainConsole, make_console, make_messages, print_json, print_table
 from pagewise.cli.reporting import show
-from pagewise.cli.shell import values
 from pagewise.cli.types import Duration, Folder, Percent
 from pagewise.core.errors import SelectionError
 
@@ -26,7 +25,6 @@ _FOLDERS = opt.argument(
     # Not `default`, which older versions of click refuse here.
     callback=lambda context, parameter, folders: folders or (Path("results"),),
     metavar="[DIR]...",
-    one_of=values.folders_of_results,
 )
 _STORE = opt.option(
     "--store",
@@ -91,7 +89,7 @@ def _short(folder: str) -> str:
     parent=command,
     name="show",
 )
-@opt.argument("result", one_of=values.results)
+@opt.argument("result")
 def show_contents(result: Path, as_json: bool) -> None:
     """Show the contents of a result: machine, sources, what was measured, and how its runs ended.
 
@@ -123,7 +121,7 @@ def show_contents(result: Path, as_json: bool) -> None:
     result=(opt.flag("--csv as_csv", "Print CSV instead of a table."), opt.JSON),
     parent=command,
 )
-@opt.argument("question", required=False, type=str, one_of=values.questions)
+@opt.argument("question", required=False, type=str)
 def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: float) -> None:
     """Query a store of `pagewise results collect`: a known QUESTION by name, SQL, or a file ending in .sql.
 
@@ -236,8 +234,8 @@ def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: fl
     result=(opt.JSON,),
     parent=command,
 )
-@opt.argument("old", nargs=-1, required=True, metavar="OLD...", one_of=values.results)
-@opt.argument("new", one_of=values.results)
+@opt.argument("old", nargs=-1, required=True, metavar="OLD...")
+@opt.argument("new")
 def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
     """Show what became slower or faster from the results OLD to the result NEW (docs/reference/diff.md).
 
@@ -278,7 +276,7 @@ def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: 
     ),
     parent=command,
 )
-@opt.argument("result", type=Folder(exists=True, resolved=True), one_of=values.results)
+@opt.argument("result", type=Folder(exists=True, resolved=True))
 def rerun(
     result: Path,
     results: Path | None,

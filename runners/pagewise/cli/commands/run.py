@@ -12,7 +12,6 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import find_catalog, take_where
-from pagewise.cli.shell import values
 from pagewise.core.errors import SelectionError
 
 
@@ -36,8 +35,8 @@ class _Running(click.RichCommand):
     ),
     settings=(opt.PREFETCHERS,),
 )
-@opt.argument("module", type=str, one_of=values.configurations)
-@opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, one_of=values.programs)
+@opt.argument("module", type=str)
+@opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     environment: str,
     modules: Path | None,

@@ -12,7 +12,6 @@ from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import TakesProgram
-from pagewise.cli.shell import values
 from pagewise.cli.types import Folder, Number
 
 
@@ -35,14 +34,13 @@ class _Simulating(Measuring, TakesProgram):
             "Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
             default="a64fx",
             metavar="NAME|FILE",
-            one_of=values.names_in("workloads.simulation.geometry", "known"),
         ),
         opt.option(
             "--policies",
             "Page policies, the baseline first; several with commas (default: none,thp for a kernel). "
             "Assumed policies, for any program: fjmpg (heap, stack and static data on huge pages, as "
             "Fujitsu's libmpg does), huge and base (all memory).",
-            list_of=values.simulated_policies,
+            is_list=True,
         ),
         opt.option(
             "--sector",
@@ -56,7 +54,6 @@ class _Simulating(Measuring, TakesProgram):
             "--test",
             "Published test that a program of yours repeats, as EOS or '3-d Hydro': for report --layout "
             "(default: the kernel's).",
-            one_of=values.published_tests,
         ),
         opt.option("--region", "Region that this test counts, as hydro (default: the kernel's)."),
         opt.option(

@@ -58,7 +58,7 @@ class Pagewise(PythonPackage):
 
     @run_after("install")
     def install_shell_files(self):
-        """Completion for bash, zsh and fish, and the manual page."""
+        """Completion for bash, zsh and fish."""
         write = Executable(join_path(self.stage.source_path, "setup", "shell-files"))
         write(self.prefix.bin.pagewise, self.prefix.share)
 

@@ -1,4 +1,4 @@
-"""What the manual page and the documentation contain of each command: usage, texts, options, examples."""
+"""What the documentation contains of each command: usage, texts, options, examples."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""The command line for shells: completion, and the manual page."""

@@ -65,7 +65,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("linked", ["report.html", "summary.csv", "summary.md", "tables.tex", "policies.csv"])
+@pytest.mark.parametrize("linked", ["report.html", "summary.csv", "summary.md", "policies.csv"])
 def test_a_report_replaces_links_in_a_received_result(
     linked: str, compared: Compared, tmp_path: Path, outside: Path
 ):
@@ -133,5 +133,3 @@ def test_names_of_a_received_result_are_text_in_every_report(compared: Compared,
         # Markdown takes a sign after a backslash as text.
         assert not re.search(r"(?<!\\)<(script|img)", written.read_text()), written
     assert "&lt;script" in (received / "report.html").read_text()
-    tables = (received / "tables.tex").read_text()
-    assert "\\input" not in tables and "input\\{x\\}" in tables

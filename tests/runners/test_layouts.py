@@ -19,7 +19,7 @@ from pagewise.core.manifest import CountersPart
 from pagewise.core.result import read_result
 from pagewise.core.schemas import faults
 from pagewise.report.model import Table, figures
-from pagewise.report.render import figure, html, latex, markdown
+from pagewise.report.render import figure, html, markdown
 from pagewise.report.views.layout import view
 from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.published import events_of
@@ -213,7 +213,6 @@ def test_all_formats(studies: Path, layout: str) -> None:
     page = html.render(report)
     assert page.count("<svg") == len(list(figures(report.sections))) and "<script" not in page
     tables = [b for section in report.sections for b in section.blocks if isinstance(b, Table)]
-    assert latex.render(report).count(r"\caption{") == len(tables)
     rules = [line for line in markdown.render(report).splitlines() if line.startswith("| ---")]
     assert len(rules) == len(tables)
     data = json.loads(json.dumps(report.data))
@@ -239,7 +238,7 @@ def test_the_command_writes_the_tables_into_a_folder_of_the_result(studies: Path
     with (folder / "pearc23.csv").open(encoding="utf-8", newline="") as stream:
         (first, *_) = csv.DictReader(stream)
     assert first["table"] == "Table 1" and first["kind"] == "measured"
-    names = {"report.html", "summary.md", "tables.tex"}
+    names = {"report.html", "summary.md"}
     assert names <= {file.name for file in folder.iterdir()}
     assert {file.name for file in (folder / "figures").glob("*.png")} >= {"pearc23-figure-2.png"}
     assert not (studies / "report.html").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from itertools import groupby, pairwise
@@ -17,8 +16,8 @@ from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.manifest import Reservation, Switched
-from pagewise.report.model import Cell, Column, Figure, Report, Table, figures, style_of
-from pagewise.report.render import latex, markdown
+from pagewise.report.model import Cell, Figure, figures
+from pagewise.report.render import markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
 from pagewise.report.render.forest import Axis
 from pagewise.report.views import advice, kernels, report_of, session, wording
@@ -253,7 +252,7 @@ def test_a_kernel_is_reported_with_the_size_that_it_ran(tmp_path: Path):
     assert "--working-set 8704MiB" in markdown.render(report_of(made))
 
 
-def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
+def test_markdown_holds_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
     chosen = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
     report = report_of(result_of(tmp_path, [replace(one, sweeps=()) for one in chosen], rounds=3, pool=False))
@@ -262,32 +261,6 @@ def test_markdown_and_latex_hold_the_tables(tmp_path: Path):
     runs = groupby(lines, lambda line: line.startswith("|"))
     tables = [list(those) for is_table, those in runs if is_table]
     assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 8
-    text = latex.render(report)
-    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == len(tables)
-    for body in re.findall(r"\\begin\{tabular\}\{([lr]+)\}(.*?)\\end\{tabular\}", text, re.DOTALL):
-        rows = [line for line in body[1].splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
-        assert {line.count(" & ") + 1 for line in rows} == {len(body[0])}
-    escaped = r"50 \% of a\_\allowbreak{}b \textless{}x\textgreater{} \& \$5"
-    assert latex.escaped("50 % of a_b <x> & $5") == escaped
-
-
-def long_table(rows: int) -> Report:
-    columns = (Column("quantity", wrap=True), Column("ratio", kind="ratio", above="gcc"), Column("verdict"))
-    values = [("a_b & c", Ratio(7, 0.5, 0.4, 0.6), Cell("faster", style_of("faster")))] * rows
-    return Report("a_b\n", "x", (kernels.Section("A $1 < 2", (Table("T", columns, tuple(values)),)),))
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="apt-get install texlive-latex-recommended")
-@pytest.mark.parametrize("rows", [3, 60])
-def test_latex_takes_the_tables(tmp_path: Path, rows: int):
-    text = latex.render(long_table(rows))
-    assert ("longtable}{" in text) == (rows > 40)
-    (tmp_path / "tables.tex").write_text(text)
-    head = r"\documentclass{article}\usepackage{booktabs,graphicx,longtable}"
-    (tmp_path / "paper.tex").write_text(head + "\n\\begin{document}\\input{tables}\\end{document}\n")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "paper.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.long

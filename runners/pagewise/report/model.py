@@ -332,7 +332,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks under a heading. `only`: shown in `files` (Markdown, LaTeX, HTML), or only in the `page` (HTML).
+    """Blocks under a heading. `only`: shown in `files` (Markdown, HTML), or only in the `page` (HTML).
 
     `folded`: closed at first.
     """

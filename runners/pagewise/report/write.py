@@ -7,14 +7,14 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
 from pagewise.report.model import Report, figures
-from pagewise.report.render import csv, latex, markdown
+from pagewise.report.render import csv, markdown
 
-REPORT, SUMMARY, TABLES, FIGURES = "report.html", "summary.md", "tables.tex", "figures"
+REPORT, SUMMARY, FIGURES = "report.html", "summary.md", "figures"
 _MEASURED = ("records.jsonl", "manifest.json")
 
 
 def write_files(folder: Path, report: Report, *, png: bool = False, inside: str = "") -> Path:
-    """Writes report.html, Markdown, LaTeX and CSV; with `png` each figure as PNG and SVG. The page's path.
+    """Writes report.html, Markdown and CSV; with `png` each figure as PNG and SVG. The page's path.
 
     inside: the folder in the result's that gets them; empty: that of the result itself.
     Raises RefusedError when the disk refuses; the records are not touched.
@@ -24,7 +24,7 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
 
     try:
         files = {name: csv.render(table) for name, table in report.tables.items()}
-        files |= {SUMMARY: markdown.render(report), TABLES: latex.render(report)}
+        files[SUMMARY] = markdown.render(report)
         for name, text in files.items():
             write_inside(folder, str(Path(inside, name)), text)
         measured = [name for name in _MEASURED if (folder / inside / name).exists()]

@@ -13,7 +13,7 @@ from pagewise.store.columns import TableRow
 from pagewise.store.sources import CELL, FILES, Source, find_places, read_source
 
 _ABOUT = ("name", "kind", "state", "created", "finished", "hostname", "rounds")
-_REPORTS = (".csv", ".html", ".md", ".tex")
+_REPORTS = (".csv", ".html", ".md")
 
 
 def listed(folders: Iterable[Path]) -> list[TableRow]:

@@ -223,7 +223,7 @@ def _evil_names(place: Place) -> list[Ended]:
         place.run("results", "query", "SELECT hostname FROM results", "--store", "store.duckdb"),
     ]
     for file in place.bad.rglob("*"):
-        if file.suffix in (".md", ".csv", ".html", ".tex", ".svg"):
+        if file.suffix in (".md", ".csv", ".html", ".svg"):
             text = file.read_text()
             assert "\x1b" not in text and "\u202e" not in text and "\x07" not in text, file
     return ended

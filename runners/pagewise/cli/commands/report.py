@@ -32,7 +32,7 @@ from pagewise.cli.reporting import print_runs, publish, publish_cluster
 )
 @opt.argument("result", required=True, nargs=-1)
 def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: float, as_json: bool) -> int:
-    """Write the report of a result again: HTML, Markdown, LaTeX and CSV.
+    """Write the report of a result again: HTML, Markdown and CSV.
 
     A RESULT of `pagewise cluster run` can be reported while its jobs still run. With --layout, the report of
     one or several results goes to a folder of that name in the first one.

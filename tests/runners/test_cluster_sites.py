@@ -12,7 +12,7 @@ import yaml
 
 from pagewise.cluster.sites import FILE, located, of_site
 from pagewise.core.errors import SelectionError, SetupError
-from pagewise.stack.site.folder import Site, read_site
+from pagewise.stack.site import Site, read_site
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,28 +1,22 @@
-"""Sites: the checkout's are consistent; all faults are reported at once; new ones are complete."""
+"""Sites: those of the checkout are consistent; all faults are reported at once; the template is complete."""
 
 from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
-from pagewise.stack.site.folder import read_site, site_names, toolchain_compilers
-from pagewise.stack.site.new import Scheduler, detect, write
+from pagewise.core.errors import FormatError, SelectionError
+from pagewise.stack.site import read_site, site_names, toolchain_compilers
 
 ROOT = Path(__file__).parents[2]
-_SECONDS = 60
-WIDTHS = {"widths": ["simd=256"], "when": "arch.satisfies('target=x86_64_v3:')"}
 
 
 @pytest.fixture
@@ -34,9 +28,8 @@ def checkout(tmp_path: Path) -> Path:
     (state / "detected").mkdir(parents=True)
     packages = yaml.safe_load((ROOT / "envs/sites/debian/packages.yaml").read_text())
     (state / "detected" / "packages.yaml").write_text(json.dumps(packages))
-    definitions = {"definitions": [{"toolchains": ["%pagewise-gcc"]}, WIDTHS]}
+    definitions = {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}]}
     (state / "detected" / "definitions.yaml").write_text(json.dumps(definitions))
-    (state / "setup.json").write_text(json.dumps({"lmod": {"init": "/usr/share/lmod/lmod/init/bash"}}))
     return tmp_path
 
 
@@ -83,7 +76,7 @@ def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
 
 def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
     known = toolchain_compilers(ROOT)
-    needed = set().union(*(known[name] for name in read_site("ookami", ROOT).data["toolchains"]))
+    needed = set().union(*(known[name] for name in read_site("ookami", ROOT).toolchains))
     assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
 
 
@@ -102,7 +95,7 @@ def test_all_faults_are_reported_at_once(checkout: Path) -> None:
     ("site", "file", "before", "after", "named"),
     [
         ("debian", "site.yaml", "name: debian", "name: bookworm", "site.yaml|name|'bookworm'"),
-        ("debian", "site.yaml", "pagewise-llvm", "pagewise-nag", "toolchains|'pagewise-nag'"),
+        ("debian", "definitions.yaml", "llvm", "nag", "toolchains|'pagewise-nag'"),
         ("debian", "packages.yaml", ", fortran: /usr/bin/gfortran-12", "", "gcc@|fortran"),
         ("debian", "packages.yaml", "  ninja:", "  meson:", "packages.yaml|ninja"),
         ("debian", "packages.yaml", "prefix: /usr/lib/llvm-22", "prefix: llvm-22", "'llvm-22'"),
@@ -115,7 +108,8 @@ def test_all_faults_are_reported_at_once(checkout: Path) -> None:
             "  all: {target: [zen4]}\n  gcc:",
             "packages.yaml|all: target|site.yaml",
         ),
-        ("debian", "definitions.yaml", "llvm", "nag", '[{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]'),
+        ("debian", "definitions.yaml", "- toolchains:", "- chains:", "definitions.yaml|toolchains"),
+        ("grace", "definitions.yaml", "target=neoverse_v2 ", "target=zen4 ", "zen4"),
         ("rocky", "site.yaml", "kind: slurm", "kind: none", "scheduler"),
         ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl|pagewise-arm-a64fx"),
     ],
@@ -145,145 +139,14 @@ def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None:
-    done = pagewise(
-        checkout,
-        *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine', "--target", "zen4"),
-        *("--scheduler", "slurm", "--partition", "batch", "--account", "perf", "--module", "gcc/13"),
-    )
+def test_a_new_site_is_made_of_what_was_detected_by_the_documented_commands(checkout: Path) -> None:
+    text = (ROOT / "docs" / "how-to" / "new-site.md").read_text()
+    lines = re.findall(r"^    ((?:mkdir|cp|sed) .*envs/sites/mine.*)$", text, re.M)
+    assert len(lines) == 3
+    done = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    site = read_site("ours", checkout)
-    assert site.data["summary"] == 'a "quoted": machine'
-    assert site.data["target"] == "zen4"
-    assert site.data["scheduler"] == {
-        **{"kind": "slurm", "partition": "batch", "account": "perf"},
-        "options": ["--nodes=1", "--exclusive"],
-    }
-    assert site.data["modules"] == {"init": "/usr/share/lmod/lmod/init/bash", "load": ["gcc/13"]}
-    assert site.data["toolchains"] == ["pagewise-gcc", "pagewise-llvm"]
+    site = read_site("mine", checkout)
+    assert site.data["target"] is None and site.toolchains == ["pagewise-gcc", "pagewise-llvm"]
     assert site.packages == read_site("debian", checkout).packages
-    assert site.of_all == {"target": ["zen4"]}
-    assert site.definitions == {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}, WIDTHS]}
-    assert "ours" in pagewise(checkout, "site", "list").stdout
-    assert pagewise(checkout, "site", "check", "ours").returncode == 0
-    again = pagewise(checkout, "site", "new", "ours", "--yes", "--summary", "other")
-    assert again.returncode == 4
-
-
-class Conversation:
-    """`pagewise site new` in a separate terminal."""
-
-    def __init__(self, checkout: Path, *arguments: str) -> None:
-        self.ours, theirs = pty.openpty()
-        self.output = ""
-        # A shell ignores the interrupt for what it starts in the background.
-        as_usual = ["env", "--default-signal=INT", "setsid", "--ctty"]
-        self.process = subprocess.Popen(
-            [*as_usual, sys.executable, "-m", "pagewise", "site", "new", *arguments],
-            env=environment(checkout),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-
-    def answer(self, line: str, shown: str = "") -> None:
-        """Wait for the next question, which shows this, and answer it."""
-        start = len(self.output)
-        # So ends each question of Click.
-        while not self.output[start:].endswith(": "):
-            self.output += self._read() or pytest.fail(f"nothing is asked: {self.output}")
-        assert shown in self.output[start:].splitlines()[-1], self.output
-        os.write(self.ours, line.encode())
-
-    def end(self, pressed: str = "") -> int:
-        """Read until the end, pressing keys until the program reacts; returns the exit code."""
-        limit = time.monotonic() + _SECONDS
-        while text := self._read(pressed):
-            self.output += text
-            if time.monotonic() > limit:
-                self.process.kill()
-                pytest.fail(f"it does not end: {self.output}")
-        os.close(self.ours)
-        return self.process.wait(_SECONDS)
-
-    def _read(self, pressed: str = "") -> str:
-        """The next output; empty at the end."""
-        for _ in range(_SECONDS):
-            if select.select([self.ours], [], [], 1)[0]:
-                try:
-                    return os.read(self.ours, 4096).decode()
-                except OSError:  # Linux: the other side is closed
-                    return ""
-            os.write(self.ours, pressed.encode())
-        self.process.kill()
-        pytest.fail(f"no more output: {self.output}")
-
-
-def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -> None:
-    talk = Conversation(checkout, "asked")
-    # Summary, processor, scheduler, partition, account.
-    for wrong, right, shown in (
-        ("x" * 111, "two sockets", ""),
-        ("Zen 4", "zen4", "native"),
-        ("lsf", "slurm", "slurm"),
-        ("two words", "batch", ""),
-    ):
-        talk.answer(f"{wrong}\n", shown)
-        talk.answer(f"{right}\n", shown)
-    talk.answer("\n")
-    assert talk.end() == 0, talk.output
-    assert talk.output.count("Error: ") == 4
-    assert all(f"'{name}'" in talk.output for name in ("lsf", "none", "slurm", "pbs", "pjm"))
-    site = read_site("asked", checkout)
-    assert (site.data["summary"], site.data["target"]) == ("two sockets", "zen4")
-    assert site.data["scheduler"] == {
-        **{"kind": "slurm", "partition": "batch"},
-        "options": ["--nodes=1", "--exclusive"],
-    }
-
-
-@pytest.mark.long
-def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
-    detected = detect(checkout)
-    talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
-    talk.answer("\n", "[native]")
-    assert talk.end() == 0, talk.output
-    site = read_site("asked", checkout)
-    assert site.data["target"] is None and site.data["toolchains"] == detected.toolchains
-    assert site.data["scheduler"] == {"kind": "none"}
-
-
-@pytest.mark.parametrize("ends", ["\x03", "\x04"], ids=["interrupt", "end of file"])
-def test_nothing_is_written_if_the_questions_are_cancelled(checkout: Path, ends: str) -> None:
-    before = sorted((checkout / "envs").rglob("*"))
-    talk = Conversation(checkout, "left")
-    talk.answer("two sockets\n")
-    talk.answer(ends, "native")
-    assert talk.end(ends) != 0
-    assert "Traceback" not in talk.output and "SITE=left" not in talk.output
-    assert sorted((checkout / "envs").rglob("*")) == before
-
-
-def test_an_invalid_site_is_not_written(checkout: Path) -> None:
-    detected = detect(checkout)
-    detected.packages.pop("ninja")
-    with pytest.raises(FormatError, match="ninja"):
-        write("bad", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
-    assert not (checkout / "envs" / "sites" / "bad").exists()
-    with pytest.raises(RefusedError):
-        write("rocky", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
-
-
-@pytest.mark.long
-def test_a_fact_that_can_be_neither_detected_nor_asked_for_is_an_error(checkout: Path) -> None:
-    done = pagewise(checkout, "site", "new", "ours")
-    assert done.returncode == 2
-    assert "--summary" in done.stderr
-    done = pagewise(checkout, "site", "new", "Our Site", "--summary", "x")
-    assert done.returncode == 2
-    assert not (checkout / "envs" / "sites" / "Our Site").exists()
-    shutil.rmtree(checkout / ".pagewise" / "detected")
-    with pytest.raises(SetupError) as refused:
-        detect(checkout)
-    assert refused.value.remedy == "make setup"
+    assert "mine" in pagewise(checkout, "site", "list").stdout
+    assert pagewise(checkout, "site", "check", "mine").returncode == 0

@@ -1,4 +1,4 @@
-"""A site that `pagewise site new` wrote, used by Spack; switching an environment between sites."""
+"""A site made of the template, used by Spack; switching an environment between sites."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ from conftest import ROOT, STATE, installed, run, spack
 @pytest.fixture(scope="module")
 def solve(built: Path) -> Any:
     """Solve the quick environment on a new site for a processor, and return the roots."""
-    (built / ".pagewise" / "detected").symlink_to((STATE / "detected").resolve())
     quick = (built / "envs" / "quick" / "spack.yaml").read_text()
 
     def roots(site: str, target: str) -> list[dict[str, Any]]:
-        options = ("--yes", "--summary", "as detected", "--target", target, "--scheduler", "none")
+        new = built / "envs" / "sites" / site
+        shutil.copytree(STATE / "detected", new)
+        text = (ROOT / "envs" / "sites" / "site.yaml.template").read_text().replace("NAME", site)
+        if target != "native":
+            text = text.replace("target: null", f"target: {target}")
+            packages = json.loads((new / "packages.yaml").read_text())
+            packages["packages"]["all"] = {"target": [target]}
+            (new / "packages.yaml").write_text(json.dumps(packages))
+        (new / "site.yaml").write_text(text)
         python = STATE / "venv" / "bin" / "python"
         settings = {"PAGEWISE_ROOT": str(built), "PYTHONPATH": str(ROOT / "runners")}
-        done = run(python, "-m", "pagewise", "site", "new", site, *options, **settings)
+        done = run(python, "-m", "pagewise", "site", "check", site, **settings)
         assert done.returncode == 0, done.stdout
         folder = built / "envs" / f"on-{site}"
         folder.mkdir()

@@ -20,7 +20,7 @@ from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.stack.paths import project_root
-from pagewise.stack.site.folder import Site, read_site
+from pagewise.stack.site import Site, read_site
 
 FILE, SITE_FILE = "reframe.yaml", "site.yaml"
 SETTINGS = Path(__file__).parent / "reframe_tests" / "settings.py"

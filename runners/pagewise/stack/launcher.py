@@ -14,7 +14,7 @@ from typing import Any
 from pagewise.core.errors import SetupError
 from pagewise.stack.commands import output_of
 from pagewise.stack.paths import checkout
-from pagewise.stack.site.folder import find_folder, read_site
+from pagewise.stack.site import find_folder, read_site
 
 _MPI = re.compile(r"lib(mpi|mpich|mpi_[a-z]+)\.so(\.|$)")
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Sequence
-from functools import partial
-
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.core.errors import SelectionError
-
-_SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """List, check and create sites, which describe what a machine provides (docs/how-to/new-site.md)."""
+    """List and check sites, which describe what a machine provides (docs/how-to/new-site.md)."""
 
 
 @opt.command("pagewise site list", parent=command, name="list")
 def list_sites() -> None:
     """List the sites of this checkout."""
     from pagewise.stack.paths import needed_checkout
-    from pagewise.stack.site.folder import read_site, site_names
+    from pagewise.stack.site import read_site, site_names
 
     for name in site_names(needed_checkout("the list of sites")):
         site = read_site(name)
@@ -40,71 +32,7 @@ def list_sites() -> None:
 @click.argument("name")
 def check(name: str, here: bool) -> None:
     """Check the schema, compilers and toolchains of a site, and report all errors at once."""
-    from pagewise.stack.site.folder import read_site
+    from pagewise.stack.site import read_site
 
     site = read_site(name, here=here)
     click.echo(f"{site.name}: no errors" + (", and everything exists here" if here else ""))
-
-
-@opt.command(
-    "pagewise site new mine",
-    "pagewise site new mine --yes --summary 'two-socket node' --target zen4 --scheduler slurm",
-    parent=command,
-    options=(
-        opt.option("--summary", "Description of the machine in one line.", metavar="TEXT"),
-        opt.option(
-            "--target",
-            "Processor by its archspec name, or native: that of the building machine (default: native).",
-        ),
-        opt.option("--scheduler", "Scheduler of jobs (default: detected).", type=_SCHEDULERS),
-        partial(opt.JOB_OPTION, help="Option of each job for the scheduler, to get a whole node."),
-        opt.option("--partition", "Partition or queue of jobs."),
-        opt.option("--account", "Account that jobs are charged to."),
-        opt.option("--module modules", "Module to load before anything is built or run.", multiple=True),
-        opt.flag("--yes", "Do not ask; use detected values for everything that is not given."),
-    ),
-)
-@click.argument("name")
-def new(
-    name: str, *, job_options: Sequence[str], modules: Sequence[str], yes: bool, **given: str | None
-) -> None:
-    """Create the folder of a new site from what is detected here, and ask for the rest."""
-    from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
-
-    if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-        raise SelectionError(
-            f"{name!r} is not a valid site name",
-            remedy="use lower-case letters, digits, - and _, and begin with a letter",
-        )
-    new_folder(name)
-    asks = not yes and sys.stdin.isatty()
-    if not asks and given["summary"] is None:
-        raise SelectionError("the site has no summary", remedy="give --summary 'what the machine is'")
-    detected = detect()
-
-    def choose(option: str, default: str | None, question: str, *place: str) -> str:
-        """The value of an option, else the answer to a question, or the default if nothing is asked."""
-        value = given[option]
-        if value is not None or not asks:
-            return str(default) if value is None else value
-
-        def checked(answer: str) -> str:
-            if answer != default and (wrong := fault(place, answer)):
-                raise click.BadParameter(wrong)
-            return answer
-
-        shown = bool(default)
-        return str(click.prompt(question, default=default, value_proc=checked, show_default=shown, err=True))
-
-    summary = choose("summary", None, "Description of the machine in one line", "summary")
-    target = choose("target", "native", "Processor by its archspec name, or native", "target")
-    kinds = ", ".join(_SCHEDULERS.choices)
-    kind = choose("scheduler", detected.scheduler, f"Scheduler: {kinds}", "scheduler", "kind")
-    if kind != "none":
-        for option, title in (("partition", "Partition or queue"), ("account", "Account")):
-            question = f"{title} (empty: the scheduler's own choice)"
-            given[option] = choose(option, "", question, "scheduler", option)
-    scheduler = Scheduler(kind, job_options, given["partition"] or None, given["account"] or None)
-    target_named = None if target == "native" else target
-    site = write(name, summary, detected, target=target_named, scheduler=scheduler, modules=modules)
-    click.echo(f"Created {site.folder}. Next: make compare SITE={name}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,13 @@ class Site:
         """Its name, which is also its folder's."""
         return str(self.data["name"])
 
+    @property
+    def toolchains(self) -> list[str]:
+        """The named flag sets that environments use as `$toolchains`, without the target in front of them."""
+        entries = self.definitions.get("definitions") or []
+        named = [spec for entry in entries for spec in entry.get("toolchains", ())]
+        return [spec.removeprefix(f"target={self.data['target']} ").removeprefix("%") for spec in named]
+
 
 def sites_folder(root: Path | None = None) -> Path:
     """The folder of this checkout's sites."""
@@ -57,7 +63,7 @@ def find_folder(name: str, root: Path | None = None) -> Path:
     raise SelectionError(
         f"there is no site {name!r}",
         where=sites_folder(root),
-        remedy=f"choose one of: {known}; or create it: pagewise site new {name}",
+        remedy=f"choose one of: {known}; or write it: docs/how-to/new-site.md",
     )
 
 
@@ -100,11 +106,6 @@ def toolchain_compilers(root: Path) -> dict[str, set[str]]:
     return compilers
 
 
-def spack_toolchains(toolchains: Sequence[str]) -> dict[str, Any]:
-    """The entry of a site's toolchains in definitions.yaml: environments use them by `$toolchains`."""
-    return {"toolchains": [f"%{name}" for name in toolchains]}
-
-
 def _external_faults(entry: Any) -> Iterator[str]:
     """The faults in the externals of one package."""
     externals = entry.get("externals") if isinstance(entry, dict) else None
@@ -127,19 +128,15 @@ def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
     if site.name != site.folder.name:
         yield f"site.yaml: name: {site.name!r} is not the folder's name"
     known = toolchain_compilers(root)
-    for toolchain in site.data["toolchains"]:
+    if not site.toolchains:
+        yield "definitions.yaml: the list `toolchains` is missing or empty"
+    for toolchain in site.toolchains:
         # Only a checkout has toolchains.
         if known and toolchain not in known:
-            yield f"site.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
+            yield f"definitions.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
         for compiler in sorted(known.get(toolchain, ())):
             yield from (f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain))
     target = site.data["target"]
-    expected = spack_toolchains(site.data["toolchains"])
-    # For compute nodes of another architecture than the login nodes', with their target.
-    of_target = {"toolchains": [f"target={target} {name}" for name in expected["toolchains"]]}
-    given = [entry for entry in site.definitions.get("definitions", []) if "toolchains" in entry]
-    if given not in ([expected], [of_target]):
-        yield f"definitions.yaml: by site.yaml, it must be `definitions: [{json.dumps(expected)}]`"
     if site.of_all.get("target", []) != ([target] if target else []):
         fault = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
         yield f"packages.yaml: {fault}"

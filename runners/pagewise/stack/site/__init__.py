@@ -1,1 +1,0 @@
-"""Sites: what a machine brings, a folder of envs/sites."""

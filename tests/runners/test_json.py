@@ -55,7 +55,7 @@ def test_an_error_leaves_standard_output_empty(stage: Stage):
 @pytest.mark.long
 def test_plan_list_doctor_and_survey(small: Stage):
     plan = reported(small.compare("--plan", "--json", "--rounds", "4"), "plan")
-    assert (plan["runs"], plan["seconds"]["rounds"], plan["runs_known"]) == (31, None, 0)
+    assert plan["runs"] == 31
     assert [one["runs_a_round"] for one in plan["kernels"]] == [3, 4]
     catalog = reported(small.run("list", "--json"), "catalog")
     assert len(catalog["configurations"]) == 3

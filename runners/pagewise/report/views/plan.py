@@ -1,27 +1,25 @@
-"""What a session would run, and its estimated duration."""
+"""What a session would run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
 from pagewise.report.model import Column, Getter, Report, Section, Table, Text
-from pagewise.session.estimate import Known, known_times
 from pagewise.session.session import Session
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """A subject with the cells that can run, its runs per round and of sweeps, and their duration."""
+    """A subject with the cells that can run, its runs per round and of sweeps."""
 
     subject: Subject
     cells: Sequence[Cell]
     runs: int
     sweeps: int
-    seconds: float | None
 
 
 _KERNELS = (
@@ -30,7 +28,6 @@ _KERNELS = (
     Column("configurations", kind="integer", get=lambda planned: len(planned.cells)),
     Column("runs per round", kind="integer", get="runs"),
     Column("sweeps", kind="integer"),
-    Column("duration", kind="clock", get="seconds"),
 )
 _CONFIGURATIONS = (
     Column("kernel", merged=True, get="kernel"),
@@ -55,22 +52,14 @@ _PLACEMENT: Mapping[str, Getter] = {
 
 
 def view(session: Session) -> Report:
-    """All runs of a session, with their duration estimated from earlier results."""
+    """All runs of a session."""
     options, planner = session.options, session.workload.planner
     rounds = [
         [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
         for number in range(1, options.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
-    known = known_times(options.results, session.manifest, [*every, *sweeps])
-    kernels = [
-        _planned(subject, rounds[0], sweeps, known, options.rounds) for subject in session.workload.subjects
-    ]
-    seconds = {
-        "rounds": known.seconds(every),
-        "sweeps": known.seconds(sweeps),
-        "own": known.own_seconds,
-    }
+    kernels = [_planned(subject, rounds[0], sweeps) for subject in session.workload.subjects]
     runs = len(every) + len(sweeps)
     rows = [
         {"kernel": planned.subject.kernel.name, "cell": cell} for planned in kernels for cell in planned.cells
@@ -79,7 +68,7 @@ def view(session: Session) -> Report:
     budget = None if options.until is None else options.budget
     return Report(
         f"pagewise: plan of {options.name}",
-        f"{_duration(seconds.values(), runs, known)}{_until(options.until, budget)}",
+        f"{count_text(runs, 'run')}.{_until(options.until, budget)}",
         (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
         data={
@@ -87,21 +76,16 @@ def view(session: Session) -> Report:
             "budget_seconds": budget,
             "kernels": [_kernel_data(planned) for planned in kernels],
             "runs": runs,
-            "seconds": seconds,
-            "runs_known": known.steps,
-            "estimated_from": known.results,
         },
     )
 
 
-def _planned(
-    subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step], known: Known, rounds: int
-) -> _Planned:
+def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> _Planned:
     steps = [step for step in a_round if step.kernel.name == subject.kernel.name]
     curves = [step for step in sweeps if step.kernel.name == subject.kernel.name]
     keys = {step.cell.key for step in steps}
     cells = [cell for cell in subject.cells if cell.key in keys]
-    return _Planned(subject, cells, len(steps), len(curves), known.seconds([*steps * rounds, *curves]))
+    return _Planned(subject, cells, len(steps), len(curves))
 
 
 def _request(session: Session) -> dict[str, object]:
@@ -128,19 +112,7 @@ def _kernel_data(planned: _Planned) -> dict[str, object]:
         "configurations": Table.of_fields(_CELL, planned.cells),
         "runs_a_round": planned.runs,
         "sweeps": planned.sweeps,
-        "seconds": planned.seconds,
     }
-
-
-def _duration(seconds: Iterable[float | None], runs: int, known: Known) -> str:
-    if None in seconds:
-        return "Duration unknown: no earlier result on this machine has such runs."
-    text = (
-        f"About {clock_text(sum(filter(None, seconds)))} for {count_text(runs, 'run')}, estimated from "
-        f"{count_text(len(known.results), 'earlier result')} on this machine."
-    )
-    new = runs - known.steps
-    return f"{text} {count_text(new, 'run')} of them have no earlier times." if new else text
 
 
 def _until(width: float | None, budget: float | None) -> str:

@@ -100,12 +100,11 @@ def node(root: Path, free: int, limit: int | None = None) -> Path:
 
 def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_states([], tmp_path)
-    check_states(["fresh", "aged", "warm"], node(tmp_path / "enough", 4 * GIB))
+    check_states(["fresh", "aged"], node(tmp_path / "enough", 4 * GIB))
     check_states(["fresh"], node(tmp_path / "short", GIB // 2))
     for states, root in (
         (["fresh"], tmp_path / "none"),
         (["aged"], tmp_path / "short"),
-        (["warm"], tmp_path / "short"),
         (["aged"], node(tmp_path / "limited", 4 * GIB, 2 * GIB)),
     ):
         with pytest.raises(RefusedError) as raised:
@@ -141,7 +140,6 @@ def test_fragmented_memory_is_held_and_released(tmp_path: Path) -> None:
         assert states._holder.pid == process
         states.enter(None)
         assert not Path(f"/proc/{process}").exists() and UNEVICTABLE.read_text() == before
-        states.enter("warm")
         states.enter("fresh")
         assert UNEVICTABLE.read_text() == before
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 from own_program import bytes_on_huge_pages, needs_thp
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict
-from pagewise.session.node_states import NodeStates, _holder, compact
+from pagewise.session.node_states import NodeStates, compact
 
 DEFRAG = Path("/sys/kernel/mm/transparent_hugepage/defrag")
 HUGE = 2 << 20
@@ -24,6 +26,18 @@ LEVELS = (0.0, 0.25, 0.5, 0.7, 0.85, 0.95)
 SIZES = (0.5, 0.9, 1.2, 1.5)
 #: As much of a program's memory as page verification wants.
 ENOUGH = 0.99
+
+
+@contextmanager
+def holder(count: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds so many huge pages."""
+    code = f"from pagewise.session.holder import take; held = take({count}, {HUGE}); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == "\n"
+        yield process
+        process.kill()
 
 
 @contextmanager
@@ -55,11 +69,9 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
     found = predict(read_host().thp)
     if found is None or found.page_bytes != HUGE or found.obtainable < 1.5 * LEFT:
         pytest.skip("needs 12 GiB of free memory in huge pages of 2 MiB")
-    held = tmp_path / "held"
-    held.mkdir()
     cases: list[tuple[float, int, int, bool, bool]] = []
     # Page faults take free huge pages and do not wait for more: what `obtainable` predicts.
-    with defrag("never"), _holder("warm", held, found.obtainable - LEFT) as rest:
+    with defrag("never"), holder(found.obtainable - LEFT) as rest:
         for level in LEVELS:
             with NodeStates(tmp_path, most=int(level * LEFT)) as states:
                 if level > 0:
@@ -69,7 +81,7 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
                     count = max(1, int(size * predicted))
                     cases.append((level, predicted, count, count <= predicted, got(count) >= ENOUGH))
                 states.check()
-            assert rest.process.poll() is None, "the kernel ended the process that holds the rest"
+            assert rest.poll() is None, "the kernel ended the process that holds the rest"
     right = sum(would == does for *_, would, does in cases)
     assert {would for *_, would, _ in cases} == {True, False}
     assert right >= 0.9 * len(cases), cases

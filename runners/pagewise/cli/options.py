@@ -303,7 +303,7 @@ SET_THP_SIZES = flag(
 )
 NODE_STATE = option(
     "--node-state node_states",
-    "State of the node's memory before each run: fresh (compacted), aged (fragmented), warm (just in use); "
+    "State of the node's memory before each run: fresh (compacted), aged (fragmented); "
     "several with commas are compared, and the first is the baseline's "
     "(root; docs/explanation/node-state.md).",
     metavar="STATES",

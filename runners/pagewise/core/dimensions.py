@@ -254,7 +254,6 @@ DIMENSIONS = (
             "": "the node as found",
             "fresh": "compacted memory",
             "aged": "fragmented memory",
-            "warm": "memory that was just in use",
         },
         cost="another state of the node's memory",
     ),

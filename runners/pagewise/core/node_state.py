@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 #: The states of the node that a comparison can ask for.
-STATES = ("fresh", "aged", "warm")
+STATES = ("fresh", "aged")
 #: What a process may use: all modes, transparent huge pages only for memory that it advises, none.
 ProcessThp = Literal["allowed", "advised", "refused"]
 #: Free blocks of 2^0, 2^1, ... base pages by zone, as `0/Normal`: NUMA node and name.

@@ -1,12 +1,11 @@
 """Holds memory of the node: `session.node_states` starts this file as a script, and ends it.
 
-    holder.py STATE ORDER [COUNT]
+    holder.py ORDER [COUNT]
 
 It takes the free blocks of 2^ORDER base pages, the size of a transparent huge page; at most COUNT of them.
-STATE `aged`: it then returns every second base page, and keeps the others locked. No such block is free any
-more, and with vm.compact_unevictable_allowed=0 the kernel cannot make one by moving what is kept.
-`warm`: it keeps the blocks. It prints `ready` and the blocks taken. It ends with the process that started it,
-and is the first to be ended when memory runs short.
+It then returns every second base page, and keeps the others locked. No such block is free any more, and with
+vm.compact_unevictable_allowed=0 the kernel cannot make one by moving what is kept. It prints `ready` and the
+blocks taken. It ends with the process that started it, and is the first to be ended when memory runs short.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MARGIN_BYTES = 32 << 20
 _MOST_PASSES = 4
 
 
-def main(state: str, order: int, most: int) -> None:
+def main(order: int, most: int) -> None:
     """Takes the blocks, reports, and waits for its end."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with contextlib.suppress(OSError):
@@ -38,13 +37,12 @@ def main(state: str, order: int, most: int) -> None:
     margin = max(1, _MARGIN_BYTES // page)
     kept, taken = [], 0
     for number in range(_MOST_PASSES):
-        count = min(obtainable(order) - (margin if number == 0 or state == "warm" else 0), most - taken)
+        count = min(obtainable(order) - (margin if number == 0 else 0), most - taken)
         if count <= 0:
             break
         kept.append(take(count, page))
         taken += count
-        if state == "aged":
-            fragment(*kept[-1], count, page)
+        fragment(*kept[-1], count, page)
     print("ready", taken, flush=True)
     signal.pause()
 
@@ -86,4 +84,4 @@ def fragment(memory: mmap.mmap, begin: int, count: int, page: int) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else sys.maxsize)
+    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize)

@@ -48,7 +48,7 @@ def check_states(states: Collection[str], root: Path = Path("/")) -> None:
             where=root / _COMPACT,
             remedy="use a kernel with CONFIG_COMPACTION, or omit --node-state",
         )
-    if {"aged", "warm"} & set(states):
+    if "aged" in states:
         _check_memory(root)
 
 
@@ -58,12 +58,11 @@ def _check_memory(root: Path) -> None:
         raise RefusedError(
             "this kernel has no transparent huge pages",
             where="--node-state",
-            remedy="use a kernel with THP, or omit the states aged and warm",
+            remedy="use a kernel with THP, or omit the state aged",
         )
     if free < _LEAST_BYTES:
         raise RefusedError(
-            f"the states aged and warm need {bytes_text(_LEAST_BYTES)} of free memory; "
-            f"{bytes_text(free)} are free",
+            f"the state aged needs {bytes_text(_LEAST_BYTES)} of free memory; {bytes_text(free)} are free",
             where="/proc/meminfo",
             remedy="end other programs, or free the page cache as root: "
             "sync; echo 3 > /proc/sys/vm/drop_caches",
@@ -101,9 +100,6 @@ class NodeStates:
         self.leave()
         if state == "fresh":
             compact()
-        elif state == "warm":
-            with _holder(state, self.scratch, self.most):
-                pass
 
     def _age(self) -> None:
         for _ in range(_MOST_TRIES):
@@ -112,11 +108,11 @@ class NodeStates:
                 self._stack.callback(compact)
                 journal = self._stack.enter_context(kept())
                 journal.change(Sysctl(_UNEVICTABLE), "0")
-                self._holder = self._stack.enter_context(_holder("aged", self.scratch, self.most))
+                self._holder = self._stack.enter_context(_holder(self.scratch, self.most))
             if self.most is not None or _unusable() >= _AGED:
                 return
             self.leave()
-        raise _failure("aged", "other programs free memory as fast as it is fragmented")
+        raise _failure("other programs free memory as fast as it is fragmented")
 
     def check(self) -> None:
         """Raises RefusedError when the kernel ended the holder during a run, because memory ran short."""
@@ -156,15 +152,15 @@ def compact(root: Path = Path("/")) -> None:
 
 
 @contextmanager
-def _holder(state: str, scratch: Path, most: int | None) -> Iterator[Running]:
+def _holder(scratch: Path, most: int | None) -> Iterator[Running]:
     """The process that holds memory, when it is ready."""
     said = scratch / "holder.txt"
-    command = [sys.executable, "-ISB", str(_HOLDER), state, str(huge_order())]
+    command = [sys.executable, "-ISB", str(_HOLDER), str(huge_order())]
     command += [] if most is None else [str(most)]
     with in_session(command, said, os.environ, scratch, nullcontext()) as running:
         words = _answer(running, said)
         if words[:1] != ["ready"]:
-            raise _failure(state, " ".join(words) or "no answer")
+            raise _failure(" ".join(words) or "no answer")
         yield running
 
 
@@ -186,9 +182,9 @@ def _answer(running: Running, said: Path) -> list[str]:
     return []
 
 
-def _failure(state: str, reason: str) -> RefusedError:
+def _failure(reason: str) -> RefusedError:
     return RefusedError(
         f"the state of the node cannot be prepared: {reason}",
-        where=f"--node-state {state}",
+        where="--node-state aged",
         remedy="look at `pagewise doctor` and at the memory of other programs, or omit this state",
     )

@@ -31,7 +31,6 @@ LINES = [
     ("pagewise counters --events a64", "a64fx"),
     ("pagewise report results/2026", "results/20261121T010203Z-mine"),
     ("pagewise results diff results/20261121T010203Z-mine results/2026", "results/20261121T010203Z-mine"),
-    ("pagewise results rerun --anyway results/2026", "results/20261121T010203Z-mine"),
     ("pagewise results show results/2026", "results/20261121T010203Z-mine"),
     ("pagewise results query slow", "slow-nodes"),
     ("pagewise results collect results/2026", "results/20261121T010203Z-mine"),
@@ -196,7 +195,7 @@ def test_the_manual_page_has_every_option_and_no_fault(stage: Stage, tmp_path: P
     page = tmp_path / "pagewise.1"
     page.write_text(stage.run("manual").stdout)
     text = page.read_text().replace("\\-", "-")
-    for name in ("compare", "completion", "results rerun"):
+    for name in ("compare", "completion", "results show"):
         # Titles of panels, and options, in their order.
         entries = re.findall(
             r"^(\w[\w ,()]+(?=: *$)| {2,6}(?:-\w +)?--[a-z-]+)",

@@ -24,13 +24,11 @@ ENVIRONMENT = {
     "LMOD_PKG": "Lmod's folder, if it is not in a usual place.",
     "CC": "C compiler for the libraries that are preloaded into a program (compare -- PROGRAM).",
     "XDG_CACHE_HOME": "Parent of the folder of compiled libraries outside a checkout (default: ~/.cache).",
-    "XDG_STATE_HOME": "Parent of the folder of the key that marks your results (default: ~/.local/state).",
     "COLUMNS": "Width of tables if standard output is not a terminal, in characters (default: 120).",
 }
 FILES = {
     "results/UTC-NAME/": "A result: manifest.json, records.jsonl, report.html, summary.md, summary.csv.",
     ".pagewise/modules/NAME": "The modules of the environment NAME.",
-    "~/.local/state/pagewise/key": "Key that marks the results that you measured here (see rerun, --resume).",
 }
 
 

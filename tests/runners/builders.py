@@ -92,7 +92,6 @@ def a_manifest(**changes: Any) -> Manifest:
         state="complete",
         command=("pagewise", "compare"),
         started_in="/",
-        rerun_of=None,
         seed=1,
         rounds=7,
         rounds_done=7,

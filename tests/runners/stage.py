@@ -206,7 +206,6 @@ class Stage:
             **PYTHON,
             "PAGEWISE_ROOT": str(self.folder),
             "PAGEWISE_MODULES": str(self.modules),
-            "XDG_STATE_HOME": str(self.folder / "state"),
             "COLUMNS": "120",
             **(
                 {}
@@ -221,6 +220,11 @@ class Stage:
 
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("compare", "--output", str(self.results), *arguments)
+
+    def resume(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        """Repeat the command of a result with --resume."""
+        _, name, *words = json.loads((folder / "manifest.json").read_text())["command"]
+        return self.run(name, "--resume", str(folder), *options, *words)
 
     def result(self) -> Path:
         """The newest result's folder."""

@@ -79,7 +79,7 @@ def test_altered_records_are_not_resumed(altered: Path, compared):
     file = altered / "manifest.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "state": "interrupted"}))
     before = (altered / "records.jsonl").read_bytes()
-    assert compared[0].run("compare", "--resume", str(altered)).returncode == 3
+    assert compared[0].resume(altered).returncode == 3
     assert (altered / "records.jsonl").read_bytes() == before
 
 

@@ -69,7 +69,6 @@ def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
         ("results", "list", "results"),
         ("results", "show", str(result)),
         ("results", "diff", str(result), str(result)),
-        ("results", "rerun", str(result)),
         ("results", "collect", "--store", store, "results"),
     ):
         again = run(*own.stage.command(*words))

@@ -214,7 +214,7 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
         found = stage.run("doctor", "--no-noise", "--json", "--restore")
         assert found.returncode == 0 and listed(found) == ["good"]
     elif then == "resume":
-        done = stage.run("compare", "--resume", str(folder))
+        done = stage.resume(folder)
         assert done.returncode == 0, done.stderr
         assert read_result(folder).manifest.state == "complete"
     else:

@@ -81,7 +81,7 @@ def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
 
 
 @pytest.mark.long
-def test_a_comparison_is_measured_reported_and_repeated(installed: Stage):
+def test_a_comparison_is_measured_and_reported(installed: Stage):
     done = installed.run("compare", "--rounds", "1", "--no-sweep", "--kernels", "triad")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((installed.result() / "manifest.json").read_text())
@@ -90,7 +90,6 @@ def test_a_comparison_is_measured_reported_and_repeated(installed: Stage):
     assert facts["spack_version"] == "1.1.0" and facts["project_commit"] is None
     assert Path(manifest["modules"]["tree"]).is_relative_to(installed.folder / "cache")
     assert installed.run("report", str(installed.result())).returncode == 0
-    assert installed.run("results", "rerun", str(installed.result()), "--plan").returncode == 0
 
 
 @pytest.mark.long

@@ -1,43 +1,29 @@
-"""Results from elsewhere: nothing that they name is loaded or executed before the user agrees."""
+"""Results from elsewhere: nothing that they name is loaded or executed; their command is printed as text."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import click
 import pytest
 
 from builders import a_manifest
-from pagewise.cli import consent
-from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import Modules
-from pagewise.session.origin import is_own, seal
-from pagewise.store.rerun import Begun, choose_modules
-from stage import CHASE, Stage
+from pagewise.core.result import read_result
+from pagewise.core.text import command_text
+from stage import Stage
 
-MANIFEST = a_manifest()
-
-
-@pytest.fixture
-def measured(stage: Stage) -> Stage:
-    """A result of two short runs, made by this user. What a module executes shows whether it is loaded."""
-    stage.loads_modules = True
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
-    assert stage.compare("--rounds", "1", "--no-sweep", "--name", "first").returncode == 0
-    return stage
-
-
-@pytest.fixture
-def mark(tmp_path: Path) -> Path:
-    """What is there once something was executed that must not be."""
-    return tmp_path / "executed"
+# Arguments that a shell or a terminal could interpret.
+HOSTILE = (
+    "a b", "", "-n", "'", '"', "\\", "$(touch x)", "`touch x`", ";touch x", "a\nb", "\t",
+    "\x1b]0;t\x07", "\x1b[2J", "\u202eexe", "\r# ", "~", "*", "!!", "a'\nb\\", "\x9b2J", "größe",
+    os.fsdecode(b"a\xffb"), "\x011",
+)  # fmt: skip
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -56,163 +42,82 @@ def evil_tree(stage: Stage, folder: Path, mark: Path) -> Path:
     return tree
 
 
-def test_a_seal_is_of_this_user_and_of_what_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert not is_own(MANIFEST) and not (tmp_path / "state").exists()
-    own = replace(MANIFEST, seal=seal(MANIFEST))
-    assert is_own(own) and is_own(replace(own, name="another"))
-    assert not is_own(replace(own, seal=None))
-    for name, value in (
-        ("id", "f" * 16),
-        ("command", ("pagewise", "compare", "--check", "| false")),
-        ("started_in", "/tmp"),
-        ("modules", Modules(None, "/tmp")),
-    ):
-        assert not is_own(replace(own, **{name: value}))
-    key = tmp_path / "state/pagewise/key"
-    assert key.stat().st_mode & 0o777 == 0o600 and key.parent.stat().st_mode & 0o777 == 0o700
-    assert [file.name for file in key.parent.iterdir()] == ["key"]
-    for spoiled in (0o640, 0o604, 0o620):
-        key.chmod(spoiled)
-        assert not is_own(own) and seal(MANIFEST) is None
-    key.chmod(0o600)
-    key.parent.chmod(0o770)
-    assert not is_own(own)
-    key.parent.chmod(0o700)
-    assert is_own(own)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
-    assert not is_own(own) and seal(MANIFEST) not in (None, own.seal) and not is_own(own)
-
-
-def test_without_a_private_folder_nothing_is_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o777)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "shared"))
-    assert seal(MANIFEST) is None and not is_own(replace(MANIFEST, seal="0" * 64))
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("named", ["tree", "option", "environment"])
-def test_the_module_tree_of_a_received_result_is_never_loaded(
-    named: str, compared: tuple[Stage, Any], tmp_path: Path, mark: Path
-):
-    stage, received = compared[0], tmp_path / "received"
-    tree = evil_tree(stage, tmp_path, mark)
-    shutil.copytree(stage.result(), received)
-    changes: dict[str, Callable[[dict[str, Any]], object]] = {
-        "tree": lambda manifest: manifest.update(modules={"environment": "default", "tree": str(tree)}),
-        "option": lambda manifest: (
-            manifest["command"].extend(["--modules", str(tree)]),
-            manifest.update(modules={"environment": None, "tree": str(tree)}),
-        ),
-        "environment": lambda manifest: manifest["command"].extend(["--env", "../../evil"]),
+def test_nothing_that_a_received_result_names_is_executed(compared: tuple[Stage, Any], tmp_path: Path):
+    stage, mark = Stage(compared[0].folder, loads_modules=True), tmp_path / "executed"
+    tree = str(evil_tree(stage, tmp_path, mark))
+    checks = ["pagewise", "compare", "--check", f"| touch {mark}", "--policies", "none", "--", "/bin/echo"]
+    planted: dict[str, dict[str, Any]] = {
+        "tree": {"modules": {"environment": "default", "tree": tree}},
+        "option": {"command": ["pagewise", "compare", "--modules", tree]},
+        "program": {"command": ["pagewise", "compare", "--", "touch", str(mark)]},
+        "check": {"command": checks},
+        "setting": {"command": ["pagewise", "compare", "--setting", "LD_PRELOAD=/e.so", "--", "/bin/echo"]},
+        "folder": {"started_in": tree},
     }
-    edit(received, changes[named])
-    for arguments in (("--plan",), ("--plan", "--trust"), ("--plan", "--trust", "--anyway")):
-        done = stage.run("results", "rerun", str(received), *arguments)
-        accepted = "--trust" in arguments and named != "environment"
-        assert done.returncode == (0 if accepted else 2), done.stderr
-        assert not mark.exists()
-    # The tree that the user names is another matter.
-    stage.run("results", "rerun", str(received), "--plan", "--trust", "--anyway", "--modules", str(tree))
-    assert mark.exists() == (named != "environment")
+    for name, changes in planted.items():
+        received = tmp_path / name
+        shutil.copytree(stage.result(), received)
+        edit(received, lambda manifest, new=changes: manifest.update(new, state="interrupted"))
+        for command in (("results", "show"), ("results", "list"), ("report",)):
+            assert stage.run(*command, str(received)).returncode == 0
+        for more in ((), ("--plan",), ("--check", f"| touch {mark}", "--", "/bin/echo")):
+            assert stage.run("compare", "--resume", str(received), *more).returncode == 2
+    assert not mark.exists()
 
 
-@pytest.mark.parametrize("kind", ["kernels", "program", "programs", "counters", "peers", "simulation"])
-def test_no_kind_lets_a_received_result_choose_the_module_tree(kind: str, tmp_path: Path):
-    manifest = a_manifest(kind=kind, modules=Modules(None, str(tmp_path)))
-    chosen = {"environment": "default", "modules": tmp_path}
-    choose_modules(chosen, Begun(tmp_path, manifest, "compare", [], is_own=False))
-    assert chosen["modules"] is None
+def parsed(folder: Path, line: str) -> list[str]:
+    """The arguments of `pagewise`, its folder and MARK, as bash passes them."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    program = tools / "pagewise"
+    program.write_text('#!/bin/bash\nprintf "%s\\0" "$PWD" "$MARK" "$@"\n')
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=folder, env={"PATH": f"{tools}:{os.environ['PATH']}"}, capture_output=True,
+        check=True,
+    )  # fmt: skip
+    return [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]]
+
+
+def test_a_command_line_passes_the_same_arguments(tmp_path: Path):
+    line = command_text(("pagewise", *HOSTILE))
+    assert all(sign.isprintable() for sign in line)
+    assert parsed(tmp_path, line)[2:] == list(HOSTILE)
+    assert list(tmp_path.iterdir()) == [tmp_path / "tools"]
+
+
+@pytest.mark.parametrize("sign", HOSTILE)
+def test_a_results_command_line_has_folder_environment_and_options(sign: str, tmp_path: Path):
+    started = tmp_path / f"in {sign.replace('/', '')}"
+    started.mkdir(exist_ok=True)
+    manifest = a_manifest(
+        command=("pagewise", "compare", "--check", sign, "--", "./app", sign), started_in=str(started),
+        program={"environment": {"passed": {"MARK": sign}, "removed": {}}},
+    )  # fmt: skip
+    words = parsed(tmp_path, manifest.command_line("--resume", sign))
+    assert words == [str(started), sign, "compare", "--resume", sign, "--check", sign, "--", "./app", sign]
+
+
+def test_the_command_line_of_kernels_names_their_modules():
+    line = a_manifest(modules=Modules("mine", "/a b")).command_line()
+    assert "PAGEWISE_ENV=mine" in line and "'PAGEWISE_MODULES=/a b'" in line
 
 
 @pytest.mark.long
-def test_modules_are_verified_before_one_is_executed(measured: Stage, mark: Path):
-    for file in measured.modules.rglob("*.lua"):
-        file.write_text(f'os.execute("touch {mark}")\n' + file.read_text())
-    assert measured.run("results", "rerun", str(measured.result()), "--plan").returncode == 4
-    assert not mark.exists()
-    edit(measured.result(), lambda manifest: manifest.update(state="interrupted"))
-    assert measured.run("compare", "--resume", str(measured.result())).returncode == 4
-    assert not mark.exists()
-    assert measured.run("results", "rerun", str(measured.result()), "--anyway", "--plan").returncode == 0
-    assert mark.exists()
-
-
-@pytest.mark.long
-def test_a_check_of_a_received_result_needs_consent(stage: Stage, mark: Path):
-    done = stage.run(
-        "compare", "--policies", "none", "--rounds", "1", "--output", str(stage.results),
-        "--check", "| cat >/dev/null", "--", "/bin/echo", "text",
+def test_the_command_line_of_a_result_measures_the_same(compared: tuple[Stage, Any]):
+    stage = compared[0]
+    first = stage.result()
+    line = json.loads(stage.run("results", "show", str(first), "--json").stdout)["command_line"]
+    variables = {name: value for name, value in stage.variables().items() if name != "PAGEWISE_MODULES"}
+    command = command_text(stage.command())
+    functions = f'pagewise() {{ {command} "$@"; }}; env() {{ export "$1" "$2"; shift 2; "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-c", f"{functions}; {line}"], cwd="/", env=variables, capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    own = stage.result()
-    received = stage.folder / "received"
-    shutil.copytree(own, received)
-
-    def planted(manifest: dict[str, Any]) -> None:
-        place = manifest["command"].index("| cat >/dev/null")
-        manifest["command"][place] = f"| touch {mark}"
-        manifest["state"] = "interrupted"
-
-    edit(received, planted)
-    for command in (
-        ("results", "rerun", str(received)),
-        ("results", "rerun", str(received), "--anyway", "--plan"),
-        ("compare", "--resume", str(received)),
-    ):
-        assert stage.run(*command).returncode == 2
-        assert not mark.exists()
-    results = ("--output", str(stage.results))
-    assert stage.run("results", "rerun", str(own), *results).returncode == 0
-    assert not mark.exists()
-    before = set(stage.results.iterdir())
-    assert stage.run("results", "rerun", str(received), "--trust", "--anyway", *results).returncode == 0
-    assert mark.exists()
-    # What came from elsewhere stays from elsewhere when it is repeated.
-    (new,) = set(stage.results.iterdir()) - before
-    assert stage.run("results", "rerun", str(new)).returncode == 2
-
-
-@pytest.mark.long
-def test_the_folder_of_a_received_result_is_no_installation(
-    compared: tuple[Stage, Any], tmp_path: Path, mark: Path
-):
-    """Without PAGEWISE_ROOT the installation is searched for from the working folder: not from a result's."""
-    stage, received, planted = compared[0], tmp_path / "received", tmp_path / "planted"
-    shutil.copytree(stage.result(), received)
-    shutil.copytree(evil_tree(stage, tmp_path, mark), planted / ".pagewise/modules/default")
-    edit(received, lambda manifest: manifest.update(started_in=str(planted)))
-    variables = {name: value for name, value in stage.variables().items() if name != "PAGEWISE_ROOT"}
-    del variables["PAGEWISE_MODULES"]
-    done = subprocess.run(
-        stage.command("results", "rerun", str(received), "--trust", "--anyway", "--plan"),
-        env=variables, cwd=stage.folder, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stderr
-    assert not mark.exists()
-
-
-@pytest.mark.parametrize("answer", [True, False])
-def test_a_terminal_is_asked(
-    answer: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    asked = []
-    monkeypatch.setattr(consent.sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(click, "confirm", lambda *words, **named: asked.append(words) or answer)
-    chosen = {"command": ("./app", "\x1b[2Jargument"), "checks": ("| a\rb",)}
-    if answer:
-        consent.confirm(Path("r"), "compare", chosen, trusted=False)
-    else:
-        with pytest.raises(SelectionError):
-            consent.confirm(Path("r"), "compare", chosen, trusted=False)
-    assert len(asked) == 1
-    shown = capsys.readouterr().err
-    assert all(sign.isprintable() or sign == "\n" for sign in shown) and "./app" in shown
-
-
-def test_what_a_simulation_executes_is_shown(capsys: pytest.CaptureFixture[str]):
-    chosen = {"kernel": "ember", "arguments": ("--edge", "8"), "build": Path("/planted")}
-    consent.confirm(Path("r"), "simulate", chosen, trusted=True)
-    shown = capsys.readouterr().err.split()
-    assert {"ember", "--edge", "8", "/planted"} <= set(shown)
+    old, new = (read_result(folder).manifest for folder in (first, stage.result()))
+    assert old.id != new.id
+    for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
+        assert getattr(new, name) == getattr(old, name)

@@ -243,22 +243,6 @@ def test_a_plan_starts_nothing_and_is_estimated_from_earlier_results(alone: Stag
     assert [kernel["name"] for kernel in plan["kernels"]] == ["schoenauer_triad_memory_likwid_bench"]
 
 
-def test_programs_and_modules_of_a_received_result_are_not_executed_unasked(alone: Stage):
-    install(alone)
-    folder = str(alone.folder / "peers")
-    assert peers(alone, "--rounds", "1", "--peer-path", folder).returncode == 0
-    result = alone.result()
-    file = result / "manifest.json"
-    manifest = json.loads(file.read_text())
-    file.write_text(json.dumps({**manifest, "seal": None}))
-    done = alone.run("results", "rerun", str(result))
-    assert done.returncode == 2 and folder in done.stderr
-    module = next(path for path in manifest["files"] if path.endswith(".lua"))
-    Path(module).write_text(Path(module).read_text() + "-- other\n")
-    done = alone.run("results", "rerun", str(result), "--trust")
-    assert done.returncode == 4 and list(alone.results.iterdir()) == [result]
-
-
 def test_rounds_are_added_within_the_budget(alone: Stage):
     install(alone)
     done = peers(alone, "--rounds", "2", "--until", "0.0001%", "--budget", "0.1s")
@@ -279,9 +263,6 @@ def test_every_command_reads_such_a_result(alone: Stage):
     done = alone.run("report", folder, "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["folder"] == folder
     assert (alone.result() / "peers.csv").read_bytes() == table
-    done = alone.run("results", "rerun", folder, "--json")
-    assert done.returncode == 0, done.stderr
-    assert read_result(alone.result()).manifest.rerun_of.folder == folder
 
 
 @pytest.mark.parametrize("found", [True, False])

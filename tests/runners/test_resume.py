@@ -72,7 +72,7 @@ def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage, number: int)
     folder = broken_off(stage, "--rounds", "4", "--seed", "5", "--no-sweep", records=6, number=number)
     before = read_result(folder)
     assert before.manifest.state == ("running" if number == signal.SIGKILL else "interrupted")
-    done = stage.run("compare", "--resume", str(folder))
+    done = stage.resume(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(stage.results.iterdir()) == [folder], "no other folder is made"
     after = read_result(folder)
@@ -106,8 +106,7 @@ def test_rounds_that_were_added_stay_and_the_budget_counts_on(stage: Stage):
     file.write_text(file.read_text().replace('"1h"', '"0.1s"'))
     before = read_result(folder)
     assert before.manifest.rounds_done >= 4
-    # A command that was edited is from elsewhere.
-    done = stage.run("compare", "--resume", str(folder), "--trust")
+    done = stage.resume(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
     assert result.manifest.until.ended == "budget"
@@ -124,7 +123,7 @@ def test_a_cut_line_is_named_and_its_run_is_made_again(stage: Stage):
     folder = broken_off(stage, "--rounds", "3", "--seed", "5", records=5, number=signal.SIGKILL)
     file = folder / "records.jsonl"
     file.write_bytes(file.read_bytes()[:-40])
-    done = stage.run("compare", "--resume", str(folder))
+    done = stage.resume(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
     (skipped,) = result.skipped
@@ -147,7 +146,7 @@ def test_counting_and_a_program_of_the_users_own_go_on_too(
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.03")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.03")
     folder = broken_off(stage, *arguments, records=records, command=command)
-    done = stage.run(command, "--resume", str(folder))
+    done = stage.resume(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     result = read_result(folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
@@ -165,7 +164,7 @@ def test_what_is_not_as_it_was_is_listed_and_nothing_is_measured(stage: Stage):
     module = stage.modules / f"{thp}.lua"
     module.write_text(module.read_text() + 'setenv("OTHER", "1")\n')
     before = (folder / "records.jsonl").read_bytes()
-    done = stage.run("compare", "--resume", str(folder))
+    done = stage.resume(folder)
     assert done.returncode == 4
     lines = done.stderr.splitlines()
     assert any("hostname" in line and "elsewhere" in line for line in lines)
@@ -173,19 +172,27 @@ def test_what_is_not_as_it_was_is_listed_and_nothing_is_measured(stage: Stage):
     assert (folder / "records.jsonl").read_bytes() == before
 
 
-def test_resume_takes_no_other_options_and_no_other_command(stage: Stage, compared):
-    folder = compared[0].result()
-    for arguments, code, named in (
-        (("compare", "--resume", str(folder), "--rounds", "3"), 2, "--resume"),
-        (("counters", "--resume", str(folder)), 2, "pagewise compare --resume"),
-        (("compare", "--resume", str(stage.folder)), 3, "manifest.json"),
-    ):
-        done = stage.run(*arguments)
-        assert done.returncode == code and named in done.stderr, done.stderr
+@pytest.mark.parametrize("change", ["option", "command", "folder", "program", "none", "complete"])
+def test_a_result_is_resumed_by_the_command_that_began_it(stage: Stage, compared, change: str):
+    of, folder = compared[0], compared[0].result()
+    name, *words = json.loads((folder / "manifest.json").read_text())["command"][1:]
     before = (folder / "records.jsonl").read_bytes()
-    complete = compared[0].run("compare", "--resume", str(folder))
-    assert complete.returncode == 2
+    commands = {
+        "option": (name, "--resume", str(folder), *words, "--rounds", "3"),
+        "command": ("counters", f"--resume={folder}", *words),
+        "program": (name, "--resume", str(folder), *words, "--", "true"),
+        "none": (name, "--resume", str(folder)),
+        "complete": (name, *words, "--quiet", f"--resume={folder}"),
+        "folder": (name, "--resume", str(folder), *words),
+    }
+    elsewhere = Stage(stage.folder, of.variables())
+    done = (elsewhere if change == "folder" else of).run(*commands[change])
+    assert done.returncode == 2 and str(folder) in done.stderr, done.stderr
     assert (folder / "records.jsonl").read_bytes() == before
+
+
+def test_what_is_not_a_result_is_not_resumed(stage: Stage):
+    assert stage.run("compare", "--resume", str(stage.folder)).returncode == 3
 
 
 def test_two_do_not_write_to_one_result(stage: Stage):
@@ -202,7 +209,7 @@ def test_two_do_not_write_to_one_result(stage: Stage):
         while not list(stage.results.glob("*/records.jsonl")):
             assert process.poll() is None
             time.sleep(0.01)
-        done = stage.run("compare", "--resume", str(stage.result()))
+        done = stage.resume(stage.result())
         assert done.returncode == 4 and "records.jsonl" in done.stderr
     finally:
         process.terminate()

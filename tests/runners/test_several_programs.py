@@ -128,7 +128,7 @@ def test_cases_and_builds_are_read(tmp_path: Path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("option", ["--modules", "--env"])
-def test_modules_are_builds_and_a_result_is_repeated(stage: Stage, option: str):
+def test_modules_are_builds(stage: Stage, option: str):
     for build, target in (("old", "x86_64_v2"), ("new", "native")):
         module = stage.modules / f"npb/3.4.1/{target}.lua"
         module.parent.mkdir(parents=True, exist_ok=True)
@@ -138,12 +138,3 @@ def test_modules_are_builds_and_a_result_is_repeated(stage: Stage, option: str):
     result = compared(stage, option, tree, "--suite", "npb:mg.S", *builds)
     measured = {(record.run.module, record.figures["rate"]) for record in result.records if record.run}
     assert measured == {("npb_mg_s/legacy/none", 1000.0), ("npb_mg_s/tuned/none", 2000.0)}
-    (stage.folder / "again").mkdir()
-    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    (again,) = map(read_result, (stage.folder / "again").iterdir())
-    assert len(again.records) == len(result.records) and again.manifest.rerun_of is not None
-    program = stage.folder / "old/mg.S.x"
-    program.write_text(program.read_text() + "# changed\n")
-    done = stage.run("results", "rerun", str(result.folder), "--output", str(stage.folder / "again"))
-    assert done.returncode == 4

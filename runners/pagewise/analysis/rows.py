@@ -104,7 +104,10 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
     if not records:
         why = "not measured: the comparison ended before its turn"
         return replace(
-            bare, invalid=why, remedy="continue: --resume and this result's folder", code="not_measured"
+            bare,
+            invalid=why,
+            remedy="repeat the command with --resume and this result's folder",
+            code="not_measured",
         )
     faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
     fatal = [(record, fault) for record, fault in faults if fault.code in _FATAL]

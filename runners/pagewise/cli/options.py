@@ -358,21 +358,14 @@ MESSAGES = (
     VERBOSE,
 )
 JSON = flag("--json as_json", "Print one JSON object; tables go to standard error (docs/reference/json.md).")
-_CONSENT = (
-    "execute the program and checks of a result that was not measured by you on this machine (default: ask)"
-)
-TRUST = flag("--trust", f"{_CONSENT.capitalize()}.")
 RESUME = option(
     "--resume",
-    "Resume an interrupted RESULT in its folder, with its own options.",
+    "Resume the interrupted RESULT in its folder; the other options and the program are those that began it.",
     type=Folder(exists=True, resolved=True),
     metavar="RESULT",
 )
 #: The end of the panel `result` of every command that measures.
-SESSION_RESULT = (
-    *(OUTPUT, PLAN, *MESSAGES, JSON, RESUME),
-    partial(TRUST, help=f"With --resume: {_CONSENT}."),
-)
+SESSION_RESULT = (OUTPUT, PLAN, *MESSAGES, JSON, RESUME)
 #: The end of the panel `runs` of every command that measures.
 SESSION_RUNS = (SEED, TIMEOUT, END_LEFTOVERS)
 AT_LEAST = option(

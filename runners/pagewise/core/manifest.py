@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Host
+from pagewise.core.text import command_text
 from pagewise.core.units import bytes_text
 
 SCHEMA = "pagewise.manifest/1"
@@ -54,15 +55,6 @@ class RecordsDigest(Digest):
     """The records that were written. `replaced`: those that resuming replaces, until it has."""
 
     replaced: Digest | None = None
-
-
-@dataclass(frozen=True)
-class Rerun:
-    """The result that a session repeats, and what differed."""
-
-    id: str | None
-    folder: str
-    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -290,9 +282,7 @@ class Manifest:
     finished: str | None
     state: State
     command: tuple[str, ...]
-    seal: str | None = None
     started_in: str | None
-    rerun_of: Rerun | None
     seed: int
     rounds: int
     rounds_done: int
@@ -329,3 +319,17 @@ class Manifest:
     peers: PeersPart | None = None
     simulation: SimulationPart | None = None
     host: Host
+
+    def command_line(self, *options: str) -> str:
+        """The command that began it with its folder and environment, for a shell; `options` are added to it.
+
+        Text of the result: its author decides what the line executes.
+        """
+        environment = dict(((self.program or {}).get("environment") or {}).get("passed") or {})
+        if self.program is None and self.suites is None:
+            modules = self.modules
+            environment |= {"PAGEWISE_ENV": modules.environment or "", "PAGEWISE_MODULES": modules.tree}
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        words = [*(("env", *variables) if variables else ()), *self.command[:2], *options, *self.command[2:]]
+        folder = "" if self.started_in is None else command_text(("cd", self.started_in)) + " && "
+        return folder + command_text(words)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Iterable
 from typing import Any
 
 # Control characters except tabs and line ends, line separators, and marks that reorder text.
@@ -15,6 +17,23 @@ _ESCAPED = re.compile(f"[{_UNPRINTABLE}\ud800-\udfff]")
 def printable(text: str) -> str:
     """The text without control characters and marks that reorder it; invalid Unicode becomes U+FFFD."""
     return _SURROGATES.sub("\ufffd", _REMOVED.sub("", text))
+
+
+def command_text(words: Iterable[str]) -> str:
+    """The words as one line for a shell: quoted, with bytes that a terminal does not print escaped."""
+    return " ".join(map(_shell_word, words))
+
+
+def _shell_word(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    signs = (
+        ("\\" + sign if sign in "'\\" else sign)
+        if sign.isprintable()
+        else "".join(f"\\{byte:03o}" for byte in sign.encode(errors="surrogateescape"))
+        for sign in word
+    )
+    return f"$'{''.join(signs)}'"
 
 
 def identifier(text: str) -> str:

@@ -16,6 +16,7 @@ from pagewise.core.result import utc_text
 from pagewise.machine.energy import find_meter
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
+from pagewise.session.resume import command_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.paths import checkout
 from pagewise.stack.provenance import programs, provenance
@@ -48,9 +49,8 @@ def new_manifest(
         created=utc_text(),
         finished=None,
         state="running",
-        command=("pagewise", *sys.argv[1:]),
+        command=command_of(sys.argv[1:]),
         started_in=str(Path.cwd()),
-        rerun_of=None,
         seed=options.seed,
         rounds=options.rounds,
         rounds_done=0,

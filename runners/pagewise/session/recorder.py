@@ -14,17 +14,13 @@ from pagewise.core.plan import Step
 from pagewise.core.record import Record, RecordWriter, Skipped
 from pagewise.core.result import RECORDS, create_folder, keep_log, utc_text, write_manifest
 from pagewise.core.signals import postponed
-from pagewise.session.origin import seal
 from pagewise.session.resume import Earlier, continued, set_aside
 from pagewise.session.workload import Outcome
 
 
 @dataclass
 class FolderRecorder:
-    """A session's result folder: the manifest, records.jsonl, and the output of failed runs.
-
-    `is_own`: the user typed the command, instead of repeating a result from elsewhere.
-    """
+    """A session's result folder: the manifest, records.jsonl, and the output of failed runs."""
 
     manifest: Manifest
     folder: Path = Path()
@@ -32,7 +28,6 @@ class FolderRecorder:
     skipped: list[Skipped] = field(default_factory=list)
     runs: int = 0
     run_seconds: float = 0.0
-    is_own: bool = True
     _writer: RecordWriter | None = None
 
     def note(self, **fields: Any) -> None:
@@ -44,8 +39,6 @@ class FolderRecorder:
         now = datetime.now(timezone.utc)
         self.folder = create_folder(results, name, now)
         self.note(created=utc_text(now))
-        if self.is_own:
-            self.note(seal=seal(self.manifest))
 
     def take_up(self, folder: Path) -> Earlier:
         """Takes over an interrupted session; returns what it measured. Raises errors as `continued` does."""

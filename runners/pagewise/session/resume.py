@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from pagewise.core.manifest import Break, Digest, Manifest
 from pagewise.core.plan import CellKey, Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
 from pagewise.core.record_parts import RunOf
-from pagewise.core.result import Result, check_unaltered, read_result, utc_text
+from pagewise.core.result import Result, check_unaltered, read_manifest, read_result, utc_text
 from pagewise.core.structure import unstructured
 
 #: The series of runs before an interruption that are measured again.
@@ -56,6 +55,7 @@ _PARTS = {
 }
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160
+_PRINTING = ("--json", "-q", "--quiet", "-v", "--verbose", "--plan")
 # A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
 # alike.
 _Key = tuple[str, CellKey, str, int, str | None, str | None]
@@ -125,6 +125,40 @@ class Earlier:
                 yield step, taken
 
 
+def command_of(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The command that these arguments are of, without --resume RESULT."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, program = list(arguments[:end]), arguments[end:]
+    for place, word in enumerate(options):
+        if word.partition("=")[0] == "--resume":
+            del options[place : place + (1 if "=" in word else 2)]
+            break
+    return ("pagewise", *options, *program)
+
+
+def check_command(folder: Path, arguments: Sequence[str]) -> None:
+    """Raises SelectionError unless these arguments, here, repeat the command that began the result.
+
+    What runs is what the user typed. Nothing that a result names is executed: it may come from elsewhere.
+    """
+    manifest = read_manifest(folder)
+    typed, before = (tuple(_measuring(words)) for words in (command_of(arguments), manifest.command))
+    if (typed, str(Path.cwd())) != (before, manifest.started_in):
+        raise SelectionError(
+            "--resume continues with the command that began the result, in the folder where it was typed",
+            where=folder,
+            remedy="if the result is yours, repeat the command: "
+            + manifest.command_line("--resume", str(folder)),
+        )
+
+
+def _measuring(command: Sequence[str]) -> Iterator[str]:
+    """The words of a command without options that only change what is printed."""
+    end = command.index("--") if "--" in command else len(command)
+    yield from (word for word in command[:end] if word not in _PRINTING)
+    yield from command[end:]
+
+
 def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
     """The manifest and the records of an interrupted session that is resumed.
 
@@ -137,13 +171,13 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
         raise SelectionError(
             "this session is complete: nothing is left to do",
             where=folder,
-            remedy=f"measure again: {shlex.join(manifest.command)}",
+            remedy=f"measure again: {manifest.command_line()}",
         )
     if changes := list(differences(manifest, planned)):
         raise RefusedError(
             "this has changed since the session began:\n    " + "\n    ".join(changes),
             where=folder,
-            remedy=f"restore it, or begin again: {shlex.join(manifest.command)}",
+            remedy=f"restore it, or begin again: {manifest.command_line()}",
         )
     runs = _runs(result.records)
     earlier = Earlier(

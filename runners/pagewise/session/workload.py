@@ -70,9 +70,8 @@ class Launcher(Protocol):
 
 
 class Recorder(Protocol):
-    """Keeps what a session measures. `is_own`: the user typed the command, see session.origin."""
+    """Keeps what a session measures."""
 
-    is_own: bool
     manifest: Manifest
     folder: Path
     records: list[Record]

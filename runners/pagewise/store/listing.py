@@ -8,7 +8,9 @@ from pathlib import Path
 
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.errors import FormatError, PagewiseError
+from pagewise.core.manifest import Manifest
 from pagewise.core.record import read_records
+from pagewise.core.structure import structured
 from pagewise.store.columns import TableRow
 from pagewise.store.sources import CELL, FILES, Source, find_places, read_source
 
@@ -38,11 +40,13 @@ def shown(folder: Path) -> TableRow:
         )
     source = read_source(place)
     records, skipped = read_records(source.file) if source.file is not None else ([], [])
+    manifest = source.about.get("manifest")
     runs = Counter((record.series or "run", record.status) for record in records)
     faults = Counter(filter(None, map(invalid_reason, records)))
     return {
         **_summary(source),
         **{name: value for name, value in source.about.items() if name != "manifest"},
+        "command_line": structured(Manifest, manifest).command_line() if manifest else None,
         "faults": [*source.faults, *map(str, skipped)],
         "runs": [{"series": series, "status": status, "records": n} for (series, status), n in runs.items()],
         "not_ranked": [{"reason": reason, "records": number} for reason, number in faults.most_common()],

@@ -111,8 +111,8 @@ COMMANDS = [
     (["compare", "--"], 2),
     (["counters", "--groups", "[/]"], (2, 3, 4)),
     (["peers", "--peers", "\x1b[31m"], 2),
-    (["results", "rerun", "{bad}", "--plan", "--timeout", "x"], 2),
-    (["results", "rerun", "/nonexistent"], (2, 3)),
+    (["compare", "--resume", "{bad}"], 3),
+    (["results", "rerun", "{good}"], 2),
 ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class _Comparing(Measuring, KernelsOrProgram):
     "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
     "pagewise compare --service 'redis-server --port {port}' --load 'redis-benchmark -p {port} -t get'",
     "pagewise compare --suite npb:cg.A,npb:mg.A --ranks 1,2,4  # benchmarks of a suite by ranks",
-    "pagewise compare --resume results/20261121T115458Z-default",
+    "pagewise compare --env quick --resume results/20261121T115458Z-default  # after an interruption",
     cls=_Comparing,
     subject=(
         opt.ENVIRONMENT_OR_SUITES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,9 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli import root
-from pagewise.cli.measuring import Measuring, begin_session, carry_out, check_origin
-from pagewise.cli.output import PlainConsole, make_console, make_messages, print_json, print_table
+from pagewise.cli.output import PlainConsole, make_console, print_json, print_table
 from pagewise.cli.reporting import show
 from pagewise.cli.types import Duration, Folder, Percent
-from pagewise.core.errors import SelectionError
 
 #: Folders with results as arguments.
 _FOLDERS = opt.argument(
@@ -40,7 +36,7 @@ _WAIT = opt.option(
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """List, show, query, collect, diff and rerun results (docs/reference/results.md)."""
+    """List, show, query, collect and diff results (docs/reference/results.md)."""
 
 
 @opt.command("pagewise results list /shared/results", result=(opt.JSON,), parent=command, name="list")
@@ -93,7 +89,8 @@ def _short(folder: str) -> str:
 def show_contents(result: Path, as_json: bool) -> None:
     """Show the contents of a result: machine, sources, what was measured, and how its runs ended.
 
-    For tables and figures: pagewise report RESULT.
+    The command line measures the same again. It is text of the result: if you did not measure the result
+    yourself, read the line before you run it. For tables and figures: pagewise report RESULT.
     """
     from pagewise.store.listing import shown
 
@@ -102,9 +99,11 @@ def show_contents(result: Path, as_json: bool) -> None:
         print_json({**contents, "schema": "pagewise.result/1"})
         return
     for name, value in contents.items():
-        if name not in ("cells", "runs", "not_ranked", "faults") and value not in (None, [], ""):
+        if name not in ("cells", "command", "runs", "not_ranked", "faults") and value not in (None, [], ""):
             text = " ".join(map(str, value)) if isinstance(value, list) else value
             click.echo(f"{name.replace('_', ' '):<22} {text}")
+    if contents["command_line"]:
+        click.echo(f"{'':<22} (text of the result: if it is not yours, read the line before you run it)")
     for row in contents["runs"]:
         click.echo(f"{'runs':<22} {row['records']} {row['series']}: {row['status']}")
     for row in contents["not_ranked"]:
@@ -249,74 +248,3 @@ def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: 
     compared = compare((*old, new), **chosen)
     show(views.view(compared, strict), as_json)
     return compared.exit_code(strict)
-
-
-@opt.command(
-    "pagewise results rerun results/20261121T115458Z-default --plan",
-    "pagewise results rerun results/20261121T115458Z-default --output again",
-    subject=(
-        opt.MODULES,
-        opt.flag("--anyway", "Continue even if modules, programs or kernels differ."),
-        opt.flag(
-            "--change-settings",
-            "Allow changing the machine settings that RESULT changed; they are restored afterwards.",
-        ),
-        opt.TRUST,
-    ),
-    result=(
-        partial(
-            opt.OUTPUT,
-            type=Folder(resolved=True),
-            default=None,
-            help="Parent folder of the new result's folder (default: that of RESULT).",
-        ),
-        opt.PLAN,
-        *opt.MESSAGES,
-        opt.JSON,
-    ),
-    parent=command,
-)
-@opt.argument("result", type=Folder(exists=True, resolved=True))
-def rerun(
-    result: Path,
-    results: Path | None,
-    modules: Path | None,
-    *,
-    anyway: bool,
-    trust: bool,
-    change_settings: bool,
-    planning: bool,
-    as_json: bool,
-) -> int:
-    """Measure a result again: same command, same modules, same order of runs.
-
-    Modules and programs must have the same digests; otherwise the differences are listed, and nothing runs.
-    Differences of the machine are listed and recorded in the new result. For a result from elsewhere, what
-    would be executed is shown and needs your consent. To compare the two: pagewise results diff RESULT NEW.
-    """
-    from pagewise.store.rerun import REMEDY, begun, check_changes, check_same, same_choice
-
-    modules = modules and modules.absolute()
-    started = begun(result)
-    manifest, name = started.manifest, started.name
-    measuring = root.get_command(click.Context(root), name)
-    if not isinstance(measuring, Measuring):
-        raise SelectionError(
-            f"results of `pagewise {name}` cannot be repeated",
-            where=result,
-            remedy=f"run its command: {shlex.join(manifest.command)}",
-        )
-    chosen = measuring.make_context(name, list(started.arguments)).params
-    for beside in ("planning", "as_json"):
-        chosen.pop(beside, None)
-    chosen["resume"] = None
-    check_origin(chosen, started, trusted=trust, modules=modules, remedy=REMEDY, anyway=anyway)
-    chosen["results"] = results or result.parent
-    same_choice(chosen, manifest)
-    check_changes(chosen, change_settings, result)
-    begin_session(chosen, planning)
-    console = make_messages()
-    comparison = measuring.prepare(chosen, console)
-    for line in check_same(started, comparison, anyway):
-        console.print(f"different now: {line}", style="yellow", highlight=False, soft_wrap=True)
-    return carry_out(comparison, planning, as_json)

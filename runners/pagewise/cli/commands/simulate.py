@@ -26,7 +26,7 @@ class _Simulating(Measuring, TakesProgram):
     "pagewise simulate --geometry zen4 random_access --working-set 16MiB",
     "pagewise simulate --sector u:L2=13 stencil7 --grid 452x576x32",
     "pagewise simulate --policies fjmpg -- ./my_app input.dat",
-    "pagewise simulate --resume results/20261121T115458Z-simulate-ember",
+    "pagewise simulate --resume results/20261121T115458Z-simulate-ember ember  # after an interruption",
     cls=_Simulating,
     subject=(
         opt.option(

@@ -38,7 +38,7 @@ from pagewise.core.signals import interruptible
 from pagewise.machine.energy import Meter, find_meter
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
-from pagewise.session.processes import in_session
+from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.provenance import hyperfine_version
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
@@ -97,6 +97,7 @@ class Stopwatch:
     limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
     that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
     with its exit code; it runs in the C locale, the program in its own. meter: measures the energy of runs.
+    given: the standard input of programs.
     """
 
     hyperfine: str
@@ -105,6 +106,7 @@ class Stopwatch:
     end_leftovers: bool = False
     wrapper: tuple[str, ...] = ()
     meter: Meter = field(default_factory=find_meter)
+    given: Path = NOTHING
 
     def measure(
         self,
@@ -168,15 +170,14 @@ class Stopwatch:
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
-        """The command for hyperfine, which takes UTF-8 only; a script has the bytes of others."""
+        """The command for hyperfine; a script where that takes it not, or gives it no input."""
         text = shlex.join(command)
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            script = self.scratch / "command.sh"
-            script.write_bytes(os.fsencode(f"exec {text}\n"))
-            text = shlex.join(["/bin/sh", str(script)])
-        return text
+        content = os.fsencode(text)
+        if self.given == NOTHING and _is_utf8(content):
+            return text
+        script = self.scratch / "command.sh"
+        script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
+        return shlex.join(["/bin/sh", str(script)])
 
     def _wrapped(self, environment: Mapping[str, str]) -> list[str]:
         """The wrapper in the C locale, and what restores the locale for the program."""
@@ -345,6 +346,14 @@ def _program_output(file: Path) -> str:
     while lines and lines[-1].strip() in ("", _NOISE):
         lines.pop()
     return "".join(lines)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _used() -> resource.struct_rusage:

@@ -18,6 +18,7 @@ from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.settings import MachineSettings, changed_settings, pools_used
+from pagewise.session.standard_input import NO_INPUT, StandardInput
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import examine, files_of
 from pagewise.stack.c_code import find_compiler
@@ -54,8 +55,8 @@ class ProgramOptions(SessionOptions):
 class ProgramRuns:
     """Runs of one program. `policies` are by the module of their configuration.
 
-    settings: those of the machine. key: its name among several programs of a session. trials, images: the
-    memory of trial runs, and the files of the programs that ran in them.
+    settings: those of the machine. given: the standard input of runs. key: its name among several programs of
+    a session. trials, images: the memory of trial runs, and the files of the programs that ran in them.
     """
 
     options: ProgramOptions
@@ -69,6 +70,7 @@ class ProgramRuns:
     images: dict[str, int] = field(default_factory=dict)
     rank_launcher: RankLauncher | None = None
     settings: MachineSettings = field(default_factory=MachineSettings)
+    given: StandardInput = NO_INPUT
     key: str | None = None
 
     @property
@@ -96,16 +98,16 @@ class ProgramRuns:
         """The program's files and inputs, for every policy."""
         files = files_of(self.program.binary.program, self.program.environment)
         inputs = [file for file in self.program.inputs if file.is_file()]
-        return dict.fromkeys(self.policies, (*files, *inputs))
+        return dict.fromkeys(self.policies, (*files, *inputs, *self.given.watched))
 
     def launcher(self, scratch: Path) -> ProgramLauncher:
         """Launches the program through hyperfine, and samples its memory."""
-        options = self.options
+        options, given = self.options, self.given.path
         return ProgramLauncher(
             self.program,
             self.policies,
             by_name(self.placements),
-            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers),
+            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers, given=given),
             _libraries(self.console),
             options.interval,
             options.enough,

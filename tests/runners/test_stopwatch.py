@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.record_parts import ProcessPlacement
+from pagewise.session import launch
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, find_hyperfine
 
 
@@ -40,6 +41,25 @@ def test_an_exit_code_is_reported_without_words_of_hyperfine(tmp_path: Path):
     assert (measured.exit_code, measured.signal, measured.output) == (3, None, "wrong\n")
     failure = Stopwatch("", 30.0, tmp_path).failure(measured)
     assert failure.exit_code == 3 and failure.remedy is None
+
+
+@pytest.mark.parametrize(("largest", "is_whole"), [(81, True), (80, False)])
+def test_of_a_large_output_only_the_end_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, largest: int, is_whole: bool
+):
+    monkeypatch.setattr(launch, "LARGEST_OUTPUT", largest)
+    monkeypatch.setattr(launch, "LONGEST_OUTPUT", 4)
+    measured = measure(tmp_path, "seq 10 36; exit 0")
+    assert measured.output_bytes == 81
+    whole = "".join(f"{number}\n" for number in range(10, 37))
+    assert measured.output == (whole if is_whole else whole[-4:])
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "x", "\n" * 9000])
+def test_only_the_words_of_hyperfine_are_removed(ending: str):
+    output = f"first\n{'long ' * 2000}\nlast\n{ending}"
+    warned = output + f"\n{launch._NOISE}\n"
+    assert launch._program_output(warned).rstrip("\n") == output.rstrip("\n")
 
 
 def test_a_signal_is_named(tmp_path: Path):

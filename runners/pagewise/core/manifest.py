@@ -191,6 +191,22 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
+class WorkDifference:
+    """What a program did otherwise under a page policy than under the baseline: lines of its output, exit codes.
+
+    missing: lines that only the baseline has. added: lines that only the policy has. Both are examples.
+    """
+
+    module: str
+    placement: str | None = None
+    options: str | None = None
+    missing: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    baseline_exit_codes: tuple[int, ...] = ()
+    exit_codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class PlannedCell:
     """A cell, by modules: see core.plan.Cell."""
 
@@ -321,6 +337,7 @@ class Manifest:
     records: RecordsDigest
     files: Mapping[str, str | None]
     changed_files: tuple[ChangedFile, ...] = ()
+    differing_work: tuple[WorkDifference, ...] = ()
     subjects: tuple[PlannedSubject, ...]
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None

@@ -23,7 +23,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.environment import C_LOCALE, ENV
 from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
-from pagewise.core.reading import parse_json, read_file
+from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
     BuildReport,
@@ -47,6 +47,9 @@ _OLDEST, _TOO_NEW = (1, 15), (2, 0)
 # Time that hyperfine adds to a run: some milliseconds, more on a busy machine.
 _OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
+#: The most that is read of what a run writes, in bytes.
+LARGEST_OUTPUT = 256 << 20
+_END = 4096
 SIGNAL_BASE = 128
 _NOISE = "Warning: Ignoring non-zero exit code."
 
@@ -58,7 +61,7 @@ class Measurement:
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
     energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
-    same.
+    same. output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
     """
 
     started: datetime
@@ -73,6 +76,7 @@ class Measurement:
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
     power_over_time: tuple[PowerInterval, ...] = ()
+    output_bytes: int = 0
 
     @property
     def log(self) -> str:
@@ -152,14 +156,14 @@ class Stopwatch:
             if watch is not None:
                 watch(running.pid)
             running.wait(self.limit)
-        after = _used()
+        after, size = _used(), written.stat().st_size
         wall, exit_code, cpu_seconds = _exported(exported)
         return Measurement(
             started,
             wall,
             TIMED_OUT if running.is_ended_by_us else exit_code,
             cpu_seconds,
-            _program_output(written),
+            _program_output(read_end(written, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT)),
             observed,
             (after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt),
             after.ru_nivcsw - before.ru_nivcsw,
@@ -167,6 +171,7 @@ class Stopwatch:
             implausible(wall, running.elapsed),
             energy.metrics,
             energy.power_over_time,
+            size,
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
@@ -340,12 +345,13 @@ def after(output: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in output.splitlines() if mark in line), None)
 
 
-def _program_output(file: Path) -> str:
+def _program_output(output: str) -> str:
     """The output of a run, without hyperfine's warning about its exit code."""
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    begin = output.rfind("\n", 0, max(0, len(output) - _END)) + 1
+    lines = output[begin:].splitlines(keepends=True)
     while lines and lines[-1].strip() in ("", _NOISE):
         lines.pop()
-    return "".join(lines)
+    return output[:begin] + "".join(lines)
 
 
 def _is_utf8(content: bytes) -> bool:

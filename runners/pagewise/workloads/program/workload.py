@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
@@ -29,6 +30,7 @@ from pagewise.workloads.program.launch import ProgramLauncher, trial_text
 from pagewise.workloads.program.memory import Memory
 from pagewise.workloads.program.policy import Policy
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.work import Work
 
 # What malloc maps is rounded up to pages, and each thread has its own arena.
 _POOL_MARGIN = 1.25
@@ -56,7 +58,8 @@ class ProgramRuns:
     """Runs of one program. `policies` are by the module of their configuration.
 
     settings: those of the machine. given: the standard input of runs. key: its name among several programs of
-    a session. trials, images: the memory of trial runs, and the files of the programs that ran in them.
+    a session. trials, images: the memory of trial runs, and the files of the programs that ran in them. work:
+    what all runs printed.
     """
 
     options: ProgramOptions
@@ -68,6 +71,7 @@ class ProgramRuns:
     console: Console
     trials: dict[CellKey, Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
     rank_launcher: RankLauncher | None = None
     settings: MachineSettings = field(default_factory=MachineSettings)
     given: StandardInput = NO_INPUT
@@ -113,6 +117,7 @@ class ProgramRuns:
             options.enough,
             self.trials,
             self.images,
+            self.work,
             self.rank_launcher,
             self.settings,
         )
@@ -171,6 +176,10 @@ class ProgramRuns:
             )
         )
         self.console.print(text, highlight=False, soft_wrap=True)
+
+    def differing_work(self) -> tuple[WorkDifference, ...]:
+        """What the program did otherwise under a policy than under the baseline."""
+        return self.work.differences(self.subject.cells, next(iter(self.policies)))
 
     def is_available(self, step: Step) -> bool:
         """Whether the policy of a step can be applied here."""
@@ -236,7 +245,12 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
             session.recorder.save()
             for runs in several:
                 runs.try_others(session)
-            yield
+            try:
+                yield
+            finally:
+                differing = [part for runs in several for part in runs.differing_work()]
+                known = session.recorder.manifest.differing_work
+                session.recorder.note(differing_work=tuple(dict.fromkeys((*known, *differing))))
 
 
 def _libraries(console: Console) -> Libraries | None:

@@ -21,7 +21,7 @@ from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.kernel import SCHEMA, Kernel
 from pagewise.core.manifest import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
-from pagewise.core.reading import parse_yaml, read_file
+from pagewise.core.reading import parse_yaml, read_end, read_file
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
@@ -176,8 +176,7 @@ class TraceLauncher:
             record = failed_record(step, started, status, failure)
         wall = time.monotonic() - began
         run = about_run(step, wall, exit_code, [str(target.program.file), *target.arguments])
-        text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
-        return Outcome([replace(record, run=run)], wall, text[-LONGEST_OUTPUT:], [])
+        return Outcome([replace(record, run=run)], wall, read_end(output, LONGEST_OUTPUT), [])
 
     def _simulated(self, step: Step, started: datetime) -> Record:
         target, policy = self.target, step.cell.measured.hugepages

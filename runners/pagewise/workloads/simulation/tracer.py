@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
-from pagewise.core.reading import parse_json, read_file
+from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, parse_record
 from pagewise.machine.settings.thp import left_to_programs
-from pagewise.session.launch import after
+from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.commands import output_of
 from pagewise.workloads.simulation.geometry import Geometry
@@ -168,7 +168,7 @@ def trace(
             remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
         )
     if running.process.returncode != 0:
-        text = output.read_text(encoding="utf-8", errors="replace")
+        text = read_end(output, LONGEST_OUTPUT)
         raise _failure(running.process.returncode, text, program)
     return Traced(_read(out, program), _record(written))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,3 +75,40 @@ def test_a_run_that_exceeds_the_limit_is_ended(tmp_path: Path):
     assert (measured.exit_code, measured.wall) == (TIMED_OUT, None)
     failure = Stopwatch("", 0.3, tmp_path).failure(measured)
     assert failure.exit_code == TIMED_OUT and "--timeout" in (failure.remedy or "")
+
+
+@pytest.mark.parametrize("long", [["x" * 60_000] * 6, ["x" * 131_000]])
+def test_a_long_command_line_is_measured(tmp_path: Path, long: list[str]):
+    stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path)
+    command = ["/bin/sh", "-c", "echo ${#*}", "sh", *long]
+    measured = stopwatch.measure(command, os.environ, nullcontext())
+    assert measured.exit_code == 0 and measured.wall is not None
+    assert measured.output == f"{sum(map(len, long)) + len(long) - 1}\n"
+
+
+def fake_hyperfine(folder: Path, script: str) -> Stopwatch:
+    program = folder / "hyperfine"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return Stopwatch(str(program), 30.0, folder)
+
+
+@pytest.mark.parametrize("script", ["echo why >&2; exit 1", "echo why; kill -KILL $$", "echo why; exit 0"])
+def test_a_failure_of_hyperfine_is_not_the_programs(tmp_path: Path, script: str):
+    stopwatch = fake_hyperfine(tmp_path, script)
+    measured = stopwatch.measure(["true"], os.environ, nullcontext())
+    assert measured.wall is None and measured.fault is not None
+    failure = stopwatch.failure(measured)
+    assert failure.exit_code == 4 and failure.remedy
+    assert {"hyperfine", "why"} <= set(re.findall(r"\w+", failure.message))
+
+
+def test_a_run_that_was_ended_is_not_a_failure_of_hyperfine(tmp_path: Path):
+    assert measure(tmp_path, "exec sleep 60", limit=0.2).fault is None
+
+
+def test_a_full_folder_of_outputs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    measured = measure(tmp_path, "exit 1")
+    monkeypatch.setattr(launch.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    failure = Stopwatch("", 30.0, tmp_path / "scratch").failure(measured)
+    assert failure.exit_code == 4 and str(tmp_path) in failure.message and "TMPDIR" in failure.remedy

@@ -192,7 +192,7 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class WorkDifference:
-    """What a program did otherwise under a page policy than under the baseline: lines of its output, exit codes.
+    """What a program did otherwise under a page policy than under the baseline: output lines, exit codes.
 
     missing: lines that only the baseline has. added: lines that only the policy has. Both are examples.
     """

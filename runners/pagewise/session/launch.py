@@ -51,6 +51,11 @@ LONGEST_OUTPUT = 20_000
 LARGEST_OUTPUT = 256 << 20
 _END = 4096
 SIGNAL_BASE = 128
+# The exit code of what the system refused.
+_REFUSED = 4
+_LEAST_SPACE = 1 << 16
+# Linux takes no argument of 128 KiB or more (MAX_ARG_STRLEN).
+_LONGEST_ARGUMENT = 100_000
 _NOISE = "Warning: Ignoring non-zero exit code."
 
 
@@ -62,6 +67,7 @@ class Measurement:
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
     energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
     same. output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
+    fault: why hyperfine measured nothing, unless the run was ended.
     """
 
     started: datetime
@@ -77,6 +83,7 @@ class Measurement:
     energy: Mapping[str, float] = field(default_factory=dict)
     power_over_time: tuple[PowerInterval, ...] = ()
     output_bytes: int = 0
+    fault: str | None = None
 
     @property
     def log(self) -> str:
@@ -158,12 +165,19 @@ class Stopwatch:
             running.wait(self.limit)
         after, size = _used(), written.stat().st_size
         wall, exit_code, cpu_seconds = _exported(exported)
+        output = _program_output(read_end(written, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT))
+        fault = None
+        if wall is None and not running.is_ended_by_us:
+            last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
+            fault = ": ".join(
+                [f"hyperfine, which times runs, {exit_text(running.process.returncode)}", *last]
+            )
         return Measurement(
             started,
             wall,
             TIMED_OUT if running.is_ended_by_us else exit_code,
             cpu_seconds,
-            _program_output(read_end(written, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT)),
+            output,
             observed,
             (after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt),
             after.ru_nivcsw - before.ru_nivcsw,
@@ -172,13 +186,14 @@ class Stopwatch:
             energy.metrics,
             energy.power_over_time,
             size,
+            fault,
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
-        """The command for hyperfine; a script where that takes it not, or gives it no input."""
+        """The command for hyperfine; a script has what it does not take: long texts, bytes, an input."""
         text = shlex.join(command)
         content = os.fsencode(text)
-        if self.given == NOTHING and _is_utf8(content):
+        if self.given == NOTHING and len(content) <= _LONGEST_ARGUMENT and _is_utf8(content):
             return text
         script = self.scratch / "command.sh"
         script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
@@ -204,12 +219,16 @@ class Stopwatch:
 
     def failure(self, measured: Measurement) -> Failure:
         """How a failed run ended, and what to do."""
-        code, remedy = measured.exit_code, None
+        code = measured.exit_code
+        if shutil.disk_usage(self.scratch).free < _LEAST_SPACE:
+            text = f"{self.scratch.parent}, which has the output of runs, is full"
+            return Failure(_REFUSED, text, "free some space, or set TMPDIR to another folder")
+        if measured.fault is not None:
+            return Failure(_REFUSED, measured.fault, "this is not of the program; run `hyperfine true` here")
         if code == TIMED_OUT:
-            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
-        else:
-            message = exit_text(code)
-        return Failure(code, message, remedy)
+            text = f"ended after {self.limit:g} s, the limit of a run"
+            return Failure(code, text, "allow more with --timeout")
+        return Failure(code, exit_text(code))
 
 
 def signal_name(code: int) -> str | None:
@@ -337,7 +356,7 @@ def _exported(file: Path) -> tuple[float | None, int, dict[str, float]]:
         wall, exit_code = float(result["times"][0]), int(result["exit_codes"][0])
         return wall, exit_code, {f"{name}_seconds": float(result[name]) for name in ("user", "system")}
     except (OSError, ValueError, LookupError, TypeError):
-        return None, 4, {}
+        return None, _REFUSED, {}
 
 
 def after(output: str, mark: str) -> str | None:

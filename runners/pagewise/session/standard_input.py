@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from rich.console import Console
 
-from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.errors import RefusedError, SelectionError, refused_by_system
 from pagewise.core.units import bytes_text
 from pagewise.session.processes import NOTHING
 
@@ -87,17 +87,22 @@ def take_input(console: Console) -> StandardInput:
             return _kept("pipe", 0) if _has_data(console) else NO_INPUT
         return _of_file(status)
     except OSError as fault:
-        raise RefusedError(
+        unreadable = RefusedError(
             f"the standard input cannot be read: {fault.strerror}",
-            where=_WHERE if fault.filename is None else fault.filename,
+            where=_WHERE,
             remedy="redirect it from a file that you can read, or < /dev/null for none",
-        ) from fault
+        )
+        raise refused_by_system(fault) or unreadable from fault
 
 
 def _of_file(status: os.stat_result) -> StandardInput:
     # Opened again: this process's offset stays where the user's shell continues.
-    descriptor = os.open("/proc/self/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     name = os.readlink("/proc/self/fd/0")  # noqa: PTH115
+    try:
+        descriptor = os.open("/proc/self/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        # Another user opened it, as before sudo.
+        return _kept("file", 0, name, os.lseek(0, 0, os.SEEK_CUR))
     if not stat.S_ISREG(status.st_mode):
         return StandardInput("device", descriptor, name)
     start = os.lseek(0, 0, os.SEEK_CUR)

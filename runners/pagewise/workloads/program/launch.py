@@ -248,6 +248,8 @@ class ProgramLauncher:
 
     def _failure(self, measured: Measurement, applied: AppliedPolicy) -> Failure:
         failure = self.stopwatch.failure(measured)
+        if failure.exit_code != measured.exit_code or measured.fault is not None:
+            return failure
         if self.program.service is not None:
             failure = replace(failure, message=f"the load {failure.message}")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import click
 import pytest
 
 from pagewise import cli
-from pagewise.core.errors import Interrupted, RefusedError, SetupError
+from pagewise.core.errors import Interrupted, RefusedError, SetupError, refused_by_system
 from stage import Stage
 
 COMMANDS = cli.root.list_commands(click.Context(cli.root))
@@ -80,6 +81,24 @@ def test_each_fault_has_its_exit_code(
     monkeypatch.setattr(command_of("doctor"), "callback", fail_with(fault))
     assert end(monkeypatch, "doctor") == code
     assert ("Traceback" in capsys.readouterr().err) == (code == 70)
+
+
+@pytest.mark.parametrize(
+    ("fault", "places", "is_access"),
+    [
+        (OSError(errno.E2BIG, "long", "/usr/bin/hyperfine"), {"/usr/bin/hyperfine", "ulimit"}, False),
+        (OSError(errno.ENOSPC, "full", "/tmp/x"), {"/tmp/x", "quota"}, False),
+        (OSError(errno.EMFILE, "many", "/tmp/x"), {"/tmp/x", "ulimit"}, False),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/']"), {"TMPDIR"}, False),
+        (FileNotFoundError(errno.ENOENT, "getcwd"), {"cd"}, False),
+        (PermissionError(errno.EACCES, "denied", "/tmp/x"), {"/tmp/x"}, True),
+    ],
+)
+def test_a_refusal_of_the_system_has_its_place(fault: OSError, places: set[str], is_access: bool):
+    error = refused_by_system(fault)
+    assert error is not None and error.remedy is not None and error.where is not None
+    assert places <= set(re.findall(r"[\w/]+", f"{error.where} {error.remedy}"))
+    assert ("access" in error.what) == is_access
 
 
 @pytest.mark.parametrize("output", ["stdout", "stderr"])

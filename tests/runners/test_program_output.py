@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,29 @@ def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
     folder.mkdir()
     reads = tuple(str(tmp_path / name) for name in ("l?g", "pipe", "loop", "missing"))
     assert made(tmp_path, reads=(*reads, "/dev/zero")).written(folder, 0.0) == "rate 3"
+
+
+def test_an_output_over_the_limit_is_a_wrong_result_only_if_it_is_needed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for name in ("first", "second"):
+        (tmp_path / name).write_text("rate 3\n" * 10)
+    judged = made(tmp_path, reads=("first", "second"), metrics=(parse_metric("x=rate (.*)"),))
+    assert judged.written(tmp_path, 0.0, 140) == "rate 3\n" * 20
+    assert judged.written(tmp_path, 0.0, 139) is None
+    assert judged.fault(None, tmp_path) is not None
+    assert made(tmp_path, checks=(parse_check("x"),)).fault(None, tmp_path) is not None
+    assert made(tmp_path).fault(None, tmp_path) is None
+
+
+def test_the_last_of_many_matches_is_taken_without_keeping_all():
+    text = "1\n" * 100_000 + "2\n"
+    tracemalloc.start()
+    try:
+        assert parse_metric("x=^(.)$").value(text) == 2.0
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # From Python 3.13 on, a**b is one.

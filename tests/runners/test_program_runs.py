@@ -198,3 +198,26 @@ def test_an_allocator_inside_is_known_by_its_words(own: Own):
         examine(str(own.programs / "memory"), {**os.environ, "LD_PRELOAD": "/x/libtcmalloc.so.4"}).allocator
         == "tcmalloc"
     )
+
+
+def test_a_long_command_line_is_measured(own: Own):
+    done = own.stage.run(
+        *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "1"),
+        *("--check", "^340000$", "--", "sh", "-c", 'IFS=; echo "${#*}"', "sh", *["x" * 85_000] * 4),
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert own.statuses() == {"none": {"ok"}}
+
+
+def test_a_failure_of_hyperfine_is_reported_as_such(own: Own):
+    fake = own.folder / "bin" / "hyperfine"
+    fake.parent.mkdir()
+    fake.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exec echo hyperfine 1.15.0\necho broken >&2; exit 1\n'
+    )
+    fake.chmod(0o755)
+    own.stage.environment["PATH"] = f"{fake.parent}:{os.environ['PATH']}"
+    done = own.run("--policies", "none", "--rounds", "1")
+    assert done.returncode == 1, done.stderr
+    assert {"hyperfine", "broken"} <= set(re.findall(r"\w+", own.reason("none")))
+    assert {one.failure.exit_code for one in own.records()} == {4}

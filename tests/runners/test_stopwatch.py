@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pagewise.core.record_parts import ProcessPlacement
+from pagewise.session import launch
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, find_hyperfine
 
 
@@ -42,6 +45,25 @@ def test_an_exit_code_is_reported_without_words_of_hyperfine(tmp_path: Path):
     assert failure.exit_code == 3 and failure.remedy is None
 
 
+@pytest.mark.parametrize(("largest", "is_whole"), [(81, True), (80, False)])
+def test_of_a_large_output_only_the_end_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, largest: int, is_whole: bool
+):
+    monkeypatch.setattr(launch, "LARGEST_OUTPUT", largest)
+    monkeypatch.setattr(launch, "LONGEST_OUTPUT", 4)
+    measured = measure(tmp_path, "seq 10 36; exit 0")
+    assert measured.output_bytes == 81
+    whole = "".join(f"{number}\n" for number in range(10, 37))
+    assert measured.output == (whole if is_whole else whole[-4:])
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "x", "\n" * 9000])
+def test_only_the_words_of_hyperfine_are_removed(ending: str):
+    output = f"first\n{'long ' * 2000}\nlast\n{ending}"
+    warned = output + f"\n{launch._NOISE}\n"
+    assert launch._program_output(warned).rstrip("\n") == output.rstrip("\n")
+
+
 def test_a_signal_is_named(tmp_path: Path):
     measured = measure(tmp_path, "kill -SEGV $$")
     assert measured.signal == "SIGSEGV"
@@ -53,3 +75,40 @@ def test_a_run_that_exceeds_the_limit_is_ended(tmp_path: Path):
     assert (measured.exit_code, measured.wall) == (TIMED_OUT, None)
     failure = Stopwatch("", 0.3, tmp_path).failure(measured)
     assert failure.exit_code == TIMED_OUT and "--timeout" in (failure.remedy or "")
+
+
+@pytest.mark.parametrize("long", [["x" * 60_000] * 6, ["x" * 131_000]])
+def test_a_long_command_line_is_measured(tmp_path: Path, long: list[str]):
+    stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path)
+    command = ["/bin/sh", "-c", "echo ${#*}", "sh", *long]
+    measured = stopwatch.measure(command, os.environ, nullcontext())
+    assert measured.exit_code == 0 and measured.wall is not None
+    assert measured.output == f"{sum(map(len, long)) + len(long) - 1}\n"
+
+
+def fake_hyperfine(folder: Path, script: str) -> Stopwatch:
+    program = folder / "hyperfine"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return Stopwatch(str(program), 30.0, folder)
+
+
+@pytest.mark.parametrize("script", ["echo why >&2; exit 1", "echo why; kill -KILL $$", "echo why; exit 0"])
+def test_a_failure_of_hyperfine_is_not_the_programs(tmp_path: Path, script: str):
+    stopwatch = fake_hyperfine(tmp_path, script)
+    measured = stopwatch.measure(["true"], os.environ, nullcontext())
+    assert measured.wall is None and measured.fault is not None
+    failure = stopwatch.failure(measured)
+    assert failure.exit_code == 4 and failure.remedy
+    assert {"hyperfine", "why"} <= set(re.findall(r"\w+", failure.message))
+
+
+def test_a_run_that_was_ended_is_not_a_failure_of_hyperfine(tmp_path: Path):
+    assert measure(tmp_path, "exec sleep 60", limit=0.2).fault is None
+
+
+def test_a_full_folder_of_outputs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    measured = measure(tmp_path, "exit 1")
+    monkeypatch.setattr(launch.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    failure = Stopwatch("", 30.0, tmp_path / "scratch").failure(measured)
+    assert failure.exit_code == 4 and str(tmp_path) in failure.message and "TMPDIR" in failure.remedy

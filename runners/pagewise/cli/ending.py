@@ -13,26 +13,18 @@ from collections.abc import MutableMapping
 import click
 
 import pagewise
-from pagewise.core.errors import Interrupted, PagewiseError, RefusedError, missing_package
+from pagewise.core.errors import (
+    Interrupted,
+    PagewiseError,
+    RefusedError,
+    missing_package,
+    refused_by_system,
+)
 
 #: EX_SOFTWARE of sysexits.h: `results diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
-# Errors of the system that concern no file: their place, and the remedy.
-_MORE_SPACE = ("the disk, or its quota", "free some space")
-_CAUSES = {
-    errno.EAGAIN: ("processes: ulimit -u, or pids.max of the control group", "end some, or allow more"),
-    errno.EMFILE: ("open files: ulimit -n", "allow more"),
-    errno.ENFILE: ("open files of the system: fs.file-max", "close some, or allow more"),
-    errno.ENOMEM: ("memory: ulimit -v, or the job's", "allow more"),
-    errno.ENOSPC: _MORE_SPACE,
-    errno.EDQUOT: _MORE_SPACE,
-    # Of getcwd(2).
-    errno.ENOENT: ("the current folder, which was removed", "change to another folder: cd"),
-    errno.ESTALE: ("the current folder, which was removed", "change to another folder: cd"),
-}
 _NO_THREAD = "can't start new thread"
 _INTERRUPTED = 128 + signal.SIGINT
-_LONGEST_NAME = 300
 _SIZE = re.compile("[1-9][0-9]{0,3}")
 
 
@@ -66,16 +58,7 @@ def _refused(fault: BaseException) -> PagewiseError | None:
         fault = OSError(errno.EAGAIN, _NO_THREAD)
     if not isinstance(fault, OSError) or isinstance(fault, BrokenPipeError):
         return None
-    if fault.filename is None:
-        cause = _CAUSES.get(fault.errno or 0)
-        what = f"the system refused this: {fault.strerror}"
-        return None if cause is None else RefusedError(what, where=cause[0], remedy=cause[1])
-    name = str(fault.filename)
-    return RefusedError(
-        f"cannot access this file or folder: {fault.strerror}",
-        where=name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + " ...",
-        remedy="name another one, or give this user access to it",
-    )
+    return refused_by_system(fault)
 
 
 def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+
+_MORE_SPACE = ("the disk, or its quota", "free some space")
+# Errors of the system that are not of a single file: what they are of, and the remedy.
+_CAUSES = {
+    errno.E2BIG: ("arguments and environment: ulimit -s", "shorten them"),
+    errno.EAGAIN: ("processes: ulimit -u, or pids.max of the control group", "end some, or allow more"),
+    errno.EMFILE: ("open files: ulimit -n", "allow more"),
+    errno.ENFILE: ("open files of the system: fs.file-max", "close some, or allow more"),
+    errno.ENOMEM: ("memory: ulimit -v, or the job's", "allow more"),
+    errno.ENOSPC: _MORE_SPACE,
+    errno.EDQUOT: _MORE_SPACE,
+}
+# Of getcwd(2).
+_NO_FOLDER = ("the current folder, which was removed", "change to another folder: cd")
+_NO_TEMPORARY_FOLDER = "No usable temporary directory"
+_LONGEST_NAME = 300
 
 
 class PagewiseError(Exception):
@@ -63,6 +80,32 @@ class RefusedError(PagewiseError):
     """The system refused an operation: on a folder, the disk, a hugetlb pool (exit code 4)."""
 
     exit_code = 4
+
+
+def refused_by_system(fault: OSError) -> RefusedError | None:
+    """The error that the system reports, with its place and what to do; None for what is an error of ours."""
+    text, cause = fault.strerror or str(fault), _CAUSES.get(fault.errno or 0)
+    if fault.filename is None:
+        if text.startswith(_NO_TEMPORARY_FOLDER):
+            return RefusedError(
+                "temporary files cannot be written",
+                where="TMPDIR",
+                remedy="set TMPDIR to a folder with free space that this user may write to",
+            )
+        if cause is None and fault.errno in (errno.ENOENT, errno.ESTALE):
+            cause = _NO_FOLDER
+        if cause is None:
+            return None
+        return RefusedError(f"the system refused this: {text}", where=cause[0], remedy=cause[1])
+    name = str(fault.filename)
+    name = name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + " ..."
+    if cause is not None:
+        return RefusedError(f"the system refused this: {text}", where=f"{name} ({cause[0]})", remedy=cause[1])
+    return RefusedError(
+        f"cannot access this file or folder: {text}",
+        where=name,
+        remedy="name another one, or give this user access to it",
+    )
 
 
 class Interrupted(BaseException):

@@ -183,6 +183,22 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
+class WorkDifference:
+    """What a program did otherwise under a page policy than under the baseline: output lines, exit codes.
+
+    missing: lines that only the baseline has. added: lines that only the policy has. Both are examples.
+    """
+
+    module: str
+    placement: str | None = None
+    options: str | None = None
+    missing: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    baseline_exit_codes: tuple[int, ...] = ()
+    exit_codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class PlannedCell:
     """A cell, by modules: see core.plan.Cell."""
 
@@ -239,13 +255,15 @@ class PeersPart:
 class SimulationPart:
     """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
 
-    published_events: the event file whose names the publications of its test use.
+    published_events: the event file whose names the publications of its test use. standard_input: that of the
+    program, None: none.
     """
 
     geometry: Mapping[str, Any]
     tool: str
     functions: int
     published_events: Mapping[str, Any] | None = None
+    standard_input: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -309,6 +327,7 @@ class Manifest:
     records: RecordsDigest
     files: Mapping[str, str | None]
     changed_files: tuple[ChangedFile, ...] = ()
+    differing_work: tuple[WorkDifference, ...] = ()
     subjects: tuple[PlannedSubject, ...]
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None

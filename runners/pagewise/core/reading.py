@@ -49,6 +49,17 @@ def read_file(file: Path, largest: int = LARGEST) -> bytes:
     return b"".join(parts)
 
 
+def read_end(file: Path, most: int) -> str:
+    """The text at the end of a regular file, of at most this many bytes; empty if it cannot be read."""
+    try:
+        with open_file(file) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            stream.seek(max(0, size - most))
+            return stream.read(min(size, most)).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def parse_json(content: bytes) -> Any:
     """The data of a JSON text in UTF-8. Raises ValueError for data that is not plain (see `plain`)."""
     try:

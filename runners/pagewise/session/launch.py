@@ -23,7 +23,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.environment import C_LOCALE, ENV
 from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
-from pagewise.core.reading import parse_json, read_file
+from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
     BuildReport,
@@ -38,7 +38,7 @@ from pagewise.core.signals import interruptible
 from pagewise.machine.energy import Meter, find_meter
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
-from pagewise.session.processes import in_session
+from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.provenance import hyperfine_version
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
@@ -47,7 +47,15 @@ _OLDEST, _TOO_NEW = (1, 15), (2, 0)
 # Time that hyperfine adds to a run: some milliseconds, more on a busy machine.
 _OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
+#: The most that is read of what a run writes, in bytes.
+LARGEST_OUTPUT = 256 << 20
+_END = 4096
 SIGNAL_BASE = 128
+# The exit code of what the system refused.
+_REFUSED = 4
+_LEAST_SPACE = 1 << 16
+# Linux takes no argument of 128 KiB or more (MAX_ARG_STRLEN).
+_LONGEST_ARGUMENT = 100_000
 _NOISE = "Warning: Ignoring non-zero exit code."
 
 
@@ -58,7 +66,8 @@ class Measurement:
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
     energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
-    same.
+    same. output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
+    fault: why hyperfine measured nothing, unless the run was ended.
     """
 
     started: datetime
@@ -73,6 +82,8 @@ class Measurement:
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
     power_over_time: tuple[PowerInterval, ...] = ()
+    output_bytes: int = 0
+    fault: str | None = None
 
     @property
     def log(self) -> str:
@@ -97,6 +108,7 @@ class Stopwatch:
     limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
     that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
     with its exit code; it runs in the C locale, the program in its own. meter: measures the energy of runs.
+    given: the standard input of programs.
     """
 
     hyperfine: str
@@ -105,6 +117,7 @@ class Stopwatch:
     end_leftovers: bool = False
     wrapper: tuple[str, ...] = ()
     meter: Meter = field(default_factory=find_meter)
+    given: Path = NOTHING
 
     def measure(
         self,
@@ -150,14 +163,21 @@ class Stopwatch:
             if watch is not None:
                 watch(running.pid)
             running.wait(self.limit)
-        after = _used()
+        after, size = _used(), written.stat().st_size
         wall, exit_code, cpu_seconds = _exported(exported)
+        output = _program_output(read_end(written, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT))
+        fault = None
+        if wall is None and not running.is_ended_by_us:
+            last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
+            fault = ": ".join(
+                [f"hyperfine, which times runs, {exit_text(running.process.returncode)}", *last]
+            )
         return Measurement(
             started,
             wall,
             TIMED_OUT if running.is_ended_by_us else exit_code,
             cpu_seconds,
-            _program_output(written),
+            output,
             observed,
             (after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt),
             after.ru_nivcsw - before.ru_nivcsw,
@@ -165,18 +185,19 @@ class Stopwatch:
             implausible(wall, running.elapsed),
             energy.metrics,
             energy.power_over_time,
+            size,
+            fault,
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
-        """The command for hyperfine, which takes UTF-8 only; a script has the bytes of others."""
+        """The command for hyperfine; a script has what it does not take: long texts, bytes, an input."""
         text = shlex.join(command)
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            script = self.scratch / "command.sh"
-            script.write_bytes(os.fsencode(f"exec {text}\n"))
-            text = shlex.join(["/bin/sh", str(script)])
-        return text
+        content = os.fsencode(text)
+        if self.given == NOTHING and len(content) <= _LONGEST_ARGUMENT and _is_utf8(content):
+            return text
+        script = self.scratch / "command.sh"
+        script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
+        return shlex.join(["/bin/sh", str(script)])
 
     def _wrapped(self, environment: Mapping[str, str]) -> list[str]:
         """The wrapper in the C locale, and what restores the locale for the program."""
@@ -198,12 +219,16 @@ class Stopwatch:
 
     def failure(self, measured: Measurement) -> Failure:
         """How a failed run ended, and what to do."""
-        code, remedy = measured.exit_code, None
+        code = measured.exit_code
+        if shutil.disk_usage(self.scratch).free < _LEAST_SPACE:
+            text = f"{self.scratch.parent}, which has the output of runs, is full"
+            return Failure(_REFUSED, text, "free some space, or set TMPDIR to another folder")
+        if measured.fault is not None:
+            return Failure(_REFUSED, measured.fault, "this is not of the program; run `hyperfine true` here")
         if code == TIMED_OUT:
-            message, remedy = f"ended after {self.limit:g} s, the limit of a run", "allow more with --timeout"
-        else:
-            message = exit_text(code)
-        return Failure(code, message, remedy)
+            text = f"ended after {self.limit:g} s, the limit of a run"
+            return Failure(code, text, "allow more with --timeout")
+        return Failure(code, exit_text(code))
 
 
 def signal_name(code: int) -> str | None:
@@ -331,7 +356,7 @@ def _exported(file: Path) -> tuple[float | None, int, dict[str, float]]:
         wall, exit_code = float(result["times"][0]), int(result["exit_codes"][0])
         return wall, exit_code, {f"{name}_seconds": float(result[name]) for name in ("user", "system")}
     except (OSError, ValueError, LookupError, TypeError):
-        return None, 4, {}
+        return None, _REFUSED, {}
 
 
 def after(output: str, mark: str) -> str | None:
@@ -339,12 +364,21 @@ def after(output: str, mark: str) -> str | None:
     return next((line.split(mark, 1)[1].strip() for line in output.splitlines() if mark in line), None)
 
 
-def _program_output(file: Path) -> str:
+def _program_output(output: str) -> str:
     """The output of a run, without hyperfine's warning about its exit code."""
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    begin = output.rfind("\n", 0, max(0, len(output) - _END)) + 1
+    lines = output[begin:].splitlines(keepends=True)
     while lines and lines[-1].strip() in ("", _NOISE):
         lines.pop()
-    return "".join(lines)
+    return output[:begin] + "".join(lines)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _used() -> resource.struct_rusage:

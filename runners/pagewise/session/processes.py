@@ -21,6 +21,8 @@ from pagewise.core.units import count_text
 from pagewise.machine.settings.session import accompany
 
 GRACE_SECONDS = 2.0
+#: The standard input of programs that get none.
+NOTHING = Path(os.devnull)
 # A helper of the run that ends by itself just after it is not left behind.
 _SETTLING_SECONDS, _LOOK_SECONDS = 0.2, 0.01
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
@@ -112,27 +114,28 @@ def in_session(
     within: AbstractContextManager[Any],
     *,
     end_leftovers: bool = False,
+    given: Path = NOTHING,
 ) -> Iterator[Running]:
     """A program that runs, at the longest until the block is left; then what is left of its group is ended.
 
     It runs in a separate session: Ctrl-C at the terminal reaches only us, and we end the group. It is started
-    `within` a context, whose settings it inherits. Its output goes to `output`. Processes that left its group
-    are reported in `left`, and ended with `end_leftovers`, or when the run itself was ended by us. Raises
-    OSError.
+    `within` a context, whose settings it inherits. Its input is the file `given`, and its output goes to the
+    file `said`. Processes that left its group are reported in `left`, and ended with `end_leftovers`, or when
+    the run itself was ended by us. Raises OSError.
     """
     running: Running | None = None
     with _subreaper():
         others = frozenset(_children())
         try:
             # An interrupt between its start and our knowing of it would leave it running.
-            with postponed(), within, said.open("wb") as output:
+            with postponed(), within, given.open("rb") as entered, said.open("wb") as output:
                 began = time.monotonic()
                 running = Running(
                     subprocess.Popen(
                         arguments,
                         env=environment,
                         cwd=folder,
-                        stdin=subprocess.DEVNULL,
+                        stdin=entered,
                         stdout=output,
                         stderr=subprocess.STDOUT,
                         start_new_session=True,

@@ -46,12 +46,13 @@ _PROGRAM = (
     "checks",
     "enough_coverage",
     "environment",
+    "standard_input",
 )
 _PARTS = {
     "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),
     "peers": ("matches", "libraries"),
-    "simulation": ("geometry", "tool"),
+    "simulation": ("geometry", "tool", "standard_input"),
 }
 _BUILD = ("hash", "digest", "prefix")
 _LONGEST = 160

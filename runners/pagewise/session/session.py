@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
-from pagewise.core.errors import Interrupted, PagewiseError
+from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
 from pagewise.core.manifest import Manifest, State, Until
 from pagewise.core.node_state import change
 from pagewise.core.plan import Step
@@ -121,6 +121,10 @@ class Session:
                     self._run_all()
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
+            except OSError as fault:
+                self.ending = refused_by_system(fault)
+                if self.ending is None:
+                    raise
         self.recorder.note_changed(self._watch.verify())
         self._altered = altered(self.recorder.folder, replace(self.manifest, state="complete"))
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pagewise.analysis.series import fewest_rounds
-from pagewise.core.manifest import Break, Manifest, SwitchedOff
+from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
+from pagewise.core.text import printable
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
 from pagewise.report.model import Block, Column, Facts, Section, Table, Text
 from pagewise.session.processes import left_by, left_text
@@ -77,6 +78,7 @@ def notes(result: Result) -> list[str]:
     manifest, texts = result.manifest, []
     if left := left_text(left_by(result.records)):
         texts.append(left)
+    texts += map(_work, manifest.differing_work)
     machine = manifest.host.virtual_machine
     if machine and manifest.kind != "simulation":
         texts.append(
@@ -179,6 +181,20 @@ def until_text(manifest: Manifest) -> str:
         f"The budget of {clock_text(until.budget_seconds)} ended before {goal} (rounds: {rounds}). "
         f"Widest: {wide}. A larger --budget narrows them."
     )
+
+
+def _work(difference: WorkDifference) -> str:
+    """What a program did otherwise under a policy: its times are not those of the same work."""
+    facts = [
+        f"exit code {' or '.join(map(str, difference.exit_codes))} instead of "
+        f"{' or '.join(map(str, difference.baseline_exit_codes))}"
+        if difference.exit_codes
+        else "",
+        *(f"only the baseline prints {printable(line)!r}" for line in difference.missing),
+        *(f"only the policy prints {printable(line)!r}" for line in difference.added),
+    ]
+    places = ", ".join(filter(None, (difference.module, difference.placement, difference.options)))
+    return f"The program works otherwise under {places}: {'; '.join(filter(None, facts))}."
 
 
 def _interruption(entry: Break) -> str:

@@ -86,6 +86,8 @@ class KernelLauncher:
 
     def _failure(self, measured: Measurement, skipped: list[Skipped]) -> Failure:
         failure, output = self.stopwatch.failure(measured), measured.log
+        if failure.exit_code != measured.exit_code or measured.fault is not None:
+            return failure
         if measured.exit_code == 0:
             reason = f": {skipped[0].reason}" if skipped else ""
             return replace(failure, message=f"ended well but wrote no valid record{reason}")

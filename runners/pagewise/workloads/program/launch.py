@@ -29,6 +29,7 @@ from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import left_to_programs
 from pagewise.session.launch import (
+    LARGEST_OUTPUT,
     Measurement,
     Stopwatch,
     about_run,
@@ -48,15 +49,18 @@ from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
+from pagewise.workloads.program.work import Work
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A run with its output (and that of its files), why its result is wrong, and its memory if observed."""
+    """A run with its output (and that of its files) if it is not too large, why its result is wrong, and its
+    memory if observed.
+    """
 
     measured: Measurement
     minor_faults: int
-    output: str
+    output: str | None
     fault: str | None
     memory: memory.Memory | None
     service_log: str = ""
@@ -68,8 +72,8 @@ class ProgramLauncher:
 
     interval: seconds between samples of memory and of energy, None: their defaults. enough: the minimum
     coverage. trials: is filled with the memory that trial runs used, images with the files of all programs
-    that ran in them (see Samples). rank_launcher: what starts MPI ranks, None for one process. settings:
-    those of the machine.
+    that ran in them (see Samples), work with what all runs printed. rank_launcher: what starts MPI ranks,
+    None for one process. settings: those of the machine.
     """
 
     program: Program
@@ -81,6 +85,7 @@ class ProgramLauncher:
     enough: float
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
     rank_launcher: RankLauncher | None = None
     settings: MachineSettings = field(default_factory=MachineSettings)
 
@@ -107,6 +112,8 @@ class ProgramLauncher:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied))
             record = replace(record, run=self._run_of(step, fault.failure.exit_code, is_trial))
             return Outcome([record], None, fault.log, [])
+        if seen.output is not None and seen.measured.exit_code in self.program.ok:
+            self.work.note(step.cell.key, seen.output, seen.measured.exit_code)
         if is_trial and seen.memory is not None:
             self.trials[step.cell.key] = seen.memory
         targets = {kind for kinds in request.targets for kind in kinds}
@@ -179,7 +186,9 @@ class ProgramLauncher:
                     measured, log = serving.measure(command, environment, inherited, sampler.watching)
             finally:
                 samples = sampler.finish()
-            output = measured.output + program.written(folder, began)
+            room = LARGEST_OUTPUT - measured.output_bytes
+            files = program.written(folder, began, room) if room >= 0 else None
+            output = None if files is None else measured.output + files
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, folder) if is_valid else None
         written = _read_snapshots(snapshots, request.huge, samples)
@@ -203,7 +212,10 @@ class ProgramLauncher:
         unverified = page_failure(request, seen.memory, pages)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
-        metrics = {**self.program.values(seen.output), **(measured.cpu_seconds if self._accounts else {})}
+        metrics = {
+            **self.program.values(seen.output or ""),
+            **(measured.cpu_seconds if self._accounts else {}),
+        }
         if seen.memory is not None:
             metrics |= seen.memory.metrics
         metrics |= measured.energy
@@ -236,6 +248,8 @@ class ProgramLauncher:
 
     def _failure(self, measured: Measurement, applied: AppliedPolicy) -> Failure:
         failure = self.stopwatch.failure(measured)
+        if failure.exit_code != measured.exit_code or measured.fault is not None:
+            return failure
         if self.program.service is not None:
             failure = replace(failure, message=f"the load {failure.message}")
         else:

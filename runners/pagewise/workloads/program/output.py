@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import subprocess
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +44,8 @@ class Pattern:
         has_comma: whether the program may write a decimal comma; asked only about a text with a comma. Raises
         ValueError with the text that is not a number.
         """
-        matches = list(self.pattern.finditer(text))
-        captured = (matches[-1][1] or "").strip() if matches else ""
+        last = deque(self.pattern.finditer(text), maxlen=1)
+        captured = (last[0][1] or "").strip() if last else ""
         number = captured.replace(",", ".") if "," in captured and has_comma() else captured
         if not number:
             return None

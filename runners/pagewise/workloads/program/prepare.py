@@ -27,6 +27,7 @@ from pagewise.session.launch import find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
+from pagewise.session.standard_input import StandardInput, take_input
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import find_launcher
@@ -90,13 +91,14 @@ def arrange(
 
 @dataclass(frozen=True)
 class Tools:
-    """What all programs of a session share: stopwatch, machine, placements, and settings of the machine."""
+    """What all programs of a session share: stopwatch, machine with settings, placements, standard input."""
 
     hyperfine: str
     host: Host
     machine: Machine
     places: list[Placement]
     settings: MachineSettings
+    given: StandardInput
 
     @classmethod
     def find(cls, options: ProgramOptions, console: Console) -> Tools:
@@ -113,7 +115,8 @@ class Tools:
             )
         print_placements(console, places)
         _check_settings(options.settings)
-        return cls(hyperfine, host, machine, places, MachineSettings.find(options, places))
+        settings = MachineSettings.find(options, places)
+        return cls(hyperfine, host, machine, places, settings, take_input(console))
 
 
 def runs_of(
@@ -156,6 +159,7 @@ def runs_of(
         console,
         rank_launcher=launcher,
         settings=tools.settings,
+        given=tools.given,
         key=key,
     )
 
@@ -175,7 +179,8 @@ def varied_cells(
 def described(runs: ProgramRuns) -> dict[str, Any]:
     """The program, its policies and what the caller's environment decides, for the manifest."""
     environment = _environment(runs.program, runs.placements[0], next(iter(runs.policies.values())))
-    return _described(runs.program, runs.policies, runs.options) | {"environment": environment}
+    described = _described(runs.program, runs.policies, runs.options)
+    return described | {"environment": environment, "standard_input": runs.given.to_dict()}
 
 
 def _described(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,12 +14,13 @@ from pagewise.core.environment import ENV
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import open_file, read_file
 from pagewise.core.signals import limited
+from pagewise.core.units import bytes_text
+from pagewise.session.launch import LARGEST_OUTPUT
 from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import SECONDS_TO_MATCH, Check, Pattern
 from pagewise.workloads.program.service import Service
 
-_LARGEST_READ = 1 << 30
 #: Stands for the number of MPI ranks in a code's input.
 RANKS = "{ranks}"
 
@@ -97,17 +99,32 @@ class Program:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def written(self, folder: Path, since: float) -> str:
-        """The texts of the files that a run wrote; an older file is of another run."""
-        text = ""
-        for file in (file for glob in self.reads for file in _files_of(folder, glob)):
-            with suppress(OSError):
-                if file.stat().st_mtime >= since - 1.0:
-                    text += read_file(file, _LARGEST_READ).decode(errors="replace")
-        return text
+    def written(self, folder: Path, since: float, room: int = LARGEST_OUTPUT) -> str | None:
+        """The texts of the files that a run wrote; an older file is of another run.
 
-    def fault(self, output: str, folder: Path) -> str | None:
-        """Why the result of a run is wrong: a check failed, or a metric is missing in its output."""
+        None if they have more than `room` bytes.
+        """
+        texts: list[str] = []
+        for file in (file for glob in self.reads for file in _files_of(folder, glob)):
+            try:
+                if file.stat().st_mtime < since - 1.0:
+                    continue
+                content = read_file(file, room)
+            except OSError as fault:
+                if fault.errno == errno.EFBIG:
+                    return None
+                continue
+            room -= len(content)
+            texts.append(content.decode(errors="replace"))
+        return "".join(texts)
+
+    def fault(self, output: str | None, folder: Path) -> str | None:
+        """Why the result of a run is wrong: a check failed, or a metric is missing in its output.
+
+        output: None if it is too large.
+        """
+        if output is None:
+            return self._too_large
         for check in self.checks:
             fault = check.fault(output, folder, self.environment)
             if fault is not None:
@@ -124,6 +141,15 @@ class Program:
             if value is None and not metric.optional:
                 return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
         return None
+
+    @property
+    def _too_large(self) -> str | None:
+        if not self.checks and not self.metrics:
+            return None
+        return (
+            f"its output is larger than {bytes_text(LARGEST_OUTPUT)}, the most that metrics and checks read: "
+            "let it print less, or run it in a script that prints only what they need"
+        )
 
     def values(self, output: str) -> dict[str, float]:
         """The values of the metrics in the output of a run."""

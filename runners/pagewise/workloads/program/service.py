@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.reading import read_end
 from pagewise.core.record_parts import Failure
 from pagewise.core.signals import limited
 from pagewise.machine.placement import observed_placement
@@ -24,6 +25,8 @@ PORT = "{port}"
 _POLL_SECONDS, _PROBE_SECONDS, _STOP_SECONDS = 0.02, 10.0, 10.0
 _LISTENING, _ACCEPTING = "0A", 0x10000  # /proc/net/tcp: state; /proc/net/unix: flag
 _LONGEST_LOG, _REFUSED = 10_000, 4
+# How much of the end of its output is searched for `--ready`, in bytes.
+_LARGEST_LOG = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -282,4 +285,4 @@ def _lines(file: Path) -> Iterator[list[str]]:
 
 
 def _text(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
+    return read_end(log, _LARGEST_LOG)

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
@@ -18,6 +19,7 @@ from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
 from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.settings import MachineSettings, changed_settings, pools_used
+from pagewise.session.standard_input import NO_INPUT, StandardInput
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import examine, files_of
 from pagewise.stack.c_code import find_compiler
@@ -28,6 +30,7 @@ from pagewise.workloads.program.launch import ProgramLauncher, trial_text
 from pagewise.workloads.program.memory import Memory
 from pagewise.workloads.program.policy import Policy
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.work import Work
 
 # What malloc maps is rounded up to pages, and each thread has its own arena.
 _POOL_MARGIN = 1.25
@@ -54,8 +57,9 @@ class ProgramOptions(SessionOptions):
 class ProgramRuns:
     """Runs of one program. `policies` are by the module of their configuration.
 
-    settings: those of the machine. key: its name among several programs of a session. trials, images: the
-    memory of trial runs, and the files of the programs that ran in them.
+    settings: those of the machine. given: the standard input of runs. key: its name among several programs of
+    a session. trials, images: the memory of trial runs, and the files of the programs that ran in them. work:
+    what all runs printed.
     """
 
     options: ProgramOptions
@@ -67,8 +71,10 @@ class ProgramRuns:
     console: Console
     trials: dict[CellKey, Memory] = field(default_factory=dict)
     images: dict[str, int] = field(default_factory=dict)
+    work: Work = field(default_factory=Work)
     rank_launcher: RankLauncher | None = None
     settings: MachineSettings = field(default_factory=MachineSettings)
+    given: StandardInput = NO_INPUT
     key: str | None = None
 
     @property
@@ -96,21 +102,22 @@ class ProgramRuns:
         """The program's files and inputs, for every policy."""
         files = files_of(self.program.binary.program, self.program.environment)
         inputs = [file for file in self.program.inputs if file.is_file()]
-        return dict.fromkeys(self.policies, (*files, *inputs))
+        return dict.fromkeys(self.policies, (*files, *inputs, *self.given.watched))
 
     def launcher(self, scratch: Path) -> ProgramLauncher:
         """Launches the program through hyperfine, and samples its memory."""
-        options = self.options
+        options, given = self.options, self.given.path
         return ProgramLauncher(
             self.program,
             self.policies,
             by_name(self.placements),
-            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers),
+            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers, given=given),
             _libraries(self.console),
             options.interval,
             options.enough,
             self.trials,
             self.images,
+            self.work,
             self.rank_launcher,
             self.settings,
         )
@@ -169,6 +176,10 @@ class ProgramRuns:
             )
         )
         self.console.print(text, highlight=False, soft_wrap=True)
+
+    def differing_work(self) -> tuple[WorkDifference, ...]:
+        """What the program did otherwise under a policy than under the baseline."""
+        return self.work.differences(self.subject.cells, next(iter(self.policies)))
 
     def is_available(self, step: Step) -> bool:
         """Whether the policy of a step can be applied here."""
@@ -234,7 +245,12 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
             session.recorder.save()
             for runs in several:
                 runs.try_others(session)
-            yield
+            try:
+                yield
+            finally:
+                differing = [part for runs in several for part in runs.differing_work()]
+                known = session.recorder.manifest.differing_work
+                session.recorder.note(differing_work=tuple(dict.fromkeys((*known, *differing))))
 
 
 def _libraries(console: Console) -> Libraries | None:

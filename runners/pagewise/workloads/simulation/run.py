@@ -21,7 +21,7 @@ from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.kernel import SCHEMA, Kernel
 from pagewise.core.manifest import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
-from pagewise.core.reading import parse_yaml, read_file
+from pagewise.core.reading import parse_yaml, read_end, read_file
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
@@ -33,6 +33,7 @@ from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_
 from pagewise.session.manifest import new_manifest
 from pagewise.session.options import SessionOptions
 from pagewise.session.session import Session
+from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
 from pagewise.session.workload import Outcome, Scope, Trials
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
@@ -93,7 +94,7 @@ class SimulationOptions(SessionOptions):
 class Target:
     """The traced program, and what traces it. `ours`: it has page policies and writes records.
 
-    title: the kernel's or program's name. description: the content of the kernel.yaml, empty for programs.
+    title: the kernel's or program's name. description: the kernel.yaml. given: a program's standard input.
     """
 
     title: str
@@ -105,6 +106,7 @@ class Target:
     tracer: Tracer
     plugin: Path
     sectors: tuple[Sector, ...] = ()
+    given: StandardInput = NO_INPUT
 
     @property
     def name(self) -> str:
@@ -170,13 +172,11 @@ class TraceLauncher:
         except (PagesUnavailableError, RefusedError) as fault:
             exit_code = fault.exit_code
             failure = Failure(exit_code, fault.what, fault.remedy)
-            is_unavailable = isinstance(fault, PagesUnavailableError)
-            status: Status = "pages_unavailable" if is_unavailable else "failed"
+            status: Status = "pages_unavailable" if isinstance(fault, PagesUnavailableError) else "failed"
             record = failed_record(step, started, status, failure)
         wall = time.monotonic() - began
         run = about_run(step, wall, exit_code, [str(target.program.file), *target.arguments])
-        text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
-        return Outcome([replace(record, run=run)], wall, text[-LONGEST_OUTPUT:], [])
+        return Outcome([replace(record, run=run)], wall, read_end(output, LONGEST_OUTPUT), [])
 
     def _simulated(self, step: Step, started: datetime) -> Record:
         target, policy = self.target, step.cell.measured.hugepages
@@ -197,6 +197,7 @@ class TraceLauncher:
             limit=self.limit,
             # A kernel depends on nothing but its options; the user's program runs as it would by itself.
             environment=without_influences(os.environ) if target.ours else os.environ,
+            given=target.given.path,
         )
         record = traced.record or Record(
             kernel=target.name,
@@ -228,8 +229,8 @@ class Simulation:
 
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """The program's files and the simulator, for every policy."""
-        program = self.target.program.file
-        files = (program, *files_of(program, os.environ), self.target.plugin)
+        program, given = self.target.program.file, self.target.given.watched
+        files = (program, *files_of(program, os.environ), self.target.plugin, *given)
         return {cell.measured.module: files for cell in self.subject.cells}
 
     def launcher(self, scratch: Path) -> TraceLauncher:
@@ -273,6 +274,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
             target.tracer.name,
             options.functions,
             events_of([published.get("published_test")], event_files(project_root())),
+            target.given.to_dict(),
         ),
     )
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
@@ -313,8 +315,9 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
+    given = NO_INPUT if ours else take_input(console)
     return Target(
-        title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin, sectors
+        title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin, sectors, given
     )
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
-from pagewise.core.reading import parse_json, read_file
+from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, parse_record
 from pagewise.machine.settings.thp import left_to_programs
-from pagewise.session.launch import after
-from pagewise.session.processes import in_session
+from pagewise.session.launch import LONGEST_OUTPUT, after
+from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.commands import output_of
 from pagewise.workloads.simulation.geometry import Geometry
 
@@ -134,10 +134,11 @@ def trace(
     records: bool = True,
     limit: float = 300.0,
     environment: Mapping[str, str] = os.environ,
+    given: Path = NOTHING,
 ) -> Traced:
     """Runs the program once under the simulator. `records`: it has the option --record.
 
-    folder: the one it runs in (default: the scratch folder).
+    folder: the one it runs in (default: the scratch folder). given: its standard input.
 
     Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
@@ -156,7 +157,9 @@ def trace(
         variables.setdefault("QEMU_LD_PREFIX", str(libraries))
     output = scratch / OUTPUT
     within = left_to_programs("refused") if without_thp else contextlib.nullcontext()
-    with in_session(command, output, variables, folder or scratch, within, end_leftovers=True) as running:
+    with in_session(
+        command, output, variables, folder or scratch, within, end_leftovers=True, given=given
+    ) as running:
         running.wait(limit)
     if running.is_ended_by_us:
         raise RefusedError(
@@ -165,7 +168,7 @@ def trace(
             remedy="make it smaller (a traced program is some 30 times slower), or allow more with --timeout",
         )
     if running.process.returncode != 0:
-        text = output.read_text(encoding="utf-8", errors="replace")
+        text = read_end(output, LONGEST_OUTPUT)
         raise _failure(running.process.returncode, text, program)
     return Traced(_read(out, program), _record(written))
 

@@ -1,0 +1,89 @@
+"""Whether a program does the same work under each page policy, by its outputs and exit codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from pagewise.core.manifest import WorkDifference
+from pagewise.core.plan import Cell, CellKey
+
+#: How much of an output is compared.
+MOST_LINES = 1000
+# Fewer runs do not show what repeats.
+_FEWEST_RUNS = 2
+_MOST_SHOWN, _LONGEST_LINE = 5, 200
+# What is measured differs between runs that do the same: times, rates.
+_MEASURED = re.compile(r"\d+\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs of a configuration: the lines that all have, those that any has, and the exit codes."""
+
+    number: int
+    common: frozenset[str]
+    any: frozenset[str]
+    exit_codes: frozenset[int]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all runs printed the same."""
+        return self.common == self.any
+
+    def with_run(self, lines: frozenset[str], exit_code: int) -> _Runs:
+        return _Runs(self.number + 1, self.common & lines, self.any | lines, self.exit_codes | {exit_code})
+
+
+@dataclass
+class Work:
+    """What the runs of a program printed, by configuration."""
+
+    runs: dict[CellKey, _Runs] = field(default_factory=dict)
+
+    def note(self, key: CellKey, output: str, exit_code: int) -> None:
+        """Notes a run that ended as expected."""
+        lines = frozenset(_lines(output))
+        known = self.runs.get(key, _Runs(0, lines, frozenset(), frozenset()))
+        self.runs[key] = known.with_run(lines, exit_code)
+
+    def differences(self, cells: Iterable[Cell], baseline: str) -> tuple[WorkDifference, ...]:
+        """What differs from the runs of the module `baseline`, with the same placement and options.
+
+        A line is missing if all runs of the baseline have it and no run of the configuration; it is added if
+        all runs of the configuration have it and no run of the baseline.
+        """
+        differences = []
+        for cell in cells:
+            expected = self.runs.get((baseline, *cell.key[1:]))
+            runs = self.runs.get(cell.key)
+            if cell.measured.module == baseline or expected is None or runs is None:
+                continue
+            difference = WorkDifference(cell.measured.module, cell.placement, cell.options)
+            if expected.number >= _FEWEST_RUNS and (expected.repeats or runs.number >= _FEWEST_RUNS):
+                missing, added = expected.common - runs.any, runs.common - expected.any
+                difference = replace(difference, missing=_shown(missing), added=_shown(added))
+            if expected.exit_codes.isdisjoint(runs.exit_codes):
+                codes = tuple(sorted(expected.exit_codes)), tuple(sorted(runs.exit_codes))
+                difference = replace(difference, baseline_exit_codes=codes[0], exit_codes=codes[1])
+            if difference.exit_codes or difference.missing or difference.added:
+                differences.append(difference)
+        return tuple(differences)
+
+
+def _lines(output: str) -> Iterable[str]:
+    """The first lines, without what is measured."""
+    at = 0
+    for _ in range(MOST_LINES):
+        end = output.find("\n", at)
+        line = output[at : end if end >= 0 else None].strip()
+        if line:
+            yield _MEASURED.sub("~", line[:_LONGEST_LINE])
+        if end < 0:
+            return
+        at = end + 1
+
+
+def _shown(lines: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(lines)[:_MOST_SHOWN])

@@ -1,0 +1,108 @@
+"""A program that works otherwise under a page policy is noticed, as far as its output repeats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from builders import configuration
+from pagewise.core.manifest import WorkDifference
+from pagewise.core.plan import Cell
+from pagewise.core.result import read_result
+from pagewise.workloads.program.work import MOST_LINES, Work
+from stage import Stage
+
+
+def cell(module: str, placement: str | None = None) -> Cell:
+    built = configuration(module=module)
+    return Cell(built, (built,), module == "none", placement=placement)
+
+
+def differences(
+    baseline: Sequence[tuple[str, int]], policy: Sequence[tuple[str, int]]
+) -> tuple[WorkDifference, ...]:
+    work, cells = Work(), [cell("none"), cell("thp")]
+    for each, runs in zip(cells, (baseline, policy), strict=True):
+        for output, code in runs:
+            work.note(each.key, output, code)
+    return work.differences(cells, "none")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "policy"),
+    [
+        (["a\nb", "a\nb"], ["a\nb", "a\nb"]),
+        (["took 1.25 s", "took 1.5 s"], ["took 0.75 s", "took 1e-2 s"]),
+        (["seed 12", "seed 13"], ["seed 14", "seed 15"]),
+        (["a\nb", "b\na"], ["b\na", "a\nb"]),
+        (["a 1", "a 2"], ["b"]),
+        (["a"], ["b", "b"]),
+        (["", ""], ["", ""]),
+    ],
+)
+def test_outputs_that_repeat_as_little_as_the_baselines_are_the_same(baseline: list[str], policy: list[str]):
+    assert differences([(text, 0) for text in baseline], [(text, 0) for text in policy]) == ()
+
+
+@pytest.mark.parametrize(
+    ("baseline", "policy", "missing", "added"),
+    [
+        (["17\n1.5 s", "17\n1.6 s"], ["new\n17\n2.5 s"] * 2, (), ("new",)),
+        (["17\nseed 1", "17\nseed 2"], ["18\nseed 3", "18\nseed 4"], ("17",), ("18",)),
+        (["a\nb\nc"] * 2, ["a\nb"] * 2, ("c",), ()),
+        (["a"] * 2, [""] * 2, ("a",), ()),
+        (["a"] * 2, ["b"], ("a",), ("b",)),
+        (["rate 5.5 GB/s"] * 2, ["rate nan GB/s"] * 2, ("rate ~ GB/s",), ("rate nan GB/s",)),
+    ],
+)
+def test_lines_that_only_one_of_them_has_are_a_difference(
+    baseline: list[str], policy: list[str], missing: tuple[str, ...], added: tuple[str, ...]
+):
+    (difference,) = differences([(text, 0) for text in baseline], [(text, 0) for text in policy])
+    assert difference == WorkDifference("thp", missing=missing, added=added)
+
+
+def test_exit_codes_are_compared():
+    (difference,) = differences([("a", 0), ("a", 2)], [("a", 3)])
+    assert (difference.baseline_exit_codes, difference.exit_codes) == ((0, 2), (3,))
+    assert differences([("a", 0), ("a", 2)], [("a", 2)]) == ()
+
+
+def test_a_large_output_is_compared_in_part():
+    large = "".join(f"{number}\n" for number in range(3 * MOST_LINES))
+    assert differences([(large, 0)] * 2, [(large + "more", 0)] * 2) == ()
+    (difference,) = differences([(large, 0)] * 2, [("more\n" + large, 0)] * 2)
+    assert difference.added == ("more",)
+
+
+def test_each_placement_is_compared_with_its_own_baseline():
+    work, cells = Work(), [cell(module, place) for place in ("1", "2") for module in ("none", "thp")]
+    for each in cells * 2:
+        work.note(each.key, f"threads {each.placement}", 0)
+    assert work.differences(cells, "none") == ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["compare", "counters"])
+def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str):
+    script = stage.folder / "start.sh"
+    script.write_text(
+        "#!/bin/sh\necho process $$\n"
+        'case "$GLIBC_TUNABLES" in *trim_threshold*) echo slow way; exit 3;; esac\necho fast way\n'
+    )
+    script.chmod(0o755)
+    done = stage.run(
+        *(command, "--output", str(stage.results), "--rounds", "2", "--policies", "none,reuse", "--json"),
+        *("--exit-code", "0", "--exit-code", "3", "--", str(script)),
+    )
+    assert done.returncode == 0, done.stderr
+    (difference,) = read_result(stage.result()).manifest.differing_work
+    assert difference == WorkDifference(
+        "reuse", missing=("fast way",), added=("slow way",), baseline_exit_codes=(0,), exit_codes=(3,)
+    )
+    assert any("slow way" in note for note in json.loads(done.stdout)["notes"])
+    page = Path(stage.result(), "report.html").read_text()
+    assert "slow way" in page

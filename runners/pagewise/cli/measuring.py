@@ -111,7 +111,7 @@ def _begun_by(folder: Path, context: click.Context) -> Begun:
         raise SelectionError(
             f"this is a result of `pagewise {started.name}`",
             where=folder,
-            remedy=f"pagewise {started.name} --resume {folder}",
+            remedy=f"pagewise {started.name} --resume {shlex.quote(str(folder))}",
         )
     return started
 

@@ -48,6 +48,12 @@ ifneq ($(unknown),)
 $(error unknown variable $(unknown): did you mean $(shell setup/nearest '$(unknown)' $(known))? `make` lists all variables)
 endif
 
+# What only Spack can do is refused before anything is installed.
+ifneq ($(filter spack,$(BUILDER))$(LOCK)$(BUNDLE),)
+export PAGEWISE_REQUIRE_SPACK := 1
+endif
+lock bundle publish test-packages ci-generate ci-rebuild: export PAGEWISE_REQUIRE_SPACK := 1
+
 # on NAME: 1 if the variable means yes, else empty.
 on = $(if $(filter-out 1 yes true 0 no false,$($1))$(word 2,$($1)),$(error $1=$($1) is neither yes (1, yes, true) nor no (0, no, false)))$(if \
     $(filter 1 yes true,$($1)),1)

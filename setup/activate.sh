@@ -8,14 +8,25 @@
 # PATH.
 if [ -n "${BASH_VERSION:-}" ]; then
     PAGEWISE_ROOT="${BASH_SOURCE[0]}"
-else
+elif [ -n "${ZSH_VERSION:-}" ]; then
     # shellcheck disable=SC2296
     PAGEWISE_ROOT="${(%):-%x}"
+else
+    # Other shells read no further: what follows may not be in their syntax.
+    printf 'pagewise: error: setup/activate.sh is for bash and zsh\n  remedy: source it in bash or zsh, or put the checkout on PATH\n' >&2
+    return 1
 fi
 [ ! -L "${PAGEWISE_ROOT}" ] || PAGEWISE_ROOT="$(command -p readlink -f -- "${PAGEWISE_ROOT}")"
 case "${PAGEWISE_ROOT}" in */*) ;; *) PAGEWISE_ROOT="./${PAGEWISE_ROOT}" ;; esac
 PAGEWISE_ROOT="$(CDPATH='' cd -P -- "${PAGEWISE_ROOT%/*}/.." && pwd -P)"
 export PAGEWISE_ROOT
+case "${PAGEWISE_ROOT}" in
+    *:*)
+        printf 'pagewise: error: PATH and MODULEPATH cannot contain %s: its name has a colon\n  remedy: move the checkout\n' \
+            "${PAGEWISE_ROOT}" >&2
+        return 1
+        ;;
+esac
 
 . "${PAGEWISE_ROOT}/setup/spack-env.sh"
 if [ -f "${PAGEWISE_ROOT}/.pagewise/spack/share/spack/setup-env.sh" ]; then
@@ -37,9 +48,11 @@ if ! command -v module >/dev/null 2>&1; then
     unset pagewise_shell pagewise_lmod
 fi
 if command -v module >/dev/null 2>&1 && [ -d "${PAGEWISE_ROOT}/.pagewise/modules" ]; then
-    for pagewise_tree in $(find "${PAGEWISE_ROOT}/.pagewise/modules" -mindepth 1 -maxdepth 1 -name '[a-z]*' -not -name '*.new' | sort -r); do
-        module use "${pagewise_tree}"
-    done
+    while IFS= read -r pagewise_tree <&3; do
+        [ -z "${pagewise_tree}" ] || module use "${pagewise_tree}"
+    done 3<<TREES
+$(find "${PAGEWISE_ROOT}/.pagewise/modules" -mindepth 1 -maxdepth 1 -name '[a-z]*' -not -name '*.new' | sort -r)
+TREES
     unset pagewise_tree
 fi
 if command -v module >/dev/null 2>&1 && [ -d "${PAGEWISE_ROOT}/.pagewise/exec/share" ]; then

@@ -4,6 +4,11 @@
 # network.
 if [[ -n ${BUNDLE:-} ]]; then
     bundle="$(realpath -e -- "${BUNDLE}" 2>/dev/null)" || fail "bundle ${BUNDLE} does not exist" "name the archive, or the folder with its content"
+    # Spack and pip split the paths of their sources.
+    place="${bundle}"
+    [[ -d ${bundle} ]] || place="${root}"
+    is_plain "${place}" || fail "a bundle cannot be installed from ${place}, because of the characters in this path" \
+        "use a folder whose path contains letters, digits and / . _ + - only"
     if [[ -f ${bundle} ]]; then
         unpacked="${root}/.pagewise/bundle"
         archive="$(stat --format '%n %Y %s' -- "${bundle}")"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 
 from launched import Launcher
 from own_program import needs_madvise, needs_thp
+from pagewise.core.errors import SelectionError
 from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.policy import IN_MODULES, parse_policy
-from pagewise.workloads.program.production import MODULES, module_text
+from pagewise.workloads.program.production import MODULES, install, module_text
 from pagewise.workloads.program.table import LISTINGS, Chosen
 
 needs_lmod = pytest.mark.skipif(
@@ -25,7 +27,7 @@ def with_module(launcher: Launcher, script: str, **environment: str) -> subproce
     tree = launcher.program.parents[1] / MODULES
     init = find_init(None)
     return subprocess.run(
-        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use {tree}; {script}"],
+        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use '{tree}'; {script}"],
         cwd=launcher.folder,
         env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
         capture_output=True,
@@ -71,6 +73,45 @@ def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
     inside = with_module(launcher, script, **mine).stdout.splitlines()
     assert "GLIBC_TUNABLES=glibc.malloc.arena_max=1" in inside
     assert not [line for line in inside if line.startswith(("PAGEWISE_", "LD_PRELOAD="))]
+
+
+@needs_lmod
+@pytest.mark.parametrize("name", ["a b", "prefix"])
+def test_a_module_in_a_folder_that_the_loader_would_split_is_not_loaded(launcher: Launcher, name: str):
+    prefix = launcher.folder / name
+    shutil.copytree(launcher.program.parents[1], prefix)
+    script = "unset LD_PRELOAD; module load pagewise-pages/none; echo $?; env"
+    done = with_module(Launcher(prefix / "bin" / launcher.program.name, launcher.folder), script)
+    code, *variables = done.stdout.splitlines()
+    preloaded = [line for line in variables if line.startswith("LD_PRELOAD=")]
+    assert (code == "0") == bool(preloaded) == (name == "prefix"), done
+
+
+@pytest.mark.parametrize("name", ["a b", "a:b/prefix"])
+def test_nothing_is_installed_where_the_loader_would_split_its_path(tmp_path: Path, name: str):
+    with pytest.raises(SelectionError) as fault:
+        install(tmp_path / name)
+    assert fault.value.exit_code == 2 and str(tmp_path / name) in str(fault.value.where)
+    assert not any(tmp_path.iterdir())
+    # A link does not help: the launcher finds its libraries by its real path.
+    (tmp_path / "real folder").mkdir()
+    (tmp_path / "link").symlink_to("real folder")
+    with pytest.raises(SelectionError):
+        install(tmp_path / "link")
+
+
+def test_all_users_can_use_an_installation_whatever_the_umask(tmp_path: Path, installed: Path):
+    (tmp_path / "mine").mkdir(mode=0o700)
+    before = os.umask(0o077)
+    try:
+        launcher = install(tmp_path / "mine" / "new" / "prefix")
+    finally:
+        os.umask(before)
+    made = [tmp_path / "mine" / "new", *(tmp_path / "mine" / "new").rglob("*")]
+    assert len(made) > 10 and launcher in made
+    assert [path for path in made if path.is_dir() and path.stat().st_mode & 0o777 != 0o755] == []
+    assert [path for path in made if path.is_file() and not path.stat().st_mode & 0o004] == []
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("name", IN_MODULES)

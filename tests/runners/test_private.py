@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pagewise.core import private
+from pagewise.core.errors import SetupError
 from pagewise.core.private import is_private, make_private, user_folder
+from pagewise.stack import c_code
 from pagewise.stack.c_code import Product, compiled, find_compiler
 from pagewise.stack.paths import module_tree, project_root
 
@@ -146,6 +148,21 @@ def test_the_state_of_a_checkout_is_used_if_it_is_private(
     assert compiled(source, LIBRARY, compiler, settings).parent == state / "test"
     spoil(state)
     assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
+
+
+def test_a_library_to_be_preloaded_is_compiled_where_the_loader_takes_its_path_whole(
+    tmp_path: Path, source: Path, compiler: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for name in ("a b", "a:b"):
+        (tmp_path / name / ".pagewise").mkdir(parents=True)
+        settings["PAGEWISE_ROOT"] = str(tmp_path / name)
+        assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
+    settings["XDG_CACHE_HOME"] = str(tmp_path / "a b")
+    assert compiled(source, LIBRARY, compiler, settings).parent == private.temporary_folder()
+    monkeypatch.setattr(c_code, "temporary_folder", lambda: tmp_path / "a b")
+    with pytest.raises(SetupError):
+        compiled(source, LIBRARY, compiler, settings)
 
 
 def test_a_detected_checkout_must_be_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler):

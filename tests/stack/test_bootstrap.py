@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -123,6 +124,68 @@ def test_without_spack_the_set_up_continues_and_records_why(
     assert entered and definitions["definitions"][0] == {"toolchains": toolchains}
     lists = {name for entry in definitions["definitions"] for name in entry} - {"when"}
     assert {"quick", "gcc_and_llvm", "generic", "natives", "vector_math", "libomp", "blas", "fft"} <= lists
+
+
+def test_only_a_required_spack_is_reported_as_an_error(
+    without_spack: tuple[Path, dict[str, str]],
+) -> None:
+    checkout, settings = without_spack
+    for required, kinds in (("0", {"warning"}), ("1", {"error"})):
+        done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK=required, **settings)
+        assert set(re.findall(r"^setup: (\w+):", done.stdout, re.M)) == kinds, done.stdout
+
+
+@pytest.mark.parametrize("name", ["with a blank", "a,b"])
+def test_a_path_that_spack_would_split_is_set_up_without_it(
+    without_spack: tuple[Path, dict[str, str]], name: str
+) -> None:
+    plain, _ = without_spack
+    checkout = plain.rename(plain.with_name(name))
+    python_env = checkout / "setup" / "python-env"
+    python_env.write_text(f"#!/bin/sh\nln -sfn {STATE / 'venv'} '{checkout}/.pagewise/venv'\n")
+    # Refused before anything is installed.
+    done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK="1")
+    assert done.returncode == 4 and str(checkout) in done.stdout
+    assert not (checkout / ".pagewise" / "venv").exists()
+    (checkout / ".pagewise" / "no-spack").unlink()
+    # Also if Spack was cloned before the checkout was moved.
+    (checkout / ".pagewise" / "spack").mkdir()
+    done = run(checkout / "setup" / "bootstrap")
+    assert done.returncode == 0 and "error:" not in done.stdout, done.stdout
+    facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
+    assert facts["spack"]["available"] is False and str(checkout) in facts["spack"]["reason"]
+    assert run(checkout / "pagewise", "--version").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["a:b", "a'b", "a$b", "a;b", "a\nb", "a*b"])
+def test_a_path_that_nothing_can_be_built_in_is_refused_at_once(fresh: Path, name: str) -> None:
+    checkout = fresh.rename(fresh.with_name(name))
+    done = run(checkout / "setup" / "bootstrap")
+    assert done.returncode == 4 and "error:" in done.stdout
+    assert sorted(path.name for path in (checkout / ".pagewise").iterdir()) == ["sites", "stamps"]
+
+
+@pytest.mark.parametrize(("bundle", "prefix"), [("a b", "prefix"), ("bundle", "a b"), ("bundle", "a:b")])
+def test_a_bundle_is_refused_where_spack_would_split_its_path(
+    fresh: Path, tmp_path: Path, bundle: str, prefix: str
+) -> None:
+    (tmp_path / bundle).mkdir()
+    for name in ("install-bundle", "messages.sh"):
+        shutil.copy2(fresh / "setup" / name, tmp_path / bundle / name)
+    verify = tmp_path / bundle / "verify-bundle"
+    verify.write_text(f"#!/bin/sh\ntouch '{tmp_path}/verified'\n")
+    verify.chmod(0o755)
+    done = run(tmp_path / bundle / "install-bundle", tmp_path / prefix, "0" * 40)
+    assert done.returncode == 4
+    assert not (tmp_path / "verified").exists() and not (tmp_path / prefix / ".git").exists()
+    # In a checkout: a folder with a blank, or an archive that would be unpacked in one.
+    archive = tmp_path / "bundle.tar"
+    archive.touch()
+    moved = fresh.rename(fresh.with_name("c d"))
+    for named in (archive, tmp_path / bundle):
+        refused = run(moved / "setup" / "bootstrap", BUNDLE=str(named), KEY="0" * 40)
+        if named == archive or " " in bundle:
+            assert refused.returncode == 4 and not (moved / ".pagewise" / "bundle").exists()
 
 
 def test_activation_adds_the_command_and_its_completion(

@@ -30,6 +30,12 @@ def gpg(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def agents(checkout: Path) -> list[str]:
+    """The processes that GPG left in the background for a checkout's keys."""
+    listed = run("ps", "-e", "-o", "args=").stdout.splitlines()
+    return [line for line in listed if f"{checkout}/.pagewise/gpg" in line]
+
+
 def alone(user: str, home: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command as this user, without network and without the caller's environment."""
     settings = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -46,6 +52,7 @@ def media(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     if done.returncode == 4 and "PIP_INDEX_URL" in done.stdout and not os.environ.get("CI"):
         pytest.skip("no Python package index")
     assert done.returncode == 0, done.stdout
+    assert not agents(locked)
     return archive, re.search(r"\b([0-9A-F]{40})\b", done.stdout.splitlines()[-1])[1]
 
 
@@ -96,6 +103,7 @@ def test_a_bundle_installs_the_lock_elsewhere_without_network(
 ) -> None:
     prefix, done, _ = installed
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not agents(prefix)
     wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
     packages = prefix / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}

@@ -127,6 +127,37 @@ def test_the_callers_variables_do_not_add_code(fresh: Path, place: Path) -> None
     assert run(fresh / "pagewise", "--version").returncode == 42
 
 
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"], ["mksh"]], ids=lambda shell: shell[0])
+def test_activation_in_another_shell_is_an_error_that_does_not_end_the_script(
+    fresh: Path, shell: list[str]
+) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"needs {shell[0]}")
+    script = f'. "{fresh}/setup/activate.sh"; echo "$? ${{PAGEWISE_ROOT-unset}}"'
+    done = run(*shell, "-c", script, PAGEWISE_ROOT=None)
+    assert (done.returncode, done.stdout) == (0, "1 unset\n") and "error:" in done.stderr, done
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+def test_activation_uses_whole_paths_or_nothing(fresh: Path, shell: list[str]) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"needs {shell[0]}")
+    trees = fresh / ".pagewise" / "modules"
+    for name in ("one", "two", "two.new"):
+        (trees / name).mkdir(parents=True)
+    use = """module() { printf '%s\\n' "$*"; }"""
+    done = run(*shell, "-c", f'{use}; . "{fresh}/setup/activate.sh"; echo "$?"')
+    assert done.stdout.splitlines() == [f"use {trees / 'two'}", f"use {trees / 'one'}", "0"], done
+    # PATH and MODULEPATH cannot contain a colon.
+    moved = fresh.rename(fresh.with_name("a:b"))
+    done = run(
+        *shell,
+        "-c",
+        f'{use}; before=$PATH; . "{moved}/setup/activate.sh"; echo "$?"; [ "$PATH" = "$before" ]',
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n") and "error:" in done.stderr, done
+
+
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
 @pytest.mark.parametrize("path", ["", None, "/nowhere"])
 def test_activation_finds_its_checkout_without_path(

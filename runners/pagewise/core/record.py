@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,7 +219,7 @@ class RecordWriter:
             raise RefusedError(
                 f"a record cannot be written: {fault.strerror}; all records before it are kept",
                 where=self.file,
-                remedy=f"free some space, then: pagewise report {self.file.parent}",
+                remedy=f"free some space, then: pagewise report {shlex.quote(str(self.file.parent))}",
             ) from fault
         self._lines += len(records)
         self._sha256.update(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -76,7 +77,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
             where=folder / MANIFEST,
-            remedy=f"free some space, then: pagewise report {folder}",
+            remedy=f"free some space, then: pagewise report {shlex.quote(str(folder))}",
         ) from fault
 
 

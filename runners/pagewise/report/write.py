@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
@@ -36,6 +37,6 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",
             where=folder,
-            remedy=f"free some space or allow writing, then: pagewise report {folder}",
+            remedy=f"free some space or allow writing, then: pagewise report {shlex.quote(str(folder))}",
         ) from fault
     return page

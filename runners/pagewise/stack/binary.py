@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         raise SelectionError(
             f"this program cannot be read: {fault.strerror}",
             where=image,
-            remedy=f"make it readable: chmod u+r {image}",
+            remedy=f"make it readable: chmod u+r {shlex.quote(str(image))}",
         ) from fault
     libraries = _libraries(image, elf, environment)
     c_library, tunable, version = _c_library(image, elf, libraries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -76,7 +77,7 @@ def compiled(
         raise SetupError(
             f"{product.what} cannot be compiled: {fault}",
             where=folder,
-            remedy="set XDG_CACHE_HOME to a folder of this user with free space",
+            remedy="set XDG_CACHE_HOME to a folder of this user with free space, without spaces and colons",
         ) from fault
     return made
 
@@ -84,18 +85,26 @@ def compiled(
 def _folder(kind: str, environ: Mapping[str, str]) -> Path:
     """The first private folder: in the checkout's state, in the user's cache, or one for this process.
 
-    Raises OSError.
+    Folders are omitted whose files cannot be preloaded. Raises OSError.
     """
     state, cache = project_root(environ) / ".pagewise", user_folder("XDG_CACHE_HOME", ".cache", environ)
     candidates = [state / kind] if state.is_dir() else []
     if cache is not None:
         candidates.append(cache / "pagewise" / kind)
     for folder in candidates:
-        if make_private(folder):
+        if can_be_preloaded(folder) and make_private(folder):
             # Also for programs that change their user, as servers do.
             folder.chmod(0o755)
             return folder.resolve()
-    return temporary_folder()
+    folder = temporary_folder()
+    if not can_be_preloaded(folder):
+        raise OSError(f"{folder}: the loader splits LD_PRELOAD at spaces and colons")
+    return folder
+
+
+def can_be_preloaded(path: Path) -> bool:
+    """Whether LD_PRELOAD can name a file with this path or in this folder: the loader splits it."""
+    return re.search("[ :]", str(path.resolve())) is None
 
 
 def _is_ours(file: Path) -> bool:

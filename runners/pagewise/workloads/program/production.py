@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pagewise.core.errors import RefusedError, SetupError
+from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.node_state import ProcessThp
-from pagewise.stack.c_code import Product, compiled, find_compiler
+from pagewise.stack.c_code import Product, can_be_preloaded, compiled, find_compiler
 from pagewise.stack.paths import project_root
 from pagewise.workloads.program.environment import LIBRARY
 from pagewise.workloads.program.policy import IN_MODULES, Policy, parse_policy
@@ -26,6 +26,7 @@ REFUSALS: Mapping[ProcessThp, list[str]] = {
     "refused": ["refuse"],
 }
 _FOLDER = "lib/pagewise"
+_SPLIT = "The loader splits LD_PRELOAD at spaces and colons. Move this installation to another folder: "
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
 _LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
@@ -52,8 +53,14 @@ def find_launcher() -> Path:
 def install(prefix: Path) -> Path:
     """Installs the launcher in `bin` of a folder and the modules in `share`; returns the launcher.
 
-    The folder can be moved, and needs no Python. Raises SetupError, RefusedError.
+    The folder can be moved, and needs no Python. Raises SelectionError, SetupError, RefusedError.
     """
+    if not can_be_preloaded(prefix):
+        raise SelectionError(
+            "the loader splits LD_PRELOAD at spaces and colons: programs cannot load libraries from here",
+            where=f"--install {prefix}",
+            remedy="install into a folder whose path contains neither",
+        )
     compiler = _compiler()
     launcher = prefix / "bin" / NAME
     files = {launcher: compiled(_HERE / "exec.c", _LAUNCHER, compiler).read_bytes()}
@@ -65,7 +72,7 @@ def install(prefix: Path) -> Path:
         texts[prefix / MODULES / f"{policy.module}.lua"] = module_text(policy).encode()
     try:
         for file, content in (*files.items(), *texts.items()):
-            file.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(file.parent)
             # A program that runs from it keeps its file.
             fresh = file.with_name(f".{file.name}.new")
             fresh.write_bytes(content)
@@ -97,6 +104,9 @@ def module_text(policy: Policy) -> str:
         'family("pagewise_pages")',
         # The folder that --install named, wherever it is now.
         f'local libraries = myFileName():gsub("/{MODULES}/.*$", "/{_FOLDER}")',
+        'if libraries:find("[ :]") then',
+        f"    LmodError({_lua(_SPLIT)} .. libraries)",
+        "end",
         *(f"unsetenv({_lua(name)})" for name in removed),
         *(f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()),
         # The last of two values counts.
@@ -106,6 +116,14 @@ def module_text(policy: Policy) -> str:
         'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _make_folder(folder: Path) -> None:
+    """Creates a folder that all users may enter, with its parents, whatever the umask. Raises OSError."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
 
 
 def _lua(text: str) -> str:

@@ -146,7 +146,7 @@ def located(site: str | None, partition: str | None = None) -> Iterator[list[Pat
                 raise SelectionError(
                     f"the site {site} has neither {SITE_FILE} nor {FILE}",
                     where=folder,
-                    remedy=f"pagewise site new {site}; or pagewise cluster configure {site}",
+                    remedy=f"pagewise cluster configure {site}; or write a site: docs/how-to/new-site.md",
                 )
             file = write_site(Path(aside), system_of(folder, partition))
         yield [SETTINGS, readable(file, Path(aside))]

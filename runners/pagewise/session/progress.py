@@ -85,11 +85,6 @@ class ProgressReporter:
         )
         self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
 
-    def learn(self, took: Iterable[tuple[Step, float]]) -> None:
-        """Takes over what steps took before."""
-        for step, seconds in took:
-            self._left.add(step, seconds)
-
     def expect(self, steps: Sequence[Step]) -> float | None:
         """The seconds that these steps will take, None when nothing is known."""
         return self._left.estimate(steps)

@@ -46,15 +46,14 @@ class FolderRecorder:
         self.manifest, earlier = continued(folder, self.manifest)
         return earlier
 
-    def set_aside(self, steps: Sequence[Step], earlier: Earlier) -> Earlier:
-        """Keeps what was measured before, without the runs of these steps, which are made again."""
-        set_aside(self.folder / RECORDS, steps, self._announce_records)
-        kept = earlier.without(steps)
+    def set_aside(self, earlier: Earlier) -> Earlier:
+        """Keeps what was measured before, without the runs of an unfinished round, which is repeated."""
+        set_aside(self.folder / RECORDS, earlier.rounds, self._announce_records)
+        kept = earlier.complete()
         *breaks, last = self.manifest.breaks
-        aside = earlier.done.total() - kept.done.total()
-        self.note(breaks=(*breaks, replace(last, aside=aside)))
+        self.note(breaks=(*breaks, replace(last, aside=len(earlier.runs) - len(kept.runs))))
         self.records, self.skipped = list(kept.records), list(kept.skipped)
-        self.runs, self.run_seconds = kept.done.total(), kept.run_seconds
+        self.runs, self.run_seconds = len(kept.runs), sum(run.wall_seconds or 0.0 for run in kept.runs)
         return kept
 
     def _announce_records(self, digest: Digest) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_manifest, read_result, utc_text
 from pagewise.core.structure import unstructured
 
-#: The series of runs before an interruption that are measured again.
+#: The series of runs of an interrupted round, which is measured again.
 ASIDE = "aside"
 # What must be unchanged; of the host, the settings and the parts that determine times.
 _ASKED = ("kind", "seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
@@ -64,49 +63,32 @@ _Key = tuple[str, CellKey, str, int, str | None, str | None]
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a session measured before an interruption; empty in a new one. `done` counts runs by key."""
+    """What a session measured before an interruption; empty in a new one.
+
+    rounds: how many of them are complete. Whole rounds are repeated: paired runs must be close in time.
+    """
 
     records: tuple[Record, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     wall_seconds: float = 0.0
     until_ended: bool = False
-    done: Counter[_Key] = field(default_factory=Counter)
+    rounds: int = 0
 
     @property
-    def rounds(self) -> int:
-        """The last round of which there are runs."""
-        return max((key[3] for key in self.done if key[2] != "sweep"), default=0)
-
-    @property
-    def run_seconds(self) -> float:
-        """What all runs took."""
-        return sum(run.wall_seconds or 0.0 for run in _runs(self.records).values())
+    def runs(self) -> Collection[RunOf]:
+        """The runs that count, each once."""
+        return _runs(self.records).values()
 
     def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
-        """The remaining steps in order, without those that failed before.
+        """The remaining steps in order, without those that failed before."""
+        sweeps = {key for key, _ in _runs(self.records) if key[2] == "sweep"}
+        done = (step.round <= self.rounds if step.sweep is None else _key(step) in sweeps for step in steps)
+        return [step for step, is_done in zip(steps, done, strict=True) if not (is_done or is_stopped(step))]
 
-        All runs of a kernel in an interrupted round are repeated: paired runs must be close in time.
-        """
-        planned = Counter(map(_key, steps))
-        open_ = {
-            _block(step)
-            for step in steps
-            if self.done[_key(step)] < planned[_key(step)] and not is_stopped(step)
-        }
-        return [step for step in steps if _block(step) in open_ and not is_stopped(step)]
-
-    def broken(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
-        """The steps of a round that are repeated: of kernels whose runs were begun and not completed."""
-        begun = {_block(step) for step in steps if self.done[_key(step)]}
-        return [step for step in self.left(steps, is_stopped) if _block(step) in begun]
-
-    def without(self, again: Iterable[Step]) -> Earlier:
-        """The same without these steps."""
-        keys = {_key(step) for step in again}
-        kept = tuple(record for record in self.records if (key := _key_of(record)) is None or key not in keys)
-        return replace(
-            self, records=kept, done=Counter({k: n for k, n in self.done.items() if k not in keys})
-        )
+    def complete(self) -> Earlier:
+        """The same without the runs of an unfinished round."""
+        kept = (record for record in self.records if not _is_unfinished(record, self.rounds))
+        return replace(self, records=tuple(kept))
 
     def failed(self, steps: Iterable[Step]) -> Iterator[tuple[Step, list[Record]]]:
         """The steps whose run failed, with its records."""
@@ -117,13 +99,6 @@ class Earlier:
         for step in steps:
             if _key(step) in bad:
                 yield step, bad[_key(step)]
-
-    def took(self, steps: Iterable[Step]) -> Iterator[tuple[Step, float]]:
-        """The completed steps, each with the seconds of its run."""
-        seconds = {key: run.wall_seconds for (key, _), run in _runs(self.records).items()}
-        for step in steps:
-            if (taken := seconds.get(_key(step))) is not None:
-                yield step, taken
 
 
 def command_of(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -180,16 +155,17 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
             where=folder,
             remedy=f"restore it, or begin again: {manifest.command_line()}",
         )
-    runs = _runs(result.records)
     earlier = Earlier(
         tuple(result.records),
         tuple(result.skipped),
         manifest.timing.wall_seconds if manifest.timing is not None else 0.0,
         manifest.until is not None and manifest.until.ended is not None,
-        Counter(key for key, _ in runs),
+        _complete_rounds(result),
     )
     stopped = manifest.finished or _last_seen(result)
-    interruption = Break(manifest.state, stopped, utc_text(), manifest.rounds_done, len(runs), aside=0)
+    interruption = Break(
+        manifest.state, stopped, utc_text(), manifest.rounds_done, len(earlier.runs), aside=0
+    )
     breaks = (*manifest.breaks, interruption)
     return replace(manifest, state="running", finished=None, breaks=breaks), earlier
 
@@ -274,20 +250,31 @@ def _placements(manifest: Manifest) -> list[dict[str, object]]:
     ]
 
 
-def set_aside(file: Path, again: Iterable[Step], announce: Callable[[Digest], None]) -> None:
-    """Marks the runs of these steps in a records file, so that they no longer count: their series is `aside`.
+def _complete_rounds(result: Result) -> int:
+    """The number of complete rounds; a line that cannot be read is a run that the last round misses."""
+    rounds = (record.round for record in result.records if record.run is not None)
+    return min(result.manifest.rounds_done, max(rounds, default=0) - bool(result.skipped))
+
+
+def _is_unfinished(record: Record, rounds: int) -> bool:
+    """Whether the run is of a round after so many complete ones."""
+    run = record.run
+    return run is not None and run.series not in (ASIDE, "trial", "sweep") and run.round > rounds
+
+
+def set_aside(file: Path, rounds: int, announce: Callable[[Digest], None]) -> None:
+    """Marks the runs after so many rounds in a records file: their series is `aside`, they no longer count.
 
     Lines that are not records stay unchanged. `announce` gets the digest of the new content before it
     replaces the old one. Raises RefusedError, also while another program writes to the file.
     """
-    keys = {_key(step) for step in again}
     lines = []
     try:
         with file.open("rb") as stream:
             lock(stream.fileno(), file)
             for line in stream.read().splitlines():
                 record, _ = parse_record(line)
-                if record is not None and record.run is not None and _key_of(record) in keys:
+                if record is not None and record.run is not None and _is_unfinished(record, rounds):
                     line = dumped(replace(record, run=replace(record.run, series=ASIDE)))  # noqa: PLW2901
                 lines.append(line.rstrip() + b"\n")
             content = b"".join(lines)
@@ -338,8 +325,3 @@ def _key_of(record: Record) -> _Key | None:
 
 def _key(step: Step) -> _Key:
     return step.kernel.name, step.cell.key, step.series, step.round, step.group, step.swept
-
-
-def _block(step: Step) -> tuple[Any, ...]:
-    """What is measured again as a whole: a kernel's runs of a round; a single curve."""
-    return step.kernel.name, *((step.round,) if step.sweep is None else (step.cell.key, step.swept))

@@ -92,8 +92,7 @@ class Session:
         ]
         for step, records in self.earlier.failed(chain(*rounds, self.workload.planner.sweeps())):
             self._rule_out(step, records)
-        again = [step for steps in rounds for step in self.earlier.broken(steps, self.is_ruled_out)]
-        self.earlier = self.recorder.set_aside(again, self.earlier)
+        self.earlier = self.recorder.set_aside(self.earlier)
 
     @property
     def result(self) -> Result:
@@ -164,8 +163,6 @@ class Session:
         rounds = [self._steps_left(number) for number in range(1, self.options.rounds + 1)]
         sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
         with ProgressReporter(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as progress:
-            for number in range(1, max(self.options.rounds, self.earlier.rounds) + 1):
-                progress.learn(self.earlier.took(self._steps_of_round(number)))
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
                 self._end_round(number, progress)

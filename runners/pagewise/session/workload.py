@@ -86,8 +86,8 @@ class Recorder(Protocol):
     def take_up(self, folder: Path) -> Earlier:
         """Takes over an interrupted session; returns what it measured. Raises RefusedError, FormatError."""
 
-    def set_aside(self, steps: Sequence[Step], earlier: Earlier) -> Earlier:
-        """Marks the runs of these steps, which are made again, as not counting; returns the others."""
+    def set_aside(self, earlier: Earlier) -> Earlier:
+        """Marks the runs of an unfinished round, which is repeated, as not counting; returns the others."""
 
     def writing(self) -> AbstractContextManager[None]:
         """While open, runs are kept. Raises RefusedError while another program writes to the result."""

@@ -72,6 +72,8 @@ class Samples:
     samples: list[Sample] = field(default_factory=list)
     cost_seconds: float = 0.0
     wall_seconds: float = 0.0
+    #: Whether the memory of a process could not be read by kind.
+    has_hidden: bool = False
     #: By process, the file of the program that it ran last, as the kernel reports it.
     programs: dict[int, str] = field(default_factory=dict)
     #: By file of the program, the most that a process of it had in memory.
@@ -209,8 +211,11 @@ class Sampler(threading.Thread):
     def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
         if not looks:
             return None
-        total = sum((look.total for look in looks), Usage())
+        sharing = sum(look.total.shared_pool > 0 for look in looks)
+        total = sum((look.total for look in looks), Usage()).shared_by(sharing)
         kinds = add_usages(look.kinds for look in looks) if full else None
+        if kinds is not None:
+            kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
         accounts = [look.account for look in looks]
         account = Account(
             max(each.high_water for each in accounts), sum(each.page_tables for each in accounts)
@@ -230,7 +235,11 @@ class Sampler(threading.Thread):
             total = sum(kinds.values(), Usage()) if kinds else None
         else:
             kinds, total = {}, parse_rollup(_text(pid, "smaps_rollup") or _text(pid, "smaps"))
-        return None if total is None else _Look(total, kinds, parse_status(_text(pid, "status")))
+        account = parse_status(_text(pid, "status"))
+        if total is None and account.resident:
+            # The memory of a program with other rights is hidden, except its size.
+            self._samples.has_hidden, total = True, Usage(account.resident)
+        return None if total is None else _Look(total, kinds, account)
 
     def _count(self) -> int:
         try:

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
+from pagewise.session.launch import SCRIPT
 from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed
 from pagewise.workloads.program.sampler import Sampler
@@ -115,3 +117,14 @@ def test_sums_of_a_process_are_those_of_its_mappings():
 def test_a_mapping_without_pss_counts_whole(resident: int):
     mapped = Mapped(0, 4 * MIB, "rw-p", 0, "", {"Rss": resident})
     assert (mapped.resident, mapped.eligible(HUGE)) == (resident, resident)
+
+
+@pytest.mark.parametrize(("name", "is_sampled"), [(SCRIPT, False), ("own.sh", True)])
+def test_the_script_that_starts_a_run_is_not_its_program(tmp_path: Path, name: str, is_sampled: bool):
+    script = tmp_path / name
+    script.write_text("echo ready\nread line\n")
+    command = ["/bin/sh", str(script)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout.readline() == b"ready\n"
+        assert list(Sampler(HUGE, None, ())._running([shell.pid])) == [shell.pid] * is_sampled
+        shell.stdin.close()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from pagewise.session.launch import SCRIPT
 from pagewise.session.ranks import WRAPPER, Ranks
 from pagewise.workloads.program.smaps import (
     Account,
@@ -29,7 +30,7 @@ SHARE, CREDIT_SECONDS = 0.01, 0.01
 SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_STARTED = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
-_PYTHON = str(Path(sys.executable).resolve())
+_PYTHON, _SHELL = (str(Path(name).resolve()) for name in (sys.executable, "/bin/sh"))
 # Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
@@ -225,8 +226,11 @@ class Sampler(threading.Thread):
     def _is_launcher(self, pid: int, image: str) -> bool:
         if image in self._launchers:
             return True
-        # Python starts a rank, and may also be its program.
-        return self._ranks is not None and image == _PYTHON and WRAPPER in _text(pid, "cmdline").split("\0")
+        # A shell starts the run, Python a rank; they may also be the program.
+        words = _text(pid, "cmdline").split("\0") if image in (_PYTHON, _SHELL) else []
+        return (self._ranks is not None and WRAPPER in words) or any(
+            word.endswith(f"/{SCRIPT}") for word in words
+        )
 
     def _look(self, pid: int, full: bool) -> _Look | None:
         """What is seen of a process; None if it has just ended or may not be read."""

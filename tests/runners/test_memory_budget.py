@@ -90,7 +90,7 @@ def test_less_memory_is_no_breach_and_equal_memory_is_named():
 
 def test_the_kernels_own_account_of_a_process():
     status = "Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\nVmPTE:\t   36 kB\n"
-    assert parse_status(status) == Account(2 * MIB, 36 << 10)
+    assert parse_status(status) == Account(2 * MIB, 36 << 10, MIB)
     assert parse_status("") == Account(0, 0)
 
 

@@ -136,7 +136,7 @@ def test_eligible_bytes():
 def test_the_sums_of_a_rollup():
     sizes = "Rss:   100 kB\nAnonHugePages:    40 kB\nPrivate_Hugetlb:  60 kB\n"
     rollup = f"1000-ffff ---p 00000000 00:00 0     [rollup]\n{sizes}"
-    assert parse_rollup(rollup) == Usage(160 << 10, 100 << 10, 0)
+    assert parse_rollup(rollup) == Usage(160 << 10, 100 << 10, 0, pool=60 << 10)
     assert parse_rollup("nothing") is None
 
 

@@ -56,6 +56,8 @@ _REFUSED = 4
 _LEAST_SPACE = 1 << 16
 # Linux takes no argument of 128 KiB or more (MAX_ARG_STRLEN).
 _LONGEST_ARGUMENT = 100_000
+#: The script that starts a run, in the scratch folder.
+SCRIPT = "pagewise-command.sh"
 _NOISE = "Warning: Ignoring non-zero exit code."
 
 
@@ -195,7 +197,7 @@ class Stopwatch:
         content = os.fsencode(text)
         if self.given == NOTHING and len(content) <= _LONGEST_ARGUMENT and _is_utf8(content):
             return text
-        script = self.scratch / "command.sh"
+        script = self.scratch / SCRIPT
         script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
         return shlex.join(["/bin/sh", str(script)])
 

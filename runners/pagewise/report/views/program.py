@@ -249,7 +249,7 @@ def _memory(result: Result) -> Section:
         for row in _memory_rows(result)
         if row.kind == "all" or row.peak >= _SMALL_BYTES or row.peak_huge > 0
     ]
-    text = "Memory of the processes while they ran (smaps): medians over the timed runs."
+    text = "Memory of the processes while they ran (PSS of smaps): medians over the timed runs."
     if cost := sampling_cost(trusted_records(result)):
         text += (
             f" Memory was sampled {cost.samples:.0f} times per run, which took {percent_text(cost.share)} of "

@@ -23,7 +23,8 @@ _MIB, _GIB = 1 << 20, 1 << 30
 _NUMBERS = tuple(field.name for field in fields(Usage))
 # Kinds with less memory are not taken from a second source.
 _LARGE = _MIB
-_SAMPLED, _SNAPSHOTS = "smaps, sampled", "smaps, untimed run"
+_SAMPLED, _SNAPSHOTS = "PSS in smaps, sampled", "PSS in smaps, untimed run"
+_HIDDEN = "; RSS of processes with other rights"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def from_samples(sampled: Samples) -> Memory | None:
     high_water = max(sample.account.high_water for sample in every)
     tables = _mean(every, lambda sample: Usage(sample.account.page_tables), end).resident
     return Memory(
-        _SAMPLED,
+        _SAMPLED + (_HIDDEN if sampled.has_hidden else ""),
         {kind: over_time(kind) for kind in KINDS if any(kind in (sample.kinds or {}) for sample in full)},
         UsageOverTime(
             replace(largest, resident=max(largest.resident, high_water)),
@@ -159,7 +160,7 @@ def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Mem
     }
     if not missed:
         return seen
-    method = f"{_SAMPLED}; {', '.join(missed)}: {_SNAPSHOTS}"
+    method = f"{seen.method}; {', '.join(missed)}: {_SNAPSHOTS}"
     return replace(seen, method=method, kinds={**seen.kinds, **missed})
 
 

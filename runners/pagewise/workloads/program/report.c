@@ -15,6 +15,7 @@
 #include "quiet.h"
 #include "smaps.h"
 #include "table.h"
+#include "waiting.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ enum { NO_LINE, WARNING, LINE };
 static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 /* As the runner: the least share of a policy's memory on huge pages, and the pages of a heap that show it. */
 static const double enough = 0.8;
-static const uint64_t fewest_pages_of_a_heap = 2, least_memory = 16u << 20, shortest = 10000000;
+static const uint64_t fewest_pages_of_a_heap = 2, shortest = 10000000;
 
 static struct {
     int is_active, is_done, is_filtered, busy, lines;
@@ -142,6 +143,9 @@ static void note_unobserved(const char *program)
     errno = before;
 }
 
+/* Whether a child that was not observed had more memory: the pages of this process do not show what the policy did. */
+static int is_minor(uint64_t peak) { return unobserved.number && (!unobserved.largest || unobserved.largest > peak); }
+
 static void write_record(uint64_t peak, int met, double coverage)
 {
     static char text[ROOM], program[PATH_MAX];
@@ -159,8 +163,8 @@ static void write_record(uint64_t peak, int met, double coverage)
     append(text, &at, "\"seconds\":%.3f,", (double)(now() - state.began) / 1e9);
     append(text, &at, "\"page_size_bytes\":%llu,\"met\":%s,\"coverage\":%.6f,", (unsigned long long)sizes.page,
            met < 0 ? "null" : met ? "true" : "false", coverage > 1.0 ? 1.0 : coverage);
-    append(text, &at, "\"peak_bytes\":%llu,\"observed_bytes\":%llu,\"kinds\":{", (unsigned long long)peak,
-           (unsigned long long)state.most.total);
+    append(text, &at, "\"peak_bytes\":%llu,\"observed_bytes\":%llu,\"unobserved_processes\":%u,\"kinds\":{",
+           (unsigned long long)peak, (unsigned long long)state.most.total, unobserved.number);
     const char *separator = "";
     for (int kind = 0; kind < KINDS; kind++) {
         const struct usage *used = &state.most.by_kind[kind];
@@ -210,10 +214,12 @@ static void write_line(uint64_t peak, int met)
         append_size(text, &at, used->resident);
         separator = ",";
     }
+    if (*separator != ',') append(text, &at, ": nothing, no kind of its memory fills one");
+    if (unobserved.number) append(text, &at, "; not observed: %u ended by signals", unobserved.number);
     const char *why = NULL;
     int is_shown = *separator == ',';
-    if (!is_shown) append(text, &at, ": nothing, no kind of its memory fills one");
-    if (state.is_filtered) why = "from here on it forbids system calls";
+    if (is_minor(peak)) why = "these processes had more memory";
+    else if (state.is_filtered) why = "from here on it forbids system calls";
     else if (is_shown && state.most.total < peak / 2) why = "most of it was freed unobserved";
     else if (is_shown && met < 0) why = "too little memory of its kind, or a size that smaps hides";
     if (why) append(text, &at, " (not verified: %s)", why);
@@ -226,8 +232,9 @@ static void finish(const char *status)
     uint64_t peak = kib_after(status, "VmHWM:") + (is_from_pool(&state.policy) ? state.most.huge : 0);
     double coverage;
     if (peak < state.most.total) peak = state.most.total;
-    if (peak < least_memory && state.started != state.process) return;
+    if (peak < least_memory && state.started != state.process && !unobserved.number) return;
     int met = is_met(peak, &coverage);
+    if (is_minor(peak)) met = -1;
     if (*state.record) write_record(peak, met, coverage);
     if (state.lines == LINE || (state.lines == WARNING && !met)) write_line(peak, met);
 }
@@ -275,6 +282,8 @@ static void note_child(void)
     if (state.is_done) return;
     state.process = getpid();
     state.busy = 0;
+    unobserved.number = 0;
+    unobserved.largest = 0;
 }
 
 __attribute__((constructor)) static void begin(void)

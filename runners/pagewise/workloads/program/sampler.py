@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from pagewise.session.launch import SCRIPT
 from pagewise.session.ranks import WRAPPER, Ranks
 from pagewise.workloads.program.smaps import (
     Account,
@@ -29,7 +30,7 @@ SHARE, CREDIT_SECONDS = 0.01, 0.01
 SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_STARTED = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
-_PYTHON = str(Path(sys.executable).resolve())
+_PYTHON, _SHELL = (str(Path(name).resolve()) for name in (sys.executable, "/bin/sh"))
 # Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
@@ -72,6 +73,8 @@ class Samples:
     samples: list[Sample] = field(default_factory=list)
     cost_seconds: float = 0.0
     wall_seconds: float = 0.0
+    #: Whether the memory of a process could not be read by kind.
+    has_hidden: bool = False
     #: By process, the file of the program that it ran last, as the kernel reports it.
     programs: dict[int, str] = field(default_factory=dict)
     #: By file of the program, the most that a process of it had in memory.
@@ -209,8 +212,11 @@ class Sampler(threading.Thread):
     def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
         if not looks:
             return None
-        total = sum((look.total for look in looks), Usage())
+        sharing = sum(look.total.shared_pool > 0 for look in looks)
+        total = sum((look.total for look in looks), Usage()).shared_by(sharing)
         kinds = add_usages(look.kinds for look in looks) if full else None
+        if kinds is not None:
+            kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
         accounts = [look.account for look in looks]
         account = Account(
             max(each.high_water for each in accounts), sum(each.page_tables for each in accounts)
@@ -220,8 +226,11 @@ class Sampler(threading.Thread):
     def _is_launcher(self, pid: int, image: str) -> bool:
         if image in self._launchers:
             return True
-        # Python starts a rank, and may also be its program.
-        return self._ranks is not None and image == _PYTHON and WRAPPER in _text(pid, "cmdline").split("\0")
+        # A shell starts the run, Python a rank; they may also be the program.
+        words = _text(pid, "cmdline").split("\0") if image in (_PYTHON, _SHELL) else []
+        return (self._ranks is not None and WRAPPER in words) or any(
+            word.endswith(f"/{SCRIPT}") for word in words
+        )
 
     def _look(self, pid: int, full: bool) -> _Look | None:
         """What is seen of a process; None if it has just ended or may not be read."""
@@ -230,7 +239,11 @@ class Sampler(threading.Thread):
             total = sum(kinds.values(), Usage()) if kinds else None
         else:
             kinds, total = {}, parse_rollup(_text(pid, "smaps_rollup") or _text(pid, "smaps"))
-        return None if total is None else _Look(total, kinds, parse_status(_text(pid, "status")))
+        account = parse_status(_text(pid, "status"))
+        if total is None and account.resident:
+            # The memory of a program with other rights is hidden, except its size.
+            self._samples.has_hidden, total = True, Usage(account.resident)
+        return None if total is None else _Look(total, kinds, account)
 
     def _count(self) -> int:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pagewise.stack.elf import NotElfError, read_elf
 KINDS = ("heap", "anonymous", "bss", "data", "stack", "text", "file", "shared")
 _LINE = re.compile(
     r"^([0-9a-f]+)-([0-9a-f]+) ([r-][w-][x-][ps]) ([0-9a-f]+) [0-9a-f]+:[0-9a-f]+ \d+ *(.*)$"
-    r"|^(Rss|AnonHugePages|ShmemPmdMapped|FilePmdMapped|Shared_Hugetlb|Private_Hugetlb|KernelPageSize):"
+    r"|^(Rss|Pss|AnonHugePages|ShmemPmdMapped|FilePmdMapped|Shared_Hugetlb|Private_Hugetlb|KernelPageSize):"
     r" +(\d+) kB$|^VmFlags:(.*)$",
     re.MULTILINE,
 )
@@ -23,13 +23,16 @@ _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_POOL = "/anon_hugepage"
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
-_STATUS = re.compile(r"^(VmHWM|VmPTE):\s+(\d+) kB$", re.MULTILINE)
+_STATUS = re.compile(r"^(VmHWM|VmRSS|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 Zeroed = Callable[[str], tuple[int, int] | None]
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A mapping: addresses, rights, name, its sizes in bytes by their names in smaps, the kernel's flags."""
+    """A mapping: addresses, rights, name, its sizes in bytes by their names in smaps, the kernel's flags.
+
+    Pages that processes share count in part for each (PSS), so that sums over processes are right.
+    """
 
     start: int
     end: int
@@ -41,13 +44,13 @@ class Mapped:
 
     @property
     def resident(self) -> int:
-        """Bytes that are in memory. Rss does not contain those of a hugetlb pool."""
-        return sum(self.sizes.get(name, 0) for name in ("Rss", *_POOL))
+        """Bytes that are in memory. Rss and Pss do not contain those of a hugetlb pool."""
+        return self.sizes.get("Pss", self.sizes["Rss"]) + self.pool
 
     @property
     def huge(self) -> int:
         """Bytes on pages of PMD size, or of a hugetlb pool."""
-        return sum(self.sizes.get(name, 0) for name in (*_TRANSPARENT, *_POOL))
+        return round(self._transparent * self._share) + self.pool
 
     @property
     def pool(self) -> int:
@@ -57,7 +60,26 @@ class Mapped:
     @property
     def unasked(self) -> int:
         """Bytes on transparent huge pages that nobody asked for by MADV_HUGEPAGE."""
-        return 0 if "hg" in self.flags else sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
+        return 0 if "hg" in self.flags else round(self._transparent * self._share)
+
+    @property
+    def shared_pool(self) -> int:
+        """Bytes on pages of a hugetlb pool that other processes have, too: each of them counts all."""
+        return self.sizes.get("Shared_Hugetlb", 0)
+
+    @property
+    def _transparent(self) -> int:
+        return sum(self.sizes.get(name, 0) for name in _TRANSPARENT)
+
+    @property
+    def _share(self) -> float:
+        """The share of this process in the pages that it has."""
+        resident = self.sizes["Rss"]
+        return self.sizes.get("Pss", resident) / resident if resident else 1.0
+
+    def usage(self, page: int) -> Usage:
+        """Its bytes. page: the page size asked for."""
+        return Usage(self.resident, self.huge, self.eligible(page), self.unasked, self.pool, self.shared_pool)
 
     def eligible(self, page: int) -> int:
         """Bytes that could be on pages of this size.
@@ -65,8 +87,9 @@ class Mapped:
         Those in memory, minus what may be before the first and after the last aligned address.
         """
         room = max(0, (self.end & -page) - ((self.start + page - 1) & -page))
-        outside = self.end - self.start - room
-        return max(self.huge, min(self.resident - outside, room), 0)
+        outside, pool = self.end - self.start - room, self.pool
+        eligible = max(self._transparent + pool, min(self.sizes["Rss"] + pool - outside, room), 0)
+        return round(eligible * self._share)
 
 
 @dataclass(frozen=True)
@@ -74,6 +97,7 @@ class Usage:
     """Bytes of a kind of memory: in memory, on huge pages, and those that could be on such pages.
 
     unasked: on transparent huge pages without advice. pool: of those on huge pages, those of a hugetlb pool.
+    shared_pool: of these, what other processes have, too.
     """
 
     resident: int = 0
@@ -81,6 +105,7 @@ class Usage:
     eligible: int = 0
     unasked: int = 0
     pool: int = 0
+    shared_pool: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -89,7 +114,14 @@ class Usage:
             self.eligible + other.eligible,
             self.unasked + other.unasked,
             self.pool + other.pool,
+            self.shared_pool + other.shared_pool,
         )
+
+    def shared_by(self, processes: int) -> Usage:
+        """The sum over this many processes, with pages of a pool that all of them share counted once."""
+        more = self.shared_pool - self.shared_pool // max(processes, 1)
+        resident, huge, eligible = (size - more for size in (self.resident, self.huge, self.eligible))
+        return replace(self, resident=resident, huge=huge, eligible=max(eligible, 0), pool=self.pool - more)
 
     @property
     def coverage(self) -> float:
@@ -99,19 +131,20 @@ class Usage:
 
 @dataclass(frozen=True)
 class Account:
-    """The kernel's own account of a process, in bytes: the most it had in memory so far, its page tables.
+    """The kernel's own account of a process, in bytes: the most it had in memory so far, page tables, RSS.
 
-    `high_water` does not contain pages of a hugetlb pool.
+    `high_water` and `resident` do not contain pages of a hugetlb pool.
     """
 
     high_water: int = 0
     page_tables: int = 0
+    resident: int = 0
 
 
 def parse_status(text: str) -> Account:
     """The account in /proc/PID/status."""
     sizes = {line[1]: int(line[2]) * 1024 for line in _STATUS.finditer(text)}
-    return Account(sizes.get("VmHWM", 0), sizes.get("VmPTE", 0))
+    return Account(sizes.get("VmHWM", 0), sizes.get("VmPTE", 0), sizes.get("VmRSS", 0))
 
 
 def parse(text: str) -> list[Mapped]:
@@ -137,15 +170,12 @@ def parse_rollup(text: str) -> Usage | None:
     if "Rss" not in sizes:
         return None
     whole = Mapped(0, 0, "", 0, "", sizes)
-    return Usage(whole.resident, whole.huge, 0)
+    return Usage(whole.resident, whole.huge, 0, pool=whole.pool, shared_pool=whole.shared_pool)
 
 
 def by_kind(mappings: Iterable[Mapped], page: int, zeroed: Zeroed | None = None) -> dict[str, Usage]:
     """The sums by kind. page: the page size asked for. zeroed: where a file's .bss is (see `zeroed_of`)."""
-    return add_usages(
-        {kind: Usage(mapping.resident, mapping.huge, mapping.eligible(page), mapping.unasked, mapping.pool)}
-        for mapping, kind in kinds(mappings, zeroed or zeroed_of)
-    )
+    return add_usages({kind: mapping.usage(page)} for mapping, kind in kinds(mappings, zeroed or zeroed_of))
 
 
 def add_usages(parts: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:

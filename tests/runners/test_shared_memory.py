@@ -1,0 +1,130 @@
+"""Memory that the processes of a run share counts once in their sum."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pagewise.session.launch import SCRIPT
+from pagewise.workloads.program import sampler as module
+from pagewise.workloads.program.memory import Memory, observed
+from pagewise.workloads.program.sampler import Sampler
+from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
+
+MIB, HUGE = 1 << 20, 2 << 20
+SIZE, CHILDREN = 64 * MIB, 4
+# Shares anonymous memory, or a mapping of a file, with its children.
+FORKING = f"""
+import mmap, os, sys
+flags = mmap.MAP_PRIVATE if sys.argv[1] == "private" else mmap.MAP_SHARED
+memory = mmap.mmap(-1, {SIZE}, flags=flags | mmap.MAP_ANONYMOUS)
+for at in range(0, {SIZE}, 4096):
+    memory[at] = 1
+reader, writer = os.pipe()
+for _ in range({CHILDREN}):
+    if os.fork() == 0:
+        sum(memory[at] for at in range(0, {SIZE}, 4096))
+        os.write(writer, b"x")
+        sys.stdin.read()
+        os._exit(0)
+for _ in range({CHILDREN}):
+    os.read(reader, 1)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def forked(kind: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-SE", "-c", FORKING, kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout.readline() == b"ready\n"
+        yield program
+        program.stdin.close()
+
+
+def sampled(pid: int) -> Memory:
+    sampler = Sampler(HUGE, 0.01, ())
+    sampler.watch(pid, itself=True)
+    while len(sampler._samples.samples) < 3:
+        sampler._over.wait(0.01)
+    memory = observed(sampler.finish(), [])
+    assert memory is not None and memory.processes == CHILDREN + 1
+    return memory
+
+
+@pytest.mark.parametrize(("kind", "named"), [("private", "anonymous"), ("shared", "shared")])
+def test_what_processes_share_counts_once(kind: str, named: str):
+    with forked(kind) as program:
+        memory = sampled(program.pid)
+    for usage in (memory.total.peak, memory.total.mean, memory.kinds[named].peak):
+        assert 0.98 * SIZE < usage.resident < 2 * SIZE
+    assert "PSS" in memory.method and "RSS" not in memory.method
+
+
+def test_of_hidden_processes_the_rss_counts_and_is_named(monkeypatch: pytest.MonkeyPatch):
+    text = module._text
+    monkeypatch.setattr(module, "_text", lambda pid, name: "" if "smaps" in name else text(pid, name))
+    with forked("private") as program:
+        memory = sampled(program.pid)
+    assert memory.total.peak.resident > CHILDREN * SIZE and memory.kinds == {}
+    assert "RSS" in memory.method
+
+
+SHARED = """7f0000000000-7f0004000000 rw-p 00000000 00:00 0
+Rss:               40960 kB
+Pss:               10240 kB
+Shared_Hugetlb:        0 kB
+AnonHugePages:     40960 kB
+VmFlags: rd wr hg
+7f0008000000-7f000c000000 rw-p 00000000 00:0f 1 /anon_hugepage (deleted)
+Rss:                   0 kB
+Pss:                   0 kB
+Shared_Hugetlb:    40960 kB
+Private_Hugetlb:    2048 kB
+VmFlags: rd wr ht
+"""
+
+
+def test_huge_pages_count_in_part_too():
+    usage = by_kind(parse(SHARED), HUGE)["anonymous"]
+    pool = 42 * MIB
+    assert usage == Usage(10 * MIB + pool, 10 * MIB + pool, 10 * MIB + pool, 0, pool, 40 * MIB)
+    assert usage.coverage == 1.0
+
+
+def test_pages_of_a_pool_that_processes_share_count_once():
+    (one,) = by_kind(parse(SHARED), HUGE).values()
+    four = sum([one] * 4, Usage()).shared_by(4)
+    assert four.resident == four.huge == four.eligible == 4 * 10 * MIB + 40 * MIB + 4 * 2 * MIB
+    assert four.pool == 48 * MIB and one.shared_by(1) == one and Usage().shared_by(0) == Usage()
+
+
+def test_sums_of_a_process_are_those_of_its_mappings():
+    rollup = "Rss: 40960 kB\nPss: 10240 kB\nAnonHugePages: 40960 kB\nShared_Hugetlb: 2048 kB\n"
+    total = parse_rollup(rollup)
+    assert (total.resident, total.huge, total.shared_pool) == (12 * MIB, 12 * MIB, 2 * MIB)
+    without = parse_rollup(rollup.replace("Pss", "Other"))
+    assert (without.resident, without.huge) == (42 * MIB, 42 * MIB)
+
+
+@pytest.mark.parametrize("resident", [0, 4 * MIB])
+def test_a_mapping_without_pss_counts_whole(resident: int):
+    mapped = Mapped(0, 4 * MIB, "rw-p", 0, "", {"Rss": resident})
+    assert (mapped.resident, mapped.eligible(HUGE)) == (resident, resident)
+
+
+@pytest.mark.parametrize(("name", "is_sampled"), [(SCRIPT, False), ("own.sh", True)])
+def test_the_script_that_starts_a_run_is_not_its_program(tmp_path: Path, name: str, is_sampled: bool):
+    script = tmp_path / name
+    script.write_text("echo ready\nread line\n")
+    command = ["/bin/sh", str(script)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout.readline() == b"ready\n"
+        assert list(Sampler(HUGE, None, ())._running([shell.pid])) == [shell.pid] * is_sampled
+        shell.stdin.close()

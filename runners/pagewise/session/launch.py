@@ -36,6 +36,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
 from pagewise.machine.energy import Meter, find_meter
+from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.session.processes import in_session
@@ -58,7 +59,7 @@ class Measurement:
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
     energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
-    same.
+    same. limit: the limit of a control group that explains the failure of the run.
     """
 
     started: datetime
@@ -73,6 +74,7 @@ class Measurement:
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
     power_over_time: tuple[PowerInterval, ...] = ()
+    limit: str | None = None
 
     @property
     def log(self) -> str:
@@ -134,7 +136,7 @@ class Stopwatch:
         ]
         arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
         arguments.append(self._as_text(command))
-        started, before = datetime.now(timezone.utc), _used()
+        started, before, reached = datetime.now(timezone.utc), _used(), read_reached()
         with (
             self.meter.measuring() as energy,
             in_session(
@@ -165,6 +167,7 @@ class Stopwatch:
             implausible(wall, running.elapsed),
             energy.metrics,
             energy.power_over_time,
+            read_reached().cause(reached) if exit_code != 0 else None,
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
@@ -204,6 +207,14 @@ class Stopwatch:
         else:
             message = exit_text(code)
         return Failure(code, message, remedy)
+
+
+def limited_by(limit: str | None, failure: Failure) -> Failure:
+    """The failure, with the limit of a control group that explains it, if there is one."""
+    if limit is None:
+        return failure
+    remedy = "allow it more: the batch system, the service manager or the container has set this limit"
+    return Failure(failure.exit_code, f"{failure.message}: {limit}", remedy)
 
 
 def signal_name(code: int) -> str | None:

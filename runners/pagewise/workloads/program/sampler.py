@@ -50,7 +50,8 @@ class Sample:
     """The memory of all processes at a moment (seconds since sampling began).
 
     kinds: None if only the sum was read. counted: increase of the kernel's counter of huge pages (mTHP).
-    account: the page tables of all processes, and the highest peak so far of a process.
+    account: the page tables of all processes, the highest peak so far of a process, and whether one refuses
+    transparent huge pages.
     """
 
     seconds: float
@@ -213,7 +214,9 @@ class Sampler(threading.Thread):
         kinds = add_usages(look.kinds for look in looks) if full else None
         accounts = [look.account for look in looks]
         account = Account(
-            max(each.high_water for each in accounts), sum(each.page_tables for each in accounts)
+            max(each.high_water for each in accounts),
+            sum(each.page_tables for each in accounts),
+            any(each.refuses_thp for each in accounts),
         )
         return Sample(seconds, total, kinds, len(looks), max(0, self._count() - self._before), account)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pagewise.core.record_parts import Failure
 from pagewise.core.signals import limited
+from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
 from pagewise.session.processes import Running, in_session
@@ -64,11 +65,15 @@ class Service:
 
 
 class ServiceError(Exception):
-    """A service, or a command around a run, that failed. `log`: what it and the other commands reported."""
+    """A service, or a command around a run, that failed.
+
+    log: what it and the other commands reported. limit: the limit of a control group that explains it.
+    """
 
     def __init__(self, failure: Failure, log: str = "") -> None:
         super().__init__(failure.message)
         self.failure, self.log = failure, log
+        self.limit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ class Serving:
         the load runs. Raises ServiceError.
         """
         service, command = self.service.on_port(command)
+        reached = read_reached()
         self._log.write_text("", encoding="utf-8")
         try:
             self._run_all(service.setup)
@@ -110,6 +116,7 @@ class Serving:
                 _check_alive(running, "while the load ran")
                 _stop(running)
         except ServiceError as fault:
+            fault.limit = read_reached().cause(reached)
             fault.log += self._tail
             raise
         return replace(measured, observed=observed, left_behind=running.left_behind), self._tail

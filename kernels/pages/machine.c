@@ -194,8 +194,8 @@ static int64_t pages_allowed(int64_t page_size)
     while (groups != NULL && fgets(line, sizeof line, groups) != NULL) {
         char *path = strchr(line, '/');
         bool second = strncmp(line, "0::", 3) == 0;
-        if (path == NULL || (!second && (sscanf(line, "%*d:%127[^:]:", controllers) != 1 || strstr(controllers, "hugetlb") == NULL)))
-            continue;
+        bool first = sscanf(line, "%*d:%127[^:]:", controllers) == 1 && strstr(controllers, "hugetlb") != NULL;
+        if (path == NULL || (!second && !first)) continue;
         path[strcspn(path, "\n")] = '\0';
         const char *base = !second ? "/sys/fs/cgroup/hugetlb" : "/sys/fs/cgroup/unified";
         if (second && access(base, F_OK) != 0) base = "/sys/fs/cgroup";

@@ -232,7 +232,8 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
     }
     *policy = (struct pw_pages_policy){PW_PAGES_NONE, 0};
     if (size > 0 && !pw_machine_shows_huge_pages()) {
-        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy %.64s: /sys/kernel/mm is missing, so the page sizes are unknown", name);
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy %.64s: /sys/kernel/mm is missing, so the page sizes are unknown",
+                      name);
         pw_pages_remedy(failure, "check that /sys is mounted");
         return failure->code;
     }

@@ -38,7 +38,14 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
     long long missing = needed - pool->available;
     long long persistent = pool->total - pool->surplus;
     long long kib = pool->page_size / 1024;
-    if (missing > 0) {
+    if (needed > pool->allowed) {
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
+                      "policy hugetlbfs: %s %lld huge pages of %lld KiB, and the control groups of this process allow %lld "
+                      "more",
+                      who, (long long)needed, kib, (long long)pool->allowed);
+        pw_pages_remedy(failure, "ask for more of them: the batch system or the container has set this limit "
+                                 "(hugetlb.*.max)");
+    } else if (missing > 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, and %lld of them are missing: %lld of "
                       "%lld pages in the hugetlb pool are available",
@@ -64,7 +71,7 @@ static int32_t require_pool(int64_t page_size, const int64_t *bytes, int32_t cou
     pw_machine_pool(page_size, &pool);
     int64_t needed = 0;
     for (int32_t i = 0; i < count; i++) needed += pw_round_up(bytes[i], page_size) / page_size;
-    if (needed <= pool.available + pool.overcommit - pool.surplus) return PW_PAGES_OK;
+    if (needed <= pool.allowed && needed <= pool.available + pool.overcommit - pool.surplus) return PW_PAGES_OK;
     return pool_short(failure, &pool, count == 1 ? "the array needs" : "the arrays need", needed);
 }
 

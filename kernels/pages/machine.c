@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char thp_folder[] = "/sys/kernel/mm/transparent_hugepage";
 static const char pool_folder[] = "/sys/kernel/mm/hugepages";
@@ -47,6 +48,11 @@ static int64_t read_number(const char *path)
     long long number = 0;
     if (!read_line(path, line, sizeof line) || sscanf(line, "%lld", &number) != 1) return 0;
     return number;
+}
+
+bool pw_machine_shows_huge_pages(void)
+{
+    return access("/sys/kernel/mm", F_OK) == 0;
 }
 
 int64_t pw_machine_thp_size(void)
@@ -164,6 +170,49 @@ void pw_machine_thp_counts(int64_t page_size, struct pw_pages_counts *counts)
         counts->lost += number_of(thp_folder, page_size, losses[i]);
 }
 
+/* The pages that a limit in this folder leaves: hugetlb.2MB<part>.<limit> minus .<use>; INT64_MAX without a limit. */
+static int64_t left_in(const char *folder, int64_t page_size, const char *part, const char *limit, const char *use)
+{
+    int unit = page_size >= 1 << 30 ? 30 : page_size >= 1 << 20 ? 20 : 10;
+    const char *name = unit == 30 ? "GB" : unit == 20 ? "MB" : "KB";
+    long long most = 0, used = 0;
+    char file[4400], line[64];
+    snprintf(file, sizeof file, "%s/hugetlb.%lld%s%s.%s", folder, (long long)(page_size >> unit), name, part, limit);
+    if (!read_line(file, line, sizeof line) || sscanf(line, "%lld", &most) != 1) return INT64_MAX;
+    snprintf(file, sizeof file, "%s/hugetlb.%lld%s%s.%s", folder, (long long)(page_size >> unit), name, part, use);
+    if (!read_line(file, line, sizeof line) || sscanf(line, "%lld", &used) != 1) return INT64_MAX;
+    return most > used ? (most - used) / page_size : 0;
+}
+
+/* The least that the limits of this process's control group and of those above it leave (Documentation/admin-guide/
+   cgroup-v2.rst; of version 1: cgroup-v1/hugetlb.rst). A process beyond them is ended by SIGBUS. */
+static int64_t pages_allowed(int64_t page_size)
+{
+    int64_t least = INT64_MAX;
+    char line[4200], folder[4300], controllers[128];
+    FILE *groups = fopen("/proc/self/cgroup", "re");
+    while (groups != NULL && fgets(line, sizeof line, groups) != NULL) {
+        char *path = strchr(line, '/');
+        bool second = strncmp(line, "0::", 3) == 0;
+        bool first = sscanf(line, "%*d:%127[^:]:", controllers) == 1 && strstr(controllers, "hugetlb") != NULL;
+        if (path == NULL || (!second && !first)) continue;
+        path[strcspn(path, "\n")] = '\0';
+        const char *base = !second ? "/sys/fs/cgroup/hugetlb" : "/sys/fs/cgroup/unified";
+        if (second && access(base, F_OK) != 0) base = "/sys/fs/cgroup";
+        snprintf(folder, sizeof folder, "%s%s", base, path);
+        for (char *end = folder + strlen(folder); end >= folder + strlen(base); end = strrchr(folder, '/')) {
+            *end = '\0';
+            for (int reserved = 0; reserved < 2; reserved++) {
+                int64_t left = left_in(folder, page_size, reserved ? ".rsvd" : "", second ? "max" : "limit_in_bytes",
+                                       second ? "current" : "usage_in_bytes");
+                if (left < least) least = left;
+            }
+        }
+    }
+    if (groups != NULL) fclose(groups);
+    return least;
+}
+
 void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool)
 {
     pool->page_size = page_size;
@@ -172,6 +221,7 @@ void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool)
     pool->overcommit = number_of(pool_folder, page_size, "nr_overcommit_hugepages");
     pool->available =
         number_of(pool_folder, page_size, "free_hugepages") - number_of(pool_folder, page_size, "resv_hugepages");
+    pool->allowed = pages_allowed(page_size);
     path_of(pool->path, pool_folder, page_size, "nr_hugepages");
 }
 

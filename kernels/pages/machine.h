@@ -9,6 +9,9 @@ int32_t pw_pages_fail(struct pw_pages_failure *failure, int32_t code, const char
     __attribute__((format(printf, 3, 4)));
 void pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether /sys shows huge pages; if not, nothing is known of them. */
+bool pw_machine_shows_huge_pages(void);
+
 /* The size of a transparent huge page that one page-table entry maps; 0: not supported. */
 int64_t pw_machine_thp_size(void);
 
@@ -38,6 +41,7 @@ void pw_machine_thp_counts(int64_t page_size, struct pw_pages_counts *counts);
 struct pw_machine_pool {
     int64_t page_size, total, surplus, overcommit;
     int64_t available; /* free and not reserved by a mapping */
+    int64_t allowed;   /* how many more of them the control groups leave to this process; INT64_MAX without a limit */
     char path[128];    /* the file that shows and sets `total` */
 };
 void pw_machine_pool(int64_t page_size, struct pw_machine_pool *pool);

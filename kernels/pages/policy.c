@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 /* Whether the parent has disabled transparent huge pages for this process: in /proc/PID/status since Linux 5.0. */
 static bool is_off_already(void)
@@ -41,7 +42,9 @@ static int32_t begin_none(int64_t page_size, struct pw_pages_failure *failure)
 static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
 {
     if (page_size == 0) {
-        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: this kernel has no transparent huge pages");
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: %s",
+                      pw_machine_shows_huge_pages() ? "this kernel has no transparent huge pages"
+                                                    : "/sys/kernel/mm is missing, so the huge pages are unknown");
         pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and check that /sys is mounted");
         return failure->code;
     }
@@ -72,7 +75,9 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
 static int32_t begin_hugetlbfs(int64_t page_size, struct pw_pages_failure *failure)
 {
     if (page_size > 0) return PW_PAGES_OK;
-    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: this kernel does not support hugetlb pools");
+    pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: %s",
+                  access("/proc/meminfo", F_OK) == 0 ? "this kernel does not support hugetlb pools"
+                                                     : "/proc is missing, so the hugetlb pools are unknown");
     pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and check that /proc is mounted");
     return failure->code;
 }
@@ -226,6 +231,12 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
         if (strlen(kind) == length && strncmp(kind, name, length) == 0 && policy->page_size == size) return PW_PAGES_OK;
     }
     *policy = (struct pw_pages_policy){PW_PAGES_NONE, 0};
+    if (size > 0 && !pw_machine_shows_huge_pages()) {
+        pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy %.64s: /sys/kernel/mm is missing, so the page sizes are unknown",
+                      name);
+        pw_pages_remedy(failure, "check that /sys is mounted");
+        return failure->code;
+    }
     pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy '%.64s'", name);
     remedy_choose(failure);
     return failure->code;

@@ -281,6 +281,9 @@ static int32_t verify_huge(const struct pw_pages_array *arrays, int32_t count, c
                         "the machine's settings changed during the run: run again, or as root: echo never > "
                         "/sys/kernel/mm/transparent_hugepage/hugepages-%lldkB/enabled",
                         kib(observed));
+    else if (policy->kind == PW_PAGES_THP && collapse_error == EBUSY) /* madvise(2) */
+        pw_pages_remedy(failure, "the memory limit of a control group may leave no room for huge pages: allow the job more "
+                                 "memory, or choose a smaller working set");
     else if (policy->kind == PW_PAGES_THP)
         pw_pages_remedy(failure, "memory is short or fragmented: free some, choose a smaller working set, or as root: "
                                  "sysctl -w vm.drop_caches=3 vm.compact_memory=1, and run again");

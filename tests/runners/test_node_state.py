@@ -127,9 +127,21 @@ def test_a_kernel_that_reports_nothing(tmp_path: Path):
     assert read_host(tmp_path).free_page_reporting is None
 
 
-def run(of: Configuration, number: int, fallbacks: int, index: float, series: str = "compare") -> Record:
+def run(
+    of: Configuration,
+    number: int,
+    fallbacks: int,
+    index: float,
+    series: str = "compare",
+    *,
+    uncharged: int = 0,
+) -> Record:
     """A record with the state of the node."""
-    counted = {"thp_fault_alloc": 6, "thp_fault_fallback": fallbacks}
+    counted = {
+        "thp_fault_alloc": 6,
+        "thp_fault_fallback": fallbacks,
+        "thp_fault_fallback_charge": uncharged,
+    }
     node = {"free_blocks": {}, "unusable_index": index, "counted": counted}
     return varied(record(of, 1.0, number=number, series=series), "run", node=node)
 
@@ -160,7 +172,11 @@ def test_the_report_shows_the_share(tmp_path: Path):
         row["hugepages"]: row["thp_fallback_share"] for row in views.table_of(result, kernels).records()
     }
     assert shares == {"none": 0.0, "thp": 0.25}
-    assert len(list(views.notes(result, kernels))) == 1
+    (note,) = views.notes(result, kernels)
+    # A limit of memory, not of free blocks, refused most of them.
+    limited = replace(result, records=[run(BASE, 1, 0, 0.1), run(THP_BUILD, 1, 4, 0.1, uncharged=3)])
+    (by_limit,) = views.notes(limited, kernels)
+    assert "control group" in by_limit and "control group" not in note
     # Results of earlier versions have no state.
     assert views.sections(replace(result, records=[record(BASE, 1.0)]), kernels) == []
 

@@ -64,6 +64,25 @@ def applied(policy: str, machine: Machine = MACHINE, binary: Binary = BINARY) ->
     return AppliedPolicy(parse_policy(policy), binary, machine)
 
 
+@pytest.mark.parametrize("reserving", [False, True])
+def test_a_limit_that_leaves_no_page_of_the_pool_is_the_cause(reserving: bool):
+    machine = replace(MACHINE, reserving=reserving)
+    for left in (None, 1, 0):
+        limited = replace(machine, allowed={} if left is None else {2 * MIB: left})
+        unavailable = applied("hugetlbfs", limited).unavailable
+        assert (unavailable is not None) == (left == 0)
+        assert unavailable is None or "hugetlb.*.max" in unavailable.remedy
+        assert applied("malloc", limited).unavailable is None
+
+
+def test_what_sys_does_not_show_is_unknown():
+    hidden = replace(MACHINE, modes={}, free={}, hidden=True)
+    for policy in ("thp", "malloc", "hugetlbfs", "shared", "advised", "thp:64k"):
+        unavailable = applied(policy, hidden).unavailable
+        assert unavailable is not None and "/sys" in unavailable.remedy
+    assert applied("none", hidden).unavailable is None and applied("reuse", hidden).unavailable is None
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -12,7 +12,7 @@ from pagewise.core.record_parts import Failure, PageUse
 from pagewise.workloads.program.applied import PageRequest
 from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots, observed
 from pagewise.workloads.program.sampler import Sample, Samples
-from pagewise.workloads.program.smaps import Usage
+from pagewise.workloads.program.smaps import Account, Usage, parse_status
 from pagewise.workloads.program.verification import page_failure, page_use
 
 MIB, HUGE = 1 << 20, 2 << 20
@@ -70,6 +70,19 @@ def test_of_snapshots_each_process_counts_at_its_fullest():
 def verified(request: PageRequest, observed: Memory | None) -> tuple[PageUse, Failure | None]:
     pages = page_use(request, observed, 4096)
     return pages, page_failure(request, observed, pages)
+
+
+@pytest.mark.parametrize(("request_", "named"), [(THP, True), (replace(THP, from_pool=True), False)])
+def test_a_process_that_refuses_huge_pages_is_the_cause(request_: PageRequest, named: bool):
+    plain = [sample(seconds, heap=usage(100)) for seconds in (0.0, 1.0, 2.0)]
+    refusing = [replace(each, account=parse_status("VmHWM:\t4 kB\nTHP_enabled:\t0\n")) for each in plain]
+    _, usual = verified(request_, memory(*plain))
+    _, failure = verified(request_, memory(*plain[:2], *refusing[2:]))
+    assert usual is not None and failure is not None and failure.exit_code == 3
+    assert (failure.message != usual.message) == named == ("PR_SET_THP_DISABLE" in failure.message)
+    # Enough of the memory is on huge pages: another process refused them.
+    fine = [replace(each, account=Account(refuses_thp=True)) for each in [sample(0.0, heap=usage(9, 9))]]
+    assert named is False or verified(request_, memory(*fine))[1] is None
 
 
 def test_enough_coverage_ranks():

@@ -19,7 +19,8 @@ import json, os, pathlib, sys
 root = pathlib.Path(__file__).resolve().parent
 root = root if (root / "Makefile").exists() else root.parent
 with (root / "started").open("a") as file:
-    names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS", "FIRST_LOOK")
+    names = ("GROUP", "DEFAULT", "ACCEPT", "PAGEWISE_PYTHON", "ENV", "STUBS", "FIRST_LOOK",
+        "PAGEWISE_REQUIRE_SPACK")
     kept = {name: os.environ.get(name) for name in names}
     name = pathlib.Path(sys.argv[0]).name
     file.write(json.dumps([name, sys.argv[1:], kept]) + "\\n")
@@ -190,3 +191,24 @@ def test_the_help_lists_every_variable_and_command() -> None:
     )
     commands = set(re.findall(r"^([a-z][a-z-]+):", text, re.MULTILINE)) - {"help"}
     assert commands == set(re.findall(r"\bmake ([a-z][a-z-]+)", help_text))
+
+
+@pytest.mark.parametrize(
+    ("words", "required"),
+    [
+        (("stack",), ""),
+        (("stack", "BUILDER=cmake"), ""),
+        (("stack", "BUILDER=spack"), "1"),
+        (("compare", "LOCK=lock"), "1"),
+        (("stack", "BUNDLE=bundle.tar"), "1"),
+        (("publish",), "1"),
+        (("ci-generate",), "1"),
+    ],
+)
+def test_what_only_spack_can_do_requires_it_before_anything_is_installed(
+    project: Path, words: tuple[str, ...], required: str
+) -> None:
+    # What follows the set-up may fail.
+    make(project, *words, PAGEWISE_REQUIRE_SPACK="")
+    name, _, kept = json.loads((project / "started").read_text().splitlines()[0])
+    assert (name, kept["PAGEWISE_REQUIRE_SPACK"]) == ("bootstrap", required)

@@ -28,6 +28,7 @@ contains
         case ('pool_1g'); call test_pool_1g()
         case ('pool_short'); call test_pool_short()
         case ('pool_unsupported'); call test_pool_unsupported()
+        case ('pool_limited'); call test_pool_limited()
         case default; known = .false.
         end select
     end subroutine run_pool_case
@@ -143,6 +144,22 @@ contains
         call pages_allocate(array, pages_hugetlbfs, 'a', 1_i8, 0_i8, error)
         call check_failed(error, exit_pages, 'policy hugetlbfs', 'CONFIG_HUGETLBFS')
     end subroutine test_pool_unsupported
+
+    !> Control groups leave two pages of 2 MiB (with_files), and the pool is empty: the limit is the first cause.
+    subroutine test_pool_limited()
+        type(pages_policy_t), parameter :: small = pages_policy_t(pages_hugetlbfs%kind, 2*mib)
+        type(paged_array_t) :: array
+        type(error_t) :: error
+
+        call pages_require(small, [5*mib], error)
+        call check_failed(error, exit_pages, 'allow 2 more', 'hugetlb.*.max')
+        error = error_t()
+        call pages_allocate(array, small, 'a', 5*mib, 0_i8, error)
+        call check_failed(error, exit_pages, 'allow 2 more', 'hugetlb.*.max')
+        error = error_t()
+        call pages_require(small, [4*mib], error)
+        call check_failed(error, exit_pages, '2 of them are missing', 'nr_hugepages')
+    end subroutine test_pool_limited
 
     integer(i8) function pool_number(page_size, name)
         integer(i8), intent(in) :: page_size

@@ -25,6 +25,7 @@ class NodeUse:
 
     The kernel counts for all processes of the node. unusable: the median of the unusable free space indices.
     allocated, fell_back: page faults that got a transparent huge page, and those that got base pages instead.
+    uncharged: of the latter, those that the memory limit of a control group left no huge page.
     """
 
     runs: int
@@ -33,6 +34,7 @@ class NodeUse:
     fell_back: int
     stalls: int
     collapsed: int
+    uncharged: int = 0
 
     @property
     def fallback_share(self) -> float | None:
@@ -44,7 +46,10 @@ class NodeUse:
     def of(cls, changes: Sequence[NodeChange]) -> NodeUse:
         """That of several runs."""
         unusable = [each.unusable_index for each in changes if each.unusable_index is not None]
-        names = ("thp_fault_alloc", "thp_fault_fallback", "compact_stall", "khugepaged_pages_collapsed")
+        names = (
+            *("thp_fault_alloc", "thp_fault_fallback", "compact_stall", "khugepaged_pages_collapsed"),
+            "thp_fault_fallback_charge",
+        )
         totals = [sum(each.counted.get(name, 0) for each in changes) for name in names]
         return cls(len(changes), median(unusable) if unusable else None, *totals)
 

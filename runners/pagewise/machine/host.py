@@ -13,6 +13,8 @@ from pagewise.core.cpus import cpu_list
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 
 THP = Path("sys/kernel/mm/transparent_hugepage")
+MOUNT_PROC = "as root: mount -t proc proc /proc"
+MOUNT_SYS = "as root: mount -t sysfs sysfs /sys; for a container, pass /sys/kernel/mm in"
 _BALLOON = Path("sys/bus/virtio/drivers/virtio_balloon")
 # VIRTIO_BALLOON_F_REPORTING, the number of a feature bit (linux/virtio_balloon.h).
 _REPORTING = 5
@@ -56,6 +58,16 @@ def read_host(root: Path = Path("/")) -> Host:
         scaling_drivers=_cpufreq(root, "scaling_driver"),
         boost=_boost(root),
     )
+
+
+def shows_processes(root: Path = Path("/")) -> bool:
+    """Whether /proc is mounted."""
+    return (root / "proc/meminfo").exists()
+
+
+def shows_huge_pages(root: Path = Path("/")) -> bool:
+    """Whether /sys is mounted and shows memory management; if not, nothing is known of huge pages."""
+    return (root / "sys/kernel/mm").is_dir()
 
 
 def read(file: Path) -> str | None:

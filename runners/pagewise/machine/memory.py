@@ -11,7 +11,8 @@ from pagewise.core.errors import RefusedError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
 from pagewise.core.units import bytes_text, parse_bytes
-from pagewise.machine.host import read, size
+from pagewise.machine.groups import memory_left
+from pagewise.machine.host import size
 
 # Options that set the working set of a program.
 SIZES = ("--working-set", "--memory")
@@ -21,17 +22,6 @@ _MEMORY_PER_WORKING_SET = 1.3
 _SMALLEST_SHARE = 0.25
 # On a NUMA node: free memory, and files in memory that the kernel can drop.
 _USABLE = ("MemFree", "Active(file)", "Inactive(file)")
-# By controller (version 2 of control groups has none): folder, files of limit and use, and the field of
-# memory.stat that says how much of the use the kernel can drop.
-_GROUPS = {
-    "": ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-    "memory": (
-        "sys/fs/cgroup/memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-}
 
 
 def available(root: Path = Path("/")) -> int | None:
@@ -41,7 +31,7 @@ def available(root: Path = Path("/")) -> int | None:
     """
     estimate = size(root / "proc/meminfo", "MemAvailable")
     known = [] if estimate is None else [estimate]
-    return min([*known, *_left_in_groups(root)], default=None)
+    return min([*known, *memory_left(root)], default=None)
 
 
 def available_on(nodes: Iterable[int], root: Path = Path("/")) -> int | None:
@@ -92,22 +82,3 @@ def _scaled(part: Mapping[str, Any], share: float) -> dict[str, Any]:
         if name in SIZES:
             arguments[place + 1] = f"{int(parse_bytes(arguments[place + 1]) * share) // 1024}KiB"
     return {**part, "arguments": arguments}
-
-
-def _left_in_groups(root: Path) -> Iterator[int]:
-    """The bytes left in each control group of this process, and in the groups above it."""
-    for line in (read(root / "proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        controller = next((name for name in controllers.split(",") if name in _GROUPS), None)
-        if controller is None:
-            continue
-        base, limit_file, used_file, droppable = _GROUPS[controller]
-        group = root / base / path.lstrip("/")
-        for folder in (group, *group.parents):
-            limit, used = read(folder / limit_file), read(folder / used_file)
-            if limit is not None and used is not None and limit.isdigit():
-                lines = (read(folder / "memory.stat") or "").splitlines()
-                counts = dict(line.split(" ", 1) for line in lines)
-                yield max(0, int(limit) - int(used) + int(counts.get(droppable, 0)))
-            if folder == root / base:
-                break

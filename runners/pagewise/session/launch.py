@@ -36,6 +36,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.signals import interruptible
 from pagewise.machine.energy import Meter, find_meter
+from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import Placement, observed_placement
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.session.processes import NOTHING, in_session
@@ -69,7 +70,8 @@ class Measurement:
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
     energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
     same. output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
-    fault: why hyperfine measured nothing, unless the run was ended.
+    fault: why hyperfine measured nothing, unless the run was ended. limit: the limit of a control group that
+    explains the failure of the run.
     """
 
     started: datetime
@@ -86,6 +88,7 @@ class Measurement:
     power_over_time: tuple[PowerInterval, ...] = ()
     output_bytes: int = 0
     fault: str | None = None
+    limit: str | None = None
 
     @property
     def log(self) -> str:
@@ -149,7 +152,7 @@ class Stopwatch:
         ]
         arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
         arguments.append(self._as_text(command))
-        started, before = datetime.now(timezone.utc), _used()
+        started, before, reached = datetime.now(timezone.utc), _used(), read_reached()
         with (
             self.meter.measuring() as energy,
             in_session(
@@ -189,6 +192,7 @@ class Stopwatch:
             energy.power_over_time,
             size,
             fault,
+            read_reached().cause(reached) if exit_code != 0 else None,
         )
 
     def _as_text(self, command: Sequence[str]) -> str:
@@ -231,6 +235,14 @@ class Stopwatch:
             text = f"ended after {self.limit:g} s, the limit of a run"
             return Failure(code, text, "allow more with --timeout")
         return Failure(code, exit_text(code))
+
+
+def limited_by(limit: str | None, failure: Failure) -> Failure:
+    """The failure, with the limit of a control group that explains it, if there is one."""
+    if limit is None:
+        return failure
+    remedy = "allow it more: the batch system, the service manager or the container has set this limit"
+    return Failure(failure.exit_code, f"{failure.message}: {limit}", remedy)
 
 
 def signal_name(code: int) -> str | None:

@@ -20,7 +20,15 @@ from pagewise.core.node_state import HugePageSupply
 from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.machine.energy import find_meter
-from pagewise.machine.host import default_pool_size, read_host
+from pagewise.machine.groups import pool_pages_left
+from pagewise.machine.host import (
+    MOUNT_PROC,
+    MOUNT_SYS,
+    default_pool_size,
+    read_host,
+    shows_huge_pages,
+    shows_processes,
+)
 from pagewise.machine.node_state import predict, unit_of_process
 from pagewise.machine.placement import place
 from pagewise.machine.settings.prefetchers import ALL, find_control
@@ -220,7 +228,11 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
     """The base page, transparent huge pages and hugetlb pools of this kernel."""
     yield _PAGES.good("base page", bytes_text(host.base_page_size_bytes))
     thp = host.thp
-    if thp is None:
+    if not shows_processes(root):
+        yield _PAGES.missing("/proc", "missing: the pages of programs are unknown", MOUNT_PROC)
+    if thp is None and not shows_huge_pages(root):
+        yield _PAGES.note("THP", "unknown: /sys/kernel/mm is missing", MOUNT_SYS)
+    elif thp is None:
         yield _PAGES.note(
             "THP", "not in this kernel: configurations with thp will be excluded", "a kernel with THP"
         )
@@ -232,8 +244,13 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
     default = default_pool_size(root)
     for pool in host.pools:
         name = f"{bytes_text(pool.page_bytes)} hugetlb pool"
-        if pool.total:
-            yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free")
+        allowed = pool_pages_left(pool.page_bytes, root)
+        limit = "" if allowed is None else f"; control groups leave {allowed} to this process"
+        if allowed is not None and allowed < max(pool.free, 1):
+            remedy = "ask the batch system or the container for such pages (hugetlb.*.max)"
+            yield _PAGES.note(name, f"{pool.free} of {pool.total} pages free{limit}", remedy)
+        elif pool.total:
+            yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free{limit}")
         elif pool.page_bytes == default:
             remedy = "as root: pagewise compare --reserve-hugepages"
             yield _PAGES.note(name, "empty: configurations with hugetlbfs will be excluded", remedy)
@@ -251,7 +268,8 @@ def supply_findings(supply: HugePageSupply | None, root: Path = Path("/")) -> It
         unit = unit_of_process(root)
         origin = f" of the unit {unit}" if unit else ""
         detail = (
-            f"none: this process may not use THP (PR_SET_THP_DISABLE, set by systemd's MemoryTHP={origin})"
+            "none: this process may not use THP: one that started it called prctl(PR_SET_THP_DISABLE), as "
+            f"systemd does for MemoryTHP={origin}"
         )
         remedy = "remove MemoryTHP= from the unit, or start programs elsewhere; pagewise's own runs reset it"
         yield _PAGES.note(name, detail, remedy)

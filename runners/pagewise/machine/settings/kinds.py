@@ -82,9 +82,10 @@ class Pool:
         text = read(self.folder / name)
         if text is None or not text.isdigit():
             raise RefusedError(
-                f"this kernel has no hugetlb pool of {bytes_text(self.page_bytes)} pages",
+                f"there is no hugetlb pool of {bytes_text(self.page_bytes)} pages",
                 where=self.folder / name,
-                remedy="use a kernel with CONFIG_HUGETLBFS, or omit --reserve-hugepages",
+                remedy="mount /sys if it is missing; else use a kernel with CONFIG_HUGETLBFS, or omit "
+                "--reserve-hugepages",
             )
         return int(text)
 
@@ -106,9 +107,10 @@ class Switch:
         word = chosen(read(self.file))
         if word is None:
             raise RefusedError(
-                "this kernel has no transparent huge pages of this size",
+                "there are no transparent huge pages of this size",
                 where=self.file,
-                remedy="name a size that `pagewise doctor` lists, or omit --set-thp-sizes",
+                remedy="mount /sys if it is missing; else name a size that `pagewise doctor` lists, or omit "
+                "--set-thp-sizes",
             )
         return word
 

@@ -91,12 +91,18 @@ def notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
     """The configurations whose THP faults fell back to base pages."""
     for item in _items(result, kernels):
         share = item.use.fallback_share
-        if share is not None and share > _NOTED:
-            yield (
-                f"{item.entry.kernel.title}, {item.entry.label}: {percent_text(share)} of the THP faults "
-                "fell back to base pages, because the node had no free block of that size. "
-                "On another state of the node's memory the result may be different."
-            )
+        if share is None or share <= _NOTED:
+            continue
+        by_limit = 2 * item.use.uncharged > item.use.fell_back
+        cause, other = (
+            ("the memory limit of a control group left no room for a huge page", "With another limit")
+            if by_limit
+            else ("the node had no free block of that size", "On another state of the node's memory")
+        )
+        yield (
+            f"{item.entry.kernel.title}, {item.entry.label}: {percent_text(share)} of the THP faults "
+            f"fell back to base pages, because {cause}. {other} the result may be different."
+        )
 
 
 def verdicts_of(kernels: Sequence[KernelResult]) -> Table:

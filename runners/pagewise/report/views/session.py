@@ -46,7 +46,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
 def condition(manifest: Manifest) -> str:
     """The state of the node that advice holds for, as a sentence: with what the session changed."""
     host = manifest.host
-    thp = "not supported" if host.thp is None else host.thp.enabled
+    thp = "not reported" if host.thp is None else host.thp.enabled
     if manifest.switches:
         thp += " (switched on for the session)"
     pages = {pool.page_bytes: pool.total for pool in host.pools}
@@ -218,7 +218,7 @@ def _machine(manifest: Manifest) -> list[tuple[str, str]]:
     caches = [f"L{cache.level} {bytes_text(cache.bytes)}" for cache in host.caches]
     nodes = [f"node {node.node}: {len(node.cpus)} CPUs" for node in host.numa_nodes]
     thp = (
-        "not supported by this kernel"
+        "not reported by the kernel"
         if host.thp is None
         else f"{host.thp.enabled}, defrag {host.thp.defrag}, shared memory {host.thp.shared}"
     )

@@ -11,7 +11,7 @@ from pagewise.core.record import Record, Skipped, Status, read_records
 from pagewise.core.record_parts import Failure, PageUse
 from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record
+from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record, limited_by
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
@@ -85,7 +85,7 @@ class KernelLauncher:
         return None if launcher is None else Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
 
     def _failure(self, measured: Measurement, skipped: list[Skipped]) -> Failure:
-        failure, output = self.stopwatch.failure(measured), measured.log
+        failure, output = limited_by(measured.limit, self.stopwatch.failure(measured)), measured.log
         if failure.exit_code != measured.exit_code or measured.fault is not None:
             return failure
         if measured.exit_code == 0:

@@ -12,6 +12,7 @@ from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
 from pagewise.core.units import bytes_text
+from pagewise.machine.host import MOUNT_SYS
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import NotElfError, read_elf
 from pagewise.workloads.program.machine import Machine
@@ -150,6 +151,8 @@ class AppliedPolicy:
 
     def _of_machine(self, parts: set[str]) -> Iterator[Failure]:
         machine = self.machine
+        if machine.hidden and (self.policy.targets or self.policy.thp == "advised"):
+            yield _obstacle("/sys/kernel/mm is missing: the huge pages of this node are unknown", MOUNT_SYS)
         if parts & {"text", "bss", "thp", "malloc", "advised"}:
             yield from self._transparent_pages()
         if "shared" in parts:
@@ -297,6 +300,12 @@ class AppliedPolicy:
 
     def _pool(self) -> Iterator[Failure]:
         size, free = self.page_size, self.machine.free
+        if self.machine.allowed.get(size) == 0:
+            yield _obstacle(
+                f"the control groups of this process leave it no page of the hugetlb pool of "
+                f"{bytes_text(size)} pages: programs would be killed by SIGBUS",
+                "ask for such pages: the batch system or the container has set this limit (hugetlb.*.max)",
+            )
         if size not in free:
             yield _obstacle(f"this kernel has no hugetlb pool of {bytes_text(size)} pages")
         elif free[size] == 0 and not self.machine.reserving:

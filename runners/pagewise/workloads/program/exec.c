@@ -101,6 +101,9 @@ static void check_pool(uint64_t size)
     snprintf(name, sizeof name, POOL_FOLDER "/hugepages-%llukB/free_hugepages", kib);
     read_text(name, text, sizeof text);
     if (!*text) fail(UNAVAILABLE, NULL, "this kernel has no hugetlb pool of pages of %llu KiB", kib);
+    if (!pages_left(size))
+        fail(UNAVAILABLE, "ask for such pages: the batch system or the container has set this limit (hugetlb.*.max)",
+             "the control groups of this process leave it no page of the hugetlb pool of pages of %llu KiB", kib);
     snprintf(remedy, sizeof remedy, "as root: echo N > " POOL_FOLDER "/hugepages-%llukB/nr_hugepages", kib);
     if (strtoull(text, NULL, 10) == 0)
         fail(UNAVAILABLE, remedy,
@@ -238,7 +241,7 @@ static void preload(const char *name, char list[LIST])
     static char own[PATH_MAX], path[PATH_MAX * 2], real[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     char *end = length < 0 ? NULL : strrchr(own, '/');
-    if (!end) fail(REFUSED, "mount /proc", "/proc/self/exe cannot be read");
+    if (!end) fail(REFUSED, NULL, "/proc/self/exe cannot be read");
     *end = '\0';
     snprintf(path, sizeof path, "%s/%s", own, name);
     if (!realpath(path, real)) fail(UNAVAILABLE, "install pagewise again", "%s: %s", path, strerror(errno));
@@ -306,6 +309,9 @@ static void apply(const struct policy *policy, const char *name, const struct im
     char mode[16], text[32];
     int is_advisable = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "malloc")
                          || has(policy, "advised");
+    if ((wants_huge_pages(policy) || is_advisable) && access("/sys/kernel/mm", F_OK))
+        fail(UNAVAILABLE, "as root: mount -t sysfs sysfs /sys; for a container, pass /sys/kernel/mm in",
+             "/sys/kernel/mm is missing: the huge pages of this node are unknown");
     uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
     uint64_t of_pool = is_from_pool(policy) && policy->size ? policy->size : pool_size();
     if (is_from_pool(policy) && is_transparent(policy) && of_pool != pmd)
@@ -363,6 +369,8 @@ int main(int count, char **arguments)
     }
     static struct image image;
     static char name[256], process[16];
+    if (access("/proc/self", F_OK))
+        fail(REFUSED, "as root: mount -t proc proc /proc", "/proc is missing, which shows the pages of programs");
     examine(arguments[program], &image);
     write_name(&policy, name, sizeof name);
     if (record) set_record(record);

@@ -35,6 +35,7 @@ from pagewise.session.launch import (
     about_run,
     build_of,
     failed_record,
+    limited_by,
     signal_name,
 )
 from pagewise.session.ranks import Ranks
@@ -109,7 +110,7 @@ class ProgramLauncher:
         try:
             seen = self._observe(step, applied, request, placement, ranks)
         except ServiceError as fault:
-            record = failed_record(step, started, "failed", _hinted(fault.failure, applied))
+            record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
             record = replace(record, run=self._run_of(step, fault.failure.exit_code, is_trial))
             return Outcome([record], None, fault.log, [])
         if seen.output is not None and seen.measured.exit_code in self.program.ok:
@@ -251,16 +252,18 @@ class ProgramLauncher:
         if failure.exit_code != measured.exit_code or measured.fault is not None:
             return failure
         if self.program.service is not None:
-            failure = replace(failure, message=f"the load {failure.message}")
+            failure = limited_by(measured.limit, replace(failure, message=f"the load {failure.message}"))
         else:
-            failure = _hinted(failure, applied)
+            failure = _hinted(failure, applied, measured.limit)
         # Launchers draw lines around their messages.
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
 
 
-def _hinted(failure: Failure, applied: AppliedPolicy) -> Failure:
-    """The failure, with its likely cause where a pool ran short."""
+def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Failure:
+    """The failure, with the limit that explains it, or its likely cause where a pool ran short."""
+    if limit is not None:
+        return limited_by(limit, failure)
     if not applied.policy.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
         return failure
     return Failure(

@@ -9,12 +9,21 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.host import Host
-from pagewise.machine.host import THP, default_pool_size, read, thp_size
+from pagewise.machine.groups import pool_pages_left
+from pagewise.machine.host import (
+    MOUNT_PROC,
+    THP,
+    default_pool_size,
+    read,
+    shows_huge_pages,
+    shows_processes,
+    thp_size,
+)
 from pagewise.machine.settings.hugepages import PAGE_BYTES
 from pagewise.machine.settings.kinds import Switch
 from pagewise.machine.settings.session import kept
@@ -36,7 +45,9 @@ class Machine:
     settable: whether the user asked to switch sizes for the runs. reserving: whether to reserve pools.
     compiler: whether there is a C compiler, for the preloaded library. hugetlbfs_library: libhugetlbfs' file.
     limits_to_advised: whether the kernel can give huge pages only to memory that a program advises.
-    shmem: the mode of transparent huge pages of shared memory, None without such pages.
+    shmem: the mode of transparent huge pages of shared memory, None without such pages. allowed: by page
+    size, the pages that control groups leave to this process, where they limit a pool. hidden: whether /sys
+    does not show huge pages.
     collapses: why the memory of other processes cannot be moved onto huge pages, None if it can.
     """
 
@@ -53,10 +64,14 @@ class Machine:
     limits_to_advised: bool
     shmem: str | None = None
     collapses: str | None = None
+    allowed: Mapping[int, int] = field(default_factory=dict)
+    hidden: bool = False
 
 
 def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
-    """This machine, of which `host` has been read."""
+    """This machine, of which `host` has been read. Raises RefusedError without /proc."""
+    if not shows_processes():
+        raise RefusedError("/proc is missing, which shows the memory of programs", remedy=MOUNT_PROC)
     pmd = thp_size() or PAGE_BYTES
     modes: dict[int, str] = {}
     if host.thp is not None:
@@ -79,6 +94,12 @@ def read_machine(host: Host, settable: bool, reserving: bool) -> Machine:
         limits_to_advised=supports_advised(),
         shmem=None if host.thp is None else host.thp.shared,
         collapses=_cannot_collapse(),
+        allowed={
+            pool.page_bytes: left
+            for pool in host.pools
+            if (left := pool_pages_left(pool.page_bytes)) is not None
+        },
+        hidden=not shows_huge_pages(),
     )
 
 

@@ -51,7 +51,8 @@ class Memory:
     The total's peak is at least the kernel's own of the largest process, which has no gaps between samples.
     page_tables: None without samples.
     counted_mean, counted_peak: huge pages by the kernel's counter (mTHP). full_samples: those with kinds.
-    ranks: that of each MPI rank; None for a rank that was not observed.
+    ranks: that of each MPI rank; None for a rank that was not observed. refuses_thp: whether a process may
+    not have transparent huge pages.
     """
 
     method: str
@@ -66,6 +67,7 @@ class Memory:
     sampled_seconds: float
     page_tables: PageTables | None = None
     ranks: tuple[Memory | None, ...] = ()
+    refuses_thp: bool = False
 
     def peak(self, *kinds: str) -> Usage:
         """The sum of the peaks of these kinds."""
@@ -128,6 +130,7 @@ def from_samples(sampled: Samples) -> Memory | None:
         sampled.cost_seconds,
         sampled.wall_seconds,
         PageTables(max(sample.account.page_tables for sample in every), tables),
+        refuses_thp=any(sample.account.refuses_thp for sample in every),
     )
 
 

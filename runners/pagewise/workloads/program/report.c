@@ -28,7 +28,7 @@ static const double enough = 0.8;
 static const uint64_t fewest_pages_of_a_heap = 2, shortest = 10000000;
 
 static struct {
-    int is_active, is_done, is_filtered, busy, lines;
+    int is_active, is_done, is_filtered, is_refusing, busy, lines;
     pid_t process, started; /* started: the one that pagewise-exec became */
     struct policy policy;
     uint64_t began, looked;
@@ -223,6 +223,7 @@ static void write_line(uint64_t peak, int met)
     else if (is_shown && state.most.total < peak / 2) why = "most of it was freed unobserved";
     else if (is_shown && met < 0) why = "too little memory of its kind, or a size that smaps hides";
     if (why) append(text, &at, " (not verified: %s)", why);
+    if (!met && state.is_refusing) append(text, &at, " (the program refuses transparent huge pages: PR_SET_THP_DISABLE)");
     append(text, &at, "\n");
     write_errors(text, at);
 }
@@ -231,6 +232,7 @@ static void finish(const char *status)
 {
     uint64_t peak = kib_after(status, "VmHWM:") + (is_from_pool(&state.policy) ? state.most.huge : 0);
     double coverage;
+    state.is_refusing = strstr(status, "THP_enabled:\t0") && is_transparent(&state.policy);
     if (peak < state.most.total) peak = state.most.total;
     if (peak < least_memory && state.started != state.process && !unobserved.number) return;
     int met = is_met(peak, &coverage);

@@ -51,7 +51,8 @@ class Sample:
     """The memory of all processes at a moment (seconds since sampling began).
 
     kinds: None if only the sum was read. counted: increase of the kernel's counter of huge pages (mTHP).
-    account: the page tables of all processes, and the highest peak so far of a process.
+    account: the page tables of all processes, the highest peak so far of a process, and whether one refuses
+    transparent huge pages.
     """
 
     seconds: float
@@ -219,7 +220,9 @@ class Sampler(threading.Thread):
             kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
         accounts = [look.account for look in looks]
         account = Account(
-            max(each.high_water for each in accounts), sum(each.page_tables for each in accounts)
+            max(each.high_water for each in accounts),
+            sum(each.page_tables for each in accounts),
+            any(each.refuses_thp for each in accounts),
         )
         return Sample(seconds, total, kinds, len(looks), max(0, self._count() - self._before), account)
 

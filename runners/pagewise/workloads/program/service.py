@@ -15,6 +15,7 @@ from typing import Any
 from pagewise.core.reading import read_end
 from pagewise.core.record_parts import Failure
 from pagewise.core.signals import limited
+from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
 from pagewise.session.processes import Running, in_session
@@ -67,11 +68,15 @@ class Service:
 
 
 class ServiceError(Exception):
-    """A service, or a command around a run, that failed. `log`: what it and the other commands reported."""
+    """A service, or a command around a run, that failed.
+
+    log: what it and the other commands reported. limit: the limit of a control group that explains it.
+    """
 
     def __init__(self, failure: Failure, log: str = "") -> None:
         super().__init__(failure.message)
         self.failure, self.log = failure, log
+        self.limit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,7 @@ class Serving:
         the load runs. Raises ServiceError.
         """
         service, command = self.service.on_port(command)
+        reached = read_reached()
         self._log.write_text("", encoding="utf-8")
         try:
             self._run_all(service.setup)
@@ -113,6 +119,7 @@ class Serving:
                 _check_alive(running, "while the load ran")
                 _stop(running)
         except ServiceError as fault:
+            fault.limit = read_reached().cause(reached)
             fault.log += self._tail
             raise
         return replace(measured, observed=observed, left_behind=running.left_behind), self._tail

@@ -23,7 +23,7 @@ _POOL = ("Shared_Hugetlb", "Private_Hugetlb")
 _SHARED = ("/dev/shm/", "/dev/hugepages/", "/SYSV", "/memfd:", "/dev/zero", "[anon_shmem")
 _OF_POOL = "/anon_hugepage"
 _OF_KERNEL = ("[vdso", "[vvar", "[vsyscall", "[uprobes", "[vectors", "[sigpage")
-_STATUS = re.compile(r"^(VmHWM|VmRSS|VmPTE):\s+(\d+) kB$", re.MULTILINE)
+_STATUS = re.compile(r"^(VmHWM|VmRSS|VmPTE|THP_enabled):\s+(\d+)", re.MULTILINE)
 Zeroed = Callable[[str], tuple[int, int] | None]
 
 
@@ -133,18 +133,21 @@ class Usage:
 class Account:
     """The kernel's own account of a process, in bytes: the most it had in memory so far, page tables, RSS.
 
-    `high_water` and `resident` do not contain pages of a hugetlb pool.
+    `high_water` and `resident` do not contain pages of a hugetlb pool. refuses_thp: whether it may not have
+    transparent huge pages, because it or a process that started it called prctl(PR_SET_THP_DISABLE).
     """
 
     high_water: int = 0
     page_tables: int = 0
     resident: int = 0
+    refuses_thp: bool = False
 
 
 def parse_status(text: str) -> Account:
     """The account in /proc/PID/status."""
-    sizes = {line[1]: int(line[2]) * 1024 for line in _STATUS.finditer(text)}
-    return Account(sizes.get("VmHWM", 0), sizes.get("VmPTE", 0), sizes.get("VmRSS", 0))
+    values = {line[1]: int(line[2]) for line in _STATUS.finditer(text)}
+    high, tables, resident = (values.get(name, 0) * 1024 for name in ("VmHWM", "VmPTE", "VmRSS"))
+    return Account(high, tables, resident, refuses_thp=values.get("THP_enabled", 1) == 0)
 
 
 def parse(text: str) -> list[Mapped]:

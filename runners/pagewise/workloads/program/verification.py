@@ -61,6 +61,12 @@ def page_failure(request: PageRequest, memory: Memory | None, pages: PageUse) ->
             )
     if pages.huge_coverage >= request.enough:
         return None
+    if memory.refuses_thp and not request.from_pool:
+        return _failure(
+            f"{pages.huge_coverage:.1%} of the memory that the policy is for was on huge pages over time: "
+            "the program refuses them for a process (prctl(PR_SET_THP_DISABLE))",
+            "switch that off in the program (Redis: disable-thp no)",
+        )
     targets = {kind for kinds in request.targets for kind in kinds}
     wanted = [kind for kind in KINDS if kind in targets and kind in memory.kinds]
     return _failure(

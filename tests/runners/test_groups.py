@@ -1,0 +1,289 @@
+"""Limits of control groups: what they leave, and that a run that reached one is explained by it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from launched import Launcher
+from own_program import needs_thp
+from pagewise.machine.groups import Reached, memory_left, pool_pages_left, read_reached
+from pagewise.machine.host import read_host
+from pagewise.workloads.doctor import page_findings
+from stage import ROOT, Stage
+
+MIB, HUGE, GIB = 1 << 20, 2 << 20, 1 << 30
+WITH_FILES = ROOT / "kernels/pages/tests/with_files"
+POOL = "2 MiB hugetlb pool"
+TOUCH = f"print(len(bytearray({400 * MIB})))"
+SKIPPED = 77
+
+
+def tree(root: Path, files: Mapping[str, object]) -> Path:
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{content}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({}, {HUGE: None, GIB: None}),
+        ({"job/hugetlb.2MB.max": "max", "job/hugetlb.2MB.current": 0}, {HUGE: None}),
+        ({"job/hugetlb.2MB.max": 5 * HUGE, "job/hugetlb.2MB.current": 2 * HUGE}, {HUGE: 3, GIB: None}),
+        ({"job/hugetlb.2MB.max": HUGE, "job/hugetlb.2MB.current": 2 * HUGE}, {HUGE: 0}),
+        # Reservations have their own limit, and a group above may have a lower one.
+        (
+            {
+                "job/hugetlb.2MB.max": 9 * HUGE,
+                "job/hugetlb.2MB.current": 0,
+                "job/hugetlb.2MB.rsvd.max": 7 * HUGE,
+                "job/hugetlb.2MB.rsvd.current": 0,
+            },
+            {HUGE: 7},
+        ),
+        ({"hugetlb.1GB.max": 0, "hugetlb.1GB.current": 0}, {HUGE: None, GIB: 0}),
+        ({"hugetlb.64KB.max": 1 << 17, "hugetlb.64KB.current": 1 << 16}, {1 << 16: 1}),
+    ],
+)
+@pytest.mark.parametrize("base", ["sys/fs/cgroup", "sys/fs/cgroup/unified"])
+def test_pages_that_control_groups_leave(
+    tmp_path: Path, base: str, files: Mapping[str, object], left: Mapping[int, int | None]
+):
+    root = tree(tmp_path, {"proc/self/cgroup": "4:memory:/other\n0::/job"})
+    (root / base).mkdir(parents=True)
+    tree(root / base, files)
+    assert {size: pool_pages_left(size, root) for size in left} == left
+
+
+def test_pages_that_control_groups_of_the_first_version_leave(tmp_path: Path):
+    group = "sys/fs/cgroup/hugetlb/batch"
+    files = {
+        "proc/self/cgroup": "7:hugetlb:/batch/job",
+        f"{group}/job/hugetlb.2MB.limit_in_bytes": (1 << 63) - HUGE,
+        f"{group}/job/hugetlb.2MB.usage_in_bytes": 0,
+    }
+    assert pool_pages_left(HUGE, tree(tmp_path, files)) is None
+    files = {f"{group}/hugetlb.2MB.limit_in_bytes": 4 * HUGE, f"{group}/hugetlb.2MB.usage_in_bytes": HUGE}
+    assert pool_pages_left(HUGE, tree(tmp_path, files)) == 3
+
+
+def test_the_innermost_limit_that_was_reached_is_the_cause(tmp_path: Path):
+    base = "sys/fs/cgroup"
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/batch/job",
+            f"{base}/batch/job/memory.max": "max",
+            f"{base}/batch/job/memory.events": "oom 0\noom_kill 0",
+            f"{base}/batch/memory.max": 300 * MIB,
+            f"{base}/batch/memory.events": "oom 1\noom_kill 1",
+            f"{base}/batch/hugetlb.2MB.max": 4 * MIB,
+            f"{base}/batch/hugetlb.2MB.events": "max 3",
+        },
+    )
+    before = read_reached(root)
+    assert read_reached(root).cause(before) is None
+    tree(root, {f"{base}/batch/hugetlb.2MB.events": "max 4"})
+    cause = read_reached(root).cause(before)
+    assert cause is not None and "hugetlb.2MB" in cause and "4 MiB" in cause and f"{base}/batch " in cause
+    # The limit of the group above was reached, and the process was of this one.
+    tree(root, {f"{base}/batch/job/memory.events": "oom 0\noom_kill 1"})
+    tree(root, {f"{base}/batch/memory.events": "oom 2\noom_kill 2"})
+    cause = read_reached(root).cause(before)
+    assert cause is not None and "300 MiB" in cause and f"{base}/batch " in cause
+    # No limit was reached: the node had no memory left.
+    tree(root, {f"{base}/batch/memory.events": "oom 1\noom_kill 2"})
+    cause = read_reached(root).cause(before)
+    assert cause is not None and "MiB" not in cause
+
+
+def test_counts_of_the_first_version(tmp_path: Path):
+    group = "sys/fs/cgroup/memory/job"
+    root = tree(
+        tmp_path,
+        {
+            "proc/self/cgroup": "5:cpu,memory:/job\n3:hugetlb:/job",
+            f"{group}/memory.limit_in_bytes": 64 * MIB,
+            f"{group}/memory.failcnt": 5,
+            f"{group}/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2",
+            "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.limit_in_bytes": 0,
+            "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.failcnt": 1,
+        },
+    )
+    reached = read_reached(root)
+    memory, pool = ("memory", root / group), ("hugetlb.2MB", root / "sys/fs/cgroup/hugetlb/job")
+    assert reached.killed == 2 and reached.limits[memory] == 5 and reached.limits[pool] == 1
+    cause = reached.cause(Reached({}, 1))
+    assert cause is not None and "64 MiB" in cause
+    assert list(memory_left(root)) == []
+
+
+def test_doctor_shows_what_a_limit_leaves_and_what_is_hidden(tmp_path: Path):
+    pool = "sys/kernel/mm/hugepages/hugepages-2048kB"
+    root = tree(
+        tmp_path,
+        {
+            "proc/meminfo": "Hugepagesize: 2048 kB",
+            "proc/self/cgroup": "0::/",
+            f"{pool}/nr_hugepages": 8,
+            f"{pool}/free_hugepages": 8,
+        },
+    )
+
+    def state(name: str) -> str:
+        found = {finding.name: finding for finding in page_findings(read_host(root), root)}
+        return found[name].state if name in found else ""
+
+    assert state(POOL) == "good" and state("/proc") == ""
+    limits = "sys/fs/cgroup/hugetlb.2MB"
+    for size, expected in ((8 * HUGE, "good"), (3 * HUGE, "note"), (0, "note")):
+        tree(root, {f"{limits}.max": size, f"{limits}.current": 0})
+        assert state(POOL) == expected
+    (root / "proc/meminfo").unlink()
+    assert state("/proc") == "lack"
+
+
+def with_files(launcher: Launcher, *files: str, policy: str) -> subprocess.CompletedProcess[str]:
+    command = [WITH_FILES, *files, "--", launcher.program, policy, "--", "/bin/echo", "started"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == SKIPPED:
+        pytest.skip(done.stderr)
+    return done
+
+
+def test_the_launcher_refuses_pages_that_a_limit_forbids(launcher: Launcher):
+    limits = [f"/sys/fs/cgroup/{name}=0" for name in ("hugetlb.2MB.max", "hugetlb.2MB.current")]
+    limits += [
+        f"/sys/fs/cgroup/hugetlb/hugetlb.2MB.{name}=0" for name in ("limit_in_bytes", "usage_in_bytes")
+    ]
+    pool = "/sys/kernel/mm/hugepages/hugepages-2048kB"
+    if not Path(pool).exists():
+        pytest.skip("this kernel has no pool of pages of 2 MiB")
+    done = with_files(launcher, f"{pool}/free_hugepages=9", "/sys/fs/cgroup=", *limits, policy="hugetlbfs:2m")
+    assert (done.returncode, done.stdout) == (3, "") and "hugetlb.*.max" in done.stderr, done
+    done = with_files(launcher, f"{pool}/free_hugepages=9", "/sys/fs/cgroup=", policy="hugetlbfs:2m")
+    assert "hugetlb.*.max" not in done.stderr
+
+
+def without(mount: str, command: list[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command where nothing is mounted at this place."""
+    inside = f'mount --make-rprivate / && umount --lazy {mount} && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", inside, "sh", *map(str, command)]
+    return subprocess.run(
+        words,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "runners")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def unmounted(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    probe = without("/sys", ["true"], tmp_path)
+    if probe.returncode != 0:
+        pytest.skip(f"needs root, and a mount namespace: {probe.stderr}")
+    return lambda mount, *command: without(mount, list(command), tmp_path)
+
+
+@pytest.mark.parametrize("policy", ["thp", "thp:64k", "hugetlbfs", "shared", "collapse", "advised"])
+def test_without_sys_huge_pages_are_unknown(
+    launcher: Launcher, unmounted: Callable[..., subprocess.CompletedProcess[str]], policy: str
+):
+    done = unmounted("/sys", launcher.program, policy, "--", "/bin/echo", "started")
+    assert (done.returncode, done.stdout) == (3, "") and "/sys" in done.stderr.split("remedy:")[1], done
+    assert unmounted("/sys", launcher.program, "none", "--", "/bin/echo", "started").stdout == "started\n"
+
+
+def test_without_proc_nothing_is_called_static(
+    launcher: Launcher, unmounted: Callable[..., subprocess.CompletedProcess[str]]
+):
+    done = unmounted("/proc", launcher.program, "thp", "--", "/bin/echo", "started")
+    assert (done.returncode, done.stdout) == (4, "") and "/proc" in done.stderr.split("remedy:")[1], done
+
+
+@pytest.mark.long
+def test_policies_are_listed_with_what_is_not_mounted(
+    unmounted: Callable[..., subprocess.CompletedProcess[str]],
+):
+    listed = ("-m", "pagewise", "list", "policies", "--json", "--", "/bin/echo")
+    done = unmounted("/proc", sys.executable, *listed)
+    assert (done.returncode, done.stdout) == (4, "") and "/proc" in done.stderr.split("remedy:")[1], done
+    done = unmounted("/sys", sys.executable, *listed)
+    reasons = {row["policy"]: row["lack"] for row in json.loads(done.stdout)["policies"]}
+    assert reasons["none"] is None and reasons["reuse"] is None
+    for name in ("thp", "malloc", "hugetlbfs", "shared", "advised"):
+        assert "/sys/kernel/mm" in reasons[name], name
+
+
+@needs_thp
+@pytest.mark.parametrize("refusing", [True, False])
+def test_a_program_that_refuses_huge_pages_is_named_as_the_cause(launcher: Launcher, refusing: bool):
+    # By a system call: the preloaded library does not see it.
+    call = "ctypes.CDLL(None).syscall(157, 41, 1, 0, 0, 0)" if os.uname().machine == "x86_64" else None
+    if call is None:
+        pytest.skip("the number of this system call is that of x86-64")
+    code = f"import ctypes; {call if refusing else 'pass'}; x = bytearray({64 * MIB})"
+    done = launcher.run("malloc", "--", sys.executable, "-c", code)
+    assert done.returncode == 0 and ("PR_SET_THP_DISABLE" in done.stderr) == refusing, done
+
+
+def group_of_memory() -> Path | None:
+    """The folder of the control groups of memory, if this user may create one there."""
+    for folder in (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")):
+        enabled = folder / "cgroup.subtree_control"
+        has_memory = folder.name == "memory" or (enabled.exists() and "memory" in enabled.read_text())
+        if has_memory and os.access(folder / "cgroup.procs", os.W_OK):
+            return folder
+    return None
+
+
+@pytest.fixture
+def limited() -> Iterator[Path]:
+    """A control group with 200 MiB of memory."""
+    above = group_of_memory()
+    if above is None:
+        pytest.skip("no control group of memory can be created here (/sys/fs/cgroup)")
+    group = above / f"pagewise-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as fault:
+        pytest.skip(f"no control group of memory can be created here: {fault}")
+    limit = group / ("memory.limit_in_bytes" if above.name == "memory" else "memory.max")
+    limit.write_text(str(200 * MIB))
+    yield group
+    with contextlib.suppress(OSError):
+        (group / "memory.force_empty").write_text("0")
+    group.rmdir()
+
+
+@pytest.mark.long
+def test_a_program_that_its_control_group_killed_is_explained(limited: Path, tmp_path: Path):
+    stage = Stage(tmp_path)
+
+    def enter() -> None:
+        (limited / "cgroup.procs").write_text(str(os.getpid()))
+
+    program = ("--rounds", "1", "--policies", "none", "--", sys.executable, "-c", TOUCH)
+    subprocess.run(
+        stage.command("compare", "--output", str(stage.results), *program),
+        env=stage.variables(),
+        cwd=tmp_path,
+        preexec_fn=enter,
+        capture_output=True,
+        check=False,
+    )
+    records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
+    failure = records[0]["failure"]
+    assert failure["exit_code"] == 137 and str(limited) in failure["message"], failure
+    assert "200 MiB" in failure["message"] and failure["remedy"]

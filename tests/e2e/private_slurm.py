@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -78,36 +77,12 @@ class Slurm:
             command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=True
         ).stdout
 
-    def kill(self, node: str) -> None:
-        """Kill a node: its slurmd and all of its processes, without notice."""
-        mine = Path(f"/proc/{self.daemons[node].pid}/ns/uts").readlink()
-        if mine == Path("/proc/self/ns/uts").readlink():
-            # It has not entered its namespace yet.
-            self.daemons[node].kill()
-            return
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "ns/uts").readlink() == mine:
-                    os.kill(int(process.name), signal.SIGKILL)
-            except OSError:
-                continue
-
     def start_node(self, node: str, before: Sequence[str] = ()) -> None:
         """Start a node's slurmd, after shell commands in its namespaces."""
         lines = [f"hostname {node}", *before, f'exec slurmd -D -N {node} -f "$SLURM_CONF"']
-        self._start(node, "unshare", "--mount", "--uts", "sh", "-ec", "\n".join(lines))
-
-    def wait_for(self, states: dict[str, str]) -> None:
-        """Wait until these nodes are in these states."""
-        end = time.monotonic() + _SECONDS
-        while True:
-            current = dict(
-                line.split() for line in self.call("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
-            )
-            if all(current.get(node) == state for node, state in states.items()):
-                return
-            assert time.monotonic() < end, f"nodes are {current}; logs in {self.folder}"
-            time.sleep(0.1)
+        # The end of a process namespace's first process ends all of them.
+        namespaces = ("--mount", "--mount-proc", "--uts", "--pid", "--fork", "--kill-child")
+        self._start(node, "unshare", *namespaces, "sh", "-ec", "\n".join(lines))
 
     def start(self) -> None:
         self.folder.mkdir(parents=True)
@@ -140,17 +115,10 @@ class Slurm:
 
     def stop(self) -> None:
         """End all daemons and their processes."""
-        for node in self.nodes:
-            if node in self.daemons and self.daemons[node].poll() is None:
-                self.kill(node)
-        for process in self.daemons.values():
-            process.terminate()
-        for process in self.daemons.values():
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        for process in reversed(self.daemons.values()):
+            # unshare ignores SIGTERM.
+            process.kill()
+            process.wait()
 
     def _start(self, name: str, *command: str) -> None:
         with (self.folder / f"{name}.out").open("wb") as output:
@@ -172,8 +140,7 @@ def private_slurm(folder: Path, nodes: dict[str, Sequence[str]]) -> Iterator[Slu
         slurm.start()
         for node, before in nodes.items():
             slurm.start_node(node, before)
-        until(lambda: _answers(slurm), f"slurmctld does not start; {folder}/slurmctld.out")
-        slurm.wait_for(dict.fromkeys(nodes, "idle"))
+        until(lambda: _idle(slurm) == set(nodes), f"the nodes do not start; logs in {folder}")
         yield slurm
     finally:
         slurm.stop()
@@ -199,8 +166,8 @@ def free_ports(count: int) -> list[int]:
             listener.close()
 
 
-def _answers(slurm: Slurm) -> bool:
+def _idle(slurm: Slurm) -> set[str]:
     try:
-        return bool(slurm.call("sinfo", "-h"))
+        return set(slurm.call("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        return False
+        return set()

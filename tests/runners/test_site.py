@@ -18,7 +18,7 @@ import yaml
 
 from pagewise.core.errors import FormatError, RefusedError, SelectionError, SetupError
 from pagewise.stack.site.folder import read_site, site_names, toolchain_compilers
-from pagewise.stack.site.new import Scheduler, detect, write
+from pagewise.stack.site.new import detect, write
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 60
@@ -90,11 +90,11 @@ def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
 def test_all_faults_are_reported_at_once(checkout: Path) -> None:
     folder = checkout / "envs" / "sites" / "debian"
     edit(folder / "site.yaml", "base_kib: 4", "base_kib: 5")
-    edit(folder / "site.yaml", "kind: none", "kind: lsf")
+    edit(folder / "site.yaml", "modules:", "scheduler: {kind: slurm}\nmodules:")
     edit(folder / "packages.yaml", "cmake@=3.25.1", "cmake")
     with pytest.raises(FormatError) as refused:
         read_site("debian", checkout)
-    for part in ("pages.base_kib", "scheduler.kind: 'lsf'", "packages.yaml: cmake"):
+    for part in ("pages.base_kib", "scheduler", "packages.yaml: cmake"):
         assert part in str(refused.value)
 
 
@@ -116,7 +116,6 @@ def test_all_faults_are_reported_at_once(checkout: Path) -> None:
             "packages.yaml|all: target|site.yaml",
         ),
         ("debian", "definitions.yaml", "llvm", "nag", '[{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]'),
-        ("rocky", "site.yaml", "kind: slurm", "kind: none", "scheduler"),
         ("ookami", "packages.yaml", "  acfl:", "  arm:", "acfl|pagewise-arm-a64fx"),
     ],
 )
@@ -148,17 +147,13 @@ def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
 def test_a_new_site_contains_what_was_detected_and_given(checkout: Path) -> None:
     done = pagewise(
         checkout,
-        *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine', "--target", "zen4"),
-        *("--scheduler", "slurm", "--partition", "batch", "--account", "perf", "--module", "gcc/13"),
+        *("site", "new", "ours", "--yes", "--summary", 'a "quoted": machine'),
+        *("--target", "zen4", "--module", "gcc/13"),
     )
     assert done.returncode == 0, done.stderr
     site = read_site("ours", checkout)
     assert site.data["summary"] == 'a "quoted": machine'
     assert site.data["target"] == "zen4"
-    assert site.data["scheduler"] == {
-        **{"kind": "slurm", "partition": "batch", "account": "perf"},
-        "options": ["--nodes=1", "--exclusive"],
-    }
     assert site.data["modules"] == {"init": "/usr/share/lmod/lmod/init/bash", "load": ["gcc/13"]}
     assert site.data["toolchains"] == ["pagewise-gcc", "pagewise-llvm"]
     assert site.packages == read_site("debian", checkout).packages
@@ -222,36 +217,23 @@ class Conversation:
 
 def test_missing_facts_are_asked_for_until_the_answer_is_valid(checkout: Path) -> None:
     talk = Conversation(checkout, "asked")
-    # Summary, processor, scheduler, partition, account.
-    for wrong, right, shown in (
-        ("x" * 111, "two sockets", ""),
-        ("Zen 4", "zen4", "native"),
-        ("lsf", "slurm", "slurm"),
-        ("two words", "batch", ""),
-    ):
+    for wrong, right, shown in (("x" * 111, "two sockets", ""), ("Zen 4", "zen4", "native")):
         talk.answer(f"{wrong}\n", shown)
         talk.answer(f"{right}\n", shown)
-    talk.answer("\n")
     assert talk.end() == 0, talk.output
-    assert talk.output.count("Error: ") == 4
-    assert all(f"'{name}'" in talk.output for name in ("lsf", "none", "slurm", "pbs", "pjm"))
+    assert talk.output.count("Error: ") == 2
     site = read_site("asked", checkout)
     assert (site.data["summary"], site.data["target"]) == ("two sockets", "zen4")
-    assert site.data["scheduler"] == {
-        **{"kind": "slurm", "partition": "batch"},
-        "options": ["--nodes=1", "--exclusive"],
-    }
 
 
 @pytest.mark.long
 def test_an_empty_answer_uses_the_detected_value(checkout: Path) -> None:
     detected = detect(checkout)
-    talk = Conversation(checkout, "asked", "--summary", "given is not asked", "--scheduler", "none")
+    talk = Conversation(checkout, "asked", "--summary", "given is not asked")
     talk.answer("\n", "[native]")
     assert talk.end() == 0, talk.output
     site = read_site("asked", checkout)
     assert site.data["target"] is None and site.data["toolchains"] == detected.toolchains
-    assert site.data["scheduler"] == {"kind": "none"}
 
 
 @pytest.mark.parametrize("ends", ["\x03", "\x04"], ids=["interrupt", "end of file"])
@@ -269,10 +251,10 @@ def test_an_invalid_site_is_not_written(checkout: Path) -> None:
     detected = detect(checkout)
     detected.packages.pop("ninja")
     with pytest.raises(FormatError, match="ninja"):
-        write("bad", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
+        write("bad", "x", detected, target=None, modules=(), root=checkout)
     assert not (checkout / "envs" / "sites" / "bad").exists()
     with pytest.raises(RefusedError):
-        write("rocky", "x", detected, target=None, scheduler=Scheduler("none"), modules=(), root=checkout)
+        write("rocky", "x", detected, target=None, modules=(), root=checkout)
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ def solve(built: Path) -> Any:
     quick = (built / "envs" / "quick" / "spack.yaml").read_text()
 
     def roots(site: str, target: str) -> list[dict[str, Any]]:
-        options = ("--yes", "--summary", "as detected", "--target", target, "--scheduler", "none")
+        options = ("--yes", "--summary", "as detected", "--target", target)
         python = STATE / "venv" / "bin" / "python"
         settings = {"PAGEWISE_ROOT": str(built), "PYTHONPATH": str(ROOT / "runners")}
         done = run(python, "-m", "pagewise", "site", "new", site, *options, **settings)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.core.errors import SelectionError
-
-_SCHEDULERS = click.Choice(("none", "slurm", "pbs", "pjm"))
 
 
 @click.group(cls=opt.Group)
@@ -48,7 +45,7 @@ def check(name: str, here: bool) -> None:
 
 @opt.command(
     "pagewise site new mine",
-    "pagewise site new mine --yes --summary 'two-socket node' --target zen4 --scheduler slurm",
+    "pagewise site new mine --yes --summary 'two-socket node' --target zen4",
     parent=command,
     options=(
         opt.option("--summary", "Description of the machine in one line.", metavar="TEXT"),
@@ -56,20 +53,14 @@ def check(name: str, here: bool) -> None:
             "--target",
             "Processor by its archspec name, or native: that of the building machine (default: native).",
         ),
-        opt.option("--scheduler", "Scheduler of jobs (default: detected).", type=_SCHEDULERS),
-        partial(opt.JOB_OPTION, help="Option of each job for the scheduler, to get a whole node."),
-        opt.option("--partition", "Partition or queue of jobs."),
-        opt.option("--account", "Account that jobs are charged to."),
         opt.option("--module modules", "Module to load before anything is built or run.", multiple=True),
         opt.flag("--yes", "Do not ask; use detected values for everything that is not given."),
     ),
 )
 @click.argument("name")
-def new(
-    name: str, *, job_options: Sequence[str], modules: Sequence[str], yes: bool, **given: str | None
-) -> None:
+def new(name: str, *, modules: Sequence[str], yes: bool, **given: str | None) -> None:
     """Create the folder of a new site from what is detected here, and ask for the rest."""
-    from pagewise.stack.site.new import Scheduler, detect, fault, new_folder, write
+    from pagewise.stack.site.new import detect, fault, new_folder, write
 
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise SelectionError(
@@ -98,13 +89,6 @@ def new(
 
     summary = choose("summary", None, "Description of the machine in one line", "summary")
     target = choose("target", "native", "Processor by its archspec name, or native", "target")
-    kinds = ", ".join(_SCHEDULERS.choices)
-    kind = choose("scheduler", detected.scheduler, f"Scheduler: {kinds}", "scheduler", "kind")
-    if kind != "none":
-        for option, title in (("partition", "Partition or queue"), ("account", "Account")):
-            question = f"{title} (empty: the scheduler's own choice)"
-            given[option] = choose(option, "", question, "scheduler", option)
-    scheduler = Scheduler(kind, job_options, given["partition"] or None, given["account"] or None)
     target_named = None if target == "native" else target
-    site = write(name, summary, detected, target=target_named, scheduler=scheduler, modules=modules)
+    site = write(name, summary, detected, target=target_named, modules=modules)
     click.echo(f"Created {site.folder}. Next: make compare SITE={name}")

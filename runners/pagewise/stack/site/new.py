@@ -8,7 +8,7 @@ import platform
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,8 @@ import yaml
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.schemas import validator
-from pagewise.stack.commands import output_of
 from pagewise.stack.paths import needed_checkout, project_root
 from pagewise.stack.site.folder import Site, read_site, sites_folder, spack_toolchains, toolchain_compilers
-
-#: Commands that succeed if the scheduler runs; an installed command alone does not mean that.
-_SCHEDULERS = {"slurm": ("sinfo", "-h"), "pjm": ("pjstat",), "pbs": ("qstat", "-B")}
-_WHOLE_NODE = {"slurm": ["--nodes=1", "--exclusive"], "pjm": ["-L node=1"], "pbs": ["-l place=excl"]}
 
 
 @dataclass(frozen=True)
@@ -36,24 +31,7 @@ class Detected:
     definitions: list[dict[str, Any]]
     policies: list[str]
     base_kib: int
-    scheduler: str
     module_init: str | None
-
-
-@dataclass(frozen=True)
-class Scheduler:
-    """The scheduler and the settings of every job."""
-
-    kind: str
-    options: Sequence[str] = field(default=())
-    partition: str | None = None
-    account: str | None = None
-
-    def data(self) -> dict[str, Any]:
-        """As site.yaml has it; without options, those of a job with a whole node."""
-        options = list(self.options) or _WHOLE_NODE.get(self.kind, [])
-        values = {"kind": self.kind, "partition": self.partition, "account": self.account, "options": options}
-        return {name: value for name, value in values.items() if value}
 
 
 def fault(place: Sequence[str], answer: str) -> str | None:
@@ -95,7 +73,6 @@ def detect(root: Path | None = None) -> Detected:
         [entry for entry in definitions if "toolchains" not in entry],
         ["none", *(policy for policy, place in facilities.items() if Path(place).exists())],
         os.sysconf("SC_PAGE_SIZE") // 1024,
-        next((kind for kind, command in _SCHEDULERS.items() if output_of(command) is not None), "none"),
         setup["lmod"]["init"],
     )
 
@@ -114,7 +91,6 @@ def write(
     detected: Detected,
     *,
     target: str | None,
-    scheduler: Scheduler,
     modules: Sequence[str],
     root: Path | None = None,
 ) -> Site:
@@ -132,7 +108,6 @@ def write(
         summary=summary,
         target=target,
         detected=detected,
-        scheduler=scheduler.data(),
         modules=list(modules),
     )
     of_all = {"all": {"target": [target]}} if target else {}

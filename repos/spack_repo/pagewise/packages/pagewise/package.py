@@ -22,7 +22,7 @@ class Pagewise(PythonPackage):
     version("develop", branch="HEAD")
 
     variant("store", default=True, description="Query many results (pagewise results collect)")
-    variant("cluster", default=True, description="Compare the nodes of a cluster")
+    variant("cluster", default=True, description="Install ReFrame, for comparisons on nodes")
 
     build_directory = "runners"
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo", "sbatch", "scontrol")
 _PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 _SECONDS = 30
+_UNSHARE = ("unshare", "--mount", "--mount-proc", "--uts", "--pid", "--fork", "--kill-child")
 
 _CONFIGURATION = """
 ClusterName=pagewise
@@ -27,8 +27,7 @@ SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={ports[0]}
 SlurmUser=root
 AuthType=auth/munge
-# A requeued job waits until its credential expires.
-AuthInfo=socket={folder}/munge/socket,cred_expire=5
+AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
@@ -55,17 +54,15 @@ def unavailable_because() -> str | None:
     missing = [name for name in PROGRAMS if shutil.which(name, path=_PATH) is None]
     if missing:
         return f"{', '.join(missing)} missing: apt-get install munge slurmctld slurmd slurm-client"
-    namespaces = subprocess.run(["unshare", "--mount", "--uts", "true"], capture_output=True, check=False)
+    namespaces = subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False)
     return None if os.geteuid() == 0 and namespaces.returncode == 0 else "needs root, for namespaces"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Slurm:
     """A running cluster. Slurm's commands use it with the variables of `environment`."""
 
     folder: Path
-    nodes: tuple[str, ...]
-    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -78,110 +75,60 @@ class Slurm:
             command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=True
         ).stdout
 
-    def kill(self, node: str) -> None:
-        """Kill a node: its slurmd and all of its processes, without notice."""
-        mine = Path(f"/proc/{self.daemons[node].pid}/ns/uts").readlink()
-        if mine == Path("/proc/self/ns/uts").readlink():
-            # It has not entered its namespace yet.
-            self.daemons[node].kill()
-            return
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if (process / "ns/uts").readlink() == mine:
-                    os.kill(int(process.name), signal.SIGKILL)
-            except OSError:
-                continue
-
-    def start_node(self, node: str, before: Sequence[str] = ()) -> None:
-        """Start a node's slurmd, after shell commands in its namespaces."""
-        lines = [f"hostname {node}", *before, f'exec slurmd -D -N {node} -f "$SLURM_CONF"']
-        self._start(node, "unshare", "--mount", "--uts", "sh", "-ec", "\n".join(lines))
-
-    def wait_for(self, states: dict[str, str]) -> None:
-        """Wait until these nodes are in these states."""
-        end = time.monotonic() + _SECONDS
-        while True:
-            current = dict(
-                line.split() for line in self.call("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
-            )
-            if all(current.get(node) == state for node, state in states.items()):
-                return
-            assert time.monotonic() < end, f"nodes are {current}; logs in {self.folder}"
-            time.sleep(0.1)
-
-    def start(self) -> None:
-        self.folder.mkdir(parents=True)
-        munge = self.folder / "munge"
-        munge.mkdir(mode=0o755)
-        (munge / "key").write_bytes(os.urandom(128))
-        (munge / "key").chmod(0o600)
-        (self.folder / "state").mkdir()
-        ports = free_ports(1 + len(self.nodes))
-        text = _CONFIGURATION.format(folder=self.folder, ports=ports)
-        for node, port in zip(self.nodes, ports[1:], strict=True):
-            place = f"NodeHostname=localhost NodeAddr=127.0.0.1 Port={port}"
-            text += f"NodeName={node} {place} CPUs=2 RealMemory=100\n"
-        text += f"PartitionName=batch Nodes={','.join(self.nodes)} Default=YES MaxTime=60 State=UP\n"
-        (self.folder / "slurm.conf").write_text(text)
-        # Control groups are not used, but without this file Slurm looks for the machine's.
-        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
-        files = {
-            "key-file": "key",
-            "socket": "socket",
-            "pid-file": "pid",
-            "log-file": "log",
-            "seed-file": "seed",
-        }
-        self._start(
-            "munged", "munged", "-F", "--force", *(f"--{name}={munge / file}" for name, file in files.items())
-        )
-        until((munge / "socket").exists, f"munged does not start; {munge}")
-        self._start("slurmctld", "slurmctld", "-D")
-
-    def stop(self) -> None:
-        """End all daemons and their processes."""
-        for node in self.nodes:
-            if node in self.daemons and self.daemons[node].poll() is None:
-                self.kill(node)
-        for process in self.daemons.values():
-            process.terminate()
-        for process in self.daemons.values():
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-    def _start(self, name: str, *command: str) -> None:
-        with (self.folder / f"{name}.out").open("wb") as output:
-            self.daemons[name] = subprocess.Popen(
-                command,
-                env={**os.environ, **self.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
 
 @contextmanager
 def private_slurm(folder: Path, nodes: dict[str, Sequence[str]]) -> Iterator[Slurm]:
     """A cluster with these nodes, each with the shell commands that change its settings."""
-    slurm = Slurm(folder, tuple(nodes))
+    slurm = Slurm(folder)
+    daemons: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *command: str) -> None:
+        with (folder / f"{name}.out").open("wb") as out:
+            environment = {**os.environ, **slurm.environment}
+            daemons.append(
+                subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            )
+
+    munge = folder / "munge"
+    munge.mkdir(mode=0o755, parents=True)
+    (munge / "key").write_bytes(os.urandom(128))
+    (munge / "key").chmod(0o600)
+    (folder / "state").mkdir()
+    _write_configuration(folder, tuple(nodes))
+    files = {f"{name}-file": name for name in ("key", "pid", "log", "seed")} | {"socket": "socket"}
     try:
-        slurm.start()
+        start(
+            "munged", "munged", "-F", "--force", *(f"--{name}={munge / file}" for name, file in files.items())
+        )
+        until((munge / "socket").exists, f"munged does not start; {munge}")
+        start("slurmctld", "slurmctld", "-D")
         for node, before in nodes.items():
-            slurm.start_node(node, before)
-        until(lambda: _answers(slurm), f"slurmctld does not start; {folder}/slurmctld.out")
-        slurm.wait_for(dict.fromkeys(nodes, "idle"))
+            lines = [f"hostname {node}", *before, f'exec slurmd -D -N {node} -f "$SLURM_CONF"']
+            start(node, *_UNSHARE, "sh", "-ec", "\n".join(lines))
+        until(lambda: _idle(slurm) == set(nodes), f"the nodes do not start; logs in {folder}")
         yield slurm
     finally:
-        slurm.stop()
+        # unshare ignores SIGTERM. The end of a process namespace's first process ends all of them.
+        for process in reversed(daemons):
+            process.kill()
+            process.wait()
 
 
-def until(condition, message: str, seconds: float = _SECONDS) -> None:
+def _write_configuration(folder: Path, nodes: Sequence[str]) -> None:
+    ports = free_ports(1 + len(nodes))
+    text = _CONFIGURATION.format(folder=folder, ports=ports)
+    for node, port in zip(nodes, ports[1:], strict=True):
+        place = f"NodeHostname=localhost NodeAddr=127.0.0.1 Port={port}"
+        text += f"NodeName={node} {place} CPUs=2 RealMemory=100\n"
+    text += f"PartitionName=batch Nodes={','.join(nodes)} Default=YES MaxTime=60 State=UP\n"
+    (folder / "slurm.conf").write_text(text)
+    # Control groups are not used, but without this file Slurm looks for the machine's.
+    (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
+
+
+def until(condition: Callable[[], bool], message: str) -> None:
     """Wait for a condition."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + _SECONDS
     while not condition():
         assert time.monotonic() < end, message
         time.sleep(0.05)
@@ -199,8 +146,8 @@ def free_ports(count: int) -> list[int]:
             listener.close()
 
 
-def _answers(slurm: Slurm) -> bool:
+def _idle(slurm: Slurm) -> set[str]:
     try:
-        return bool(slurm.call("sinfo", "-h"))
+        return set(slurm.call("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        return False
+        return set()

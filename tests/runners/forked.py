@@ -42,7 +42,7 @@ _LIBRARIES = (
     "scipy.stats",
     "yaml",
 )
-_NOT_LOADED = ("pagewise.__main__", "pagewise.cli", "pagewise.cluster.reframe_tests")
+_NOT_LOADED = ("pagewise.__main__", "pagewise.cli", "pagewise.cluster.reframe_nodes")
 _context = get_context("forkserver")
 
 

@@ -226,6 +226,24 @@ class Stage:
         _, name, *words = json.loads((folder / "manifest.json").read_text())["command"]
         return self.run(name, "--resume", str(folder), *options, *words)
 
+    def reframe(self, site: Path, settings: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
+        """Run the test of `pagewise.cluster.reframe_nodes`, with its variables as `settings`."""
+        program = self.folder / "pagewise"
+        program.write_text(f'#!/bin/sh\nexec {" ".join(self.command())} "$@"\n')
+        program.chmod(0o755)
+        settings = {"pagewise": str(program), **settings}
+        command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r", *more]
+        command += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
+        command += ["-C", str(site), "-c", str(RUNNERS / "pagewise/cluster/reframe_nodes.py")]
+        return subprocess.run(
+            [*command, "--prefix", str(self.folder / "reframe")],
+            env={**self.variables(), "HOME": str(self.folder)},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
     def result(self) -> Path:
         """The newest result's folder."""
         return max(self.results.iterdir())

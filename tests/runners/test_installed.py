@@ -13,8 +13,6 @@ import yaml
 
 import pagewise
 from pagewise.cli.options import _Panelled
-from pagewise.cluster import engine
-from pagewise.cluster.sites import readable
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
 from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
@@ -121,7 +119,6 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
         ("list", "--env", "quick"),
         ("site", "list"),
         ("site", "new", "mine", "--summary", "x", "--yes"),
-        ("cluster", "configure", "mine"),
         ("simulate", "ember"),
         ("compare", "--suite", "stream"),
     ],
@@ -156,22 +153,6 @@ def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
     assert checkout({"PAGEWISE_ROOT": ""}) is None
     with pytest.raises(SetupError):
         module_tree("quick", None, {"PAGEWISE_ROOT": "", "MODULEPATH": str(tmp_path)})
-
-
-def test_jobs_have_the_packages_that_spack_names(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PYTHONPATH", "/opt/click:")
-    monkeypatch.setenv("PAGEWISE_ROOT", "")
-    assert "'/opt/click'" in engine.python_command("pass")[-1]
-    monkeypatch.setenv("PAGEWISE_ROOT", "/checkout")
-    assert engine.python_command("pass")[-1] == "pass"
-
-
-def test_an_older_reframe_gets_a_configuration_that_it_reads(tmp_path: Path):
-    file = tmp_path / "reframe.yaml"
-    file.write_text("systems: [{name: mine}]\n")
-    assert readable(file, tmp_path, "4.10.4") == readable(file, tmp_path, "4.8.0") == file
-    copy = readable(file, tmp_path, "4.7.3")
-    assert copy.suffix == ".json" and json.loads(copy.read_text()) == {"systems": [{"name": "mine"}]}
 
 
 def test_an_option_keeps_its_panel_with_an_older_rich_click():

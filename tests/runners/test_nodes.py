@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,16 +13,19 @@ import numpy as np
 import pytest
 
 from builders import a_host
+from collecting import DATES, NODES, data
+from many_results import SLOW, SLOWER
 from pagewise.analysis.node_differences import differences, host_facts
 from pagewise.analysis.nodes import NodeQuantity, NodeValue, away, measured, population, spread_of
-from pagewise.cluster.campaign import Campaign, NodeOutcome
-from pagewise.cluster.findings import Findings, Invalid
-from pagewise.cluster.schedulers import parse_flux, parse_job, parse_pbsnodes, parse_sinfo
+from pagewise.cluster.findings import find
+from pagewise.core.errors import SelectionError
 from pagewise.core.host import Thp
-from pagewise.core.schemas import faults
-from pagewise.report.render import json as rendered
 from pagewise.report.views import cluster
+from stage import Stage
 
+#: ReFrame's configuration without a scheduler.
+LOCAL = {"name": "login", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}
+SITE = {"systems": [{"name": "here", "hostnames": [".*"], "partitions": [LOCAL]}]}
 TIME = NodeQuantity("triad", "gcc-12.2.0/none/hardware-regular", "time")
 
 
@@ -147,75 +153,50 @@ def test_where_no_value_has_a_majority_none_is_usual() -> None:
     assert set(found.others) == {"on", "off"}
 
 
-def test_sinfo_is_read_with_states_and_reasons() -> None:
-    text = "n10|idle|none\nn2|drained|bad DIMM\nn3|down*|none\nn1|mixed|none\nn1|mixed|none\n"
-    found = parse_sinfo(text)
-    assert [node.name for node in found] == ["n1", "n2", "n3", "n10"]
-    assert [node.usable for node in found] == [True, False, False, True]
-    assert [node.reason for node in found[:2]] == [None, "bad DIMM"]
-    assert found[2].reason not in (None, "none") and found[3].reason is None
+@pytest.mark.long
+def test_of_each_node_the_newest_complete_comparison_counts(many: Path, tmp_path: Path) -> None:
+    results = shutil.copytree(many, tmp_path / "results")
+    found = data("cluster-report", "cluster", "nodes", results)
+    assert [node["attempts"] for node in found["nodes"]] == NODES * [DATES]
+    assert all(node["state"] == "complete" and node["why"] is None for node in found["nodes"])
+    assert {(each["node"], each["kind"]) for each in found["away"]} == {(SLOW, "time")}
+    assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in found["away"])
+    assert not found["invalid"] and not found["differences"] and not found["unreadable"]
+    assert {"report.html", "summary.md", "nodes.csv"} <= {file.name for file in results.iterdir()}
+
+    def end(node: str, number: int, state: str) -> Path:
+        folder = sorted((results / node).iterdir())[number]
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps({**manifest, "state": state, "rounds_done": 2}))
+        return folder
+
+    end("node000", -1, "interrupted")
+    for number in range(DATES):
+        partial = end("node001", number, "running")
+    (end("node002", 0, "complete") / "manifest.json").write_text("{")
+    (partial / "records.jsonl").unlink()
+    findings = find([results / "node000", *sorted(results.glob("node00[1-5]/*"))], 0.03)
+    nodes = {node.name: node for node in findings.nodes}
+    assert nodes["node000"].state == "complete" and nodes["node000"].why
+    assert nodes["node000"].attempt.folder == min((results / "node000").iterdir())
+    assert nodes["node001"].state == "partial" and nodes["node002"].attempts == DATES - 1
+    assert len(nodes) == NODES and len(findings.unreadable) == 1 and cluster.view(findings).faulty
 
 
-#: scontrol's, of a job that it does not have.
-NO_JOB = "slurm_load_jobs error: Invalid job id specified"
+def test_folders_without_a_comparison_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError):
+        find([tmp_path], 0.03)
 
 
-def test_a_job_is_read_from_scontrol() -> None:
-    text = "JobId=7 JobState=NODE_FAIL Reason=NodeDown Dependency=(null) Requeue=1 Restarts=2 ExitCode=1:0"
-    found = parse_job(text)
-    assert (found.state, found.reason, found.restarts) == ("NODE_FAIL", "NodeDown", 2)
-    assert parse_job(NO_JOB) is None
-
-
-def test_pbsnodes_and_flux_are_read() -> None:
-    pbs = '{"nodes": {"c2": {"state": "free"}, "c10": {"state": "offline,down", "comment": "fan"}}}'
-    assert [(node.name, node.usable, node.reason) for node in parse_pbsnodes(pbs)] == [
-        ("c2", True, None),
-        ("c10", False, "fan"),
-    ]
-    pytest.importorskip("ClusterShell", reason="comes with ReFrame")
-    flux = "free|f[1-2]\ndown|f3\n"
-    assert [(node.name, node.usable) for node in parse_flux(flux)] == [
-        ("f1", True),
-        ("f2", True),
-        ("f3", False),
-    ]
-
-
-CAMPAIGN = Campaign(
-    schema="pagewise.cluster/1",
-    name="cluster",
-    created="2026-01-02T03:04:05Z",
-    finished=None,
-    state="running",
-    command=("pagewise",),
-    environment="quick",
-    options=(),
-    system="s",
-    partition="p",
-    scheduler="slurm",
-    reframe=None,
-    nodes=(),
-    jobs=(),
-)
-
-
-def test_what_is_found_follows_its_schema(tmp_path: Path) -> None:
-    pytest.importorskip("ClusterShell", reason="comes with ReFrame")
-    times = {f"n{number}": NodeValue(1.0 if number else 1.2, 0.01) for number in range(12)}
-    nodes = [NodeOutcome(name, None, 1, "7", "no result") for name in times]
-    found = Findings(
-        folder=tmp_path,
-        campaign=CAMPAIGN,
-        nodes=tuple(nodes),
-        quantities={TIME: times},
-        populations=(population(TIME, times),),
-        away=tuple(away({TIME: times})),
-        invalid=(Invalid("n3", "triad", "gcc-12.2.0/thp", "wrong pages"),),
-        differences=tuple(differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})),
-        unreadable={"n4": "no manifest.json"},
-    )
-    reported = rendered.render(cluster.view(found).data)
-    assert faults("cluster-report", reported) == []
-    assert [(one["node"], one["factor"]) for one in reported["away"]] == [("n0", pytest.approx(1.2))]
-    assert reported["differences"][0]["usual"] is None and reported["nodes"][0]["state"] == "missing"
+@pytest.mark.long
+@pytest.mark.parametrize(("kernel", "code"), [("triad", 0), ("nosuch", 1)])
+def test_reframe_compares_on_this_node_without_a_scheduler(small: Stage, kernel: str, code: int) -> None:
+    site, report = small.folder / "site.py", small.folder / "run.json"
+    site.write_text(f"site_configuration = {SITE}")
+    options = {"options": f"--rounds 1 --no-sweep --kernels {kernel}"}
+    done = small.reframe(site, options, "--distribute=all", "--report-file", str(report))
+    assert done.returncode == code, done.stdout + done.stderr
+    (case,) = json.loads(report.read_text())["runs"][0]["testcases"]
+    assert len(case["perfvalues"] or {}) == (3 if code == 0 else 0), case
+    results = list(small.results.glob(f"*-nodes/{os.uname().nodename}/*/manifest.json"))
+    assert len(results) == 1 - code

@@ -150,18 +150,3 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"numpy", "scipy", "matplotlib", "duckdb", "jsonschema", "jinja2", "yaml", "reframe"}
     assert heavy & set(done.stderr.split()) == set()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "passed", "jobs"),
-    [
-        (["-kchase", "-n7"], ("-k", "chase", "-n", "7"), ()),
-        (["-J", "-hold", "-Jaccount=perf", "-t8"], ("-t", "8"), ("-hold", "account=perf")),
-        (["--kernels=chase", "-k", "triad"], ("--kernels=chase", "-k", "triad"), ()),
-    ],
-)
-def test_a_node_sweep_passes_on_what_it_does_not_know(
-    arguments: list[str], passed: tuple[str, ...], jobs: tuple[str, ...]
-):
-    context = COMMANDS["cluster run"].make_context("run", arguments)
-    assert (context.params["options"], context.params["job_options"]) == (passed, jobs)

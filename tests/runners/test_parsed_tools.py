@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from pagewise.cluster import schedulers, sites
 from pagewise.machine import topology
 from pagewise.stack.commands import output_of
 from pagewise.workloads.counters import program
@@ -21,7 +20,7 @@ def test_short_commands(monkeypatch: pytest.MonkeyPatch, environment: dict[str, 
     assert output_of(["/bin/sh", "-c", "echo $LC_ALL"], environment) == "C"
 
 
-@pytest.mark.parametrize("module", [schedulers, sites, topology, program])
+@pytest.mark.parametrize("module", [topology, program])
 def test_other_tools(monkeypatch: pytest.MonkeyPatch, module: object):
     started: list[dict[str, str]] = []
 
@@ -31,8 +30,6 @@ def test_other_tools(monkeypatch: pytest.MonkeyPatch, module: object):
 
     monkeypatch.setattr(subprocess, "run", start)
     calls = {
-        schedulers: lambda: schedulers._output(["sh"]),
-        sites: lambda: sites._run("sh"),
         topology: topology.read_topology.__wrapped__,
         program: lambda: program._fault(
             program.PerfStat("perf", False), program.kernel_events()["software"].groups[0]

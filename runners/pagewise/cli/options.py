@@ -368,7 +368,3 @@ RESUME = option(
 SESSION_RESULT = (OUTPUT, PLAN, *MESSAGES, JSON, RESUME)
 #: The end of the panel `runs` of every command that measures.
 SESSION_RUNS = (SEED, TIMEOUT, END_LEFTOVERS)
-AT_LEAST = option(
-    "--at-least", "Ignore deviations of cluster nodes below this percentage.", type=Percent(), default="3%"
-)
-JOB_OPTION = option("-J --job-option job_options", multiple=True, metavar="OPTION")

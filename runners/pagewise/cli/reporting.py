@@ -48,15 +48,6 @@ def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, i
     return _exit_code(report)
 
 
-def publish_cluster(folder: Path, at_least: float, as_json: bool) -> int:
-    """Publishes the report of `pagewise cluster run`, also while it still runs; the exit code."""
-    from pagewise.cluster import campaign
-    from pagewise.cluster.findings import find
-    from pagewise.report.views import cluster
-
-    return publish(folder, cluster.view(find(folder, campaign.read(folder), at_least)), as_json)
-
-
 def publish_session(session: Session, as_json: bool) -> int:
     """Measures what was prepared, and publishes its report even if it ends early; the exit code."""
     from pagewise.report.write import write_files

@@ -1,9 +1,10 @@
-"""What a comparison on many nodes finds: nodes that are missing, deviate or have other settings."""
+"""What comparisons on many nodes find: nodes that are incomplete, deviate or have other settings."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +12,59 @@ from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.node_differences import NodeDifference, differences, host_facts
 from pagewise.analysis.nodes import Away, NodeQuantity, NodeValue, Population, away, measured, population
 from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.rows import Row
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.cluster.campaign import Campaign, NodeOutcome, configuration_name, outcomes
-from pagewise.core.errors import FormatError
+from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
-from pagewise.core.result import Result
+from pagewise.core.result import MANIFEST, RECORDS, Result, check_unaltered, read_manifest, read_result
 
 _NORMAL_95 = 1.96
+_COMPARISONS = ("kernels", "program", "programs")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A comparison on a node: its folder and manifest, whose `state` is `running` if it was killed."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.manifest.state == "complete"
+
+    @property
+    def text(self) -> str:
+        """`20261121T120211Z-default: interrupted after 2 of 5 rounds`."""
+        about = self.manifest
+        state = "killed or still running" if about.state == "running" else about.state
+        return f"{self.folder.name}: {state} after {about.rounds_done} of {about.rounds} rounds"
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """The comparisons on a node: `attempt` is the one that counts, `why` reports the incomplete ones."""
+
+    name: str
+    attempt: Attempt
+    attempts: int
+    why: str | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a comparison was completed here."""
+        return self.attempt.is_complete
+
+    @property
+    def state(self) -> str:
+        """`complete`, `partial` or `missing`: without any record."""
+        if self.is_complete:
+            return "complete"
+        file = self.attempt.folder / RECORDS
+        return "partial" if file.exists() and file.stat().st_size > 0 else "missing"
 
 
 @dataclass(frozen=True)
@@ -33,10 +79,12 @@ class Invalid:
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings on all nodes: `quantities` by node, and the outcome of each of the `nodes`."""
+    """The findings on all nodes: `quantities` by node, and the outcome of each of the `nodes`.
+
+    unreadable: the reason by node, or by folder if its node is not known.
+    """
 
     folder: Path
-    campaign: Campaign
     nodes: tuple[NodeOutcome, ...]
     quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]]
     populations: tuple[Population, ...]
@@ -57,17 +105,25 @@ class Findings:
         return [node.name for node in self.nodes if node.name in names]
 
 
-def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
-    """Reads the results of all nodes and compares them. An unreadable result is reported, not raised."""
-    nodes = outcomes(folder, campaign)
+def find(folders: Sequence[Path], at_least: float) -> Findings:
+    """Compares the nodes whose results are at or below the folders; an unreadable result is reported.
+
+    Raises SelectionError if there is no comparison.
+    """
+    attempts, unreadable = _read_attempts(folders)
+    nodes = [_outcome(name, attempts[name]) for name in sorted(attempts, key=_by_number)]
+    if not nodes and not unreadable:
+        raise SelectionError(
+            "there is no result of a comparison at or below this folder",
+            where=", ".join(map(str, folders)),
+            remedy="name the folder of the nodes' results; `pagewise results list` lists results",
+        )
     results: dict[str, Result] = {}
-    unreadable: dict[str, str] = {}
     for node in nodes:
-        if node.attempt is not None:
-            try:
-                results[node.name] = node.attempt.read()
-            except FormatError as fault:
-                unreadable[node.name] = fault.what
+        try:
+            results[node.name] = check_unaltered(read_result(node.attempt.folder))
+        except FormatError as fault:
+            unreadable[node.name] = fault.what
     kernels = {name: analyse_result(result) for name, result in results.items()}
     by_quantity: dict[NodeQuantity, dict[str, NodeValue]] = {}
     for name, result in results.items():
@@ -75,8 +131,7 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
             by_quantity.setdefault(quantity, {})[name] = value
     facts = {name: host_facts(result.manifest.host) for name, result in results.items()}
     return Findings(
-        folder,
-        campaign,
+        folders[0],
         tuple(nodes),
         by_quantity,
         tuple(population(quantity, by_node) for quantity, by_node in sorted(by_quantity.items())),
@@ -85,6 +140,41 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
         tuple(differences(facts)),
         unreadable,
     )
+
+
+def _read_attempts(folders: Iterable[Path]) -> tuple[dict[str, list[Attempt]], dict[str, str]]:
+    """The comparisons at or below the folders by host name, oldest first; unreadable folders by reason."""
+    attempts: dict[str, list[Attempt]] = {}
+    unreadable: dict[str, str] = {}
+    for folder in sorted({file.parent.resolve() for top in folders for file in top.rglob(MANIFEST)}):
+        try:
+            attempt = Attempt(folder, read_manifest(folder))
+        except FormatError as fault:
+            unreadable[str(folder)] = fault.what
+            continue
+        if attempt.manifest.kind in _COMPARISONS:
+            attempts.setdefault(attempt.manifest.host.hostname, []).append(attempt)
+    for started in attempts.values():
+        started.sort(key=lambda attempt: (attempt.manifest.created, attempt.folder.name))
+    return attempts, unreadable
+
+
+def _by_number(name: str) -> list[tuple[str, int]]:
+    """A key for sorting: n2 comes before n10."""
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
+
+
+def _outcome(name: str, started: Sequence[Attempt]) -> NodeOutcome:
+    """The newest complete attempt counts, else the one with the most rounds."""
+    complete = [attempt for attempt in started if attempt.is_complete]
+    counts = complete[-1] if complete else max(started, key=lambda attempt: attempt.manifest.rounds_done)
+    why = "; ".join(attempt.text for attempt in started if not attempt.is_complete)
+    return NodeOutcome(name, counts, len(started), why or None)
+
+
+def configuration_name(row: Row) -> str:
+    """The name of a row's configuration on all nodes: `compiler/configuration`."""
+    return f"{row.cell.compiler}/{row.cell.measured.label}"
 
 
 def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> dict[NodeQuantity, NodeValue]:

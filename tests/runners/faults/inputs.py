@@ -119,14 +119,6 @@ def _site(content: bytes) -> Callable[[Place], Ended]:
     return happen
 
 
-def _cluster(content: bytes) -> Callable[[Place], Ended]:
-    def happen(place: Place) -> Ended:
-        (place.bad / "cluster.json").write_bytes(content)
-        return place.run("report", str(place.bad))
-
-    return happen
-
-
 def _query(content: bytes) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         (place.folder / "q.sql").write_bytes(content)
@@ -166,7 +158,6 @@ FAULTS = [
     *(Fault(f"geometry: {name}", _geometry(content), (3,)) for name, content in CONTENTS.items()),
     *(Fault(f"code: {name}", _code(content), (3,)) for name, content in CONTENTS.items()),
     *(Fault(f"site: {name}", _site(content), (1, 3)) for name, content in CONTENTS.items()),
-    *(Fault(f"cluster: {name}", _cluster(CONTENTS[name]), (3,)) for name in ("empty", "list", "deep")),
     Fault("query: binary", _query(BINARY), (2,)),
     Fault("query: empty", _query(b""), (0, 2)),
 ]

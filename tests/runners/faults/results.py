@@ -220,6 +220,7 @@ def _evil_names(place: Place) -> list[Ended]:
         place.run("report", str(place.bad)),
         place.run("results", "show", str(place.bad)),
         place.run("results", "diff", str(place.good), str(place.bad), "--across-machines"),
+        place.run("cluster", "nodes", str(place.bad), str(place.good)),
         place.run("results", "query", "SELECT hostname FROM results", "--store", "store.duckdb"),
     ]
     for file in place.bad.rglob("*"):

@@ -10,12 +10,11 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli.output import make_console
-from pagewise.cli.reporting import print_runs, publish, publish_cluster
+from pagewise.cli.reporting import print_runs, publish
 
 
 @opt.command(
     "pagewise report results/20261121T115458Z-default",
-    "pagewise report results/20261121T120211Z-cluster --at-least 5%",
     "pagewise report results/*-counters results/*-simulate-ember --layout pearc23",
     "pagewise report results/20261121T121530Z-suites --layout power6",
     result=(
@@ -25,19 +24,16 @@ from pagewise.cli.reporting import print_runs, publish, publish_cluster
             "counters and simulate; hager05, power6 or a64fx, from results of compare.",
         ),
         opt.flag("--png", "Also write each figure as PNG and SVG into RESULT/figures."),
-        opt.AT_LEAST,
         partial(opt.VERBOSE, help="Print all sections, explained."),
         opt.JSON,
     ),
 )
 @opt.argument("result", required=True, nargs=-1)
-def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: float, as_json: bool) -> int:
+def command(result: tuple[Path, ...], layout: str | None, png: bool, as_json: bool) -> int:
     """Write the report of a result again: HTML, Markdown and CSV.
 
-    A RESULT of `pagewise cluster run` can be reported while its jobs still run. With --layout, the report of
-    one or several results goes to a folder of that name in the first one.
+    With --layout, the report of one or several results goes to a folder of that name in the first one.
     """
-    from pagewise.cluster import campaign
     from pagewise.core.result import read_result
     from pagewise.report.views import report_of
 
@@ -45,10 +41,7 @@ def command(result: tuple[Path, ...], layout: str | None, png: bool, at_least: f
         return _laid_out(layout, result, png, as_json)
     if len(result) > 1:
         raise click.UsageError("Several results have one report only with --layout.")
-    (folder,) = result
-    if _holds(folder, campaign.FILE):
-        return publish_cluster(folder, at_least, as_json)
-    read = read_result(folder)
+    read = read_result(result[0])
     code = publish(read.folder, report_of(read), as_json, png=png)
     print_runs(make_console(as_json), read)
     return code
@@ -69,11 +62,3 @@ def _laid_out(layout: str, folders: Sequence[Path], png: bool, as_json: bool) ->
     else:
         report = tables.view(find_table_layout(layout, tuple(publications)), results)
     return publish(folders[0], report, as_json, png=png, inside=layout)
-
-
-def _holds(folder: Path, name: str) -> bool:
-    try:
-        return (folder / name).exists()
-    except OSError:
-        # `read_result` reports why the folder cannot be read.
-        return False

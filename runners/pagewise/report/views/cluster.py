@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pagewise.analysis.node_differences import NodeDifference
 from pagewise.analysis.nodes import FEWEST_NODES, Away, NodeQuantity, Population
 from pagewise.cluster.findings import Findings
-from pagewise.cluster.schedulers import fold
 from pagewise.core.units import count_text, percent_text, seconds_text
 from pagewise.report.model import Column, Getter, Report, Section, Table, Text, Value
 
@@ -25,7 +24,7 @@ _FIELDS = (
     *("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away"),
 )
 _NODE: Mapping[str, Getter] = {
-    **{name: name for name in ("name", "state", "why", "attempts", "job")},
+    **{name: name for name in ("name", "state", "why", "attempts")},
     "result": "attempt.folder",
 }
 _QUANTITY: Mapping[str, Getter] = {name: f"quantity.{name}" for name in ("kernel", "configuration", "kind")}
@@ -39,23 +38,22 @@ _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower
 
 
 def view(findings: Findings) -> Report:
-    """The report; the comparison may still be running."""
-    about = findings.campaign
+    """The report; comparisons may still be running."""
     headline = _headline(findings)
+    manifests = [node.attempt.manifest for node in findings.nodes]
+    began = min((manifest.created for manifest in manifests), default="")
+    ended = max((manifest.finished or "now" for manifest in manifests), default="")
     return Report(
-        f"pagewise cluster: {about.name} on {about.system}:{about.partition}",
+        f"pagewise cluster nodes: {findings.folder.name}",
         headline,
         (*_sections(findings), *_all(findings)),
         (),
-        (
-            ("Command", " ".join(about.command)),
-            ("Measured", f"{about.created} to {about.finished or 'now'}"),
-        ),
+        (("Measured", f"{began} to {ended}"),),
         (),
         "cluster",
         {"nodes.csv": Table.of_records(list(_rows(findings)), _FIELDS)},
         _data(findings, headline),
-        bool(findings.missing),
+        bool(findings.missing or findings.unreadable),
     )
 
 
@@ -63,9 +61,9 @@ def _headline(findings: Findings) -> str:
     planned, complete = len(findings.nodes), sum(node.is_complete for node in findings.nodes)
     text = f"{complete} of {count_text(planned, 'node')} complete"
     if findings.missing:
-        text += f", incomplete: {fold([node.name for node in findings.missing])}"
+        text += f", incomplete: {', '.join(node.name for node in findings.missing)}"
     if findings.suspects:
-        text += f"; different from the others: {fold(findings.suspects)}"
+        text += f"; different from the others: {', '.join(findings.suspects)}"
     elif complete >= FEWEST_NODES:
         text += "; no node differs from the others"
     elif planned > 1:
@@ -75,7 +73,7 @@ def _headline(findings: Findings) -> str:
 
 def _sections(findings: Findings) -> Iterator[Section]:
     lists: list[tuple[str, Iterable[tuple[str, str]]]] = [
-        ("Missing", [(f"{node.name} ({node.state})", node.why or "") for node in findings.missing]),
+        ("Incomplete", [(f"{node.name} ({node.state})", node.why or "") for node in findings.missing]),
         (
             "Complete after another attempt",
             [(node.name, node.why) for node in findings.nodes if node.is_complete and node.why],
@@ -131,7 +129,7 @@ def _value_text(quantity: NodeQuantity, value: float) -> str:
 
 
 def _difference(difference: NodeDifference) -> str:
-    others = "; ".join(f"{value} on {fold(list(nodes))}" for value, nodes in difference.others.items())
+    others = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in difference.others.items())
     return others + (f"; {difference.usual} on all others" if difference.usual is not None else "")
 
 

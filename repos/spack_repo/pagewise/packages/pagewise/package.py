@@ -22,7 +22,7 @@ class Pagewise(PythonPackage):
     version("develop", branch="HEAD")
 
     variant("store", default=True, description="Query many results (pagewise results collect)")
-    variant("cluster", default=True, description="Compare the nodes of a cluster")
+    variant("cluster", default=True, description="Install ReFrame, for comparisons on nodes")
 
     build_directory = "runners"
 
@@ -43,7 +43,6 @@ class Pagewise(PythonPackage):
         depends_on("py-jsonschema@4.20:4")
         depends_on("py-pyelftools@0.29:0")
         depends_on("duckdb@1.3:1 +python", when="+store")
-        depends_on("py-clustershell@1.8:1", when="+cluster")
     with default_args(type="run"):
         depends_on("reframe@4.7:4", when="+cluster")
         depends_on("hyperfine@1.15:1")

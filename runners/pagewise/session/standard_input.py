@@ -73,7 +73,7 @@ NO_INPUT = StandardInput("none")
 
 
 def take_input(console: Console) -> StandardInput:
-    """The standard input of this process for runs of a program; NO_INPUT for a terminal.
+    """The standard input of this process for runs of a program; NO_INPUT for a terminal and an empty pipe.
 
     Raises SelectionError, RefusedError.
     """
@@ -84,7 +84,8 @@ def take_input(console: Console) -> StandardInput:
         if os.isatty(0) or status.st_rdev == NOTHING.stat().st_rdev:
             return NO_INPUT
         if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
-            return _kept("pipe", 0) if _has_data(console) else NO_INPUT
+            kept = _kept("pipe", 0) if _has_data(console) else NO_INPUT
+            return kept if kept.size else NO_INPUT
         return _of_file(status)
     except OSError as fault:
         unreadable = RefusedError(

@@ -100,7 +100,11 @@ def test_nothing_is_installed_where_the_loader_would_split_its_path(tmp_path: Pa
         install(tmp_path / "link")
 
 
-def test_all_users_can_use_an_installation_whatever_the_umask(tmp_path: Path, installed: Path):
+def test_all_users_can_use_an_installation_whatever_the_umask(
+    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+):
+    # What is installed is compiled there already.
+    monkeypatch.setenv("PAGEWISE_ROOT", str(installed.parents[2]))
     (tmp_path / "mine").mkdir(mode=0o700)
     before = os.umask(0o077)
     try:

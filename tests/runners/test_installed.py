@@ -9,9 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
-import pagewise
 from pagewise.cli.options import _Panelled
 from pagewise.cluster import engine
 from pagewise.cluster.sites import readable
@@ -177,16 +175,6 @@ def test_an_older_reframe_gets_a_configuration_that_it_reads(tmp_path: Path):
 
 def test_an_option_keeps_its_panel_with_an_older_rich_click():
     assert _Panelled(["--rounds"], panel="x").panel == "x"
-
-
-def test_all_files_name_one_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    build = (ROOT / "kernels" / "CMakeLists.txt").read_text()
-    in_build = re.search(r"project\(pagewise VERSION (\S+)", build)
-    in_package = re.search(r'^version = "(\S+)"$', (RUNNERS / "pyproject.toml").read_text(), re.M)
-    assert in_build and in_package
-    assert {citation["version"], in_build[1], in_package[1]} == {pagewise.__version__}
 
 
 def test_the_recipe_and_pip_install_the_same_versions():

@@ -9,9 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 
-import pagewise
 from pagewise.cli.options import _Panelled
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
@@ -157,16 +155,6 @@ def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_an_option_keeps_its_panel_with_an_older_rich_click():
     assert _Panelled(["--rounds"], panel="x").panel == "x"
-
-
-def test_all_files_name_one_version():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
-    build = (ROOT / "kernels" / "CMakeLists.txt").read_text()
-    in_build = re.search(r"project\(pagewise VERSION (\S+)", build)
-    in_package = re.search(r'^version = "(\S+)"$', (RUNNERS / "pyproject.toml").read_text(), re.M)
-    assert in_build and in_package
-    assert {citation["version"], in_build[1], in_package[1]} == {pagewise.__version__}
 
 
 def test_the_recipe_and_pip_install_the_same_versions():

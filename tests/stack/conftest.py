@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,8 @@ PYTHON_PACKAGES = {
         "typing-extensions",
     ),
 }
+#: Large packages that `pagewise compare` does not need.
+LEFT_OUT = {"duckdb", "lxml", "polars", "polars-runtime-32", "reframe-hpc"}
 PINS = "setup/requirements.lock"
 EMULATED = STATE / "emulated-a64fx"
 A64FX_KERNELS = ("stream_triad", "stream_dot", "gather")
@@ -119,29 +122,43 @@ def built(checkout: Path) -> Path:
     return checkout
 
 
+#: Git with a name, in folders of any user, and without the user's configuration.
+GIT = {
+    **{f"GIT_{role}_{name}": "x" for role in ("AUTHOR", "COMMITTER") for name in ("NAME", "EMAIL")},
+    **{f"GIT_CONFIG_{name}": "/dev/null" for name in ("GLOBAL", "SYSTEM")},
+    **{"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+}
+
+
 def git(folder: Path, *arguments: str) -> str:
-    """Run git with a name and without the user's configuration."""
-    settings = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
-    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    done = run("git", *who, "-C", folder, *arguments, **settings)
+    """Run git in a folder."""
+    done = run("git", "-C", folder, *arguments, **GIT)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
-def release(root: Path, version: str) -> str:
-    """Release the checkout's kernels as in docs/how-to/release.md; returns the commit of the sources."""
-    build = root / "kernels" / "CMakeLists.txt"
-    build.write_text(re.sub(r"(project\(pagewise VERSION )\S+", rf"\g<1>{version}", build.read_text()))
-    git(root, "commit", "--quiet", "--all", "--message", f"Name version {version}")
-    commit = git(root, "rev-parse", "HEAD").strip()
-    recipes = root / RECIPES
-    line = f'    "{version}": "{commit}",\n'
-    recipes.write_text(recipes.read_text().replace("RELEASES = {\n", f"RELEASES = {{\n{line}"))
-    environment = root / "envs" / "release-quick" / "spack.yaml"
-    environment.write_text(re.sub(r"@\d[\d.]*", f"@{version}", environment.read_text()))
-    git(root, "commit", "--quiet", "--all", "--message", f"Release {version}")
-    git(root, "tag", f"v{version}")
-    return commit
+def release(root: Path, version: str) -> None:
+    """Release a checkout's kernels and runner as in docs/how-to/release.md."""
+    done = run(root / "setup" / "release", version, **GIT)
+    assert done.returncode == 0, done.stdout
+    git(root, "tag", "--force", f"v{version}")
+
+
+def sections(root: Path, page: str) -> dict[str, list[str]]:
+    """The indented paragraphs of a how-to page, by heading."""
+    _, *parts = re.split(r"^#+ (.*)\n", (root / f"docs/how-to/{page}.md").read_text(), flags=re.MULTILINE)
+    blocks = (re.findall(r"(?<=\n\n)(?: {4}.*\n)+", f"\n{body}") for body in parts[1::2])
+    named = zip(parts[::2], blocks, strict=True)
+    return {heading: [textwrap.dedent(block) for block in found] for heading, found in named if found}
+
+
+def printed(root: Path, page: str, section: str, values: dict[str, str]) -> list[str]:
+    """The indented paragraphs of a section, with a reader's values of placeholders and folders."""
+    blocks = sections(root, page)[section]
+    for word, value in values.items():
+        blocks = [block.replace(word, value) for block in blocks]
+    assert not re.findall(r"<[a-z][^<>]*>", re.sub(r" # .*", "", "".join(blocks)))
+    return blocks
 
 
 def pins() -> dict[str, str]:
@@ -162,10 +179,13 @@ def pin_only(root: Path, packages: set[str]) -> None:
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the project with a release, made as in docs/how-to/release.md."""
     root = tmp_path_factory.mktemp("origin")
-    folders = ("setup", "envs", "repos", "modulefiles", "kernels", "runners")
+    folders = ("docs/how-to", "setup", "envs", "repos", "modulefiles", "kernels", "runners")
     files = ("spack.yaml", "spack-repo-index.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
-    copy_checkout(root, *folders, *files)
+    copy_checkout(root, *folders, *files, "CHANGELOG.md", "CITATION.cff")
     keep_kernels(root, KERNEL)
+    # The default of `make deploy` and others, as quick to build.
+    quick = (root / "envs/release-quick/spack.yaml").read_text()
+    (root / "envs/release/spack.yaml").write_text(quick.replace("sites/release-quick", "sites/release"))
     pin_only(root, PYTHON_PACKAGES)
     git(root, "init", "--quiet")
     git(root, "add", ".")

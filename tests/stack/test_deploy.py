@@ -6,6 +6,7 @@ import errno
 import os
 import pwd
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, PYTHON_PACKAGES, ROOT, STATE, VERSION, git, pin_only, pins, release, run
+from conftest import (
+    KERNEL,
+    LEFT_OUT,
+    PYTHON_PACKAGES,
+    ROOT,
+    STATE,
+    VERSION,
+    git,
+    pin_only,
+    pins,
+    printed,
+    release,
+    run,
+)
 
 pytestmark = pytest.mark.systems
 
@@ -24,8 +38,6 @@ INSTALLER, MEMBER, OUTSIDER = "daemon", "games", "nobody"
 GROUP = "users"
 NEXT, BROKEN = "9.8.8", "9.8.9"
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-#: Large packages that `pagewise compare` does not need.
-LEFT_OUT = {"duckdb", "lxml", "polars", "polars-runtime-32", "reframe-hpc"}
 LMOD = "/usr/share/lmod/lmod/init/bash"
 
 
@@ -35,6 +47,12 @@ class Centre:
 
     place: Path
     prefix: Path
+    origin: Path
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What a reader of the page puts for its examples."""
+        return {"/apps": f"{self.place}/apps", "GROUP=hpc": f"GROUP={GROUP}", "<new version>": NEXT}
 
     def run(self, user: str, *command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
         """Run a command as a user, in the user's home."""
@@ -81,15 +99,20 @@ class Centre:
         self, release: str, user: str = INSTALLER, path: str = SYSTEM_PATH, **settings: str
     ) -> subprocess.CompletedProcess[str]:
         """Deploy a release as a user."""
-        words = [f"{name}={value}" for name, value in settings.items()]
+        words = {"PREFIX": self.prefix, "RELEASE": release, **settings}
+        line = shlex.join(["make", "deploy", *(f"{name}={value}" for name, value in words.items())])
+        return self.install(line, user, path)
+
+    def install(
+        self, script: str, user: str = INSTALLER, path: str = SYSTEM_PATH
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a script in the project's clone as a user, with mirrors of Spack."""
         mirrors = {
             "PAGEWISE_SPACK_URL": f"file://{self.place}/spack.git",
             "PAGEWISE_SPACK_PACKAGES_URL": f"file://{self.place}/spack-packages.git",
             "PATH": path,
         }
-        where = (f"PREFIX={self.prefix}", f"RELEASE={release}", "ENV=release-quick")
-        make = ("make", "--no-print-directory", "-C", self.place / "project", "deploy")
-        return self.run(user, *make, *where, *words, **mirrors)
+        return self.run(user, "bash", "-ec", f"cd {self.place}/project\n{script}", **mirrors)
 
     def has_module(self, release: str) -> bool:
         return (self.prefix / "modules" / "hierarchy" / "pagewise" / f"{release}.lua").exists()
@@ -122,9 +145,12 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
             file.write_text(f'family("compiler")\n{text}' if text else 'setenv("FFTW", "here")\n')
         (place / "apps").mkdir()
         run("chown", "-R", INSTALLER, place / "project", place / "apps")
-        centre = Centre(place, place / "apps" / "pagewise")
-        done = centre.deploy(VERSION, GROUP=GROUP)
+        centre = Centre(place, place / "apps" / "pagewise", origin)
+        commands, layout = printed(origin, "centre", "Deploying a release", centre.values)
+        # The first line is for test_another_instance_builds_upon_the_deployed_one.
+        done = centre.install(commands.removeprefix("make setup\n"))
         assert done.returncode == 0, done.stdout
+        assert all(Path(folder).is_dir() for folder in re.findall(r"^(/\S+)/ ", layout, re.MULTILINE))
         yield centre
     finally:
         shutil.rmtree(place)
@@ -134,7 +160,9 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
 def upgraded(centre: Centre) -> Centre:
     """The centre with the next release, deployed by root, whose first Python on PATH nobody else can run."""
     python = private_python(centre, "root")
-    done = centre.deploy(NEXT, "root", f"{python.parent}:{SYSTEM_PATH}", GROUP=GROUP, DEFAULT="yes")
+    (lines,) = printed(centre.origin, "centre", "Upgrade and removal", centre.values)
+    upgrade = lines.partition("make undeploy")[0]
+    done = centre.install(upgrade, "root", f"{python.parent}:{SYSTEM_PATH}")
     assert done.returncode == 0, done.stdout
     return centre
 
@@ -167,23 +195,27 @@ def test_a_member_loads_modules_together_with_the_centres(centre: Centre, kind: 
         module avail 2>&1; echo ===
         module load gcc/12.2.0 fftw pagewise/{VERSION} && module load {module} && echo FFTW $FFTW
         module load gcc/12.2.0; command -v pagewise
+        complete -p pagewise
+        module load pagewise-pages/thp && echo "$PAGEWISE_EXEC_POLICY" policy
+        pagewise-exec --quiet none -- echo launched; pagewise exec --quiet none -- echo started
         pw-{KERNEL} --working-set 1MB --repetitions 1 && echo ran
         module unload pagewise {module}; module list 2>&1
-        command -v pagewise pw-{KERNEL} || echo gone"""
+        command -v pagewise pagewise-exec pw-{KERNEL} || complete -p pagewise || echo gone"""
     done = centre.shell(MEMBER, kind, script)
     avail, loaded = done.stdout.split("===\n")
     assert f"pagewise/{VERSION}" in avail and ("thp" in avail) == (kind == "flat"), avail
     release = centre.prefix / "releases" / VERSION
-    for text in ("FFTW here", f"{release}/pagewise\n", "ran\n", "gone\n"):
-        assert text in loaded, done.stdout
+    shown = ("thp policy", "launched", "started", "FFTW here", "ran", "gone", f"{release}/pagewise")
+    assert set(shown) <= set(loaded.splitlines()), done.stdout
+    assert "complete -o nosort -F" in loaded, done.stdout
 
 
 def test_a_member_compares_with_results_of_his_own(centre: Centre) -> None:
-    compare = f"pagewise compare --kernels {KERNEL} --rounds 3"
-    done = centre.shell(MEMBER, "hierarchy", f"module load pagewise && {compare}")
+    (commands,) = printed(centre.origin, "centre", "Modules for users", centre.values)
+    done = centre.run(MEMBER, "bash", "-c", f"source {LMOD}; {commands}")
     assert "thp" in done.stdout, done.stdout
     (result,) = (centre.place / MEMBER / "results").iterdir()
-    commit = git(centre.place / "project", "-c", "safe.directory=*", "rev-parse", f"v{VERSION}").strip()
+    commit = git(centre.place / "project", "rev-parse", f"v{VERSION}").strip()
     assert commit in (result / "manifest.json").read_text(), "the deployed commit is on record"
     assert (result / "report.html").is_file() and result.owner() == MEMBER
 
@@ -215,7 +247,7 @@ def test_deploying_again_changes_nothing(centre: Centre) -> None:
 
 def test_wrong_variables_are_refused(centre: Centre) -> None:
     for cause, settings in (
-        ("9.8.8", {"REVISION": "HEAD"}),
+        (NEXT, {"REVISION": "HEAD"}),
         ("nowhere", {"REVISION": "nowhere"}),
         ("envs/none", {"ENV": "none"}),
         ("games", {"GROUP": "games"}),
@@ -247,35 +279,38 @@ def test_a_release_deployed_by_root_is_usable_by_all_members(upgraded: Centre) -
     private = private_python(upgraded, "root").parent
     interpreter = (release / ".pagewise" / "venv" / "bin" / "python3").readlink()
     assert private not in interpreter.parents
-    done = upgraded.run(MEMBER, release / "pagewise", "list", "--env", "release-quick")
+    done = upgraded.run(MEMBER, release / "pagewise", "list", "--env", "release")
     assert done.returncode == 0 and KERNEL in done.stdout, done.stdout
 
 
 def break_release(centre: Centre, fault: str, user: str) -> str:
     """A commit that reuses the deployed stack and has a fault that only users meet; returns its hash."""
     project, state = centre.place / "project", centre.prefix / "releases" / VERSION / ".pagewise"
-    git(project, "-c", "safe.directory=*", "checkout", "--quiet", "-B", f"{fault}-{user}", f"v{VERSION}")
-    environment = project / "envs" / "release-quick" / "spack.yaml"
-    environment.write_text(environment.read_text().replace(VERSION, BROKEN))
+    git(project, "checkout", "--quiet", "-B", f"{fault}-{user}".replace(" ", "-"), f"v{VERSION}")
+    release(project, BROKEN)
     modules = state / "modules"
     if fault == "closed":
         modules = private_python(centre, user).with_name("modules")
         shutil.copytree(state / "modules", modules, symlinks=True, dirs_exist_ok=True)
         shutil.chown(modules, user)
     elif fault == "failing":
-        (project / "runners/pagewise/__init__.py").write_text("raise KeyError\n")
-    links = " && ".join(f"ln -sfn {path} .pagewise/{path.name}" for path in (state / "venv", modules))
+        with (project / "runners/pagewise/__init__.py").open("a") as runner:
+            runner.write("raise KeyError\n")
+    # A report recommends the launcher, which `make stack` installs if there is a C compiler.
+    kept = ("venv", "share") if fault == "without launcher" else ("venv", "share", "exec")
+    parts = [*(state / name for name in kept), modules]
+    links = " && ".join(f"ln -sfn {path} .pagewise/{path.name}" for path in parts)
     (project / "Makefile").write_text(f"stack:\n\tmkdir -p .pagewise && {links}\n")
-    git(project, "-c", "safe.directory=*", "commit", "--quiet", "--all", "--message", f"Break: {fault}")
-    commit = git(project, "-c", "safe.directory=*", "rev-parse", "HEAD").strip()
-    git(project, "-c", "safe.directory=*", "checkout", "--quiet", "-")
+    git(project, "commit", "--quiet", "--all", "--message", f"Break: {fault}")
+    commit = git(project, "rev-parse", "HEAD").strip()
+    git(project, "checkout", "--quiet", "-")
     run("chown", "-R", INSTALLER, project)
     return commit
 
 
 @pytest.mark.parametrize(
     ("fault", "user"),
-    [("failing", INSTALLER), ("failing", "root"), ("closed", INSTALLER), ("closed", "root")],
+    [(fault, user) for fault in ("failing", "closed", "without launcher") for user in (INSTALLER, "root")],
 )
 def test_a_release_that_users_cannot_use_gets_no_module(centre: Centre, fault: str, user: str) -> None:
     commit = break_release(centre, fault, user)
@@ -315,29 +350,25 @@ def test_another_instance_builds_upon_the_deployed_one(upgraded: Centre) -> None
     # This instance compares nothing.
     pin_only(own, PYTHON_PACKAGES)
     opt = upgraded.prefix / "releases" / NEXT / ".pagewise" / "opt"
-    mirrors = {
-        "PAGEWISE_SPACK_URL": f"file://{upgraded.place}/spack.git",
-        "PAGEWISE_SPACK_PACKAGES_URL": f"file://{upgraded.place}/spack-packages.git",
-    }
-    done = upgraded.run(
-        INSTALLER, "make", "-C", own, "stack", "ENV=release-quick", f"UPSTREAMS={opt}", **mirrors
-    )
+    values = {**upgraded.values, f"releases/{VERSION}": f"releases/{NEXT}"}
+    (stack,) = printed(upgraded.origin, "centre", "Reusing installed packages", values)
+    done = upgraded.install(f"make setup\n{stack}")
     assert done.returncode == 0, done.stdout
     assert not list((own / ".pagewise" / "opt").glob("pagewise-micro/*"))
-    done = upgraded.run(INSTALLER, own / "pagewise", "list", "--env", "release-quick", "--json")
+    done = upgraded.run(INSTALLER, own / "pagewise", "list", "--env", "release", "--json")
     assert done.returncode == 0 and "thp" in done.stdout, done.stdout
-    modules = [file.read_text() for file in (own / ".pagewise/modules/release-quick/").rglob("*.lua")]
+    modules = [file.read_text() for file in (own / ".pagewise/modules/release/").rglob("*.lua")]
     assert len(modules) == 2 and all(str(opt) in text for text in modules)
 
 
 @pytest.mark.release
 def test_undeploy_removes_one_release_and_keeps_the_other(upgraded: Centre) -> None:
-    where = (f"PREFIX={upgraded.prefix}", f"RELEASE={NEXT}")
-    done = upgraded.run("root", "make", "-C", upgraded.place / "project", "undeploy", *where)
+    (lines,) = printed(upgraded.origin, "centre", "Upgrade and removal", upgraded.values)
+    done = upgraded.install("".join(lines.partition("make undeploy")[1:]), "root")
     assert done.returncode == 0, done.stdout
-    assert NEXT not in run("find", upgraded.prefix, "-name", f"*{NEXT}*").stdout
-    module = f"pagewise-micro/{VERSION}/gcc-12.2.0/thp/hardware-regular"
+    assert VERSION not in run("find", upgraded.prefix, "-name", f"*{VERSION}*").stdout
+    module = f"pagewise-micro/{NEXT}/gcc-12.2.0/thp/hardware-regular"
     done = upgraded.shell(MEMBER, "flat", f"module load pagewise {module} && pw-{KERNEL} --version")
-    assert VERSION in done.stdout, done.stdout
-    done = upgraded.run(INSTALLER, upgraded.place / "project/setup/undeploy", upgraded.prefix, NEXT)
-    assert done.returncode == 4 and VERSION in done.stdout, done.stdout
+    assert NEXT in done.stdout, done.stdout
+    done = upgraded.run(INSTALLER, upgraded.place / "project/setup/undeploy", upgraded.prefix, VERSION)
+    assert done.returncode == 4 and NEXT in done.stdout, done.stdout

@@ -7,12 +7,27 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, run, set_up
+from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, run, set_up, spack
+
+#: Where a file names the current release.
+ENVIRONMENT = r"pagewise-[a-z]+@(\d[\d.]*)"
+PRINTED = r"(?:RELEASE=|releases/|pagewise[-/@]|pagewise-micro[/@])(\d+(?:\.\d+)+)"
+NAMED = {
+    "runners/pagewise/__init__.py": r'^__version__ = "(.*)"$',
+    "runners/pyproject.toml": r'^version = "(.*)"$',
+    "kernels/CMakeLists.txt": r"^project\(pagewise VERSION (\S+)",
+    "CITATION.cff": r"^version: (\S+)$",
+    RECIPES: r'^RELEASES = \{\n    "(.*?)"',
+    **{f"envs/{name}/spack.yaml": ENVIRONMENT for name in ("release", "release-quick", "source")},
+    **{f"docs/how-to/{name}.md": PRINTED for name in ("air-gap", "centre", "spack-user")},
+    "setup/help.txt": PRINTED,
+}
 
 
 def released(recipes: str) -> dict[str, str]:
@@ -34,6 +49,8 @@ def test_every_release_is_a_commit_with_kernels_of_its_version(releases: dict[st
     for version, commit in releases.items():
         done = run("git", "-C", ROOT, "show", f"{commit}:kernels/CMakeLists.txt")
         assert f"project(pagewise VERSION {version} " in done.stdout, done.stdout
+        done = run("git", "-C", ROOT, "show", f"{commit}:runners/pagewise/__init__.py")
+        assert re.findall(NAMED["runners/pagewise/__init__.py"], done.stdout, re.MULTILINE) == [version]
         assert run("git", "-C", ROOT, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
 
@@ -45,6 +62,84 @@ def test_a_release_never_changes(releases: dict[str, str]) -> None:
             run("git", "-C", ROOT, "show", f"{commit}:{RECIPES}").stdout
         ).items():
             assert releases.get(version) == sources, f"{version} in {commit}"
+
+
+def test_recipes_environments_runner_and_pages_name_one_release(origin: Path) -> None:
+    for root in (ROOT, origin):
+        found = {
+            file: set(re.findall(pattern, (root / file).read_text(), re.MULTILINE))
+            for file, pattern in NAMED.items()
+        }
+        (version,) = found[RECIPES]
+        assert found == {file: {version} for file in found}
+        assert f"\n## {version} (" in (root / "CHANGELOG.md").read_text()
+    assert version == VERSION
+
+
+def test_a_release_never_gets_another_commit(clone: Callable[..., Path]) -> None:
+    checkout = clone("again")
+    before = git(checkout, "rev-parse", "HEAD")
+    for version in (VERSION, "next", ""):
+        done = run(checkout / "setup" / "release", version)
+        assert done.returncode == 4, done.stdout
+    (checkout / "new").touch()
+    assert run(checkout / "setup" / "release", "9.9.9").returncode == 4
+    assert git(checkout, "rev-parse", "HEAD") == before and not git(checkout, "diff")
+
+
+def test_every_package_has_the_release(checkout: Path) -> None:
+    names = [folder.name for folder in (checkout / RECIPES).parents[1].glob("packages/*/")]
+    ours = sorted(name.replace("_", "-") for name in names if not name.startswith("fujitsu"))
+    script = f"import spack.repo as r; _ = [print(*r.PATH.get_pkg_class(name).versions) for name in {ours}]"
+    quick = checkout / "envs" / "quick"
+    listed = spack(checkout, "--env-dir", quick, "python", "-c", script).stdout.splitlines()
+    (version,) = re.findall(NAMED[RECIPES], (checkout / RECIPES).read_text(), re.MULTILINE)
+    assert "pagewise" in ours and len(listed) == len(ours)
+    assert all({version, "develop"} <= set(versions.split()) for versions in listed)
+
+
+@pytest.fixture
+def untagged(origin: Path) -> Iterator[Path]:
+    """A clone without tags in a folder that all users can reach, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="pagewise-apps-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        git(origin, "clone", "--quiet", "--no-tags", f"file://{origin}", f"{folder}/clone")
+        yield Path(folder) / "clone"
+
+
+def deploy(checkout: Path, version: str, **settings: str) -> str:
+    """Fail to deploy a release, and return the error."""
+    prefix = checkout.with_name("apps") / "pagewise"
+    done = run(checkout / "setup" / "deploy", prefix, version, ENV="release-quick", **settings)
+    assert done.returncode == 4, done.stdout
+    return done.stdout
+
+
+def test_a_refused_deployment_leaves_nothing_behind(untagged: Path) -> None:
+    short = untagged.with_name("short")
+    git(untagged, "clone", "--quiet", "--depth", "1", f"file://{untagged}", str(short))
+    initial = untagged / "runners" / "pagewise" / "__init__.py"
+    initial.write_text(initial.read_text().replace(VERSION, "9.0.0"))
+    git(untagged, "commit", "--quiet", "--all", "--message", "Another runner")
+    for folder, version, settings, cause in (
+        (untagged, VERSION, {}, "9.0.0"),
+        (untagged, "9.0.0", {}, VERSION),
+        (untagged, VERSION, {"REVISION": "nowhere"}, "nowhere"),
+        (untagged, VERSION, {"GROUP": "no-group"}, "no-group"),
+        (untagged, VERSION, {"PAGEWISE_PYTHON": "no-python"}, "no-python"),
+        (short, VERSION, {}, str(short)),
+    ):
+        assert cause in deploy(folder, version, **settings)
+        assert not untagged.with_name("apps").exists() and not (folder / ".pagewise").exists()
+
+
+def test_a_clone_without_tags_deploys_its_release(untagged: Path) -> None:
+    """It gets as far as to the folder of the release, which is another clone's."""
+    there = untagged.with_name("apps") / "pagewise" / "releases" / VERSION
+    git(untagged, "init", "--quiet", str(there))
+    git(there, "commit", "--quiet", "--allow-empty", "--message", "Another")
+    error = deploy(untagged, VERSION)
+    assert all(git(folder, "rev-parse", "HEAD").strip() in error for folder in (untagged, there))
 
 
 def test_the_manifest_of_a_lock_describes_its_origin(locked: Path) -> None:

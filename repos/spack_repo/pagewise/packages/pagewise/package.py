@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.python import PythonPackage
-from spack_repo.pagewise.build_systems.sources import CLONE, HOMEPAGE
+from spack_repo.pagewise.build_systems.kernels import RELEASES
+from spack_repo.pagewise.build_systems.sources import CLONE, HOMEPAGE, address_of
 
 from spack.package import *
 
@@ -20,6 +21,10 @@ class Pagewise(PythonPackage):
 
     # The commit of the recipes. Spack resolves it when it concretizes, and records it in the spec.
     version("develop", branch="HEAD")
+    for _release, _commit in RELEASES.items():
+        # 0.1.0 has no launcher, and its set-up writes shell files of checkouts only.
+        if _release != "0.1.0":
+            version(_release, commit=_commit, git=address_of(_commit))
 
     variant("store", default=True, description="Query many results (pagewise results collect)")
     variant("cluster", default=True, description="Install ReFrame, for comparisons on nodes")

@@ -116,6 +116,9 @@ class PagewiseMicro(ProgramsPackage):
             msg="runtime=libomp is for GCC's code; LLVM uses libomp with runtime=compiler",
         )
 
+    for _later in ("sector=isolate", "runtime=fjomplib"):
+        conflicts(_later, when="@:0.2.0", msg=f"{_later} needs a release after 0.2.0, or @develop")
+
     variant_simd()
     for _width in SIMD_TARGETS:
         depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")

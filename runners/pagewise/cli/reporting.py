@@ -30,17 +30,14 @@ def show(report: Report, as_json: bool) -> None:
         terminal.show(make_console(), report, explained=is_chosen("verbose"))
 
 
-def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, inside: str = "") -> int:
-    """Writes a report, prints it, and with `as_json` its data on standard output; the exit code.
-
-    inside: the folder in the result's that gets the files.
-    """
+def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False) -> int:
+    """Writes a report, prints it, and with `as_json` its data on standard output; the exit code."""
     from pagewise.report.render import terminal
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
     # Written first: Ctrl-C may have ended the reader of our output as well.
-    page = write_files(folder, report, png=png, inside=inside)
+    page = write_files(folder, report, png=png)
     terminal.show(console, report, explained=is_chosen("verbose"))
     _print_line(console, f"Report: {page}")
     if as_json:

@@ -230,7 +230,6 @@ class CountersPart:
     region: str | None
     reason: str
     remedy: str | None
-    published_events: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -245,15 +244,11 @@ class PeersPart:
 
 @dataclass(frozen=True)
 class SimulationPart:
-    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
-
-    published_events: the event file whose names the publications of its test use.
-    """
+    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show."""
 
     geometry: Mapping[str, Any]
     tool: str
     functions: int
-    published_events: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ REPORT, SUMMARY, TABLES, FIGURES = "report.html", "summary.md", "tables.tex", "f
 _MEASURED = ("records.jsonl", "manifest.json")
 
 
-def write_files(folder: Path, report: Report, *, png: bool = False, inside: str = "") -> Path:
+def write_files(folder: Path, report: Report, *, png: bool = False) -> Path:
     """Writes report.html, Markdown, LaTeX and CSV; with `png` each figure as PNG and SVG. The page's path.
 
-    inside: the folder in the result's that gets them; empty: that of the result itself.
     Raises RefusedError when the disk refuses; the records are not touched.
     """
     # matplotlib and jinja2 take long to import and are not needed before.
@@ -26,12 +25,12 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         files = {name: csv.render(table) for name, table in report.tables.items()}
         files |= {SUMMARY: markdown.render(report), TABLES: latex.render(report)}
         for name, text in files.items():
-            write_inside(folder, str(Path(inside, name)), text)
-        measured = [name for name in _MEASURED if (folder / inside / name).exists()]
-        page = write_inside(folder, str(Path(inside, REPORT)), html.render(report, (*measured, *files)))
+            write_inside(folder, name, text)
+        measured = [name for name in _MEASURED if (folder / name).exists()]
+        page = write_inside(folder, REPORT, html.render(report, (*measured, *files)))
         for drawn in figures(report.sections) if png else ():
-            write_inside(folder, str(Path(inside, FIGURES, f"{drawn.name}.svg")), figure.svg(drawn))
-            write_inside(folder, str(Path(inside, FIGURES, f"{drawn.name}.png")), figure.png(drawn))
+            write_inside(folder, f"{FIGURES}/{drawn.name}.svg", figure.svg(drawn))
+            write_inside(folder, f"{FIGURES}/{drawn.name}.png", figure.png(drawn))
     except OSError as fault:
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",

@@ -135,24 +135,6 @@ def event_groups(context: click.Context) -> dict[str, str | None]:
     return {group["name"]: group.get("title") for data in files for group in data["groups"]}
 
 
-def layouts(context: click.Context) -> dict[str, str | None]:
-    """The publications in whose tables results can be reported."""
-    from pagewise.report.layouts.definition import read_layouts
-    from pagewise.workloads.counters.published import read_published
-
-    counted: dict[str, str | None] = {
-        publication.layout.name: publication.title for publication in read_published()
-    }
-    return counted | {name: layout.title for name, layout in read_layouts().items()}
-
-
-def published_tests(context: click.Context) -> dict[str, str | None]:
-    """The tests of the publications."""
-    from pagewise.workloads.counters.published import read_published
-
-    return dict.fromkeys(test for publication in read_published() for test in publication.tests)
-
-
 def listed(context: click.Context) -> dict[str, str | None]:
     """What `pagewise list KIND` takes."""
     find = {"configurations": configurations, "kernels": kernels, "policies": policies}

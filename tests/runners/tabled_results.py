@@ -64,8 +64,6 @@ def result(
                         del made["traffic"]
                         kind_of_pages = PagePolicy(cell.measured.hugepages).kind
                         made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages
-                    if one.kernel.name == "stream_sum":
-                        made = of_sum(made)
                     run = {"placement": cell.placement} if cell.placement else {}
                     run |= {"options": cell.options} if cell.options else {}
                     records.append({**made, "run": {**made["run"], **run}})
@@ -96,11 +94,3 @@ def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mappin
     folder.mkdir()
     write_result(folder, dict(data), "".join(json.dumps(one) + "\n" for one in records).encode())
     return folder
-
-
-def of_sum(made: dict[str, Any]) -> dict[str, Any]:
-    """A record as that of a kernel that only loads one array."""
-    traffic = {"bytes_stream": BYTES / 4, "bytes_hardware": BYTES / 4, "flops": 1}
-    bandwidth = BYTES / 4 / made["seconds"]["repetitions"][0] / 1e9
-    names = ("bandwidth_stream_gb_per_s", "bandwidth_hardware_gb_per_s")
-    return {**made, "traffic": traffic, "metrics": dict.fromkeys(names, bandwidth)}

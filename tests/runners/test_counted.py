@@ -39,7 +39,7 @@ def ran(one, group: str, counts: dict, *, number: int = 1, series: str = "counte
 
 def analysed(*records, configurations=(BASE, THP), groups=("tlb", "l1"), region=None):
     subjects = [subject_of(HYDRO, *configurations)]
-    return count(subjects, records, A64FX, groups, region_of=lambda _: region, seed=1)[0]
+    return count(subjects, records, A64FX, groups, region=region, seed=1)[0]
 
 
 TLB = {"CPU_CYCLES": 4e9, "EFFECTIVE_INST_SPEC": 2e9, "L1D_TLB_REFILL": 1e6}

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.result import read_result
-from pagewise.report.model import Cell, Section, Table
+from pagewise.report.model import Cell, Table
 from pagewise.report.views import report_of
 from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.machine import kernel_events
 from stage import CHASE, EVENTS, TRIAD, Stage
+from studied import STUDIES, fill
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
@@ -30,7 +31,6 @@ LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs
 
 def filled(stage: Stage, *, papi: str = "on", compilers=("gcc-12.2.0", "llvm-22.1.8"), **behaviour) -> Stage:
     hydro = {**CHASE, "name": "hydro", "title": "Blast wave", "executable": "pw-hydro"}
-    hydro["published_test"] = "3-d Hydro"
     for number, compiler in enumerate(compilers):
         for label in LABELS:
             stage.add(compiler, label, [hydro], papi=papi, factor=str(1 - 0.2 * number), **behaviour)
@@ -95,7 +95,7 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert done.returncode == 0, done.stdout + done.stderr
     assert A64FX.title in done.stderr
     (rate,) = (metric.title for metric in A64FX.metrics if metric.name == "l1_dtlb_miss_rate")
-    for reported in ("L1D_TLB_REFILL", rate, "GCC", "doi.org/10.1145/3569951.3597583"):
+    for reported in ("L1D_TLB_REFILL", rate):
         assert reported in done.stdout
     folder = stage.result()
     result = read_result(folder)
@@ -110,18 +110,16 @@ def test_counting_from_modules_to_the_three_tables(made):
         if row["ratio_of"] == "pages"
     }
     assert ratios[("gcc-12.2.0", "thp", "L1D_TLB_REFILL")] == pytest.approx(0.1, rel=0.1)
-    assert ratios[("GCC (published)", "hugetlbfs", "L1D_TLB_REFILL")] == pytest.approx(0.106, rel=0.01)
     raw = rows(folder / "counts.csv")
     assert len(raw) == 3 * 6 * 12 and {row["group"] for row in raw} == {"tlb", "l1"}
     assert all(float(row["count"]).is_integer() for row in raw)
     values = rows(folder / "counters.csv")
     assert {row["kind"] for row in values} == {"run", "count", "rate", "imbalance"}
-    own = [row for row in values if row["kind"] == "imbalance" and "published" not in row["compiler"]]
+    own = [row for row in values if row["kind"] == "imbalance"]
     assert {row["value"] for row in own} == {"1.25"}
     assert not {row["quantity"] for row in own} & {row["quantity"] for row in rows(folder / "ratios.csv")}
     # Of each compiler one of load imbalance: counts without a column of units.
-    assert sum(table.columns[1].kind == "count" for table in published(folder, False)) == 2
-    assert any(row["compiler"] == "Fujitsu (published)" and row["quantity"] == "cpi" for row in values)
+    assert sum(table.columns[1].kind == "count" for table in tables_of(folder)) == 2
 
 
 def test_only_what_differs_in_pages_and_compiler_is_counted_by_default(made):
@@ -137,52 +135,60 @@ def test_the_page_is_whole(made):
     (headline,) = re.findall(r"verdict\">([^<]*)", text)
     ratios = re.findall(r"\b\d\.\d\d\b", headline)
     assert any(name in headline for name in A64FX.events) and len(ratios) == 2 and "0.10" in ratios
-    tables = [*published(made[0].result(), False), *published(made[0].result(), True)]
+    tables = tables_of(made[0].result())
     assert page.captions[: len(tables)] == [table.title for table in tables]
     for table in page.tables[: len(tables)]:
         assert len(set(table)) == 1
 
 
-def published(folder: Path, theirs: bool) -> list[Table]:
-    """The tables of a kernel, or those of published values alone."""
+def tables_of(folder: Path) -> list[Table]:
+    """The tables of a kernel."""
     blocks = report_of(read_result(folder)).sections[0].blocks
-    if theirs:
-        blocks = next(block for block in blocks if isinstance(block, Section)).blocks
     return [block for block in blocks if isinstance(block, Table)]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("region", "share", "notes"), [(None, 0.5, 1), ("step", 1.0, 1), ("hydro", 0.5, 0)])
-def test_published_counts_stand_beside_those_of_their_region(made, tmp_path: Path, region, share, notes):
+@pytest.mark.parametrize(("region", "share"), [("step", 1.0), ("hydro", 0.5)])
+def test_counts_and_times_are_those_of_the_region(made, tmp_path: Path, region: str, share: float):
     """The fake kernel counts half of its events in the region `hydro`, all in `step`."""
     folder = shutil.copytree(made[0].result(), tmp_path / "copy")
-    before = report_of(read_result(folder)).data
 
-    def of_region(name: str | None) -> dict[str, object]:
-        manifest = json.loads((folder / "manifest.json").read_text())
-        for subject in manifest["subjects"]:
-            subject["kernel"]["published_region"] = "hydro"
-        manifest["counters"]["region"] = name
-        (folder / "manifest.json").write_text(json.dumps(manifest))
-        return report_of(read_result(folder)).data
+    def values_of(quantity: str) -> list[float]:
+        rows = report_of(read_result(folder)).data["values"].records()
+        return [row["value"] for row in rows if row["quantity"] == quantity]
 
-    def cycles(data: dict[str, object]) -> list[float]:
-        rows = data["values"].records()
-        own = [row for row in rows if "published" not in row["compiler"]]
-        return [row["value"] for row in own if row["quantity"] == "CPU_CYCLES"]
+    before, time = values_of("CPU_CYCLES"), values_of("time")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["counters"]["region"] = region
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert values_of("CPU_CYCLES") == pytest.approx([share * n for n in before], rel=1e-3)
+    assert values_of("whole_time") == pytest.approx(time)
 
-    after = of_region(region)
-    assert cycles(after) == pytest.approx([share * n for n in cycles(before)], rel=1e-3)
-    named = [note for note in after["notes"] if "Blast wave" in note and "hydro" in note]
-    assert len(named) == notes and any("(published)" in row["compiler"] for row in after["values"].records())
+
+@pytest.mark.long
+def test_counts_of_modules_fill_the_tables_of_a_study(made, tmp_path: Path):
+    """A further study, whose test the fake kernel repeats in the region `hydro`."""
+    folder = shutil.copytree(made[0].result(), tmp_path / "copy")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["counters"]["region"] = "hydro"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert made[0].run("report", str(folder)).returncode == 0
+    study = tmp_path / "study.yaml"
+    study.write_text((STUDIES / "pearc23.yaml").read_text().replace("ember: hydro", "hydro: hydro"))
+    assert fill.main([str(study), str(folder)]) == 0
+    with (folder / "study" / "study.csv").open(newline="") as stream:
+        cells = [row for row in csv.DictReader(stream) if row["table"].startswith("Table 1. ")]
+    of = ("3-d Hydro", "GCC", "hydro", "measured", "gcc-12.2.0", "thp")
+    named = [
+        row for row in cells if tuple(row["column"].split(", ")) == of and row["row"] == "L1D_TLB_REFILL"
+    ]
+    assert [float(row["value"]) for row in named] == [pytest.approx(0.1, rel=0.1)]
 
 
 @pytest.mark.long
 def test_the_tables_have_one_kind_of_cell_and_name_the_compilers(made):
-    pages, compilers, *others = (*published(made[0].result(), False), *published(made[0].result(), True))
-    assert len(others) == 6
+    pages, compilers, *_ = tables_of(made[0].result())
     assert {type(cell) for row in (*pages.rows, *compilers.rows) for cell in row[1:]} == {Cell}
-    assert any(column.above.startswith("GCC") for column in pages.columns)
     assert any(column.above == "llvm-22.1.8 : gcc-12.2.0" for column in compilers.columns)
 
 
@@ -245,7 +251,7 @@ def test_each_placement_is_counted(stage: Stage):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     ratios = rows(stage.result() / "ratios.csv")
-    found = {(row["hugepages"], row["placement"]) for row in ratios if "published" not in row["compiler"]}
+    found = {(row["hugepages"], row["placement"]) for row in ratios}
     assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
 
 

@@ -52,6 +52,12 @@ def test_the_kernels_of_the_commands_have_the_options() -> None:
     assert wrong == []
 
 
+def test_the_studies_of_the_commands_exist() -> None:
+    studies = [command.split()[1] for command in COMMANDS if command.startswith("studies/fill.py")]
+    assert set(studies) == {"hager05", "power6", "a64fx"}
+    assert all((ROOT / "studies" / f"{study}.yaml").is_file() for study in studies)
+
+
 def test_the_commands_of_pagewise_have_the_options() -> None:
     wrong = []
     for command in COMMANDS:

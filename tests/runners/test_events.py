@@ -94,7 +94,7 @@ def test_powers_counters_are_those_in_the_codes(name: str):
 
 
 def test_a64fx_derives_all_rates_of_the_studies():
-    """The rates of tables 5 and 7 of the PEARC'23 paper; test_published.py tests the counters."""
+    """The rates of tables 5 and 7 of the PEARC'23 paper; test_studies.py tests the counters."""
     a64fx = BY_NAME["a64fx"]
     assert {metric.name for metric in a64fx.metrics} >= {
         *("cpi", "branch_misprediction_rate", "l1_itlb_miss_rate", "l1_dtlb_miss_rate", "l2_itlb_miss_rate"),

@@ -198,7 +198,7 @@ def test_the_sources_of_a_bundle_build_the_same_packages(media: Media, content: 
     assert done.returncode == 0, done.stdout
     log = (site / ".pagewise" / "logs" / "install-release.log").read_text()
     assert "libpagewise: Executing phase: 'build'" in log
-    assert not agents(prefix)
+    assert not agents(site)
     wanted = media.hashes
     packages = site / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}

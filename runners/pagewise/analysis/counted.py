@@ -6,7 +6,7 @@ those of one pass through the work, because a kernel chooses the number of passe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
@@ -17,6 +17,7 @@ from pagewise.analysis.counter_runs import (
     POPULATE,
     POPULATE_FAULTS,
     TIME,
+    WHOLE_TIME,
     CountedRound,
     CountedRun,
     counted_round,
@@ -136,11 +137,11 @@ def count(
     file: EventFile,
     groups: Sequence[str],
     *,
-    region_of: Callable[[Kernel], str | None],
+    region: str | None,
     seed: int,
     excluding: Excluding = nothing_excluded,
 ) -> list[KernelCounts]:
-    """Counts and ratios of each kernel. `groups` were to be counted; only in a kernel's region if it has one.
+    """Counts and ratios of each kernel. `groups` were to be counted, only in `region` if it is named.
 
     `excluding` gives the reason why nothing of a module may be shown, if there is one. All ratios are judged
     together.
@@ -148,7 +149,7 @@ def count(
     by_series, results = by_cell(records), []
     for subject in subjects:
         name = subject.kernel.name
-        counting = _Counting(file, groups, region_of(subject.kernel), excluding)
+        counting = _Counting(file, groups, region, excluding)
         cells = tuple(
             counting.counts(
                 subject.kernel,
@@ -166,6 +167,7 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
     """All quantities that an event file provides, in the order of the tables."""
     return [
         CountedQuantity(TIME, "Time", "s", "run", "the run's own clock"),
+        CountedQuantity(WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
         CountedQuantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
         CountedQuantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
         CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),

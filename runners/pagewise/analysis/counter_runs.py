@@ -15,6 +15,8 @@ from pagewise.stack.events import EventFile
 #: Kernel, and the key of the cell.
 Key = tuple[str, str, str | None, str | None, str | None]
 TIME, FAULTS = "time", "page_faults"
+#: Only where a region is counted: the time inside and outside of it.
+WHOLE_TIME = "whole_time"
 POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
 
 
@@ -82,7 +84,7 @@ def counted_round(file: EventFile, runs: Sequence[CountedRun]) -> CountedRound:
 def counted_run(record: Record, file: EventFile, region: str | None) -> CountedRun | str:
     """The counts of a valid record, or why it has none."""
     passes = len(record.repetitions) * record.passes
-    seconds, counts, reported = sum(record.repetitions), record.counts, dict[str, float]()
+    seconds, counts = sum(record.repetitions), record.counts
     refused = dict(record.counters_refused or {})
     if (unavailable := (record.counters or {}).get("unavailable")) is not None:
         refused = {"all": str(unavailable)} | refused
@@ -99,6 +101,7 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
         if not parts:
             known = ", ".join(dict.fromkeys(part.path for part in regions)) or "none"
             return f"there is no region {region} in its records; there are: {known}"
+        reported = {WHOLE_TIME: seconds / passes}
         seconds, counts = sum(part.seconds for part in parts), {}
         for part in parts if unavailable is None else ():
             for name, n in (part.counts or {}).items():

@@ -181,18 +181,6 @@ class Kernel:
         """Whether it is the user's own program, of which only the pages vary."""
         return bool(self.data.get("program", False))
 
-    @property
-    def published_test(self) -> str | None:
-        """The test of publications that it repeats, None without one."""
-        test: str | None = self.data.get("published_test")
-        return test
-
-    @property
-    def published_region(self) -> str | None:
-        """The region that publications of its counts counted, None for all of the computing."""
-        region: str | None = self.data.get("published_region")
-        return region
-
     def is_sensitive_to(self, dimension: str) -> bool:
         """Whether its configurations may differ in this dimension; every run has those of the machine."""
         return (

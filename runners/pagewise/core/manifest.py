@@ -238,7 +238,6 @@ class CountersPart:
     region: str | None
     reason: str
     remedy: str | None
-    published_events: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -255,14 +254,12 @@ class PeersPart:
 class SimulationPart:
     """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
 
-    published_events: the event file whose names the publications of its test use. standard_input: that of the
-    program, None: none.
+    standard_input: that of the program, None: none.
     """
 
     geometry: Mapping[str, Any]
     tool: str
     functions: int
-    published_events: Mapping[str, Any] | None = None
     standard_input: Mapping[str, Any] | None = None
 
 

@@ -85,12 +85,6 @@ class Subject:
         """The compilers among the cells, in order."""
         return list(dict.fromkeys(cell.compiler for cell in self.cells))
 
-    def led_by(self, compiler: str) -> Subject:
-        """The same, with the cells of this compiler first, whichever version it has."""
-        others = (cell.compiler.partition("-")[0] != compiler for cell in self.cells)
-        cells = sorted(zip(others, self.cells, strict=True), key=lambda pair: pair[0])
-        return replace(self, cells=tuple(cell for _, cell in cells))
-
     def planned(self) -> PlannedSubject:
         """For the manifest: the content of the kernel.yaml, and modules by cell."""
         cells = (

@@ -266,29 +266,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LimitLine:
-    """A horizontal line from x = `low` to `high`, such as the highest bandwidth of a cache; else dotted."""
-
-    label: str
-    value: float
-    low: float
-    high: float
-    plain: bool = True
-
-
-@dataclass(frozen=True)
 class Lines:
-    """Curves in one panel per compiler. `marks` are vertical lines with labels, such as cache sizes.
-
-    `limits` are horizontal lines in all panels.
-    """
+    """Curves in one panel per compiler. `marks` are vertical lines with labels, such as cache sizes."""
 
     panels: tuple[tuple[str, tuple[Line, ...]], ...]
     x: str
     y: str
     in_bytes: bool = False
     marks: tuple[tuple[str, float], ...] = ()
-    limits: tuple[LimitLine, ...] = ()
 
 
 @dataclass(frozen=True)

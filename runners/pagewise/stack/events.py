@@ -75,7 +75,6 @@ class EventFile:
     fixed: int
     source: str
     cycles: str
-    instructions: str | None
     constants: Mapping[str, float]
     events: Mapping[str, Event]
     groups: tuple[EventGroup, ...]
@@ -106,7 +105,6 @@ class EventFile:
             fixed=data["counters"]["fixed"],
             source=data["source"],
             cycles=data["reference"]["cycles"],
-            instructions=data["reference"].get("instructions"),
             constants={
                 name: entry["value"] * float(Unit.of(entry["unit"]).scale)
                 for name, entry in data.get("constants", {}).items()

@@ -51,12 +51,6 @@ class _Simulating(Measuring, TakesProgram):
         ),
         opt.option("--compiler", "Compiler of the traced build: gcc or llvm.", default="gcc"),
         opt.option(
-            "--test",
-            "Published test that a program of yours repeats, as EOS or '3-d Hydro': for report --layout "
-            "(default: the kernel's).",
-        ),
-        opt.option("--region", "Region that this test counts, as hydro (default: the kernel's)."),
-        opt.option(
             "--build",
             "Build folder with traceable programs and the simulator (default: built by a CMake preset).",
             type=Folder(exists=True),

@@ -27,7 +27,7 @@ from matplotlib.ticker import (
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.units import bytes_text, number_text, percent_text
-from pagewise.report.model import Bar, Bars, Figure, Heat, LimitLine, Lines, ratio_text
+from pagewise.report.model import Bar, Bars, Figure, Heat, Lines, ratio_text
 from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour
 from pagewise.report.render.heat import heat_cells, heat_map
 
@@ -125,7 +125,6 @@ def _descriptions(data: Lines | Bars | Heat) -> Iterator[str]:
                     f"{y:.3g} at {swept_text(x, data.in_bytes)}" for x, y in (line.points[0], line.points[-1])
                 ]
                 yield f"{compiler} {line.label}: {', '.join(ends)}"
-        yield from (f"limit of {limit.label}: {limit.value:.3g}" for limit in data.limits)
     elif isinstance(data, Bars):
         for compiler, _, bars in data.panels:
             for bar in bars:
@@ -156,7 +155,6 @@ def _lines(data: Lines) -> Drawing:
     longest = max(len(lines) for _, lines in data.panels)
     figure, panels = _panels(len(data.panels), 0.72, 1.75, max(2.6, 0.4 + 0.19 * longest))
     values = [y for _, lines in data.panels for line in lines for _, y in line.points if y > 0]
-    values += [limit.value for limit in data.limits]
     # A linear axis would flatten the small values.
     logarithmic = bool(values) and max(values) / min(values) > 5
     words = _words(data)
@@ -183,7 +181,6 @@ def _lines(data: Lines) -> Drawing:
         axes.set_axisbelow(True)
         axes.set_title(compiler, loc="left")
         axes.set_xlabel(data.x)
-        _draw_limits(axes, data.limits)
     panels[0].set_ylabel(data.y)
     limits = [end for axes in panels for end in axes.get_ylim()]
     for axes in panels:
@@ -237,15 +234,6 @@ def _mark(axes: Axes, marks: Sequence[tuple[str, float]]) -> None:
             axes.axvline(place, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0.5)
             where: Any = {"xy": (place, 1.0), "xycoords": ("data", "axes fraction"), "xytext": (3, -2)}
             axes.annotate(label, **where, textcoords="offset points", fontsize=8, va="top", color=FAINT)
-
-
-def _draw_limits(axes: Axes, limits: Sequence[LimitLine]) -> None:
-    """Horizontal lines over the range of each limit, with their labels above."""
-    for limit in limits:
-        dashes: Any = "-" if limit.plain else (0, (1, 1.5))
-        axes.hlines(limit.value, limit.low, limit.high, colors=INK, linewidth=1.0, linestyles=dashes)
-        where: Any = {"xy": (limit.high, limit.value), "xytext": (-2, 2), "textcoords": "offset points"}
-        axes.annotate(limit.label, **where, fontsize=7, ha="right", color=INK)
 
 
 def _label_ends(axes: Axes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
@@ -30,8 +30,6 @@ from pagewise.report.views import session
 from pagewise.report.views.data import verdict_fields
 from pagewise.report.views.wording import label
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.published import Column as PublishedColumn
-from pagewise.workloads.counters.published import Published, read_published
 
 _VERDICT = verdict_fields("verdict.change")
 
@@ -44,33 +42,12 @@ class Counted:
     request: CountersPart
     file: EventFile
     kernels: list[KernelCounts]
-    published: list[tuple[Published, EventFile]]
-
-    def of(self, kind: str, kernel: Kernel) -> list[PublishedColumn]:
-        """The published columns of a kernel: `columns`, `by_pages`, `by_compiler`."""
-        return [
-            column
-            for publication, file in self.published
-            for column in getattr(publication, kind)(kernel.published_test, file)
-        ]
-
-    def published_region(self, kernel: Kernel) -> str | None:
-        """The region that the publications of a kernel counted, None if it has none."""
-        known = any(kernel.published_test in publication.tests for publication, _ in self.published)
-        return kernel.published_region if known else None
-
-    def region_of(self, kernel: Kernel) -> str | None:
-        """The region in which a kernel is counted, None for all its computing.
-
-        By default that of the published counts that stand beside: they are of these routines alone.
-        """
-        return self.request.region or self.published_region(kernel)
 
 
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
-    counted = analyse(result)
-    notes, sections = _notes(counted), [_section(counted, counts) for counts in counted.kernels]
+    counted = _analyse(result)
+    notes, sections = _notes(counted), [_section(counts) for counts in counted.kernels]
     rows = {"counts.csv": _raw_rows, "counters.csv": _value_rows, "ratios.csv": _ratio_rows}
     tables = {name: Table.of_records(list(get(counted))) for name, get in rows.items()}
     return Report(
@@ -106,33 +83,22 @@ def view(result: Result) -> Report:
     )
 
 
-def analyse(result: Result, compiler: str = "") -> Counted:
-    """Analyses a result of counting. Raises FormatError when its event file is not valid.
-
-    compiler: with which the others are compared, as `gcc`; by default the first one.
-    """
+def _analyse(result: Result) -> Counted:
+    """Analyses a result of counting. Raises FormatError when its event file is not valid."""
     manifest = result.manifest
     request = manifest.counters
     assert request is not None
     file = EventFile.from_dict(dict(request.events), result.folder / MANIFEST)
-    published = []
-    if request.published_events is not None:
-        events = EventFile.from_dict(dict(request.published_events), result.folder / MANIFEST)
-        published = [
-            (each, events) for each in read_published() if each.has_counts and each.events == events.name
-        ]
-    result = replace(result, subjects=[subject.led_by(compiler) for subject in result.subjects])
-    counted = Counted(result, request, file, [], published)
     kernels = count(
         result.subjects,
         result.records,
         file,
         request.groups,
-        region_of=counted.region_of,
+        region=request.region,
         seed=manifest.seed,
         excluding=excluding(result),
     )
-    return replace(counted, kernels=kernels)
+    return Counted(result, request, file, kernels)
 
 
 def _headline(counted: Counted) -> str:
@@ -165,31 +131,15 @@ def _notes(counted: Counted) -> list[str]:
         )
     if counted.request.region:
         lines.append(f"Counted in the region {counted.request.region} only.")
-    for counts in counted.kernels:
-        lines += regions(counted, counts)
     if request.multiplexed:
         lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(counted.result)
     for counts in counted.kernels:
-        lines += kernel_notes(counts)
-    tests = {test for counts in counted.kernels if (test := counts.kernel.published_test)}
-    for publication, _ in counted.published:
-        for test in sorted(tests & publication.tests.keys()):
-            lines.append(f"{test}, published: {publication.title}. {publication.source}")
+        lines += _kernel_notes(counts)
     return lines
 
 
-def regions(counted: Counted, counts: KernelCounts) -> Iterator[str]:
-    """In which region a kernel was counted, and whether published counts are of another one."""
-    region, title = counted.request.region, counts.kernel.title
-    published = counted.published_region(counts.kernel)
-    if published and region is None:
-        yield f"{title}: counted in the region {published} only, as the published counts."
-    elif published and region != published:
-        yield f"{title}: the published counts are of the region {published} (--region {published})."
-
-
-def kernel_notes(counts: KernelCounts) -> Iterator[str]:
+def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
     """What is missing; configurations that miss the same share a line."""
     together: dict[str, list[str]] = {}
     for cell in counts.cells:
@@ -207,32 +157,23 @@ def kernel_notes(counts: KernelCounts) -> Iterator[str]:
         yield f"{counts.kernel.title}: the runs of a round agree in cycles within {widest}."
 
 
-def _section(counted: Counted, counts: KernelCounts) -> Section:
-    """A kernel's tables; tables of published values go to the files."""
+def _section(counts: KernelCounts) -> Section:
+    """A kernel's tables."""
     title, kernel = counts.kernel.title, counts.kernel
     measured: dict[str, list[Column]] = {}
-    published: dict[str, list[Column]] = {}
     cells = [cell for cell in counts.cells if cell.rounds]
     for cell in cells:
         values = {quantity.name: cell.value(quantity.name) for quantity in counts.quantities}
         column = _column("", label(kernel, cell.cell.measured), values, "count")
         measured.setdefault(cell.cell.compiler, []).append(column)
-    for other in counted.of("columns", kernel) if cells else ():
-        column = _column("", other.policy, other.values, "count")
-        published.setdefault(f"{other.who}, published", []).append(column)
     tables = [
-        *_ratios(counts, _by_pages_title(counts), counts.by_pages, counted.of("by_pages", kernel)),
-        *_ratios(
-            counts, "Compiler : compiler, by pages", counts.by_compiler, counted.of("by_compiler", kernel)
-        ),
+        *_ratios(counts, _by_pages_title(counts), counts.by_pages),
+        *_ratios(counts, "Compiler : compiler, by pages", counts.by_compiler),
         *_values(counts, measured),
         *_imbalance(counts, measured),
     ]
     blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]
-    if published:
-        tables_of_others = tuple(_values(counts, published))
-        blocks.append(Section(f"{title}: published values", tables_of_others, only="files", folded=True))
-    elif not tables:
+    if not tables:
         blocks.append(Text("Nothing was counted.", style="note"))
     return Section(title, tuple(blocks), f"kernel-{kernel.name}")
 
@@ -248,9 +189,7 @@ def _by_pages_title(counts: KernelCounts) -> str:
     return "Page policy : none" if counts.kernel.data.get("program") else "With : without huge pages"
 
 
-def _ratios(
-    counts: KernelCounts, title: str, compared: Sequence[Compared], published: Sequence[PublishedColumn]
-) -> Iterator[Table]:
+def _ratios(counts: KernelCounts, title: str, compared: Sequence[Compared]) -> Iterator[Table]:
     columns = [Column("quantity", wrap=True, get="title")]
     for column in compared:
         above = column.cell.compiler + (f" : {column.other.compiler}" if column.by_compiler else "")
@@ -259,9 +198,6 @@ def _ratios(
             for name, verdict in column.verdicts.items()
         }
         columns.append(_column(above, label(counts.kernel, column.cell.measured), ratios))
-    for other in published:
-        values = {name: Cell(value, "reference") for name, value in other.values.items()}
-        columns.append(_column(f"{other.who}, published", other.policy, values))
     if compared:
         known = {name for column in compared for name in column.ratios}
         yield Table.of(title, columns, [quantity for quantity in counts.quantities if quantity.name in known])
@@ -346,7 +282,7 @@ def _raw_rows(counted: Counted) -> Iterator[dict[str, Value]]:
 
 
 def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each quantity and configuration, per pass; including published values."""
+    """A row for each quantity and configuration, per pass."""
     for counts in counted.kernels:
         for quantity in counts.quantities:
             names = {"quantity": quantity.name, "kind": quantity.kind, "unit": quantity.unit}
@@ -358,20 +294,10 @@ def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
                     "rounds": len(cell.by_round(quantity.name)),
                     "source": quantity.source,
                 }
-            for publication, file in counted.published:
-                for column in publication.columns(counts.kernel.published_test, file):
-                    yield {
-                        "kernel": counts.kernel.name,
-                        "compiler": f"{column.who} (published)",
-                        "hugepages": column.policy,
-                        **names,
-                        "value": column.values.get(quantity.name),
-                        "source": publication.source,
-                    }
 
 
 def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each ratio: of pages with : without, or of two compilers; including published values."""
+    """A row for each ratio: of pages with : without, or of two compilers."""
     for counts in counted.kernels:
         for column in counts.compared:
             other = column.other.measured
@@ -384,15 +310,3 @@ def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
                     "quantity": name,
                     **record_of(_VERDICT, {"verdict": verdict}),
                 }
-        known = {quantity.name for quantity in counts.quantities}
-        for table, kind in (("pages", "by_pages"), ("compilers", "by_compiler")):
-            for published in counted.of(kind, counts.kernel):
-                for name in (name for name in published.values if name in known):
-                    yield {
-                        "kernel": counts.kernel.name,
-                        "ratio_of": table,
-                        "compiler": f"{published.who} (published)",
-                        "hugepages": published.policy,
-                        "quantity": name,
-                        "ratio": published.values[name],
-                    }

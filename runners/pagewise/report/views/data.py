@@ -1,15 +1,17 @@
-"""The rows of a comparison, and the tables for programs: summary.csv and policies.csv."""
+"""The rows of a comparison, and the tables for programs: summary.csv, policies.csv and data.csv."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pagewise.analysis.analysis import Group, KernelResult
 from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, Dimension
-from pagewise.core.kernel import Kernel
+from pagewise.core.kernel import Kernel, Metric
+from pagewise.core.manifest import Manifest
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, value_of
 from pagewise.report.views.wording import label
@@ -156,6 +158,22 @@ _POLICIES: Mapping[str, Getter] = {
     "quantity": "compared.quantity",
     **ratio_fields("compared.ratio"),
 }
+_TIME = Metric("pass_seconds", "time per pass", "s", "lower")
+_MEDIANS: Mapping[str, Getter] = {
+    "kernel": "kernel.name",
+    "title": "kernel.title",
+    "module": "cell.measured.module",
+    **dimension_fields("cell.measured"),
+    **{name: f"place.{name}" for name in ("ranks", "threads", "cores")},
+    "memory": lambda item: item["place"].policy or item["place"].memory,
+    "sweep": "sweep",
+    "swept": lambda item: f"{item['swept']:.12g}" if isinstance(item["swept"], float) else item["swept"],
+    "quantity": "metric.field",
+    "unit": "metric.unit",
+    "better": "metric.better",
+    "value": "value",
+    "invalid": "row.invalid",
+}
 
 
 def summary(kernels: Iterable[KernelResult]) -> Table:
@@ -176,3 +194,26 @@ def policies(kernels: Iterable[KernelResult]) -> Table:
         {"kernel": result.kernel, "compared": compared} for result in kernels for compared in result.by_policy
     ]
     return Table.of_fields(_POLICIES, ratios)
+
+
+def medians(kernels: Iterable[KernelResult], manifest: Manifest) -> Table:
+    """Each quantity of each measured configuration and each point of a curve, with the placement."""
+    places = {place.name: place for place in manifest.placements}
+
+    def items() -> Iterator[dict[str, Any]]:
+        for result in kernels:
+            for entry in entries([result]):
+                row, of_cell = entry.row, {"kernel": result.kernel, "cell": entry.row.cell}
+                values = {_TIME.field: row.seconds, **row.metrics}
+                for metric in (*result.kernel.metrics, _TIME):
+                    yield {**of_cell, "metric": metric, "value": values.get(metric.field), "row": row}
+            for curve in result.curves:
+                of_curve = {"kernel": result.kernel, "cell": curve.cell, "metric": curve.sweep.y}
+                for x, y in curve.points:
+                    yield {**of_curve, "value": y, "sweep": curve.sweep.name, "swept": x}
+
+    empty = {"row": None, "sweep": None, "swept": None}
+    placed = (
+        {**empty, **item, "place": places.get(item["cell"].placement, manifest.placement)} for item in items()
+    )
+    return Table.of_fields(_MEDIANS, placed)

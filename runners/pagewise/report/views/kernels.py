@@ -140,6 +140,7 @@ def view(result: Result) -> Report:
         {
             "summary.csv": data.summary(kernels),
             "policies.csv": data.policies(kernels),
+            "data.csv": data.medians(kernels, result.manifest),
             **program.tables(result),
             **energy.over_time_of(result, kernels),
         },

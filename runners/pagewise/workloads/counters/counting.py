@@ -20,7 +20,6 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile, EventGroup, merged
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
-from pagewise.workloads.counters.published import events_of
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
 
@@ -91,9 +90,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     groups = counted_groups(choice.file, selection)
     settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
-    part = session_part(choice, list(settings), selection)
-    tests = {subject.kernel.published_test for subject in subjects}
-    counters = replace(part, published_events=events_of(tests, {file.name: file for file in files}))
+    counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.seed, settings))
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 

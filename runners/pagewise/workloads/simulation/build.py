@@ -8,9 +8,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.suggestions import choose_of
-from pagewise.stack.events import EventFile
 from pagewise.stack.setup import SetupFacts
-from pagewise.workloads.counters.published import read_published
 
 #: The simulator as a plug-in of the emulator, by the name of its CMake target.
 PLUGIN_TARGET = "pagewise-model"
@@ -76,13 +74,6 @@ def descriptions(root: Path) -> dict[str, Path]:
     """The descriptions of a checkout's kernels and mini-apps: `kernel.yaml` by its folder, others by name."""
     files = (file for folder in _FOLDERS for file in (root / "kernels" / folder).glob("*/*.yaml"))
     return {file.parent.name if file.stem == "kernel" else file.stem: file for file in sorted(files)}
-
-
-def event_files(root: Path) -> dict[str, EventFile]:
-    """The event files of a checkout that publications use. Raises FormatError."""
-    folder = root / "kernels" / "region" / "groups"
-    files = (folder / f"{publication.events}.yaml" for publication in read_published())
-    return {file.stem: EventFile.from_file(file) for file in files if file.is_file()}
 
 
 def _compilers(facts: SetupFacts | None, name: str) -> list[str]:

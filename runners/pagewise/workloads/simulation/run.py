@@ -40,8 +40,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.counters.published import check_test, events_of
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions, event_files
+from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, find_geometry
 from pagewise.workloads.simulation.sectors import Sector, parse_sector, text_of, with_sectors
@@ -68,8 +67,6 @@ class SimulationOptions(SessionOptions):
     """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows.
 
     sector: each a sector of the caches as text; every policy is simulated without and with all of them.
-
-    test: the published test that a program repeats, in `region`; by default those of a kernel's description.
     """
 
     geometry: str
@@ -78,16 +75,6 @@ class SimulationOptions(SessionOptions):
     build: Path | None
     functions: int
     sector: tuple[str, ...] = ()
-    test: str | None = None
-    region: str | None = None
-
-    @property
-    def published(self) -> dict[str, str]:
-        """The published test and its region, as in a kernel.yaml. Raises SelectionError."""
-        if self.test is not None:
-            check_test(self.test)
-        named = {"published_test": self.test, "published_region": self.region}
-        return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -112,15 +99,6 @@ class Target:
     def name(self) -> str:
         """The name of the kernel or program."""
         return identifier(self.title)
-
-    @property
-    def published(self) -> dict[str, str]:
-        """The published test that it repeats, and its region: of a kernel run as in comparisons."""
-        compared = self.description.get("compare", {}).get("arguments", [])
-        # The first option of a description that shares its program selects the test: --problem snia2d.
-        selected, pairs = tuple(compared[:2]), zip(self.arguments, self.arguments[1:], strict=False)
-        names = ("published_test", "published_region")
-        return {n: self.description[n] for n in names if n in self.description and selected in pairs}
 
 
 @dataclass(frozen=True)
@@ -250,8 +228,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     """
     target = _target(options, command, console)
     policies = _policies(options.policies, target.ours, ("none",) if target.sectors else _DEFAULT)
-    published = target.published | options.published
-    subject = _subject(target, policies, options.compiler, published)
+    subject = _subject(target, policies, options.compiler)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     if target.sectors:
         text += f" Each without and with sectors: {text_of(target.sectors)}."
@@ -270,11 +247,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         facts=setup_facts(),
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
-            target.geometry.data,
-            target.tracer.name,
-            options.functions,
-            events_of([published.get("published_test")], event_files(project_root())),
-            target.given.to_dict(),
+            target.geometry.data, target.tracer.name, options.functions, target.given.to_dict()
         ),
     )
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
@@ -346,7 +319,7 @@ def _built(build: Build, folder: str) -> Program:
     return find_program(str(built))
 
 
-def _subject(target: Target, policies: Sequence[str], compiler: str, published: Mapping[str, str]) -> Subject:
+def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
     program = target.program
     first = Configuration.of_program(
         program.file,
@@ -377,7 +350,6 @@ def _subject(target: Target, policies: Sequence[str], compiler: str, published: 
         "sensitive_to": ["hugepages", *(["sector"] if target.sectors else [])],
         "metrics": [misses],
         "compare": {"arguments": list(target.arguments)},
-        **published,
     }
     return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
 

@@ -1,1 +1,0 @@
-"""Tables of publications whose rows and columns are axes of comparisons: threads, build, SMT (`*.yaml`)."""

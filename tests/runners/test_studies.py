@@ -1,0 +1,498 @@
+"""`studies/fill.py`: tables from the CSV files of results, against numbers that are known here."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from tracing import needs_tracer
+
+from builders import a_manifest, configuration, kernel, record_data
+from pagewise.analysis.counter_runs import rates
+from pagewise.cli import root
+from pagewise.core.dimensions import BY_NAME
+from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import CountersPart
+from pagewise.core.plan import placed, subject
+from pagewise.core.reading import parse_yaml
+from pagewise.core.result import read_result
+from pagewise.core.structure import unstructured
+from pagewise.report.render import csv as csv_files
+from pagewise.report.views import report_of
+from pagewise.stack.events import EventFile
+from simulator import compiled_build
+from stage import EVENTS, ROOT, TRIAD, write_result
+from studied import STUDIES, fill
+from tabled_results import BYTES, TRAFFIC, place, result
+
+A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
+STUDY = {file.stem: yaml.safe_load(file.read_text()) for file in STUDIES.glob("*.yaml")}
+PAPER, TESTS = STUDY["pearc23"], STUDY["pearc23"]["tests"]
+#: The paper's tables 1, 2, 5 and 7.
+PRINTED = yaml.safe_load(Path(__file__).with_name("published").joinpath("pearc23.yaml").read_text())
+#: The value of each cell by table, with its part, row and column.
+Cells = dict[tuple[str, str, str], str]
+
+
+def filled(study: str, *arguments: object) -> Cells:
+    """What the command writes about results."""
+    assert fill.main([study, *map(str, arguments)]) == 0
+    name = Path(study).stem
+    with (Path(str(arguments[0])) / name / f"{name}.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    titles = [row["table"].partition(". ") for row in rows]
+    parts = [text.partition("]: ")[2] or text.partition(": ")[2] for *_, text in titles]
+    names = [f"{name} {part}".strip() for (name, *_), part in zip(titles, parts, strict=True)]
+    return {(name, row["row"], row["column"]): row["value"] for name, row in zip(names, rows, strict=True)}
+
+
+def table(cells: Cells, name: str) -> dict[tuple[str, str], float]:
+    """The numbers of a table, or of one part of it."""
+    known = {key[1:]: value for key, value in cells.items() if key[0] == name}
+    return {key: float(value) for key, value in known.items() if value[:1].isdecimal()}
+
+
+# Counts.
+
+
+def rounded(printed: float) -> object:
+    """Half a unit of the last digit, or a whole unit with two decimals: the paper sometimes truncates."""
+    unit = 10.0 ** Decimal(str(printed)).as_tuple().exponent
+    return pytest.approx(printed, abs=0.0101 if printed >= 0.05 else 0.51 * unit * (printed > 0), rel=0.006)
+
+
+def exported(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], **manifest: Any) -> Path:
+    """A result with a CSV file of its report."""
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with (folder / name).open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder
+
+
+def counters(
+    folder: Path, kernel: str, region: str, values: Mapping[str, Sequence[Any]], events: str = "a64fx"
+) -> Path:
+    """A result of counting, with values by the paper's columns."""
+    rows = [
+        {"kernel": kernel, **dict.fromkeys(("scheme", "layout", "table", "placement"), ""), **column}
+        | {"quantity": name, "value": value}
+        for name, row in values.items()
+        for column, value in zip(PAPER["columns"], row, strict=True)
+    ]
+    file = yaml.safe_load((EVENTS / f"{events}.yaml").read_text())
+    part = {"region": region, "events": {"reference": file["reference"]}}
+    return exported(folder, "counters.csv", rows, kind="counters", counters=part)
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
+    """The cells of results that counted the paper's numbers, and of a simulation."""
+    folder = tmp_path_factory.mktemp("studies")
+    whole = {"whole_time": [2.0, 1.0, 2.0, 1.0]}
+    counted = [
+        counters(folder / "hydro", "ember", "hydro", TESTS[1]["values"] | whole),
+        counters(folder / "eos", "snia2d", "eos", TESTS[0]["values"]),
+        counters(folder / "other", "snia2d", "step", {"CPU_CYCLES": [1, 2, 3, 4]}),
+    ]
+    names = (
+        "INSTRUCTIONS",
+        "LOADS",
+        "L1D_TLB_REFILL",
+        "L2D_TLB_REFILL",
+        "L1D_CACHE_REFILL",
+        "L2D_CACHE_REFILL",
+    )
+    rows = [
+        {"kernel": "flashx", "policy": policy, "region": region, "count": name, "modelled": value}
+        for policy, values in (("as it is", (1000, 300, 7, 0, 8, 4)), ("fjmpg", (1000, 300, 1, 0, 8, 4)))
+        for region in ("", "Hydro")
+        for name, value in zip(names, values, strict=True)
+    ]
+    program = {"kernel": {"name": "flashx", "compare": {"arguments": ["-x"]}}}
+    about = {"subjects": [program], "configurations": [{"compiler": "unknown"}]}
+    simulation = exported(folder / "simulated", "simulation.csv", rows, kind="simulation", **about)
+    return filled("pearc23", *counted, simulation)
+
+
+def of_row(cells: Cells, name: str, quantity: str, *words: str) -> list[float]:
+    """The numbers of a row in columns with these words."""
+    shown = next(each for each in PAPER["tables"] if each["name"] == name)
+    title = shown["rows"][0]["words"][quantity]
+    found = table(cells, name).items()
+    return [value for (row, column), value in found if row == title and {*words} <= {*column.split(", ")}]
+
+
+@pytest.mark.parametrize("kind", ["measured", "published"])
+def test_the_papers_counts_give_the_papers_tables(cells: Cells, kind: str) -> None:
+    """In its order of columns: by test GCC and Fujitsu; by test with and without huge pages."""
+    for name, printed in PRINTED.items():
+        for quantity, row in printed.items():
+            values = of_row(
+                cells, name, quantity, kind, *(["value"] if name in ("Table 5", "Table 7") else [])
+            )
+            expected = [n if known is None else rounded(known) for n, known in zip(values, row, strict=True)]
+            assert values == expected, (name, quantity)
+    for name, test in zip(("Table 4", "Table 6"), TESTS, strict=True):
+        for quantity in (each for each in test["values"] if each in A64FX.events):
+            counts = [n for n in test["values"][quantity] if n is not None]
+            assert of_row(cells, name, quantity, kind, "value") == pytest.approx(counts), (name, quantity)
+    assert of_row(cells, "Table 1", "CPU_CYCLES", kind) == pytest.approx([0.96, 0.94, 1.10, 1.00], abs=0.005)
+    assert of_row(cells, "Figure 1 (b)", "whole_time", kind) == ([2.0, 2.0] if kind == "measured" else [])
+
+
+def test_simulated_values_are_those_of_the_region_and_their_rates(cells: Cells) -> None:
+    of = ("flashx -x", "simulated")
+    assert of_row(cells, "Table 6", "L1D_TLB_REFILL", *of, "value") == [1, 7]
+    assert of_row(cells, "Table 1", "L1D_TLB_REFILL", *of) == pytest.approx([1 / 7])
+    assert of_row(cells, "Table 7", "l1_dtlb_miss_rate", *of, "value") == pytest.approx([0.001, 0.007])
+    assert (
+        of_row(cells, "Table 6", "CPU_CYCLES", *of) == of_row(cells, "Table 4", "L1D_TLB_REFILL", *of) == []
+    )
+
+
+def test_computed_numbers_of_the_studies_follow_from_their_counts() -> None:
+    """By the formulas of the event file; counts add up as described in the manual."""
+    for slides, test in zip(STUDY["eahpc22"]["tests"], TESTS, strict=True):
+        for column in range(4):
+            of = {name: row[column] for name, row in test["values"].items() if row[column] is not None}
+            counts = {name: float(n) for name, n in of.items() if name in A64FX.events}
+            known = rates(A64FX, counts, counts["CPU_CYCLES"] / 1.8e9)
+            assert of == pytest.approx(
+                {name: known[name] if name in known else counts[name] for name in of}, rel=1e-5
+            )
+            for level in ("L1D", "L2D"):
+                parts = counts[f"{level}_CACHE_REFILL_DM"] + counts[f"{level}_CACHE_REFILL_PRF"]
+                assert parts == pytest.approx(counts[f"{level}_CACHE_REFILL"], rel=0.08)
+        # The slides are of a year before, by the same compiler.
+        for name in ("main_memory_bandwidth", "dtlb_misses_per_second"):
+            assert test["values"][name][3] == pytest.approx(slides["values"][name][1], rel=0.02)
+        assert slides["values"]["CPU_CYCLES"][1] / 1.8e9 == pytest.approx(
+            slides["values"]["time"][1], rel=0.01
+        )
+
+
+def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) -> None:
+    folder = counters(tmp_path / "zen", "snia2d", "eos", {"CYCLES": [900, 1000, "", ""]}, "zen4")
+    found = filled("pearc23", folder)
+    assert of_row(found, "Table 4", "CPU_CYCLES", "measured", "value") == [900, 1000]
+    assert of_row(found, "Table 1", "CPU_CYCLES", "measured") == pytest.approx([0.9])
+    listing = table(filled("eahpc22", folder), "Supernova EOS")
+    assert 333.15 in listing.values() and 900 in listing.values()
+
+
+def test_tables_have_the_rows_of_the_paper_and_quantities_of_the_event_file() -> None:
+    known = {*A64FX.events, *(metric.name for metric in A64FX.metrics), "time", "whole_time", "steps"}
+    tables = {shown["name"]: shown["rows"][0]["words"] for shown in PAPER["tables"]}
+    assert all(words.keys() <= known for words in tables.values())
+    for name in ("Table 5", "Table 7"):
+        assert len(tables[name]) == 25 and tables[name].keys() >= PRINTED[name].keys()
+    for name, test in (("Table 4", TESTS[0]), ("Table 6", TESTS[1])):
+        assert list(tables[name]) == [each for each in test["values"] if each in A64FX.events]
+    assert list(tables["Table 1"]) == list(tables["Table 2"]) == ["CPU_CYCLES", *PRINTED["Table 1"]]
+    kernels = {yaml.safe_load(file.read_text())["name"] for file in (ROOT / "kernels/mini").glob("*/*.yaml")}
+    assert {name for test in TESTS for name in test["programs"]} - kernels == {"flashx"}
+
+
+def test_nothing_that_was_varied_is_mixed(tmp_path: Path) -> None:
+    """Neither placements of one result nor several results."""
+    folder = counters(tmp_path / "eos", "snia2d", "eos", {"CPU_CYCLES": [900, 1000, "", ""]})
+    text = (folder / "counters.csv").read_text()
+    rows = [line for line in text.splitlines() if ",CPU_CYCLES," in line]
+    spread = "".join(
+        line.replace("snia2d,,,,,", "snia2d,,,,spread,").replace("00", "50") + "\n" for line in rows
+    )
+    (folder / "counters.csv").write_text(text + spread)
+    found = filled("pearc23", folder)
+    of = ("measured", "hp")
+    assert of_row(found, "Table 4", "CPU_CYCLES", "snia2d", *of) == [900, 0.9]
+    assert of_row(found, "Table 4", "CPU_CYCLES", "snia2d placement=spread", *of) == [
+        950,
+        pytest.approx(950 / 1500),
+    ]
+    again = filled("pearc23", folder, folder)
+    assert of_row(again, "Table 4", "CPU_CYCLES", *of) == [] and "several values" in again.values()
+
+
+@pytest.mark.parametrize("kind", ["nothing", "peers", "counters"])
+def test_results_without_values_of_the_study_are_refused(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if kind != "nothing":
+        folder = counters(tmp_path / "r", "chase", "hydro", {"CPU_CYCLES": [1, 2, 3, 4]})
+        text = (folder / "manifest.json").read_text()
+        (folder / "manifest.json").write_text(text.replace('"counters"', f'"{kind}"', 1))
+    assert fill.main(["pearc23", str(tmp_path / "r"), "--output", str(tmp_path / "out")]) == 2
+    done = capsys.readouterr()
+    assert done.out == "" and len(done.err.splitlines()) == 1 and not (tmp_path / "out").exists()
+
+
+# Comparisons.
+
+#: An unmodified program on one thread.
+DEFAULT = {"module": "m", "ranks": "", "threads": 1, "cores": "", "memory": "first-touch", "invalid": ""}
+DEFAULT |= dict.fromkeys(("sweep", "swept", *BY_NAME), "") | {"hugepages": "none", "stores": "regular"}
+
+
+def fact(
+    name: str, quantity: str, value: object, *, better: str = "higher", unit: str = "u", **axes: object
+) -> Any:
+    """A row of data.csv."""
+    row = {
+        "kernel": name,
+        "title": f"{name}.x",
+        "quantity": quantity,
+        "unit": unit,
+        "better": better,
+        "value": value,
+    }
+    return DEFAULT | row | axes
+
+
+def compared(study: str, folder: Path, *rows: Any, options: Sequence[str] = ()) -> Cells:
+    """The cells of a comparison with these values."""
+    return filled(study, exported(folder / "r", "data.csv", rows, kind="programs"), *options)
+
+
+def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
+    """From records to data.csv to the table: threads by first touch, with a curve."""
+    places = [
+        place(f"{n}-{policy}", n, cores=n, policy=policy)
+        for n in (1, 2)
+        for policy in ("first-thread", "first-touch")
+    ]
+    one = kernel(TRIAD, name="schoenauer_triad", traffic=TRAFFIC)
+    subjects = placed(
+        [subject(one, [configuration()], "none/hardware-regular")], [each.name for each in places]
+    )
+    seconds = {each.name: at * 1e-6 for at, each in enumerate(places, start=1)}
+    point = record_data(configuration(), 1e-6, kernel=one.name, series="sweep")
+    point["sizes"]["working_set_bytes"] = 400_000
+    point["run"] |= {"sweep": "working-set", "placement": places[0].name}
+    folder = result(tmp_path / "r", subjects, places, lambda _, __, name: (seconds[name], {}), [point])
+    for name, made in report_of(read_result(folder)).tables.items():
+        (folder / name).write_text(csv_files.render(made))
+    found = filled("hager05", folder)
+    values = table(found, "Table 2")
+    for at, (row, column) in enumerate(
+        [("1", "NoInit"), ("1", "ParInit"), ("2", "NoInit"), ("2", "ParInit")], start=1
+    ):
+        assert values[row, column] == pytest.approx(BYTES / at / 1e3, rel=5e-3)
+    assert values["2", "relative, ParInit"] == pytest.approx(values["2", "ParInit"] / values["2", "NoInit"])
+    assert ("1", "relative, NoInit") not in values and found[
+        "Table 2, published", "16", "IA64 (ParInit)"
+    ] == "34.27"
+    ((_, bandwidth),) = table(found, "Figure 2").items()
+    assert bandwidth == pytest.approx(BYTES / 1e3)
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "rows", "expected"),
+    [
+        (
+            "power6",
+            "Figures 3-1 and 3-2 smt 2",
+            [
+                fact("npb_cg_a", "time", n, better="lower", flags=build, threads=threads, cores=4)
+                for threads in (4, 8)
+                for build, n in (("old", 10.0), ("new", 8.0))
+            ],
+            {("npb_cg_a", "old"): 10, ("npb_cg_a", "new"): 8, ("npb_cg_a", "relative, new"): 1.25},
+        ),
+        (
+            "power6",
+            "Figure 4-1",
+            [
+                fact("gamess", "pass_seconds", n, better="lower", flags=build, threads=threads, cores=4)
+                for build, threads, n in (("old", 4, 8.0), ("new", 4, 4.0), ("old", 8, ""), ("new", 8, 2.0))
+            ],
+            {
+                ("4", "old"): 8,
+                ("4", "new"): 4,
+                ("8", "new"): 2,
+                ("4", "relative, new"): 2,
+                ("8", "relative, new"): 4,
+            },
+        ),
+        (
+            "power6",
+            "Table 5-2",
+            [
+                fact("hpcc", name, n, ranks=ranks)
+                for name, ranks, n in (("hpl", 1, 0.5), ("hpl", 2, 1), ("ring_latency", 2, 4.16))
+            ],
+            {("1", "HPL [TFLOP/s]"): 0.5, ("2", "HPL [TFLOP/s]"): 1, ("2", "RR lat [µs]"): 4.16},
+        ),
+        (
+            "power6",
+            "Table 5-4 new",
+            [
+                fact("lammps", name, n, flags=build, threads=threads, cores=4)
+                for build in ("old", "new")
+                for threads in (8, 4)
+                for name, n in (("rate", threads), ("other", 7))
+            ],
+            {("lammps, u", "ST"): 4, ("lammps, u", "SMT"): 8, ("lammps, u", "relative, SMT"): 2},
+        ),
+        (
+            "power6",
+            "Pages",
+            [
+                fact("gamess", "rate", n, hugepages=pages)
+                for pages, n in (("hugetlbfs:16g", 3), ("none", 2), ("thp:64k", 1))
+            ],
+            {
+                ("gamess, u", column): n
+                for column, n in {
+                    "base": 2,
+                    "64 KiB": 1,
+                    "16 GiB": 3,
+                    "relative, 64 KiB": 0.5,
+                    "relative, 16 GiB": 1.5,
+                }.items()
+            },
+        ),
+        (
+            "a64fx",
+            "DGEMM over core memory groups",
+            [
+                fact("dgemm", "gflop_per_s", n, threads=threads, library="blas")
+                for threads, n in ((12, 100), (24, 180))
+            ],
+            {("12", "blas"): 100, ("24", "blas"): 180, ("24", "efficiency, blas"): 0.9},
+        ),
+        (
+            "a64fx",
+            "Usable L2 cpus:36",
+            [
+                fact("pointer_chase", "latency_ns", ns, sweep="working-set", swept=size, placement=place)
+                for place, ns in (("cpus:12", 60), ("cpus:36", 20))
+                for size in (7, 4)
+            ],
+            {("4", "latency"): 20, ("7", "latency"): 20},
+        ),
+        (
+            "a64fx",
+            "Prefetch distance",
+            [
+                fact("stream_triad", "bandwidth_stream_gb_per_s", n, sweep=sweep, swept=swept)
+                for sweep, swept, n in (
+                    ("prefetch-distance-l2", 10, 3),
+                    ("prefetch-distance", 16, 2),
+                    ("prefetch-distance", 4, 1),
+                )
+            ],
+            {("4", "L1"): 1, ("10", "L2"): 3, ("16", "L1"): 2},
+        ),
+        (
+            "hager05",
+            "Figure 6",
+            [
+                fact(
+                    "schoenauer_triad",
+                    "b",
+                    n,
+                    sweep="working-set",
+                    swept=4e5,
+                    threads=n,
+                    placement=f"{n}",
+                    parallel=region,
+                )
+                for n in (1, 2)
+                for region in ("once", "pass")
+            ],
+            {("400000.0", f"{region}, {n}"): n for region in ("once", "pass") for n in (1, 2)},
+        ),
+    ],
+)
+def test_tables_of_comparisons(study: str, name: str, rows: Any, expected: Any, tmp_path: Path) -> None:
+    found = compared(study, tmp_path, *rows)
+    assert table(found, name) == pytest.approx(expected)
+    keys = [key for key in table(found, name) if not key[1].startswith(("relative", "efficiency"))]
+    if study != "hager05":
+        assert keys == [key for key in expected if not key[1].startswith(("relative", "efficiency"))]
+
+
+def test_what_is_excluded_has_no_value_but_its_reason(tmp_path: Path) -> None:
+    rows = [
+        fact("npb_cg_a", "rate", value, ranks=n, invalid=why)
+        for n, value, why in ((1, 2.0, ""), (2, "", "it crashed"), (4, "", ""))
+    ]
+    cells = compared("power6", tmp_path, *rows)
+    assert table(cells, "Table 5-3") == {("1", "npb_cg_a"): 2.0}
+    reasons = [cells["Table 5-3", str(ranks), "npb_cg_a"] for ranks in (2, 4)]
+    assert "it crashed" in reasons[0] and reasons[1] not in ("", reasons[0])
+
+
+@pytest.mark.long
+def test_the_figures_are_drawn(tmp_path: Path) -> None:
+    curve = [fact("schoenauer_triad", "b", n, sweep="working-set", swept=4e5 * n) for n in (1, 2)]
+    compared("hager05", tmp_path, *curve, options=["--figures"])
+    counted = counters(tmp_path / "eos", "snia2d", "eos", TESTS[0]["values"])
+    filled("pearc23", counted, "--figures")
+    for folder, number in ((tmp_path / "r/hager05", 2), (counted / "pearc23", 3)):
+        names = [file.name for file in folder.glob("*.svg")]
+        assert len(names) == number and all(
+            f"]({name})" in (folder / "tables.md").read_text() for name in names
+        )
+
+
+@pytest.mark.long
+@needs_tracer
+def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None:
+    """Any program, from its simulation to the tables of a further study."""
+    build, output = compiled_build(tmp_path), tmp_path / "results"
+    options = ["--build", str(build), "--policies", "fjmpg", "--output", str(output)]
+    command = ["simulate", *options, "--", str(build / "walk"), "cyclic", "800", "8000"]
+    done = CliRunner().invoke(root, command, standalone_mode=False)
+    assert done.exception is None, done.output
+    study = tmp_path / "study.yaml"
+    study.write_text((STUDIES / "pearc23.yaml").read_text().replace("ember: hydro", "walk: cyclic"))
+    (folder,) = output.iterdir()
+    found = filled(str(study), folder)
+    refills = of_row(found, "Table 6", "L1D_TLB_REFILL", "walk cyclic 800 8000", "simulated", "value")
+    assert len(refills) == 2 and min(refills) < max(refills)
+    assert of_row(found, "Table 4", "L1D_TLB_REFILL", "simulated") == []
+
+
+def described(name: str) -> Kernel:
+    """A kernel of this project."""
+    return kernel(parse_yaml((ROOT / "kernels/micro" / name / "kernel.yaml").read_bytes()))
+
+
+@pytest.mark.parametrize("study", ["a64fx", "power6", "hager05"])
+def test_every_table_of_kernels_can_be_measured(study: str) -> None:
+    """Each kernel has the curves, and each curve the quantity, that its tables show."""
+    kernels = {file.parent.name for file in ROOT.glob("kernels/micro/*/kernel.yaml")}
+    tables: Sequence[Any] = yaml.safe_load((STUDIES / f"{study}.yaml").read_text())["tables"]
+    mine = [each for each in tables if kernels.issuperset(each["where"]["kernel"])]
+    assert len(mine) >= 3
+    for shown in mine:
+        where = shown["where"]
+        for one in map(described, where["kernel"]):
+            stems = [glob.removesuffix("*") for glob in where.get("sweep", ())]
+            curves = [each for each in one.sweeps if any(each.name.startswith(stem) for stem in stems)]
+            fields = {each.y.field for each in curves} if stems else {each.field for each in one.metrics}
+            assert fields >= {*where.get("quantity", ())} and fields, (shown["name"], one.name)
+
+
+def test_results_of_earlier_versions_stay_readable(tmp_path: Path) -> None:
+    """Their kernels and events named the published test."""
+    one = kernel({**TRIAD, "published_test": "EOS", "published_region": "eos"})
+    planned = subject(one, [configuration()], "none/hardware-regular").planned()
+    part = CountersPart(A64FX.data, ("tlb",), False, None, "the file", None)
+    manifest = a_manifest(
+        kind="counters", counters=part, configurations=(configuration(),), subjects=(planned,)
+    )
+    data = unstructured(manifest)
+    data["counters"]["published_events"] = A64FX.data
+    assert read_result(write_result(tmp_path, data, b"")).manifest.counters == part

@@ -23,7 +23,8 @@ __attribute__((unused)) static int listed(const char *list, const char *word, ch
 __attribute__((unused)) static const char *plain(char *text)
 {
     for (unsigned char *at = (unsigned char *)text; *at; at++)
-        if (*at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0)) *at = '?';
+        if (*at < 0x20 || *at == 0x7f) *at = '?';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) memset(at, '?', 2);
     return text;
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import shlex
 import signal
 import sys
 import traceback
@@ -14,6 +13,7 @@ import click
 
 import pagewise
 from pagewise.core.errors import Interrupted, PagewiseError, RefusedError, missing_package
+from pagewise.core.text import command_text
 
 #: EX_SOFTWARE of sysexits.h: `results diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
@@ -87,7 +87,7 @@ def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:
 
 def _describe_internal(fault: BaseException) -> str:
     """The traceback, and a request to report it."""
-    command = shlex.join(["pagewise", *sys.argv[1:]])
+    command = command_text(["pagewise", *sys.argv[1:]])
     version = f"pagewise {pagewise.__version__}, Python {sys.version.split()[0]}"
     lines = [
         "".join(traceback.format_exception(fault)).rstrip(),

@@ -19,6 +19,7 @@ import yaml
 from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.reading import parse_yaml, read_file
+from pagewise.core.text import command_text
 from pagewise.stack.paths import project_root
 from pagewise.stack.site.folder import Site, read_site
 
@@ -99,7 +100,7 @@ def of_site(site: Site, partition: str | None = None) -> dict[str, Any]:
     Raises SetupError if its scheduler is missing here or not supported by ReFrame.
     """
     scheduler, modules = site.data["scheduler"], site.data["modules"]
-    load = [f"module load {' '.join(modules['load'])}"] if modules.get("load") else []
+    load = [command_text(("module", "load", *modules["load"]))] if modules.get("load") else []
     jobs = Jobs(
         partition.rpartition(":")[2] if partition else scheduler.get("partition"),
         scheduler.get("account"),

@@ -13,6 +13,7 @@ from pagewise.core.environment import ENV
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import open_file, read_file
 from pagewise.core.signals import limited
+from pagewise.session.processes import Shell
 from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import SECONDS_TO_MATCH, Check, Pattern
@@ -106,10 +107,10 @@ class Program:
                     text += read_file(file, _LARGEST_READ).decode(errors="replace")
         return text
 
-    def fault(self, output: str, folder: Path) -> str | None:
+    def fault(self, output: str, shell: Shell) -> str | None:
         """Why the result of a run is wrong: a check failed, or a metric is missing in its output."""
         for check in self.checks:
-            fault = check.fault(output, folder, self.environment)
+            fault = check.fault(output, shell)
             if fault is not None:
                 return fault
         for metric in self.metrics:

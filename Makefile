@@ -38,14 +38,18 @@ STUBS ?= 1
 RELEASE ?=
 DEFAULT ?=
 export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
-export BUNDLE KEY FROM JOBS NO_INSTALL STUBS
+export BUILDER BUNDLE DEFAULT ENV KEY FROM JOBS NO_INSTALL STUBS
+
+# Recipes read values as variables of their shell: no value becomes text of a command. Make itself passes on those that are
+# given; ARGS alone is text of a command.
+quoted = '$(subst ','\'',$1)'
 
 # Refuse variables that the help does not list, because they would have no effect.
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 known := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=' setup/help.txt | tr -d =))
 unknown := $(firstword $(filter-out $(known) PAGEWISE_% PIP_%,$(given)))
 ifneq ($(unknown),)
-$(error unknown variable $(unknown): did you mean $(shell setup/nearest '$(unknown)' $(known))? `make` lists all variables)
+$(error unknown variable $(unknown): did you mean $(shell setup/nearest $(call quoted,$(unknown)) $(known))? `make` lists all variables)
 endif
 
 # What only Spack can do is refused before anything is installed.
@@ -73,12 +77,12 @@ setup-tests:
 	@setup/bootstrap test
 
 stack: setup
-	@BUILDER='$(BUILDER)' LOCK='$(LOCK)' setup/build '$(ENV)'
+	@setup/build "$$ENV"
 
 # option VARIABLE NAME, switch VARIABLE NAME: the option of `pagewise` that a variable stands for, if it is given.
-option = $(if $($1),--$2 '$($1)')
+option = $(if $($1),--$2 "$$$1")
 switch = $(if $($1),--$2)
-measured = --env '$(ENV)' $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) $(call option,PLACEMENT,placement) \
+measured = --env "$$ENV" $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) $(call option,PLACEMENT,placement) \
     $(call option,SMT,smt) $(call option,MEMORY,memory)
 
 # A fresh checkout compares two configurations before it builds the others of the default environment.
@@ -88,13 +92,13 @@ compare: stack
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
 	    $(call option,RANKS,ranks) $(call option,RANK_PLACEMENT,rank-placement) \
 	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
-	    $(foreach varied,$(OPTION),--option '$(varied)') $(call option,SCALE,scale) $(ARGS)
+	    $(foreach varied,$(OPTION),--option $(call quoted,$(varied))) $(call option,SCALE,scale) $(ARGS)
 
 peers: stack
 	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)
 
 gallery: setup
-	@SUITES='$(SUITES)' OUT='$(OUT)' setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \
+	@setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \
 	    $(call option,BUDGET,budget) $(call option,PAGES,policies) $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(ARGS)
 
 docs: setup-tests
@@ -129,33 +133,33 @@ test-all: test test-systems
 	@tests/part 'release of the stack' $(stack) --timeout 7200 -m release tests/e2e tests/stack tests/programs
 
 test-packages: stack
-	@setup/test-packages '$(ENV)'
+	@setup/test-packages "$$ENV"
 
 lock: setup
-	@setup/lock '$(ENV)' '$(TARGET)' $(if $(LOCK),'$(LOCK)')
+	@setup/lock "$$ENV" "$$TARGET" $${LOCK:+"$$LOCK"}
 
 lock bundle publish deploy: ENV = release
 bundle: BUNDLE =
 bundle: setup
-	@LOCK='$(LOCK)' setup/bundle '$(ENV)' '$(TARGET)' $(if $(OUT),'$(OUT)')
+	@setup/bundle "$$ENV" "$$TARGET" $${OUT:+"$$OUT"}
 
 publish: setup
-	@LOCK='$(LOCK)' setup/publish '$(ENV)' '$(TARGET)' '$(CACHE)'
+	@setup/publish "$$ENV" "$$TARGET" "$$CACHE"
 
 deploy:
-	@ENV='$(ENV)' GROUP='$(GROUP)' REVISION='$(REVISION)' DEFAULT='$(DEFAULT)' LOCK='$(LOCK)' setup/deploy '$(PREFIX)' '$(RELEASE)'
+	@setup/deploy "$$PREFIX" "$$RELEASE"
 
 undeploy:
-	@setup/undeploy '$(PREFIX)' '$(RELEASE)'
+	@setup/undeploy "$$PREFIX" "$$RELEASE"
 
 image:
-	@ENV='$(ENV)' setup/image $(STAGE)
+	@setup/image $${STAGE:+"$$STAGE"}
 
 regression:
-	@ci/regression '$(ENV)'
+	@ci/regression "$$ENV"
 
 ci-generate: setup
-	@ci/packages generate '$(ENV)'
+	@ci/packages generate "$$ENV"
 
 ci-rebuild: setup
 	@ci/packages rebuild

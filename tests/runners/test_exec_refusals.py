@@ -9,6 +9,7 @@ import pytest
 
 from launched import Launcher
 from own_program import POOL, THP, needs_madvise, needs_thp
+from pagewise.core.text import printable
 from pagewise.machine.host import read
 from pagewise.machine.settings.thp import supports_advised
 from pagewise.workloads.program.table import PARTS
@@ -21,6 +22,16 @@ def test_an_unknown_policy_is_wrong_usage_and_the_known_ones_are_listed(launcher
     done = launcher.run(policy, "--", "true")
     assert (done.returncode, done.stdout) == (2, "")
     assert all(f"\n  {part} " in done.stderr for part in PARTS)
+
+
+@pytest.mark.parametrize("name", ["\x1b[31m", "\x1b]0;title\x07", "\r\n", "\x7f", "\x9b2J"])
+@pytest.mark.parametrize(
+    "words", [("{}", "--", "true"), ("--{}",), ("none", "--", "./{}"), ("none", "--", "{}")]
+)
+def test_names_have_no_control_characters_in_messages(launcher: Launcher, words: tuple[str, ...], name: str):
+    done = launcher.run(*(word.format(name) for word in words))
+    assert done.returncode in (2, 127) and done.stderr.splitlines()[0].startswith("pagewise: error:")
+    assert printable(done.stderr) == done.stderr and "\r" not in done.stderr
 
 
 @pytest.mark.parametrize("words", [(), ("thp",), ("thp", "--"), ("--odd", "thp", "--", "true")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from builders import a_manifest
 from pagewise.core.manifest import Modules
 from pagewise.core.result import read_result
 from pagewise.core.text import command_text
+from pagewise.report.views.applying import Build, Policy, commands
 from stage import Stage
 
 # Arguments that a shell or a terminal could interpret.
@@ -121,3 +123,19 @@ def test_the_command_line_of_a_result_measures_the_same(compared: tuple[Stage, A
     assert old.id != new.id
     for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
         assert getattr(new, name) == getattr(old, name)
+
+
+@pytest.mark.parametrize("sign", HOSTILE)
+def test_advice_of_a_received_result_is_commands_with_its_names_as_words(sign: str, tmp_path: Path):
+    build = Build("gcc-12", f"m{sign}", ("module", "load", f"m{sign}"), (sign,), f"p@1{sign}", sign, ("k",))
+    policy = Policy("thp", ("pagewise", "exec", "thp", "--", f"m{sign}"), f"m{sign}")
+    for title, text in commands(policy, [build], of_program=False):
+        assert all(character.isprintable() for character in text)
+        line = text if text.startswith(("pagewise", "module", "spack")) else f"echo {text}"
+        for name in ("module", "spack", "echo"):
+            line = re.sub(f"^{name} ", "pagewise ", line)
+        words = parsed(tmp_path, line)[2:]
+        named = {"In": f"p@1{sign}".split(), "Compiler": sign.split()}
+        expected = named.get(title.split()[0], [f"m{sign}"])
+        assert "first" in title or words[len(words) - len(expected) :] == expected
+    assert list(tmp_path.iterdir()) == [tmp_path / "tools"]

@@ -15,7 +15,7 @@ import pytest
 
 from pagewise.core.record_parts import LeftProcess
 from pagewise.session import processes
-from pagewise.session.processes import Running, in_session, left_text
+from pagewise.session.processes import Running, Shell, in_session, left_text
 from stage import TRIAD, Stage
 
 # Detaches itself like a daemon, and prints its process ID.
@@ -157,3 +157,55 @@ def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, end
         for one in left:
             with suppress(ProcessLookupError):
                 os.kill(one["pid"], signal.SIGKILL)
+
+
+SHELL_DAEMON = "setsid sleep 60 >/dev/null 2>&1 & echo done"
+
+
+def shell(
+    folder: Path, command: str, limit: float = 30.0, *, alone: bool = False, ending: bool = False
+) -> Shell:
+    with Shell(folder, os.environ, folder, ending) as started:
+        code, output = started.run_alone(command, limit) if alone else started.run(command, limit)
+        assert limit < 1 or (code == 0 and output == "done\n")
+        if limit >= 1 and not alone:
+            # What a command before a run starts may serve the run.
+            assert sleepers()
+    return started
+
+
+def sleepers() -> list[int]:
+    """The children of this process that sleep."""
+    return [pid for pid in processes._children() if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("ending", [False, True])
+def test_daemons_of_shell_commands_are_reported_and_ended_on_request(
+    tmp_path: Path, ending: bool, alone: bool
+):
+    (left,) = shell(tmp_path, SHELL_DAEMON, alone=alone, ending=ending).left
+    assert left.command == "sleep 60" and left.ended == ending != is_there(left.pid)
+
+
+def test_what_shell_commands_leave_in_their_group_is_ended_after_the_run(tmp_path: Path):
+    assert shell(tmp_path, "sleep 60 >/dev/null 2>&1 & echo done").left == []
+    assert sleepers() == []
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 60 | cat", "setsid sleep 60 | cat", "trap '' TERM; sleep 60; sleep 60"]
+)
+def test_shell_commands_that_take_too_long_are_ended_with_all_they_started(tmp_path: Path, command: str):
+    left = shell(tmp_path, command, limit=0.2).left
+    assert all(process.ended for process in left)
+    assert sleepers() == []
+
+
+def test_a_shell_command_reads_a_text_and_its_output_is_limited(tmp_path: Path):
+    with Shell(tmp_path, os.environ, tmp_path) as started:
+        assert started.run_alone("cat; exit 3", 30, "a text\n") == (3, "a text\n")
+        assert started.run("cat; pwd", 30) == (0, f"{tmp_path}\n")
+        code, output = started.run_alone("yes | head -c 1000000; echo end >&2; kill -9 $$", 30)
+        assert code == -signal.SIGKILL and len(output) <= 10_000 and output.endswith("end\n")
+    assert started.left == []

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pagewise.core.errors import SelectionError
+from pagewise.session.processes import Shell
 from pagewise.stack.binary import examine
 from pagewise.stack.files import sha256
 from pagewise.workloads.program import output
@@ -20,6 +21,10 @@ from pagewise.workloads.program import program as program_module
 from pagewise.workloads.program.command import _glob, _input
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.program import Program
+
+
+def shell(folder: Path) -> Shell:
+    return Shell(folder, {"PATH": "/usr/bin:/bin"}, folder)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: s
         folder=tmp_path,
         metrics=(parse_metric("rate=x (.*)"),),
     )
-    assert (program.fault("x 1,75", tmp_path) is None) == (value is not None)
+    assert (program.fault("x 1,75", shell(tmp_path)) is None) == (value is not None)
     assert value is None or program.values("x 1,75") == {"rate": value}
 
 
@@ -130,7 +135,7 @@ def test_two_metrics_with_the_same_name_are_refused():
 )
 def test_checks(tmp_path: Path, check: str, output: str, named: str | None):
     (tmp_path / "here").write_text("")
-    reported = parse_check(check).fault(output, tmp_path, {"PATH": "/usr/bin:/bin"})
+    reported = parse_check(check).fault(output, shell(tmp_path))
     assert (reported is None) == (named is None)
     if named is not None:
         said = reported.replace(f"'{check.partition('| ')[2]}'", "")
@@ -165,7 +170,7 @@ def test_a_pattern_without_end_is_a_wrong_result(
 ):
     for module in (output, program_module):
         monkeypatch.setattr(module, "SECONDS_TO_MATCH", 0.05)
-    assert made(tmp_path, **judged).fault(TEXT, tmp_path) is not None
+    assert made(tmp_path, **judged).fault(TEXT, shell(tmp_path)) is not None
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -148,3 +150,34 @@ def test_one_free_port_is_written_wherever_it_is_named():
     assert placed == Service(("load", f"--port={port}"), f"tcp:{port}", (f"echo {port}",), (f"fill {port}",))
     plain = Service(("load",))
     assert plain.on_port(["server"]) == (plain, ["server"])
+
+
+@pytest.mark.long
+def test_a_setup_that_takes_too_long_is_ended_with_all_it_started(own: Own):
+    sleeper = f"sleep {60_000 + os.getpid()}"
+    command = f"{sleeper} & setsid {sleeper} & wait"
+    record = failed(own, "--timeout", "1s", "--setup", command)
+    assert record.failure.exit_code == 124
+    assert {(left.command, left.ended) for left in record.run.left_behind} == {(sleeper, True)}
+    assert sleeper.replace(" ", "\0").encode() not in commands_of_all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("option", ["--setup", "--fill"])
+def test_a_daemon_of_a_command_around_the_load_is_ended_on_request(own: Own, option: str):
+    sleeper = f"sleep {60_000 + os.getpid()}"
+    chosen = ("--policies", "none", "--rounds", "1", *METRICS, "--end-leftovers")
+    done = compare(own, *chosen, option, f"setsid {sleeper} & true")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for record in own.records():
+        assert [(left.command, left.ended) for left in record.run.left_behind] == [(sleeper, True)]
+    assert sleeper.replace(" ", "\0").encode() not in commands_of_all()
+
+
+def commands_of_all() -> bytes:
+    """The command lines of all processes."""
+    texts = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            texts.append(file.read_bytes())
+    return b"\n".join(texts)

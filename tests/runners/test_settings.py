@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -375,3 +376,36 @@ def test_settings_as_data(setting):
 def test_invalid_settings_are_refused(data):
     with pytest.raises(FormatError):
         setting_of(data)
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_the_files_of_a_killed_session_are_removed_and_its_run_is_ended(tmp_path: Path, over: bool):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / "file").touch()
+    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    code = f"""
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {str(RUNNERS)!r})
+from pagewise.machine.settings.session import accompany, removed_if_killed
+with removed_if_killed(Path({str(scratch)!r})):
+    accompany({run.pid})
+    {over} or (print(flush=True), time.sleep(60))
+print(flush=True)
+time.sleep(60)
+"""
+    try:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+        process.communicate()
+        if not over:
+            assert run.wait(timeout=30) == -signal.SIGKILL
+            while scratch.exists():
+                time.sleep(0.01)
+        assert scratch.exists() == over == (run.poll() is None)
+    finally:
+        run.kill()
+        run.wait()

@@ -13,7 +13,11 @@ import pytest
 from conftest import ROOT, copy_checkout
 
 #: The programs that the Makefile starts, replaced by programs that record their arguments.
-STARTED = ("setup/bootstrap", "setup/build", "setup/deploy", "ci/regression", "pagewise")
+STARTED = (
+    "setup/bootstrap", "setup/build", "setup/lock", "setup/bundle", "setup/publish", "setup/deploy",
+    "setup/undeploy", "setup/image", "setup/gallery", "setup/test-packages", "ci/regression", "ci/packages",
+    "pagewise",
+)  # fmt: skip
 NOTE = """#!/usr/bin/env python3
 import json, os, pathlib, sys
 root = pathlib.Path(__file__).resolve().parent
@@ -110,6 +114,45 @@ def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
     assert words[words.index("--cpus") + 1] == "0-3"
     *_, (_, words, _) = started(project, "deploy", "RELEASE=0.1.0", "PREFIX=/apps")
     assert words == ["/apps", "0.1.0"]
+
+
+# By target, the variables that programs get as arguments.
+PASSED = {
+    "compare": "ENV KERNELS ROUNDS PLACEMENT SMT MEMORY UNTIL BUDGET PAGES THREADS CORES CPUS RANKS "
+    "RANK_PLACEMENT SCALE OPTION",
+    "peers": "ENV KERNELS PEERS",
+    "gallery": "ROUNDS UNTIL BUDGET PAGES",
+    "test-packages": "ENV",
+    "lock": "ENV TARGET LOCK",
+    "bundle": "ENV TARGET OUT",
+    "publish": "ENV TARGET CACHE",
+    "deploy": "PREFIX RELEASE",
+    "undeploy": "PREFIX RELEASE",
+    "image": "STAGE",
+    "regression": "ENV",
+    "ci-generate": "ENV",
+}
+
+
+HOSTILE = ("x';touch${IFS}PWNED;'", '"$(touch${IFS}PWNED)"', "a\ntouch PWNED", "`touch PWNED`")
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("target", PASSED)
+def test_no_value_is_text_of_a_command(project: Path, target: str, value: str) -> None:
+    names = PASSED[target].split()
+    if len(value.split()) > 1:
+        # Of several words each is an option.
+        names = [name for name in names if name != "OPTION"]
+    words = [f"{name}={value.replace('$', '$$')}" for name in names]
+    *_, (_, arguments, _) = started(project, target, *words)
+    assert arguments.count(value) == len(words)
+    assert not list(project.rglob("PWNED"))
+
+
+def test_the_name_of_an_unknown_variable_is_no_command(project: Path) -> None:
+    assert make(project, "compare", "x';touch${IFS}PWNED;'y=1").returncode == 2
+    assert not list(project.rglob("PWNED"))
 
 
 @pytest.mark.parametrize("target", ["compare", "peers"])

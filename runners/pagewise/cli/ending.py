@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import shlex
 import signal
 import sys
 import traceback
@@ -20,6 +19,7 @@ from pagewise.core.errors import (
     missing_package,
     refused_by_system,
 )
+from pagewise.core.text import command_text
 
 #: EX_SOFTWARE of sysexits.h: `results diff` and others use 1 for a finding.
 INTERNAL_ERROR = 70
@@ -70,7 +70,7 @@ def ignore_bad_sizes(environ: MutableMapping[str, str]) -> None:
 
 def _describe_internal(fault: BaseException) -> str:
     """The traceback, and a request to report it."""
-    command = shlex.join(["pagewise", *sys.argv[1:]])
+    command = command_text(["pagewise", *sys.argv[1:]])
     version = f"pagewise {pagewise.__version__}, Python {sys.version.split()[0]}"
     lines = [
         "".join(traceback.format_exception(fault)).rstrip(),

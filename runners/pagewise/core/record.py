@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +38,7 @@ from pagewise.core.record_parts import (
 )
 from pagewise.core.schemas import faults_of_file
 from pagewise.core.structure import structured, unstructured
+from pagewise.core.text import command_text
 
 SCHEMA = "pagewise.record/1"
 Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
@@ -219,7 +219,8 @@ class RecordWriter:
             raise RefusedError(
                 f"a record cannot be written: {fault.strerror}; all records before it are kept",
                 where=self.file,
-                remedy=f"free some space, then: pagewise report {shlex.quote(str(self.file.parent))}",
+                remedy="free some space, then: "
+                + command_text(("pagewise", "report", str(self.file.parent))),
             ) from fault
         self._lines += len(records)
         self._sha256.update(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,7 +15,7 @@ from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
 from pagewise.core.schemas import faults_of_file
 from pagewise.core.structure import structured, unstructured
-from pagewise.core.text import json_text
+from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
 _REMEDY = "copy the result again from where it was made; a newer pagewise may be needed to read it"
@@ -77,7 +76,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
             where=folder / MANIFEST,
-            remedy=f"free some space, then: pagewise report {shlex.quote(str(folder))}",
+            remedy="free some space, then: " + command_text(("pagewise", "report", str(folder))),
         ) from fault
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
+from pagewise.core.text import command_text
 from pagewise.report.model import Report, figures
 from pagewise.report.render import csv, markdown
 
@@ -37,6 +37,7 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         raise RefusedError(
             f"the report cannot be written: {fault.strerror}",
             where=folder,
-            remedy=f"free some space or allow writing, then: pagewise report {shlex.quote(str(folder))}",
+            remedy="free some space or allow writing, then: "
+            + command_text(("pagewise", "report", str(folder))),
         ) from fault
     return page

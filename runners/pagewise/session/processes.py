@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ NOTHING = Path(os.devnull)
 # A helper of the run that ends by itself just after it is not left behind.
 _SETTLING_SECONDS, _LOOK_SECONDS = 0.2, 0.01
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
-_LONGEST_COMMAND = 200
+_LONGEST_COMMAND, _LONGEST_OUTPUT = 200, 10_000
 #: Processes that runs left behind and that were not ended: they are reaped when they end.
 _left: set[int] = set()
 #: The groups of the programs that run now: a service, and what loads it.
@@ -154,6 +154,62 @@ def in_session(
                     accompany(*_groups)
                     ending = end_leftovers or running.is_ended_by_us
                     running.left = _leftovers(others | {running.pid}, ending)
+
+
+@dataclass
+class Shell:
+    """Runs shell commands around a run, in its folder, while the block is open.
+
+    What `run` starts may last until the block is left; it then ends as what a run leaves behind, and `left`
+    lists it. scratch: a folder for files. end_leftovers: as in `in_session`.
+    """
+
+    folder: Path
+    environment: Mapping[str, str]
+    scratch: Path
+    end_leftovers: bool = False
+    left: list[LeftProcess] = field(default_factory=list)
+    _commands: list[Running] = field(default_factory=list)
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Shell:
+        """The shell itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Ends what is left of the commands."""
+        self._open.close()
+        self.left += (process for command in self._commands for process in command.left)
+
+    def run(self, command: str, limit: float) -> tuple[int | None, str]:
+        """The exit code of a command, None if it took over `limit` seconds; and the end of its output."""
+        return self._wait(self._open.enter_context(self._started(command, "")), limit)
+
+    def run_alone(self, command: str, limit: float, text: str = "") -> tuple[int | None, str]:
+        """The same of a command that reads a text and leaves nothing running: a check, a question."""
+        with self._started(command, text) as running:
+            return self._wait(running, limit)
+
+    def _started(self, command: str, text: str) -> AbstractContextManager[Running]:
+        given = self.scratch / "shell-input.txt"
+        given.write_text(text, encoding="utf-8", errors="surrogateescape")
+        words = ["/bin/sh", "-c", 'exec /bin/sh -c "$1" <"$2"', "sh", command, str(given)]
+        return in_session(
+            words,
+            self.scratch / "shell-output.txt",
+            self.environment,
+            self.folder,
+            nullcontext(),
+            end_leftovers=self.end_leftovers,
+        )
+
+    def _wait(self, running: Running, limit: float) -> tuple[int | None, str]:
+        self._commands.append(running)
+        is_late = running.wait(limit)
+        with (self.scratch / "shell-output.txt").open("rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _LONGEST_OUTPUT))
+            output = stream.read(_LONGEST_OUTPUT).decode(errors="replace")
+        return None if is_late else running.process.returncode, output
 
 
 def left_by(records: Iterable[Record]) -> list[LeftProcess]:

@@ -21,6 +21,7 @@ from pagewise.core.result import Result, altered
 from pagewise.core.signals import interruptible
 from pagewise.core.units import clock_text, percent_text
 from pagewise.machine.node_state import read_state
+from pagewise.machine.settings.session import removed_if_killed
 from pagewise.session.node_states import NodeStates, check_states
 from pagewise.session.options import SessionOptions
 from pagewise.session.progress import ProgressReporter
@@ -106,7 +107,7 @@ class Session:
 
         In every case the records so far are in the folder, and the machine's settings are restored.
         """
-        with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch, removed_if_killed(Path(scratch)):
             self._launcher = self.workload.launcher(Path(scratch))
             self._states = NodeStates(Path(scratch))
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import stat
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import open_file
+from pagewise.core.text import command_text
 from pagewise.stack.commands import output_of
 from pagewise.stack.elf import Elf, NotElfError, holds, read_elf
 from pagewise.stack.files import sha256
@@ -138,7 +138,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         raise SelectionError(
             f"this program cannot be read: {fault.strerror}",
             where=image,
-            remedy=f"make it readable: chmod u+r {shlex.quote(str(image))}",
+            remedy="make it readable: " + command_text(("chmod", "u+r", str(image))),
         ) from fault
     libraries = _libraries(image, elf, environment)
     c_library, tunable, version = _c_library(image, elf, libraries)

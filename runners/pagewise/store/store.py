@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from pagewise.core.errors import FormatError, RefusedError, SelectionError
+from pagewise.core.text import command_text
 
 LAYOUT = 2
 TABLES = ("results", "sources", "cells", "records", "peer_samples")
@@ -63,7 +64,9 @@ def reading(store: Path, wait: float) -> Iterator[duckdb.DuckDBPyConnection]:
         return
     if not store.exists():
         raise SelectionError(
-            "there is no store here", where=store, remedy=f"pagewise results collect --store {store} results"
+            "there is no store here",
+            where=store,
+            remedy=command_text(("pagewise", "results", "collect", "--store", str(store), "results")),
         )
     with _connected(store, wait, read_only=True) as connection:
         _confine(connection)

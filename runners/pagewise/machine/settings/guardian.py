@@ -1,15 +1,17 @@
-"""The guardian: a process that restores settings when the session that changed them dies.
+"""The guardian: a process that ends a run, removes its files and restores settings when the session dies.
 
 `session` starts this file as a script, with the folder of the journal and a socket whose other end only the
 session has. The socket closes when the session ends, by any signal. Then the guardian ends a run that is
-still active, which frees its pages, and undoes the changes in the journal. It holds the lock RESTORING until
-it ends, so the next session begins after that.
+still active, which frees its pages, removes its temporary folder, and undoes the changes in the journal. It
+holds the lock RESTORING until it ends, so the next session begins after that. A session that changes no
+settings has no journal and no lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,21 +20,26 @@ import time
 from pathlib import Path
 
 READY = b"+"
-_NUMBER_BYTES, _LONGEST_MESSAGE = 4, 64
+# The first byte of a message: the process groups of a run, or the folder with its files.
+_GROUPS, _FOLDER = b"g", b"f"
+_NUMBER_BYTES, _LONGEST_MESSAGE = 4, 1 << 13
 _MOST_SECONDS_TO_END, _POLL_SECONDS = 2.0, 0.01
 
 
 class Guardian:
     """The process, as the session sees it."""
 
-    def __init__(self, folder: Path, lock: int) -> None:
-        """Starts the process and waits until it is ready. Raises OSError."""
+    def __init__(self, folder: Path | None = None, lock: int | None = None) -> None:
+        """Starts the process and waits until it is ready. Raises OSError.
+
+        folder, lock: of the journal; None: no settings are changed.
+        """
         self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
                 # Isolated: neither the caller's environment nor its folder changes the code that this runs.
-                [sys.executable, "-ISB", __file__, str(folder), str(theirs.fileno())],
-                pass_fds=(theirs.fileno(), lock),
+                [sys.executable, "-ISB", __file__, str(theirs.fileno()), str(folder or "")],
+                pass_fds=(theirs.fileno(), *(() if lock is None else (lock,))),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",
@@ -45,8 +52,13 @@ class Guardian:
 
     def accompany(self, *groups: int) -> None:
         """Sets the process groups that are ended too when the session dies: a run, and a service of it."""
-        # An empty message would be the session's end.
-        message = b"".join(group.to_bytes(_NUMBER_BYTES, "little") for group in groups or (0,))
+        self._send(_GROUPS + b"".join(group.to_bytes(_NUMBER_BYTES, "little") for group in groups))
+
+    def remove(self, folder: Path | None) -> None:
+        """Sets the folder that is removed too when the session dies; None: no folder."""
+        self._send(_FOLDER + (b"" if folder is None else os.fsencode(folder)))
+
+    def _send(self, message: bytes) -> None:
         # A guardian that was stopped or killed must not block the session.
         with contextlib.suppress(OSError):
             self._socket.send(message, socket.MSG_DONTWAIT)
@@ -56,16 +68,17 @@ class Guardian:
         self._socket.close()
 
     def dismiss(self) -> None:
-        """Ends the process, which first undoes the changes left in the journal; runs continue."""
+        """Ends the process, which first undoes the changes left in the journal; runs and files stay."""
         self.accompany()
+        self.remove(None)
         self._socket.close()
         # A stopped process would not end.
         self.process.send_signal(signal.SIGCONT)
         self.process.wait()
 
 
-def main(folder: Path, descriptor: int) -> None:
-    """Waits for the end of the session, then ends its run and undoes its changes."""
+def main(descriptor: int, folder: str) -> None:
+    """Waits for the end of the session, then ends its run, removes its files and undoes its changes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
@@ -74,15 +87,20 @@ def main(folder: Path, descriptor: int) -> None:
     from pagewise.core.errors import RefusedError
     from pagewise.machine.settings.journal import Journal, JournalFolder
 
-    opened = JournalFolder(folder)
-    numbers = b""
+    opened = JournalFolder(Path(folder)) if folder else None
+    known = {_GROUPS: b"", _FOLDER: b""}
     with socket.socket(fileno=descriptor) as session:
         session.send(READY)
         while message := session.recv(_LONGEST_MESSAGE):
-            numbers = message
+            known[message[:1]] = message[1:]
+    numbers = known[_GROUPS]
     for place in range(0, len(numbers), _NUMBER_BYTES):
         if group := int.from_bytes(numbers[place : place + _NUMBER_BYTES], "little"):
             _end(group)
+    if known[_FOLDER]:
+        shutil.rmtree(os.fsdecode(known[_FOLDER]), ignore_errors=True)
+    if opened is None:
+        return
     try:
         journal = Journal.load(opened)
         journal.undo_left(_report)
@@ -118,4 +136,4 @@ def _report(text: str) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(int(sys.argv[1]), sys.argv[2])

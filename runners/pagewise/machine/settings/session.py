@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.signals import postponed
+from pagewise.core.text import command_text
 from pagewise.machine.settings.guardian import Guardian
 from pagewise.machine.settings.journal import (
     RESTORING,
@@ -28,6 +28,8 @@ from pagewise.machine.settings.journal import (
 )
 
 _current: SettingsSession | None = None
+#: The guardians of this process: of changed settings, and of files.
+_guardians: list[Guardian] = []
 
 
 @dataclass
@@ -42,7 +44,7 @@ class SettingsSession:
     def start_guardian(self) -> None:
         """Starts the guardian, before any change. Raises RefusedError."""
         try:
-            self.guardian = Guardian(self.folder.path, self.locks[-1])
+            self.guardian = _started(self.folder.path, self.locks[-1])
         except OSError as fault:
             raise RefusedError(
                 f"the process that restores settings of the machine cannot be started: {fault}",
@@ -56,14 +58,7 @@ class SettingsSession:
         finally:
             self.journal.end()
             if self.guardian is not None:
-                self.guardian.dismiss()
-
-    def leave(self) -> None:
-        """Closes, in a child process, the descriptors that only the session may keep open."""
-        if self.guardian is not None:
-            self.guardian.leave()
-        for lock in self.locks:
-            os.close(lock)
+                _dismiss(self.guardian)
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,34 @@ def accompany(*groups: int) -> None:
 
     A run that survives would hold pages of a pool and disturb the next measurement.
     """
-    if _current is not None and _current.guardian is not None:
-        _current.guardian.accompany(*groups)
+    for guardian in _guardians:
+        guardian.accompany(*groups)
+
+
+@contextmanager
+def removed_if_killed(folder: Path) -> Iterator[None]:
+    """If this process is killed in the block, a guardian ends its run and removes this temporary folder."""
+    guardian = None
+    # Without a process more, as under a limit of processes, nothing is lost but this.
+    with suppress(OSError), postponed():
+        guardian = _started()
+        guardian.remove(folder)
+    try:
+        yield
+    finally:
+        if guardian is not None:
+            _dismiss(guardian)
+
+
+def _started(folder: Path | None = None, lock: int | None = None) -> Guardian:
+    """A new guardian. Raises OSError."""
+    _guardians.append(Guardian(folder, lock))
+    return _guardians[-1]
+
+
+def _dismiss(guardian: Guardian) -> None:
+    _guardians.remove(guardian)
+    guardian.dismiss()
 
 
 def restore(root: Path = Path("/"), report: Report = to_stderr) -> None:
@@ -167,7 +188,7 @@ def _claimed(root: Path, report: Report) -> Iterator[SettingsSession]:
         locks.append(folder.lock(RESTORING))
         journal = Journal.load(folder)
         journal.undo_left(report)
-        journal.owner = Owner(os.getpid(), shlex.join(["pagewise", *sys.argv[1:]]))
+        journal.owner = Owner(os.getpid(), command_text(["pagewise", *sys.argv[1:]]))
         journal.begin()
         yield SettingsSession(folder, locks, journal)
     finally:
@@ -188,10 +209,13 @@ def _is_running(folder: JournalFolder, journal: Journal) -> bool:
 
 
 def _leave_session() -> None:
+    """Closes, in a child process, the descriptors that only the session may keep open."""
     global _current  # noqa: PLW0603 as above
-    if _current is not None:
-        _current.leave()
-        _current = None
+    while _guardians:
+        _guardians.pop().leave()
+    for lock in _current.locks if _current is not None else ():
+        os.close(lock)
+    _current = None
 
 
 os.register_at_fork(after_in_child=_leave_session)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from pagewise.core.dimensions import BY_NAME, COMPILER, PAGES, Dimension
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.result import Result
+from pagewise.core.text import command_text
 from pagewise.report.model import Recommendation
 from pagewise.report.views.advice import Answer, answers, first_answers
 from pagewise.workloads.program.policy import parse_policy
@@ -128,20 +128,23 @@ def commands(
 ) -> Iterator[tuple[str, str]]:
     """Each command with what it is for."""
     if policy is not None:
-        yield "For a program", shlex.join(policy.command)
+        yield "For a program", command_text(policy.command)
         if policy.module:
-            yield "For a job script", shlex.join(("module", "load", policy.module))
+            yield "For a job script", command_text(("module", "load", policy.module))
         if not of_program:
             check = ("pagewise", "compare", "--policies", f"none,{policy.policy}", "--", PROGRAM)
-            yield "To measure your program first", shlex.join(check)
+            yield "To measure your program first", command_text(check)
     for build in several:
-        arguments = f"   # and {shlex.join(build.arguments)}" if build.arguments else ""
-        yield f"For these kernels, {build.compiler}", shlex.join(build.command) + arguments
+        arguments = f"   # and {command_text(build.arguments)}" if build.arguments else ""
+        yield f"For these kernels, {build.compiler}", command_text(build.command) + arguments
     for build in several:
         if build.spec:
-            yield f"In another Spack, {build.compiler}", f"spack install {build.spec}"
+            yield (
+                f"In another Spack, {build.compiler}",
+                command_text(("spack", "install", *build.spec.split())),
+            )
     for options, names in _options(several).items():
-        yield f"Compiler options, {', '.join(names)}", options
+        yield f"Compiler options, {', '.join(names)}", command_text(options.split())
 
 
 def answered(kernels: Sequence[KernelResult]) -> list[tuple[Answer, bool]]:

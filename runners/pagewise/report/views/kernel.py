@@ -12,6 +12,7 @@ from pagewise.analysis.curves import Curve
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
 from pagewise.core.kernel import Kernel, Metric, Sweep
 from pagewise.core.manifest import Manifest
+from pagewise.core.text import command_text
 from pagewise.core.units import count_text
 from pagewise.report.model import (
     Bar,
@@ -103,8 +104,8 @@ def _best_texts(best: Best) -> Iterator[Text]:
     yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
     if not best.kernel.kernel.is_program:
         cell = best.row.cell
-        pages = f"   # with --pages {cell.pages}" if cell.pages else ""
-        yield Text(f"module load {cell.measured.module}{pages}", style="code")
+        pages = f"   # with {command_text(('--pages', cell.pages))}" if cell.pages else ""
+        yield Text(command_text(("module", "load", cell.measured.module)) + pages, style="code")
 
 
 def _metric(metric: Metric, name: str) -> Column:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
-from pagewise.core.text import printable
+from pagewise.core.text import command_text, printable
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
 from pagewise.report.model import Block, Column, Facts, Section, Table, Text
 from pagewise.session.processes import left_by, left_text
@@ -278,7 +277,7 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
     finished = manifest.finished or "not finished"
     return [
         ("Measured", f"{manifest.created} to {finished}, {manifest.state}"),
-        ("Command", shlex.join(manifest.command)),
+        ("Command", command_text(manifest.command)),
         ("Rounds", f"{rounds_text(result)}, seed {manifest.seed}. {until_text(manifest)}".rstrip()),
         ("Project commit", (sources.project_commit or "unknown") + dirty),
         ("Spack", f"{sources.spack_version or 'unknown'}, tree {sources.spack_tree or 'unknown'}"),

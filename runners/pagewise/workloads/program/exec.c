@@ -363,7 +363,7 @@ int main(int count, char **arguments)
     struct policy policy;
     const char *why = parse_policy(arguments[at], &policy);
     if (why) {
-        fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", arguments[at], why);
+        fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", plain(arguments[at]), why);
         list_policies(stderr);
         return USAGE;
     }
@@ -382,7 +382,7 @@ int main(int count, char **arguments)
     if (!can_preload(&image) && (!quiet || record)) {
         static char line[PATH_MAX + 128];
         int length = snprintf(line, sizeof line, "pagewise: %s: %s: its memory is not observed, nothing is recorded\n",
-                              image.path, *image.runtime ? image.runtime : "static, or not with glibc");
+                              plain(image.path), *image.runtime ? image.runtime : "static, or not with glibc");
         write_quietly(STDERR_FILENO, line, (size_t)length);
     }
     execvp(arguments[program], &arguments[program]);

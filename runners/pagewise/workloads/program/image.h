@@ -20,12 +20,12 @@ struct image {
 
 __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
 {
+    static char text[2 * PATH_MAX];
     va_list values;
     va_start(values, format);
-    fputs("pagewise: error: ", stderr);
-    vfprintf(stderr, format, values);
+    vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    fputs("\n", stderr);
+    fprintf(stderr, "pagewise: error: %s\n", plain(text));
     if (remedy) fprintf(stderr, "  remedy: %s\n", remedy);
     exit(code);
 }

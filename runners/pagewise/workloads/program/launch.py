@@ -17,6 +17,7 @@ from pagewise.core.plan import CellKey, Step
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
     Failure,
+    LeftProcess,
     PageFaults,
     RecordedHost,
     RunOf,
@@ -38,6 +39,7 @@ from pagewise.session.launch import (
     limited_by,
     signal_name,
 )
+from pagewise.session.processes import Shell
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
@@ -106,12 +108,13 @@ class ProgramLauncher:
         ranks = None
         if self.rank_launcher is not None:
             ranks = Ranks(self.rank_launcher, placement, self.stopwatch.scratch / "ranks")
-        started = datetime.now(timezone.utc)
+        started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
-            seen = self._observe(step, applied, request, placement, ranks)
+            seen = self._observe(step, applied, request, ranks, left)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
-            record = replace(record, run=self._run_of(step, fault.failure.exit_code, is_trial))
+            run = self._run_of(step, fault.failure.exit_code, is_trial)
+            record = replace(record, run=replace(run, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
         if seen.output is not None and seen.measured.exit_code in self.program.ok:
             self.work.note(step.cell.key, seen.output, seen.measured.exit_code)
@@ -124,6 +127,7 @@ class ProgramLauncher:
         if ranks is not None:
             record = _of_ranks(record, ranks, request, used, applied)
         run = seen.measured.run_of(step, command, placement)
+        run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
         if is_trial and record.status != "ok":
             run = replace(run, series="compare")
         recorded = None if used is None else used.recorded()
@@ -140,10 +144,14 @@ class ProgramLauncher:
         step: Step,
         applied: AppliedPolicy,
         request: PageRequest,
-        placement: Placement,
         ranks: Ranks | None,
+        left: list[LeftProcess],
     ) -> Observation:
-        """One run. In a trial the program's processes write their memory at their end, too."""
+        """One run. In a trial the program's processes write their memory at their end, too.
+
+        left: gets what the commands around the run left behind.
+        """
+        placement = self.placements[step.cell.placement]
         program, scratch, is_trial = self.program, self.stopwatch.scratch, step.series == "trial"
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
@@ -172,6 +180,7 @@ class ProgramLauncher:
             self.settings.set_for(step.cell),
             program.run_folder(scratch, placement.ranks) as folder,
             only_size(applied.switched_size),
+            Shell(folder, program.environment, scratch, self.stopwatch.end_leftovers, left) as shell,
         ):
             sampler = Sampler(
                 request.huge, self.interval, launchers, counter, others, ranks=ranks, identify=is_trial
@@ -180,10 +189,10 @@ class ProgramLauncher:
             inherited, log = _inherited(applied, placement), ""
             try:
                 if program.service is None:
-                    run_all(program.setup, folder, program.environment, self.stopwatch.limit)
+                    run_all(program.setup, shell, self.stopwatch.limit)
                     measured = stopwatch.measure(command, environment, inherited, folder, sampler.watch)
                 else:
-                    serving = Serving(program.service, folder, program.environment, stopwatch)
+                    serving = Serving(program.service, shell, stopwatch)
                     measured, log = serving.measure(command, environment, inherited, sampler.watching)
             finally:
                 samples = sampler.finish()
@@ -191,7 +200,7 @@ class ProgramLauncher:
             files = program.written(folder, began, room) if room >= 0 else None
             output = None if files is None else measured.output + files
             is_valid = measured.implausible is None and measured.exit_code in program.ok
-            fault = program.fault(output, folder) if is_valid else None
+            fault = program.fault(output, shell) if is_valid else None
         written = _read_snapshots(snapshots, request.huge, samples)
         if is_trial:
             self.images.update(samples.images)

@@ -19,6 +19,15 @@ __attribute__((unused)) static int listed(const char *list, const char *word, ch
     return 0;
 }
 
+/* The text with question marks for control characters, also those of C1 in UTF-8: names of others go to a terminal. */
+__attribute__((unused)) static const char *plain(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++)
+        if (*at < 0x20 || *at == 0x7f) *at = '?';
+        else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) memset(at, '?', 2);
+    return text;
+}
+
 /* The text of a small file; the empty text if it cannot be read. */
 static void read_text(const char *name, char *text, size_t room)
 {

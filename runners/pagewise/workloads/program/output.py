@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from pagewise.core.errors import SelectionError
 from pagewise.core.signals import limited
+from pagewise.session.processes import Shell
 
 _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*=(?P<pattern>.+)$", re.DOTALL)
 _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds")
@@ -68,7 +67,7 @@ class Check:
     pattern: re.Pattern[str] | None
     must_match: bool = True
 
-    def fault(self, output: str, folder: Path, environment: Mapping[str, str]) -> str | None:
+    def fault(self, output: str, shell: Shell) -> str | None:
         """What is wrong with a run's output, None if it is right. A command reads it on standard input."""
         if self.pattern is not None:
             try:
@@ -79,24 +78,11 @@ class Check:
             if matches == self.must_match:
                 return None
             return f"its output {'matches' if matches else 'does not match'} '{self.pattern.pattern}'"
-        try:
-            done = subprocess.run(
-                ["/bin/sh", "-c", self.text],
-                input=output,
-                env=dict(environment),
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_SECONDS_TO_CHECK,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+        code, reported = shell.run_alone(self.text, _SECONDS_TO_CHECK, output)
+        if code is None:
             return f"the check '{self.text}' did not end within {_SECONDS_TO_CHECK} s"
-        if done.returncode == 0:
-            return None
-        last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-        return ": ".join([f"the check '{self.text}' ended with {done.returncode}", *last])
+        last = reported.strip().splitlines()[-1:]
+        return None if code == 0 else ": ".join([f"the check '{self.text}' ended with {code}", *last])
 
 
 def parse_metric(text: str) -> Pattern:

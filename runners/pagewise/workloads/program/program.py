@@ -16,6 +16,7 @@ from pagewise.core.reading import open_file, read_file
 from pagewise.core.signals import limited
 from pagewise.core.units import bytes_text
 from pagewise.session.launch import LARGEST_OUTPUT
+from pagewise.session.processes import Shell
 from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import SECONDS_TO_MATCH, Check, Pattern
@@ -118,7 +119,7 @@ class Program:
             texts.append(content.decode(errors="replace"))
         return "".join(texts)
 
-    def fault(self, output: str | None, folder: Path) -> str | None:
+    def fault(self, output: str | None, shell: Shell) -> str | None:
         """Why the result of a run is wrong: a check failed, or a metric is missing in its output.
 
         output: None if it is too large.
@@ -126,7 +127,7 @@ class Program:
         if output is None:
             return self._too_large
         for check in self.checks:
-            fault = check.fault(output, folder, self.environment)
+            fault = check.fault(output, shell)
             if fault is not None:
                 return fault
         for metric in self.metrics:

@@ -120,9 +120,13 @@ static int is_met(uint64_t peak, double *coverage)
 }
 
 /* A daemon may have closed standard error, and opened another file with that number. */
-static void write_errors(const char *text, size_t length)
+/* Writes a line, which ends with a newline. */
+static void write_errors(char text[ROOM], size_t length)
 {
     struct stat errors;
+    text[length - 1] = '\0';
+    plain(text);
+    text[length - 1] = '\n';
     if (fstat(STDERR_FILENO, &errors) || errors.st_ino != state.errors.st_ino || errors.st_dev != state.errors.st_dev)
         return;
     write_quietly(STDERR_FILENO, text, length);

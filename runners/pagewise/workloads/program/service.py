@@ -18,7 +18,7 @@ from pagewise.core.signals import limited
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
-from pagewise.session.processes import Running, in_session
+from pagewise.session.processes import Running, Shell, in_session
 from pagewise.workloads.program.sampler import descendants
 
 #: Stands for a free TCP port, another one in each run.
@@ -81,11 +81,10 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Serving:
-    """A service in the folder of a run, with the environment of the commands around it."""
+    """A service in the folder of a run. shell: runs the commands around it, in their environment."""
 
     service: Service
-    folder: Path
-    environment: Mapping[str, str]
+    shell: Shell
     stopwatch: Stopwatch
 
     def measure(
@@ -104,17 +103,17 @@ class Serving:
         reached = read_reached()
         self._log.write_text("", encoding="utf-8")
         try:
-            self._run_all(service.setup)
+            run_all(service.setup, self.shell, self.stopwatch.limit)
             _check_port(service.ready)
             with in_session(
-                command, self._log, environment, self.folder, inherited, end_leftovers=True
+                command, self._log, environment, self.shell.folder, inherited, end_leftovers=True
             ) as running:
                 self._wait(service.ready, running)
-                self._run_all(service.fill)
+                run_all(service.fill, self.shell, self.stopwatch.limit)
                 observed = observed_placement(running.pid)
                 with loaded(running.pid):
                     measured = self.stopwatch.measure(
-                        service.load, self.environment, nullcontext(), self.folder
+                        service.load, self.shell.environment, nullcontext(), self.shell.folder
                     )
                 _check_alive(running, "while the load ran")
                 _stop(running)
@@ -159,42 +158,19 @@ class Serving:
         )
 
     def _succeeds(self, command: str) -> bool:
-        with suppress(subprocess.TimeoutExpired):
-            return _shell(command, self.folder, self.environment, _PROBE_SECONDS).returncode == 0
-        return False
-
-    def _run_all(self, commands: Iterable[str]) -> None:
-        run_all(commands, self.folder, self.environment, self.stopwatch.limit)
+        return self.shell.run_alone(command, _PROBE_SECONDS)[0] == 0
 
 
-def run_all(commands: Iterable[str], folder: Path, environment: Mapping[str, str], limit: float) -> None:
+def run_all(commands: Iterable[str], shell: Shell, limit: float) -> None:
     """Runs shell commands around a run, each for `limit` seconds at most. Raises ServiceError."""
     for command in commands:
-        try:
-            done = _shell(command, folder, environment, limit)
-        except subprocess.TimeoutExpired as fault:
-            raise ServiceError(Failure(TIMED_OUT, f"'{command}' did not end within {limit:g} s")) from fault
-        if done.returncode != 0:
-            output = done.stdout + done.stderr
+        code, output = shell.run(command, limit)
+        if code is None:
+            raise ServiceError(Failure(TIMED_OUT, f"'{command}' did not end within {limit:g} s"), output)
+        if code != 0:
             last = [line for line in output.splitlines() if line.strip()][-1:]
-            message = ": ".join([f"'{command}' {exit_text(done.returncode)}", *last])
-            raise ServiceError(Failure(_REFUSED, message[:500]), output[-_LONGEST_LOG:])
-
-
-def _shell(
-    command: str, folder: Path, environment: Mapping[str, str], limit: float
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-c", command],
-        env=dict(environment),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=limit,
-        check=False,
-    )
+            message = ": ".join([f"'{command}' {exit_text(code)}", *last])
+            raise ServiceError(Failure(_REFUSED, message[:500]), output)
 
 
 def parse_ready(text: str) -> Callable[[Iterable[int], str, Callable[[str], bool]], bool]:

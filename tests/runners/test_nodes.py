@@ -158,6 +158,8 @@ def test_of_each_node_the_newest_complete_comparison_counts(many: Path, tmp_path
     results = shutil.copytree(many, tmp_path / "results")
     found = data("cluster-report", "cluster", "nodes", results)
     assert [node["attempts"] for node in found["nodes"]] == NODES * [DATES]
+    newest = [str(max(folder.iterdir())) for folder in sorted(results.glob("node0*"))]
+    assert [node["result"] for node in found["nodes"]] == newest
     assert all(node["state"] == "complete" and node["why"] is None for node in found["nodes"])
     assert {(each["node"], each["kind"]) for each in found["away"]} == {(SLOW, "time")}
     assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in found["away"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import rich_click as click
@@ -23,6 +24,7 @@ def command() -> None:
         opt.option(
             "--at-least", "Ignore deviations of nodes below this percentage.", type=Percent(), default="3%"
         ),
+        partial(opt.VERBOSE, help="Print all sections, explained."),
         opt.JSON,
     ),
 )

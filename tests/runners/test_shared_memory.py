@@ -14,7 +14,7 @@ from pagewise.session.launch import SCRIPT
 from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed
 from pagewise.workloads.program.sampler import Sampler
-from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
+from pagewise.workloads.program.smaps import Account, Mapped, Usage, by_kind, parse, parse_rollup
 
 MIB, HUGE = 1 << 20, 2 << 20
 SIZE, CHILDREN = 64 * MIB, 4
@@ -51,8 +51,9 @@ def forked(kind: str) -> Iterator[subprocess.Popen[bytes]]:
 def sampled(pid: int) -> Memory:
     sampler = Sampler(HUGE, 0.01, ())
     sampler.watch(pid, itself=True)
-    while len(sampler._samples.samples) < 3:
-        sampler._over.wait(0.01)
+    for _ in range(1000):
+        if len(sampler._samples.samples) < 3:
+            sampler._over.wait(0.01)
     memory = observed(sampler.finish(), [])
     assert memory is not None and memory.processes == CHILDREN + 1
     return memory
@@ -103,6 +104,12 @@ def test_pages_of_a_pool_that_processes_share_count_once():
     four = sum([one] * 4, Usage()).shared_by(4)
     assert four.resident == four.huge == four.eligible == 4 * 10 * MIB + 40 * MIB + 4 * 2 * MIB
     assert four.pool == 48 * MIB and one.shared_by(1) == one and Usage().shared_by(0) == Usage()
+
+
+def test_a_sample_has_the_pool_that_processes_share_once():
+    ((kind, one),) = by_kind(parse(SHARED), HUGE).items()
+    sample = Sampler(HUGE, None, ())._sum(0.0, [module._Look(one, {kind: one}, Account())] * 4, True)
+    assert sample.total == sample.kinds[kind] == sum([one] * 4, Usage()).shared_by(4)
 
 
 def test_sums_of_a_process_are_those_of_its_mappings():

@@ -230,7 +230,11 @@ class Stopwatch:
             text = f"{self.scratch.parent}, which has the output of runs, is full"
             return Failure(_REFUSED, text, "free some space, or set TMPDIR to another folder")
         if measured.fault is not None:
-            return Failure(_REFUSED, measured.fault, "this is not of the program; run `hyperfine true` here")
+            return Failure(
+                _REFUSED,
+                measured.fault,
+                "try `hyperfine true` here; a program that signals its group ends it too",
+            )
         if code == TIMED_OUT:
             text = f"ended after {self.limit:g} s, the limit of a run"
             return Failure(code, text, "allow more with --timeout")

@@ -198,7 +198,7 @@ def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
     places = {tuple(fact[name] for name in (*by, *used)) for fact in mine}
     parts: dict[str, list[Fact]] = {}
     for fact in mine:
-        names = [*by, "placement"] if len(places) < len(mine) else by
+        names = [*by, "placement"] if len(places) < len(mine) and "placement" in fact else by
         texts = (f"{name} {fact[name]}" if fact[name].isdecimal() else fact[name] for name in names)
         parts.setdefault(", ".join(filter(None, texts)), []).append(fact)
     for part, of_part in parts.items():

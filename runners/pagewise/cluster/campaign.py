@@ -13,7 +13,7 @@ from typing import Literal
 
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.rows import Row
-from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.errors import FormatError, PagewiseError, RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.manifest import Manifest
 from pagewise.core.reading import parse_json, read_file
@@ -103,7 +103,7 @@ class Attempt:
         return file.exists() and file.stat().st_size > 0
 
     def read(self) -> Result:
-        """The result. Raises FormatError."""
+        """The result. Raises FormatError, RefusedError."""
         return read_result(self.folder)
 
 
@@ -184,7 +184,7 @@ def seconds_by_configuration(attempt: Attempt | None) -> dict[str, float]:
         return {}
     try:
         kernels = analyse_result(attempt.read())
-    except FormatError:
+    except PagewiseError:
         return {}
     return {
         f"{result.kernel.name}/{configuration_name(row)}": row.seconds

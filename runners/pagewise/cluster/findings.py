@@ -14,7 +14,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.cluster.campaign import Campaign, NodeOutcome, configuration_name, outcomes
-from pagewise.core.errors import FormatError
+from pagewise.core.errors import PagewiseError
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 
@@ -66,7 +66,7 @@ def find(folder: Path, campaign: Campaign, at_least: float) -> Findings:
         if node.attempt is not None:
             try:
                 results[node.name] = node.attempt.read()
-            except FormatError as fault:
+            except PagewiseError as fault:
                 unreadable[node.name] = fault.what
     kernels = {name: analyse_result(result) for name, result in results.items()}
     by_quantity: dict[NodeQuantity, dict[str, NodeValue]] = {}

@@ -18,7 +18,7 @@ from pagewise.core.result import MANIFEST, RECORDS, read_manifest
 from pagewise.core.structure import structured
 from pagewise.session.progress import TimeLeft
 
-_MOST_RESULTS = 10
+_MOST_RESULTS, _MOST_SECONDS = 10, 1e9
 _SAME_MACHINE = ("hostname", "cpu", "cpus")
 # What decides how long runs take (threads and arguments), by kernel and what is swept.
 _Arguments = Mapping[tuple[str, str | None], Any]
@@ -111,5 +111,5 @@ def _runs(folder: Path) -> Iterator[RunOf]:
             run = structured(RunOf, {"kernel": record["kernel"], **record["run"]})
         except (ValueError, LookupError, TypeError):
             continue
-        if record.get("status") == "ok":
+        if record.get("status") == "ok" and 0 <= (run.wall_seconds or 0.0) <= _MOST_SECONDS:
             yield run

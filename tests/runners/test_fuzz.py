@@ -69,6 +69,7 @@ def survives(results: list[Path], folder: Path, seed: str, commands: int) -> Non
         raise
 
 
+PROGRAM = {"command": ["x"], "path": "x", "sha256": None, "policies": [], "metrics": [], "checks": []}
 CHANGES = [
     ("records.jsonl", ("run", "started"), ""),
     ("records.jsonl", ("run", "started"), "2026-02-30T00:00:00Z"),
@@ -77,6 +78,9 @@ CHANGES = [
     ("manifest.json", ("subjects", 0, "cells", 0, "pages"), "thp:4q"),
     ("manifest.json", ("configurations", 0, "hugepages"), "none:"),
     ("manifest.json", ("subjects", 0, "kernel", "traffic"), {"stores": 1}),
+    ("manifest.json", ("program",), {**PROGRAM, "memory_budget": "x"}),
+    ("manifest.json", ("host", "pools"), [{"page_bytes": 4096, "total": 1, "free": "x"}]),
+    ("manifest.json", ("host", "khugepaged"), {"x": 10**17 + 0.5}),
 ]
 
 

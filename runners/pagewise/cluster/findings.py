@@ -15,7 +15,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.errors import PagewiseError, SelectionError
 from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.result import MANIFEST, RECORDS, Result, check_unaltered, read_manifest, read_result
@@ -122,7 +122,7 @@ def find(folders: Sequence[Path], at_least: float) -> Findings:
     for node in nodes:
         try:
             results[node.name] = check_unaltered(read_result(node.attempt.folder))
-        except FormatError as fault:
+        except PagewiseError as fault:
             unreadable[node.name] = fault.what
     kernels = {name: analyse_result(result) for name, result in results.items()}
     by_quantity: dict[NodeQuantity, dict[str, NodeValue]] = {}
@@ -149,7 +149,7 @@ def _read_attempts(folders: Iterable[Path]) -> tuple[dict[str, list[Attempt]], d
     for folder in sorted({file.parent.resolve() for top in folders for file in top.rglob(MANIFEST)}):
         try:
             attempt = Attempt(folder, read_manifest(folder))
-        except FormatError as fault:
+        except PagewiseError as fault:
             unreadable[str(folder)] = fault.what
             continue
         if attempt.manifest.kind in _COMPARISONS:

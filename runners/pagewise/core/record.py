@@ -171,8 +171,12 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
         data = parse_json(line)
     except ValueError as fault:
         return None, f"not JSON: {fault}"
-    found = faults_of_file("record", data)
-    return (None, "; ".join(found[:5])) if found else (structured(Record, data), None)
+    if found := faults_of_file("record", data):
+        return None, "; ".join(found[:5])
+    try:
+        return structured(Record, data), None
+    except ValueError as fault:
+        return None, str(fault)
 
 
 class RecordWriter:

@@ -110,10 +110,12 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
     if faults := faults_of_file("manifest", data):
         text = "the manifest does not follow its schema:\n    " + "\n    ".join(faults)
         raise FormatError(text, where=file, remedy=_REMEDY)
-    manifest = structured(Manifest, data)
-    configurations = {one.module: one for one in manifest.configurations}
     try:
+        manifest = structured(Manifest, data)
+        configurations = {one.module: one for one in manifest.configurations}
         return manifest, [Subject.of(planned, configurations) for planned in manifest.subjects]
+    except ValueError as fault:
+        raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
     except KeyError as fault:
         raise FormatError(
             f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY

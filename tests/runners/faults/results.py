@@ -102,6 +102,12 @@ MANIFESTS: dict[str, Callable[[Place], None]] = {
     "module that is not listed": lambda place: place.edit(
         _to("subjects", 0, "cells", 0, "measured", value="nowhere")
     ),
+    "page size that does not exist": lambda place: place.edit(
+        _to("subjects", 0, "cells", 0, "pages", value="thp:4q")
+    ),
+    "traffic without loads": lambda place: place.edit(
+        _to("subjects", 0, "kernel", "traffic", value={"stores": 1})
+    ),
     "kernel without schema": lambda place: place.edit(_to("subjects", 0, "kernel", value={})),
     "kernel of wrong types": lambda place: place.edit(
         _to("subjects", 0, "kernel", value={"schema": "pagewise.kernel/1", "name": []})
@@ -136,6 +142,8 @@ RECORDS: dict[str, Callable[[Place], None]] = {
     "round beyond all": lambda place: place.edit_records(_to("run", "round", value=2**31)),
     "huge number": lambda place: place.edit_records(_to("sizes", "elements", value=10**40)),
     "host is a text": lambda place: place.edit_records(_to("host", value="h")),
+    "blank time": lambda place: place.edit_records(_to("run", "started", value="")),
+    "pages of no size": lambda place: place.edit_records(_to("run", "pages", value="thp:")),
     "run is a list": lambda place: place.edit_records(_to("run", value=[])),
     "counters of texts": lambda place: place.edit_records(_to("counters", value={"x": "y"})),
     "binary": lambda place: _texts(place, b"{", bytes(range(256)) + b"\n{", "records.jsonl"),

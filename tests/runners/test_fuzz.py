@@ -1,0 +1,122 @@
+"""Results with random changes: every command reads or refuses them, and reads their neighbours.
+
+PAGEWISE_TEST_FUZZ=600 makes changes for that many seconds; PAGEWISE_TEST_FUZZ_RESULTS names a folder with
+further results to change.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).with_name("faults")))
+
+from fault import Place
+
+import published_results
+from builders import a_manifest, configuration, kernel, record_data
+from fuzz import COMMANDS, check, fuzzed, read_all
+from pagewise.core.errors import FormatError
+from pagewise.core.result import read_result
+from pagewise.report.views import report_of
+from stage import write_result
+
+SECONDS = float(os.environ.get("PAGEWISE_TEST_FUZZ", "0"))
+FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Results of several kinds, and those of the user's folder."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    published_results.simulation(folder / "simulation", "gcc-12.2.0", (4, 1))
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    records = [
+        {**made, "run": {**made["run"], "position": position, "started": made["started"]}}
+        for number in range(1, 4)
+        for position, (one, series) in enumerate(((base, "compare"), (thp, "compare"), (base, "aa")), start=1)
+        for made in [record_data(one, 1.0 + number / 50, number=number, series=series)]
+    ]
+    manifest = a_manifest(**published_results.planned([kernel()], (base, thp)))
+    published_results.written(folder / "kernels", manifest, records)
+    return sorted([*folder.iterdir(), *(Path(FURTHER).iterdir() if FURTHER else ())])
+
+
+def survives(results: list[Path], folder: Path, seed: str, commands: int) -> None:
+    source = random.Random(seed)
+    (folder / "modules").mkdir(parents=True, exist_ok=True)
+    place = Place(folder, folder / "modules", folder / "results/bad")
+    shutil.rmtree(place.results, ignore_errors=True)
+    result = source.choice(results)
+    shutil.copytree(result, place.good)
+    fuzzed(result, place.bad, source)
+    try:
+        for ended in read_all(place, source.sample(COMMANDS, commands), source):
+            check(ended)
+        listed = place.run("results", "list", str(place.results), "--json")
+        (good,) = (row for row in listed.data()["results"] if row["folder"] == str(place.good))
+        assert listed.code == 0 and "fault" not in good and good["records"] > 0
+    except BaseException:
+        print(f"{result.name}, seed {seed}: {place.bad}")
+        raise
+
+
+PROGRAM = {"command": ["x"], "path": "x", "sha256": None, "policies": [], "metrics": [], "checks": []}
+CHANGES = [
+    ("records.jsonl", ("run", "started"), ""),
+    ("records.jsonl", ("run", "started"), "2026-02-30T00:00:00Z"),
+    ("records.jsonl", ("run", "pages"), "thp:4q"),
+    ("records.jsonl", ("configuration", "hugepages"), ":"),
+    ("manifest.json", ("subjects", 0, "cells", 0, "pages"), "thp:4q"),
+    ("manifest.json", ("configurations", 0, "hugepages"), "none:"),
+    ("manifest.json", ("subjects", 0, "kernel", "traffic"), {"stores": 1}),
+    ("manifest.json", ("program",), {**PROGRAM, "memory_budget": "x"}),
+    ("manifest.json", ("host", "pools"), [{"page_bytes": 4096, "total": 1, "free": "x"}]),
+    ("manifest.json", ("host", "khugepaged"), {"x": 10**17 + 0.5}),
+]
+
+
+@pytest.mark.parametrize(("file", "path", "value"), CHANGES)
+def test_what_later_code_relies_on_is_checked(
+    results: list[Path], tmp_path: Path, file: str, path: tuple[str | int, ...], value: object
+):
+    """A bad record is excluded with its reason, a bad manifest refused."""
+    (source,) = (result for result in results if result.name == "kernels")
+    manifest = json.loads((source / "manifest.json").read_text())
+    lines = [json.loads(line) for line in (source / "records.jsonl").read_text().splitlines()]
+    *parents, last = path
+    place = manifest if file == "manifest.json" else lines[1]
+    for name in parents:
+        place = place[name]
+    place[last] = value
+    write_result(tmp_path, manifest, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    if file == "manifest.json":
+        with pytest.raises(FormatError):
+            read_result(tmp_path)
+        return
+    result = read_result(tmp_path)
+    assert [skipped.line for skipped in result.skipped] == [2] and len(result.records) == len(lines) - 1
+    assert report_of(result).tables
+
+
+def test_changed_results_are_read_or_refused(results: list[Path], tmp_path: Path):
+    for number in range(6):
+        survives(results, tmp_path, f"short {number}", commands=1)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not SECONDS, reason="PAGEWISE_TEST_FUZZ does not name seconds")
+def test_results_that_are_changed_for_long(results: list[Path], tmp_path: Path):
+    end, start = time.monotonic() + SECONDS, time.time_ns()
+    for number in itertools.takewhile(lambda _: time.monotonic() < end, itertools.count()):
+        survives(results, tmp_path, f"{start} {number}", commands=4)
+        for store in tmp_path.glob("store*"):
+            store.unlink()

@@ -11,15 +11,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, ROOT, VERSION, run, set_up
+from conftest import KERNEL, LEFT_OUT, ROOT, VERSION, git, pin_only, pins, printed, run, set_up
 
 pytestmark = pytest.mark.release
 
 USER, OTHER = "nobody", "daemon"
+#: The target that the page has, and whether this machine has one of its instruction sets.
+TARGET = "x86_64_v3"
+FLAGS = Path("/proc/cpuinfo").read_text().split()
 
 
 def gpg(home: Path, *arguments: str) -> str:
@@ -38,22 +42,50 @@ def alone(user: str, home: Path, *command: str | Path) -> subprocess.CompletedPr
     return subprocess.run(words, env=settings, cwd=home, capture_output=True, text=True, check=False)
 
 
+def page(origin: Path, section: str, **values: str) -> list[str]:
+    """The paragraphs of the page's section, for this machine's processor."""
+    target = TARGET if "avx2" in FLAGS else "host"
+    return printed(origin, "air-gap", section, {TARGET: target, **values})
+
+
+@dataclass(frozen=True)
+class Media:
+    """A bundle, the clone that made it, and the fingerprint of its signer."""
+
+    archive: Path
+    maker: Path
+    key: str
+
+    @property
+    def hashes(self) -> set[str]:
+        """The hashes of the bundle's configurations."""
+        (lock,) = self.maker.glob(".pagewise/locks/release-*/spack.lock")
+        return {root["hash"] for root in json.loads(lock.read_text())["roots"]}
+
+
 @pytest.fixture(scope="session")
-def media(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A bundle, and the fingerprint of its signer."""
-    archive = tmp_path_factory.mktemp("media") / "pagewise.tar"
-    done = run(locked / "setup" / "bundle", "release-quick", "host", archive, LOCK=str(locked / "lock"))
-    if done.returncode == 4 and "PIP_INDEX_URL" in done.stdout and not os.environ.get("CI"):
+def media(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Media:
+    """A bundle with the Python packages for comparing."""
+    maker = tmp_path_factory.mktemp("media") / "clone"
+    git(origin, "clone", "--quiet", f"file://{origin}", str(maker))
+    pin_only(maker, pins().keys() - LEFT_OUT)
+    git(maker, "commit", "--quiet", "--all", "--message", "Pin the packages for comparing")
+    (commands,) = page(set_up(maker), "Make a bundle")
+    # The set-up is complete.
+    done = run("bash", "-ec", f"cd {maker}\n{commands.replace('make ', 'make --old-file=setup ', 1)}")
+    if done.returncode and "PIP_INDEX_URL" in done.stdout and not os.environ.get("CI"):
         pytest.skip("no Python package index")
     assert done.returncode == 0, done.stdout
-    return archive, re.search(r"\b([0-9A-F]{40})\b", done.stdout.splitlines()[-1])[1]
+    key = re.search(r"\b([0-9A-F]{40})\b", done.stdout.splitlines()[-1])[1]
+    return Media(maker / f"pagewise-{VERSION}.tar", maker, key)
 
 
 @pytest.fixture(scope="session")
-def content(media: tuple[Path, str]) -> Path:
+def content(media: Media, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle's content, which no test changes."""
-    subprocess.run(["tar", "-x", "-C", media[0].parent, "-f", media[0]], check=True)
-    return media[0].parent / "pagewise"
+    folder = tmp_path_factory.mktemp("content")
+    subprocess.run(["tar", "-x", "-C", folder, "-f", media.archive], check=True)
+    return folder / media.archive.stem
 
 
 @pytest.fixture
@@ -69,9 +101,19 @@ def put(file: Path, content: str | bytes) -> None:
     file.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+@dataclass(frozen=True)
+class Installation:
+    """An installation with its process, and another user: the home, and the commands that the page has."""
+
+    prefix: Path
+    done: subprocess.CompletedProcess[str]
+    home: Path
+    uses: list[str]
+
+
 @pytest.fixture(scope="session")
-def installed(media: tuple[Path, str]) -> Iterator[tuple[Path, subprocess.CompletedProcess[str], Path]]:
-    """A read-only installation by an ordinary user without network, its process, and another user's home."""
+def installed(media: Media) -> Iterator[Installation]:
+    """A read-only installation by an ordinary user without network."""
     if os.geteuid() != 0 or run("unshare", "--net", "true").returncode != 0:
         pytest.skip("needs root, to run as another user without network")
     # Not below pytest's folders, which only root may enter.
@@ -81,36 +123,36 @@ def installed(media: tuple[Path, str]) -> Iterator[tuple[Path, subprocess.Comple
         for name, user in (("sw", USER), (USER, USER), (OTHER, OTHER)):
             (place / name).mkdir()
             shutil.chown(place / name, user)
-        shutil.copy(media[0], place / "pagewise.tar")
-        alone(USER, place / USER, "tar", "--no-same-owner", "-x", "-f", place / "pagewise.tar")
-        prefix = place / "sw" / VERSION
-        done = alone(USER, place / USER, place / USER / "pagewise" / "install", prefix, media[1])
-        subprocess.run(["chmod", "-R", "a-w", prefix], check=False)
-        yield prefix, done, place / OTHER
+        shutil.copy(media.archive, place / USER)
+        values = {"/sw": f"{place}/sw", "<fingerprint>": media.key}
+        install, verify = page(media.maker, "Install", **values)
+        (shared,) = page(media.maker, "Shared, read-only", **values)
+        protect, *uses = shared.splitlines()
+        done = alone(USER, place / USER, "bash", "-ec", f"{install}\n{protect}\n{verify}")
+        prefix = place / "sw" / "pagewise" / VERSION
+        yield Installation(prefix, done, place / OTHER, uses)
     finally:
         shutil.rmtree(place)
 
 
-def test_a_bundle_installs_the_lock_elsewhere_without_network(
-    installed: tuple[Path, subprocess.CompletedProcess[str], Path], locked: Path
-) -> None:
-    prefix, done, _ = installed
+def test_a_bundle_installs_the_lock_elsewhere_without_network(installed: Installation, media: Media) -> None:
+    prefix, done = installed.prefix, installed.done
     assert done.returncode == 0, done.stdout + done.stderr
-    wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
+    wanted = media.hashes
     packages = prefix / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}
     assert prefix.owner() == USER
-    log = (prefix / ".pagewise" / "logs" / "install-release-quick.log").read_text()
+    log = (prefix / ".pagewise" / "logs" / "install-release.log").read_text()
     assert "Good signature" in log and "Executing phase" not in log
     # Relocation removes the build's prefix; names of source files in Fortran's messages may stay.
-    build_prefix = str(locked / ".pagewise" / "bundle-opt").encode()
+    build_prefix = str(media.maker / ".pagewise" / "bundle-opt").encode()
     for program in packages.glob("*/bin/*"):
         content = program.read_bytes()
         assert not any(old in content for old in (build_prefix, b"__spack_path_placeholder__")), program
 
 
-def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path, locked: Path) -> None:
-    lock = json.loads((locked / "lock" / "spack.lock").read_text())
+def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path) -> None:
+    lock = json.loads((content / "lock" / "spack.lock").read_text())
     specs = [spec for spec in lock["concrete_specs"].values() if spec["namespace"] == "pagewise"]
     (commit,) = {spec["parameters"]["commit"] for spec in specs}
     refs = run("git", "-C", content / "project.git", "for-each-ref", "--points-at", commit, "refs/tags")
@@ -118,33 +160,37 @@ def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path, l
 
 
 def test_other_users_run_the_read_only_installation_with_their_own_results(
-    installed: tuple[Path, subprocess.CompletedProcess[str], Path],
+    installed: Installation,
 ) -> None:
-    prefix, _, home = installed
+    prefix, home = installed.prefix, installed.home
     assert alone(OTHER, home, "touch", prefix / "file").returncode != 0
     program = (f"pw-{KERNEL}", "--working-set", "1MB", "--repetitions", "1", "--record", "record.jsonl")
     module = "*/thp/hardware-regular"
-    done = alone(OTHER, home, prefix / "pagewise", "run", "--env", "release-quick", module, "--", *program)
+    done = alone(OTHER, home, prefix / "pagewise", "run", "--env", "release", module, "--", *program)
     assert done.returncode == 0, done.stdout + done.stderr
     record = home / "record.jsonl"
     assert record.owner() == OTHER and json.loads(record.read_text())["validation"]["passed"]
-    listed = alone(OTHER, home, "bash", "-c", f". {prefix}/setup/activate.sh && module avail")
+    compare, load = installed.uses
+    done = alone(OTHER, home, "bash", "-ec", compare)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (report,) = home.glob("results/*/report.html")
+    assert report.owner() == OTHER
+    listed = alone(OTHER, home, "bash", "-c", load)
     assert f"pagewise-micro/{VERSION}/gcc" in listed.stdout + listed.stderr
 
 
-def test_the_sources_of_a_bundle_build_the_same_packages(
-    media: tuple[Path, str], content: Path, locked: Path, clone: Callable[..., Path]
-) -> None:
-    site = set_up(clone("site"))
+def test_the_sources_of_a_bundle_build_the_same_packages(media: Media, content: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", f"file://{media.maker}", "site")
+    site = set_up(tmp_path / "site")
     without_network = ("unshare", "--map-root-user", "--net")
     if run(*without_network, "true").returncode != 0:
         pytest.skip("this user may not make a network namespace")
-    stack = (site / "setup" / "stack", "release-quick")
-    done = run(*without_network, *stack, BUNDLE=str(content), KEY=media[1], FROM="sources")
+    stack = (site / "setup" / "stack", "release")
+    done = run(*without_network, *stack, BUNDLE=str(content), KEY=media.key, FROM="sources")
     assert done.returncode == 0, done.stdout
-    log = (site / ".pagewise" / "logs" / "install-release-quick.log").read_text()
+    log = (site / ".pagewise" / "logs" / "install-release.log").read_text()
     assert "libpagewise: Executing phase: 'build'" in log
-    wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
+    wanted = media.hashes
     packages = site / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}
 
@@ -163,29 +209,27 @@ def update_checksum(bundle: Path, name: str) -> None:
     put(sums, re.sub(rf"^\w+(?=  \./{name}$)", digest, sums.read_text(), flags=re.MULTILINE))
 
 
-def test_an_unchanged_bundle_is_accepted(media: tuple[Path, str], content: Path) -> None:
-    for key in (media[1], media[1].lower(), " ".join(re.findall("....", media[1]))):
+def test_an_unchanged_bundle_is_accepted(media: Media, content: Path) -> None:
+    for key in (media.key, media.key.lower(), " ".join(re.findall("....", media.key))):
         done = run(ROOT / "setup" / "verify-bundle", content, key)
         assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_changed_file_is_refused(media: tuple[Path, str], unpacked: Path) -> None:
+def test_a_changed_file_is_refused(media: Media, unpacked: Path) -> None:
     blob = max((unpacked / "buildcache").rglob("*"), key=lambda file: file.stat().st_size)
     content = bytearray(blob.read_bytes())
     content[len(content) // 2] ^= 1
     put(blob, bytes(content))
-    assert str(blob.relative_to(unpacked)) in rejection(unpacked, media[1])
+    assert str(blob.relative_to(unpacked)) in rejection(unpacked, media.key)
 
 
-def test_changed_checksums_are_refused(media: tuple[Path, str], unpacked: Path) -> None:
+def test_changed_checksums_are_refused(media: Media, unpacked: Path) -> None:
     put(unpacked / "install", "#!/bin/sh\n")
     update_checksum(unpacked, "install")
-    assert "SHA256SUMS.asc" in rejection(unpacked, media[1])
+    assert "SHA256SUMS.asc" in rejection(unpacked, media.key)
 
 
-def test_a_bundle_signed_by_another_key_is_refused(
-    media: tuple[Path, str], unpacked: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_signed_by_another_key_is_refused(media: Media, unpacked: Path, tmp_path: Path) -> None:
     home = tmp_path / "keys"
     gpg(home, "--passphrase", "", "--quick-generate-key", "mallory", "ed25519", "sign")
     put(unpacked / "key.asc", gpg(home, "--armor", "--export"))
@@ -193,59 +237,59 @@ def test_a_bundle_signed_by_another_key_is_refused(
     update_checksum(unpacked, "key.asc")
     gpg(home, "--armor", "--detach-sign", str(unpacked / "SHA256SUMS"))
     other = re.search(r"^fpr:+([0-9A-F]{40}):", gpg(home, "--with-colons", "--list-keys"), re.MULTILINE)[1]
-    assert other in rejection(unpacked, media[1])
+    assert other in rejection(unpacked, media.key)
 
 
-def test_a_file_without_a_checksum_is_refused(media: tuple[Path, str], unpacked: Path) -> None:
+def test_a_file_without_a_checksum_is_refused(media: Media, unpacked: Path) -> None:
     (unpacked / "project.git" / "hooks").mkdir()
     (unpacked / "project.git" / "hooks" / "post-checkout").write_text("#!/bin/sh\n")
-    assert "hooks/post-checkout" in rejection(unpacked, media[1])
+    assert "hooks/post-checkout" in rejection(unpacked, media.key)
 
 
-def test_a_missing_file_is_refused(media: tuple[Path, str], unpacked: Path) -> None:
+def test_a_missing_file_is_refused(media: Media, unpacked: Path) -> None:
     wheel = next((unpacked / "wheels").iterdir())
     wheel.unlink()
-    assert wheel.name in rejection(unpacked, media[1])
+    assert wheel.name in rejection(unpacked, media.key)
     (unpacked / "SHA256SUMS.asc").unlink()
-    assert "SHA256SUMS.asc" in rejection(unpacked, media[1])
+    assert "SHA256SUMS.asc" in rejection(unpacked, media.key)
 
 
 def test_nothing_of_a_damaged_bundle_is_used(
-    media: tuple[Path, str], tmp_path: Path, clone: Callable[..., Path]
+    media: Media, tmp_path: Path, clone: Callable[..., Path]
 ) -> None:
     site = clone("site")
     bad = tmp_path / "bad.tar"
-    content = bytearray(media[0].read_bytes())
+    content = bytearray(media.archive.read_bytes())
     content[len(content) // 2] ^= 1
     bad.write_bytes(content)
     for bundle, key, cause in (
-        (bad, media[1], "sha256sum"),
-        (media[0], "", "KEY"),
-        (media[0], "0" * 40, "0" * 40),
-        (tmp_path / "none.tar", media[1], "none.tar"),
+        (bad, media.key, "sha256sum"),
+        (media.archive, "", "KEY"),
+        (media.archive, "0" * 40, "0" * 40),
+        (tmp_path / "none.tar", media.key, "none.tar"),
     ):
         done = run(site / "setup" / "bootstrap", BUNDLE=str(bundle), KEY=key)
         assert done.returncode == 4 and cause in done.stdout, done.stdout
     bad.write_bytes(content[:5000])
-    done = run(site / "setup" / "bootstrap", BUNDLE=str(bad), KEY=media[1])
+    done = run(site / "setup" / "bootstrap", BUNDLE=str(bad), KEY=media.key)
     assert done.returncode == 4 and str(bad) in done.stdout
     assert not list((site / ".pagewise").glob("spack*")) and not (site / ".pagewise" / "venv").exists()
 
 
 def test_a_bundle_for_another_python_is_refused(
-    media: tuple[Path, str], tmp_path: Path, clone: Callable[..., Path]
+    media: Media, tmp_path: Path, clone: Callable[..., Path]
 ) -> None:
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\necho 3.99\n")
     other.chmod(0o755)
-    settings = {"BUNDLE": str(media[0]), "KEY": media[1], "PAGEWISE_PYTHON": str(other)}
+    settings = {"BUNDLE": str(media.archive), "KEY": media.key, "PAGEWISE_PYTHON": str(other)}
     done = run(clone("site") / "setup" / "bootstrap", **settings)
     assert done.returncode == 4 and str(other) in done.stdout and "3.99" in done.stdout
 
 
-def test_a_changed_checkout_is_not_bundled(locked: Path, clone: Callable[..., Path]) -> None:
+def test_a_changed_checkout_is_not_bundled(spack_ready: None, clone: Callable[..., Path]) -> None:
     other = set_up(clone("other"))
     with (other / "setup" / "stack").open("a") as file:
         file.write("# edited\n")
-    done = run(other / "setup" / "bundle", "release-quick", LOCK=str(locked / "lock"))
+    done = run(other / "setup" / "bundle", "release-quick")
     assert done.returncode == 4 and "git status" in done.stdout

@@ -6,9 +6,11 @@ without a build are part of `make test`.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -23,7 +25,7 @@ import registry
 import yaml
 
 import debian
-from conftest import KERNEL, ROOT, STATE, VERSION, git, run, set_up
+from conftest import KERNEL, ROOT, STATE, VERSION, git, printed, run, set_up
 
 CI_JOBS = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 DEFINITION = ROOT / "containers" / "pagewise.def"
@@ -131,6 +133,13 @@ def engine(unavailable: Callable[[str], NoReturn]) -> Iterator[Engine]:
         shutil.rmtree(place, ignore_errors=True)
 
 
+def page(origin: Path, section: str) -> list[str]:
+    """The lines of a section, for the base image of these tests and this machine's processor."""
+    base = {"docker.io/library/debian@sha256:<digest>": "localhost/base", "TARGET=x86_64_v3": "TARGET=host"}
+    (block,) = printed(origin, "containers", section, base)
+    return block.splitlines()
+
+
 @pytest.fixture(scope="session")
 def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
     """The project from which both images were built."""
@@ -156,14 +165,13 @@ def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
         "ENGINE": "buildah",
         "ENGINE_OPTIONS": " ".join(engine.options),
         "IMAGE_OPTIONS": f"--isolation chroot --format oci --layers --volume {seed}:/seed:ro",
-        "BASE": "localhost/base",
         "PACKAGES": "run gcc",
         "PAGEWISE_SPACK_URL": "file:///seed/spack.git",
         "PAGEWISE_SPACK_PACKAGES_URL": "file:///seed/spack-packages.git",
     }
-    make = ("make", "--no-print-directory", "-C", project, "image", "ENV=release-quick")
-    for stage in (("STAGE=build",), ()):
-        done = run(*make, *stage, **settings)
+    make, _ = page(origin, "Container images")
+    for stage in ("STAGE=build", ""):
+        done = run("bash", "-ec", f"cd {project}\n{make} {stage}", **settings)
         assert done.returncode == 0, done.stdout[-5000:]
     return project
 
@@ -179,8 +187,9 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     done = engine.inside(container, f"cd ~ && {compare} && ls results/*/report.html")
     assert done.returncode == 0 and "thp" in done.stdout, done.stdout
     module = f"pagewise-micro/{VERSION}/gcc-12.2.0/thp/hardware-regular"
-    script = f"bash -lc 'module avail 2>&1; module load {module} && pw-{KERNEL} --version && man -w pagewise'"
-    done = engine.inside(container, script)
+    load = f"module avail 2>&1; module load {module} pagewise-pages/thp"
+    script = f"{load} && pw-{KERNEL} --version && man -w pagewise"
+    done = engine.inside(container, f"pagewise-exec --quiet none -- bash -lc '{script}'")
     assert f"pagewise-micro/{VERSION}" in done.stdout and f"{KERNEL}" in done.stdout, done.stdout
     for package, proof in packages("run"):
         check = f"ls {proof}" if proof.startswith("/") else f"command -v {proof}"
@@ -200,15 +209,60 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     engine("rm", container)
 
 
+def volume_for_pagewise(folder: Path) -> Path:
+    """A new folder to which the image's user can write."""
+    folder.mkdir()
+    os.chown(folder, 1000, 1000)
+    return folder
+
+
+@pytest.mark.systems
+def test_the_line_of_podman_runs_with_buildah(engine: Engine, images: Path, origin: Path) -> None:
+    _, line = page(origin, "Container images")
+    folder = volume_for_pagewise(engine.place / "work")
+    podman = argparse.ArgumentParser()
+    for option in ("-v", "-w"):
+        podman.add_argument(option)
+    podman.add_argument("--rm", action="store_true")
+    podman.add_argument("image")
+    podman.add_argument("command", nargs=argparse.REMAINDER)
+    name, action, *words = shlex.split(line.replace("$PWD", str(folder)))
+    assert (name, action) == ("podman", "run")
+    given = podman.parse_args(words)
+    container = engine("from", f"localhost/{given.image}")
+    options = ("--isolation", "chroot", "--volume", given.v, "--workingdir", given.w)
+    engine("run", *options, container, "--", *given.command)
+    engine("rm", container)
+    assert len(list(folder.glob("results/*/report.html"))) == 1
+
+
+@pytest.mark.systems
+def test_the_lines_of_apptainer_run_with_buildah(engine: Engine, images: Path, origin: Path) -> None:
+    save, build, start = map(shlex.split, page(origin, "Apptainer"))
+    folder = volume_for_pagewise(engine.place / "saved")
+    assert save[:2] == ["podman", "save"]
+    engine("push", f"localhost/{save[-1]}", f"oci-archive:{folder / save[save.index('-o') + 1]}")
+    assert build == ["apptainer", "build", start[2], str(DEFINITION.relative_to(ROOT))]
+    header, sections = definition()
+    given = dict(re.findall(r"(\w+)=(\S+)", sections["arguments"]))
+    archive = header["From"].replace("{{ ARCHIVE }}", given["ARCHIVE"])
+    container = engine("from", f"{header['Bootstrap']}:{folder / archive}")
+    assert start[:2] == ["apptainer", "run"]
+    script = f"cd ~\n{sections['environment']}\nset -- {shlex.join(start[3:])}\n{sections['runscript']}"
+    done = engine.inside(container, script)
+    assert done.returncode == 0, done.stdout
+    engine("rm", container)
+
+
 @pytest.mark.release
 def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_path: Path) -> None:
     """The same hashes, which include the commits of the sources, if the host has the same distribution."""
     container = engine("from", "localhost/pagewise-build")
-    done = engine.inside(container, "cat /opt/pagewise/envs/release-quick/spack.lock")
+    done = engine.inside(container, "cat /opt/pagewise/envs/release/spack.lock")
     within = json.loads(done.stdout)
     outside = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", f"file://{images}", "clone")
-    done = run(set_up(outside) / "setup" / "lock", "release-quick", "host", tmp_path / "lock")
+    done = run(set_up(outside) / "setup" / "lock", "release", "host", tmp_path / "lock")
     assert done.returncode == 0, done.stdout
     lock = json.loads((tmp_path / "lock" / "spack.lock").read_text())
 
@@ -219,8 +273,8 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
     if externals(lock) != externals(within):
         pytest.skip(f"the distribution differs: {externals(lock) ^ externals(within)}")
     assert {root["hash"] for root in lock["roots"]} == {root["hash"] for root in within["roots"]}
-    done = engine.inside(container, "cd /opt/pagewise && make stack ENV=release-quick", user="pagewise")
-    assert done.returncode == 0 and "install-release-quick.log" not in done.stdout, done.stdout
+    done = engine.inside(container, "cd /opt/pagewise && make stack ENV=release", user="pagewise")
+    assert done.returncode == 0 and "install-release.log" not in done.stdout, done.stdout
     engine("rm", container)
 
 

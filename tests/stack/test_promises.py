@@ -1,4 +1,7 @@
-"""Each use promised in docs/reference/promises.md has a test: in each run of CI, or before a release."""
+"""Each use promised in docs/reference/promises.md has a test: in each run of CI, or before a release.
+
+So has each block of commands on the pages for Spack, centres, containers and sites without network.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ import re
 import subprocess
 import sys
 
-from conftest import ROOT
+from conftest import ROOT, sections
 
+#: The how-to pages whose blocks tests run as printed.
+PAGES = ("spack-user", "centre", "containers", "air-gap")
 ROW = re.compile(r"^\| .*? \| .*? \| `(tests/\S+::\w+)` \|$", re.MULTILINE)
 
 
@@ -28,3 +33,13 @@ def test_each_promised_use_has_a_test_in_its_part() -> None:
     assert len(in_ci) + len(before_release) == page.count("::") > 20
     assert set(in_ci) - collected("not release") == set()
     assert set(before_release) - collected("release") == set()
+
+
+def test_each_section_with_commands_has_a_test() -> None:
+    """That names page and section; it gets all blocks of the section, as printed."""
+    tests = [file.read_text() for file in (ROOT / "tests/stack").glob("test_*.py")]
+    for page in PAGES:
+        named = [text for text in tests if f'"{page}"' in text and "printed(" in text]
+        headings = sections(ROOT, page)
+        assert len(headings) > 1
+        assert [heading for heading in headings if not any(f'"{heading}"' in text for text in named)] == []

@@ -19,9 +19,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).with_name("faults")))
 
+import published_results
 from fault import Place
 
-import published_results
 from builders import a_manifest, configuration, kernel, record_data
 from fuzz import COMMANDS, check, fuzzed, read_all
 from pagewise.core.errors import FormatError

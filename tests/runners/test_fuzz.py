@@ -13,31 +13,75 @@ import random
 import shutil
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).with_name("faults")))
 
-import published_results
 from fault import Place
 
 from builders import a_manifest, configuration, kernel, record_data
 from fuzz import COMMANDS, check, fuzzed, read_all
+from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError
+from pagewise.core.kernel import Kernel
+from pagewise.core.manifest import Manifest, SimulationPart
+from pagewise.core.plan import subject
+from pagewise.core.record import Record
 from pagewise.core.result import read_result
+from pagewise.core.structure import structured, unstructured
 from pagewise.report.views import report_of
-from stage import write_result
+from pagewise.workloads.simulation.figures import simulated_record
+from pagewise.workloads.simulation.geometry import find_geometry
+from stage import CHASE, write_result
 
 SECONDS = float(os.environ.get("PAGEWISE_TEST_FUZZ", "0"))
 FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
+
+
+def planned(one: Kernel, configurations: Sequence[Configuration]) -> dict[str, Any]:
+    """The parts of a manifest about what was planned."""
+    subjects = (subject(one, configurations, "none/hardware-regular").planned(),)
+    return {"configurations": tuple(configurations), "subjects": subjects}
+
+
+def written(folder: Path, manifest: Manifest, records: Iterable[Mapping[str, Any]]) -> None:
+    folder.mkdir()
+    lines = "".join(json.dumps(one) + "\n" for one in records)
+    write_result(folder, unstructured(manifest), lines.encode())
+
+
+def simulation(folder: Path) -> None:
+    """A result of a simulation under two policies."""
+    first = configuration(label=("none", "hardware", "regular"), module="none")
+    policies = [first, replace(first, hugepages="fjmpg", module="fjmpg")]
+    records = []
+    for policy, misses in zip(policies, (4, 1), strict=True):
+        counts = {"INSTRUCTIONS": 1000, "LOADS": 300, "L1D_TLB_REFILL": misses, "L1D_CACHE": 400}
+        region = {"name": "hydro", "calls": 1, "counts": counts}
+        about = {
+            "geometry": "a64fx",
+            "pages": "observed",
+            "whole": False,
+            "counts": counts,
+            "regions": [region],
+        }
+        made = structured(Record, record_data(policy, 1.0, kernel="chase", series="simulate"))
+        records.append(unstructured(simulated_record(made, about, "qemu 7.2")))
+    part = SimulationPart(find_geometry("a64fx").data, "qemu 7.2", 5)
+    manifest = a_manifest(kind="simulation", simulation=part, **planned(kernel(CHASE), policies))
+    written(folder, manifest, records)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Results of several kinds, and those of the user's folder."""
     folder = tmp_path_factory.mktemp("fuzz")
-    published_results.simulation(folder / "simulation", "gcc-12.2.0", (4, 1))
+    simulation(folder / "simulation")
     base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
     records = [
         {**made, "run": {**made["run"], "position": position, "started": made["started"]}}
@@ -45,8 +89,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         for position, (one, series) in enumerate(((base, "compare"), (thp, "compare"), (base, "aa")), start=1)
         for made in [record_data(one, 1.0 + number / 50, number=number, series=series)]
     ]
-    manifest = a_manifest(**published_results.planned([kernel()], (base, thp)))
-    published_results.written(folder / "kernels", manifest, records)
+    manifest = a_manifest(**planned(kernel(), (base, thp)))
+    written(folder / "kernels", manifest, records)
     return sorted([*folder.iterdir(), *(Path(FURTHER).iterdir() if FURTHER else ())])
 
 

@@ -201,10 +201,10 @@ def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
         names = [*by, "placement"] if len(places) < len(mine) and "placement" in fact else by
         texts = (f"{name} {fact[name]}" if fact[name].isdecimal() else fact[name] for name in names)
         parts.setdefault(", ".join(filter(None, texts)), []).append(fact)
+    if "relative" in table:
+        parts = {part: of_part for part, of_part in parts.items() if varying(of_part, compares)}
     for part, of_part in parts.items():
         relatives = list(relative(table, of_part)) if "relative" in table else []
-        if "relative" in table and not varying(of_part, compares):
-            continue
         every = [*of_part, *relatives]
         heads = [axis for axis in columns if varying(every, [axis["axis"]])] or columns[:1]
         heads = [{"axis": "form", "words": {"": ""}}, *heads] if relatives else heads
@@ -298,7 +298,7 @@ def write(study: Data, name: str, folders: Sequence[Path], output: Path, figures
         if manifest["kind"] not in kinds:
             raise StudyError(f"{folder}: {name} needs results of the kinds {', '.join(kinds)}")
         facts += kinds[manifest["kind"]](study, folder, manifest)
-    if not any(belonging(table, facts) for table in study["tables"]):
+    if not any(True for table in study["tables"] for _ in filled(table, facts)):
         raise StudyError(f"nothing here belongs to {name}; docs/reference/studies.md has its commands")
     facts += published(study) if readers else []
     output.mkdir(parents=True, exist_ok=True)

@@ -111,7 +111,7 @@ def test_what_later_code_relies_on_is_checked(
 
 
 def test_changed_results_are_read_or_refused(results: list[Path], tmp_path: Path):
-    for number in range(8):
+    for number in range(6):
         source = random.Random(f"short {number}")
         fuzzed(source.choice(results), tmp_path / "changed", source)
         with suppress(PagewiseError):

@@ -101,7 +101,7 @@ def _faults(result: Result, rows: Iterable[Row]) -> list[str]:
     faults = [f"{entry.module}: {entry.file} changed" for entry in manifest.changed_files]
     if manifest.state == "complete":
         missing = {data["name"]: data["missing"] for data in _matches(result)}
-        absent = [row for row in rows if row.missing and missing[row.match.name] is None]
+        absent = [row for row in rows if row.missing and missing.get(row.match.name) is None]
         faults += [f"{row.match.name} ({row.scope}): {row.missing}" for row in absent]
     return faults
 

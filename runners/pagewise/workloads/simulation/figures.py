@@ -70,12 +70,12 @@ def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
     Counts are divided by the passes over a kernel's working set; those of other programs are totals.
     """
     counts = [counts_per_pass(record, region) for record in records]
-    names = list(counts[0])
+    names = [name for name in counts[0] if all(name in of for of in counts)]
     rows = [Row(name, tuple(of[name] for of in counts)) for name in names]
     rows += [
         Row(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
         for name, above, below in RATES
-        if above in names
+        if above in names and below in names
     ]
     return rows
 

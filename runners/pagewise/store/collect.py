@@ -201,7 +201,7 @@ class _Collector:
             rows = [(item.result, item.rows()) for item in results]
             for table in rows[0][1]:
                 insert(connection, table, (row | {"result": id_} for id_, t in rows for row in t[table]))
-        except (duckdb.DataError, duckdb.InvalidInputException) as fault:
+        except (duckdb.DataError, duckdb.IntegrityError, duckdb.InvalidInputException) as fault:
             connection.rollback()
             if len(results) == 1:
                 self.done.skipped[results[0].place.name] = str(fault).splitlines()[0]

@@ -105,7 +105,7 @@ def test_a_refusal_of_the_system_has_its_place(fault: OSError, places: set[str],
 def test_an_output_that_nobody_reads_is_no_fault_of_pagewise(stage: Stage, output: str):
     reader, writer = os.pipe()
     os.close(reader)
-    arguments = ["manual"] if output == "stdout" else ["list", "--env", "nonesuch"]
+    arguments = ["compare", "--help"] if output == "stdout" else ["list", "--env", "nonesuch"]
     outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, output: writer}
     done = subprocess.run(stage.command(*arguments), env=stage.variables(), text=True, **outputs)
     os.close(writer)

@@ -116,7 +116,6 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
     [
         ("list", "--env", "quick"),
         ("site", "list"),
-        ("site", "new", "mine", "--summary", "x", "--yes"),
         ("simulate", "ember"),
         ("compare", "--suite", "stream"),
     ],

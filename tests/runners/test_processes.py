@@ -159,7 +159,8 @@ def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, end
                 os.kill(one["pid"], signal.SIGKILL)
 
 
-SHELL_DAEMON = "setsid sleep 60 >/dev/null 2>&1 & echo done"
+# The command ends when the daemon is a session leader.
+SHELL_DAEMON = "setsid sh -c ': >up; exec sleep 60' >/dev/null 2>&1 & until [ -e up ]; do :; done; echo done"
 
 
 def shell(
@@ -185,7 +186,7 @@ def test_daemons_of_shell_commands_are_reported_and_ended_on_request(
     tmp_path: Path, ending: bool, alone: bool
 ):
     (left,) = shell(tmp_path, SHELL_DAEMON, alone=alone, ending=ending).left
-    assert left.command == "sleep 60" and left.ended == ending != is_there(left.pid)
+    assert left.command.endswith("sleep 60") and left.ended == ending != is_there(left.pid)
 
 
 def test_what_shell_commands_leave_in_their_group_is_ended_after_the_run(tmp_path: Path):

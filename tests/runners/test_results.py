@@ -173,20 +173,6 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
 
 
 @pytest.mark.long
-def test_a_result_that_the_store_refuses_is_skipped(template: Path, tmp_path: Path):
-    multiply(template, tmp_path / "in", 2, 1)
-    bad, good = sorted(tmp_path.glob("in/*/*"))
-    manifest = json.loads((bad / "manifest.json").read_text())
-    lines = [json.loads(line) for line in (bad / "records.jsonl").read_text().splitlines()]
-    for line in lines:
-        line["configuration"]["prefetch"] = None
-    write_result(bad, manifest, "".join(json.dumps(line) + "\n" for line in lines).encode())
-    reported = collected(tmp_path / "store", tmp_path / "in")
-    assert reported["taken"] == 1 and list(reported["skipped"]) == [str(bad)]
-    assert rows(tmp_path / "store", "SELECT folder FROM results") == [{"folder": str(good)}]
-
-
-@pytest.mark.long
 def test_two_at_once_take_all(many: Path, tmp_path: Path):
     store = tmp_path / "store.duckdb"
     nodes = sorted(many.iterdir())

@@ -17,6 +17,7 @@ import yaml
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.result import Result, read_result
+from pagewise.session.processes import Shell
 from pagewise.workloads.program.suite import find_program, known_codes, read_code
 from stage import ROOT, Stage
 
@@ -69,7 +70,8 @@ def code(name: str):
 
 
 def fault(name: str, text: str, folder: Path) -> str | None:
-    found = (check.fault(text, folder, {}) for check in code(name).checks)
+    with Shell(folder, {}, folder) as shell:
+        found = [check.fault(text, shell) for check in code(name).checks]
     return next((one for one in found if one is not None), None)
 
 

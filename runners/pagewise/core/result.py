@@ -113,7 +113,10 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
     try:
         manifest = structured(Manifest, data)
         configurations = {one.module: one for one in manifest.configurations}
-        return manifest, [Subject.of(planned, configurations) for planned in manifest.subjects]
+        subjects = [Subject.of(planned, configurations) for planned in manifest.subjects]
+        if manifest.kind == "simulation" and len(subjects) != 1:
+            raise ValueError("a simulation is of one program")
+        return manifest, subjects
     except ValueError as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
     except KeyError as fault:

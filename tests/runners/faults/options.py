@@ -111,7 +111,7 @@ COMMANDS = [
     (["compare", "--"], 2),
     (["counters", "--groups", "[/]"], (2, 3, 4)),
     (["peers", "--peers", "\x1b[31m"], 2),
-    (["compare", "--resume", "{bad}"], 3),
+    (["compare", "--resume", "{bad}"], 2),
     (["results", "rerun", "{good}"], 2),
 ]  # fmt: skip
 

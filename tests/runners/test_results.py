@@ -212,6 +212,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     (tmp_path / "m").mkdir()
     about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
+    changes["subjects"] = manifest["subjects"][:1]
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
     reported = collected(tmp_path / "store", tmp_path)
     assert reported["taken"] == 2 and reported["partial"] == reported["skipped"] == {}

@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).with_name("faults")))
 from fault import Place
 
 from builders import a_manifest, configuration, kernel, record_data
-from collecting import collected
 from fuzz import COMMANDS, check, fuzzed, read_all
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, PagewiseError
@@ -123,7 +122,9 @@ CHANGES = [
     ("records.jsonl", ("run", "started"), "2026-02-30T00:00:00Z"),
     ("records.jsonl", ("run", "pages"), "thp:4q"),
     ("records.jsonl", ("configuration", "hugepages"), ":"),
+    ("records.jsonl", ("configuration", "stores"), ""),
     ("manifest.json", ("subjects", 0, "cells", 0, "pages"), "thp:4q"),
+    ("manifest.json", ("configurations", 0, "prefetch"), ""),
     ("manifest.json", ("configurations", 0, "hugepages"), "none:"),
     ("manifest.json", ("subjects", 0, "kernel", "traffic"), {"stores": 1}),
     ("manifest.json", ("program",), {**PROGRAM, "memory_budget": "x"}),
@@ -162,20 +163,6 @@ def test_a_simulation_of_several_programs_is_refused(results: list[Path], tmp_pa
     write_result(tmp_path, manifest, (source / "records.jsonl").read_bytes())
     with pytest.raises(FormatError):
         read_result(tmp_path)
-
-
-@pytest.mark.long
-def test_a_result_that_the_store_refuses_is_skipped(results: list[Path], tmp_path: Path):
-    for source in results:
-        shutil.copytree(source, tmp_path / "in" / source.name)
-    bad, store = tmp_path / "in" / "simulation", tmp_path / "store"
-    manifest = json.loads((bad / "manifest.json").read_text())
-    lines = [json.loads(line) for line in (bad / "records.jsonl").read_text().splitlines()]
-    for line in lines:
-        line["configuration"]["prefetch"] = None
-    write_result(bad, manifest, "".join(json.dumps(line) + "\n" for line in lines).encode())
-    reported = collected(store, tmp_path / "in")
-    assert reported["taken"] == len(results) - 1 and list(reported["skipped"]) == [str(bad)]
 
 
 @pytest.mark.long

@@ -35,10 +35,8 @@ COMMANDS = (
     ("report", "{bad}"),
     ("report", "{bad}", "--json"),
     ("report", "{bad}", "--verbose"),
-    ("report", "{bad}", "--layout", "{layout}"),
     ("compare", "--resume", "{bad}"),
 )
-LAYOUTS = ("pearc23", "eahpc22", "hager05", "power6", "a64fx")
 
 
 def change(data: Any, source: random.Random) -> None:
@@ -114,7 +112,6 @@ def read_all(place: Place, commands: Sequence[tuple[str, ...]], source: random.R
             "good": place.good,
             "all": place.results,
             "store": place.folder / f"store-{number}-{source.random()}",
-            "layout": source.choice(LAYOUTS),
         }
         yield place.run(*(word.format(**words) for word in command))
 

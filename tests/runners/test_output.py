@@ -87,7 +87,7 @@ def test_streams_are_put_back(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", [["manual"], ["list"], ["results", "list", "--json"]])
+@pytest.mark.parametrize("command", [["compare", "--help"], ["list"], ["results", "list", "--json"]])
 @pytest.mark.parametrize("output", ["full", "closed", "read-only"])
 def test_output_that_cannot_be_written_ends_with_4(small: Stage, output: str, command: list[str]):
     small.results.mkdir()

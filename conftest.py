@@ -18,7 +18,8 @@ BUSY = 4.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers."""
+    """Register the markers. Tests make folders as with the usual umask, whatever that of the user is."""
+    os.umask(0o022)
     for name, purpose in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {purpose}")
 

@@ -45,6 +45,8 @@ from pagewise.stack.provenance import hyperfine_version
 TIMED_OUT = 124  # the exit code of coreutils' timeout
 # Versions with -N and --output, and a known layout of the export.
 _OLDEST, _TOO_NEW = (1, 15), (2, 0)
+# One run without a shell; --style none: only the program's own output is kept.
+_OPTIONS = ("-N", "--runs=1", "--warmup=0", "--ignore-failure", "--style=none", "--output=inherit")
 # Time that hyperfine adds to a run: some milliseconds, more on a busy machine.
 _OVERHEAD_SECONDS, _OVERHEAD_SHARE = 2.0, 0.05
 LONGEST_OUTPUT = 20_000
@@ -139,18 +141,7 @@ class Stopwatch:
         """
         exported, written = self.scratch / "hyperfine.json", self.scratch / "output.txt"
         exported.unlink(missing_ok=True)
-        # --style none: only the program's own output is kept.
-        arguments = [
-            *self._wrapped(environment),
-            self.hyperfine,
-            "-N",
-            "--runs",
-            "1",
-            "--warmup",
-            "0",
-            "--ignore-failure",
-        ]
-        arguments += ["--export-json", str(exported), "--style", "none", "--output", "inherit"]
+        arguments = [*self._wrapped(environment), self.hyperfine, *_OPTIONS, "--export-json", str(exported)]
         arguments.append(self._as_text(command))
         started, before, reached = datetime.now(timezone.utc), _used(), read_reached()
         with (

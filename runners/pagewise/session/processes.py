@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.reading import read_end
 from pagewise.core.record import Record
 from pagewise.core.record_parts import LeftProcess
 from pagewise.core.signals import postponed
@@ -183,33 +184,30 @@ class Shell:
 
     def run(self, command: str, limit: float) -> tuple[int | None, str]:
         """The exit code of a command, None if it took over `limit` seconds; and the end of its output."""
-        return self._wait(self._open.enter_context(self._started(command, "")), limit)
+        # What an earlier command started may still write to the file of that command.
+        said = self.scratch / f"shell-output-{len(self._commands)}.txt"
+        self._commands.append(self._open.enter_context(self._started(command, said, NOTHING)))
+        return _ending(self._commands[-1], said, limit)
 
     def run_alone(self, command: str, limit: float, text: str = "") -> tuple[int | None, str]:
         """The same of a command that reads a text and leaves nothing running: a check, a question."""
-        with self._started(command, text) as running:
-            return self._wait(running, limit)
-
-    def _started(self, command: str, text: str) -> AbstractContextManager[Running]:
-        given = self.scratch / "shell-input.txt"
+        given, said = self.scratch / "shell-input.txt", self.scratch / "shell-output.txt"
         given.write_text(text, encoding="utf-8", errors="surrogateescape")
-        words = ["/bin/sh", "-c", 'exec /bin/sh -c "$1" <"$2"', "sh", command, str(given)]
+        with self._started(command, said, given) as running:
+            ending = _ending(running, said, limit)
+        self.left += running.left
+        return ending
+
+    def _started(self, command: str, said: Path, given: Path) -> AbstractContextManager[Running]:
+        words, ends = ["/bin/sh", "-c", command], self.end_leftovers
         return in_session(
-            words,
-            self.scratch / "shell-output.txt",
-            self.environment,
-            self.folder,
-            nullcontext(),
-            end_leftovers=self.end_leftovers,
+            words, said, self.environment, self.folder, nullcontext(), end_leftovers=ends, given=given
         )
 
-    def _wait(self, running: Running, limit: float) -> tuple[int | None, str]:
-        self._commands.append(running)
-        is_late = running.wait(limit)
-        with (self.scratch / "shell-output.txt").open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _LONGEST_OUTPUT))
-            output = stream.read(_LONGEST_OUTPUT).decode(errors="replace")
-        return None if is_late else running.process.returncode, output
+
+def _ending(running: Running, said: Path, limit: float) -> tuple[int | None, str]:
+    is_late = running.wait(limit)
+    return None if is_late else running.process.returncode, read_end(said, _LONGEST_OUTPUT)
 
 
 def left_by(records: Iterable[Record]) -> list[LeftProcess]:

@@ -119,8 +119,7 @@ static int is_met(uint64_t peak, double *coverage)
     return met;
 }
 
-/* A daemon may have closed standard error, and opened another file with that number. */
-/* Writes a line, which ends with a newline. */
+/* Writes a line, which ends with a newline. A daemon may have closed standard error, and opened another file with its number. */
 static void write_errors(char text[ROOM], size_t length)
 {
     struct stat errors;

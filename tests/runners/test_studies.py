@@ -37,6 +37,7 @@ STUDY = {file.stem: yaml.safe_load(file.read_text()) for file in STUDIES.glob("*
 PAPER, TESTS = STUDY["pearc23"], STUDY["pearc23"]["tests"]
 #: The paper's tables 1, 2, 5 and 7.
 PRINTED = yaml.safe_load(Path(__file__).with_name("published").joinpath("pearc23.yaml").read_text())
+CASES = yaml.safe_load(Path(__file__).with_name("published").joinpath("comparisons.yaml").read_text())
 #: The value of each cell by table, with its part, row and column.
 Cells = dict[tuple[str, str, str], str]
 
@@ -295,131 +296,17 @@ def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
     assert bandwidth == pytest.approx(BYTES / 1e3)
 
 
-@pytest.mark.parametrize(
-    ("study", "name", "rows", "expected"),
-    [
-        (
-            "power6",
-            "Figures 3-1 and 3-2 smt 2",
-            [
-                fact("npb_cg_a", "time", n, better="lower", flags=build, threads=threads, cores=4)
-                for threads in (4, 8)
-                for build, n in (("old", 10.0), ("new", 8.0))
-            ],
-            {("npb_cg_a", "old"): 10, ("npb_cg_a", "new"): 8, ("npb_cg_a", "relative, new"): 1.25},
-        ),
-        (
-            "power6",
-            "Figure 4-1",
-            [
-                fact("gamess", "pass_seconds", n, better="lower", flags=build, threads=threads, cores=4)
-                for build, threads, n in (("old", 4, 8.0), ("new", 4, 4.0), ("old", 8, ""), ("new", 8, 2.0))
-            ],
-            {
-                ("4", "old"): 8,
-                ("4", "new"): 4,
-                ("8", "new"): 2,
-                ("4", "relative, new"): 2,
-                ("8", "relative, new"): 4,
-            },
-        ),
-        (
-            "power6",
-            "Table 5-2",
-            [
-                fact("hpcc", name, n, ranks=ranks)
-                for name, ranks, n in (("hpl", 1, 0.5), ("hpl", 2, 1), ("ring_latency", 2, 4.16))
-            ],
-            {("1", "HPL [TFLOP/s]"): 0.5, ("2", "HPL [TFLOP/s]"): 1, ("2", "RR lat [µs]"): 4.16},
-        ),
-        (
-            "power6",
-            "Table 5-4 new",
-            [
-                fact("lammps", name, n, flags=build, threads=threads, cores=4)
-                for build in ("old", "new")
-                for threads in (8, 4)
-                for name, n in (("rate", threads), ("other", 7))
-            ],
-            {("lammps, u", "ST"): 4, ("lammps, u", "SMT"): 8, ("lammps, u", "relative, SMT"): 2},
-        ),
-        (
-            "power6",
-            "Pages",
-            [
-                fact("gamess", "rate", n, hugepages=pages)
-                for pages, n in (("hugetlbfs:16g", 3), ("none", 2), ("thp:64k", 1))
-            ],
-            {
-                ("gamess, u", column): n
-                for column, n in {
-                    "base": 2,
-                    "64 KiB": 1,
-                    "16 GiB": 3,
-                    "relative, 64 KiB": 0.5,
-                    "relative, 16 GiB": 1.5,
-                }.items()
-            },
-        ),
-        (
-            "a64fx",
-            "DGEMM over core memory groups",
-            [
-                fact("dgemm", "gflop_per_s", n, threads=threads, library="blas")
-                for threads, n in ((12, 100), (24, 180))
-            ],
-            {("12", "blas"): 100, ("24", "blas"): 180, ("24", "efficiency, blas"): 0.9},
-        ),
-        (
-            "a64fx",
-            "Usable L2 cpus:36",
-            [
-                fact("pointer_chase", "latency_ns", ns, sweep="working-set", swept=size, placement=place)
-                for place, ns in (("cpus:12", 60), ("cpus:36", 20))
-                for size in (7, 4)
-            ],
-            {("4", "latency"): 20, ("7", "latency"): 20},
-        ),
-        (
-            "a64fx",
-            "Prefetch distance",
-            [
-                fact("stream_triad", "bandwidth_stream_gb_per_s", n, sweep=sweep, swept=swept)
-                for sweep, swept, n in (
-                    ("prefetch-distance-l2", 10, 3),
-                    ("prefetch-distance", 16, 2),
-                    ("prefetch-distance", 4, 1),
-                )
-            ],
-            {("4", "L1"): 1, ("10", "L2"): 3, ("16", "L1"): 2},
-        ),
-        (
-            "hager05",
-            "Figure 6",
-            [
-                fact(
-                    "schoenauer_triad",
-                    "b",
-                    n,
-                    sweep="working-set",
-                    swept=4e5,
-                    threads=n,
-                    placement=f"{n}",
-                    parallel=region,
-                )
-                for n in (1, 2)
-                for region in ("once", "pass")
-            ],
-            {("400000.0", f"{region}, {n}"): n for region in ("once", "pass") for n in (1, 2)},
-        ),
-    ],
-)
-def test_tables_of_comparisons(study: str, name: str, rows: Any, expected: Any, tmp_path: Path) -> None:
-    found = compared(study, tmp_path, *rows)
-    assert table(found, name) == pytest.approx(expected)
-    keys = [key for key in table(found, name) if not key[1].startswith(("relative", "efficiency"))]
-    if study != "hager05":
-        assert keys == [key for key in expected if not key[1].startswith(("relative", "efficiency"))]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["table"])
+def test_tables_of_comparisons(case: Any, tmp_path: Path) -> None:
+    rows = [case["same"] | dict(zip(case["axes"], row, strict=True)) for row in case["rows"]]
+    cells = compared(case["study"], tmp_path, *(fact(row.pop("kernel"), **row) for row in rows))
+    expected = {tuple(key.split(" | ")): number for key, number in case["cells"].items()}
+    assert table(cells, case["table"]) == pytest.approx(expected)
+    orders = [
+        [key for key in keys if not key[1].startswith(("relative", "efficiency"))]
+        for keys in (table(cells, case["table"]), expected)
+    ]
+    assert case["study"] == "hager05" or orders[0] == orders[1]
 
 
 def test_what_is_excluded_has_no_value_but_its_reason(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,35 +138,39 @@ def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, machine: d
     assert [finding.state for finding in setting_findings(tmp_path)] == ["good"]
 
 
+@pytest.fixture
+def run() -> Iterator[subprocess.Popen[bytes]]:
+    """A run, in a session of processes by itself."""
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def kill(process: subprocess.Popen[Any]) -> None:
+    """Kill a session when it has printed a further line."""
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate()
+
+
 @pytest.mark.parametrize("over", [False, True])
-def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(tmp_path: Path, over: bool):
-    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    try:
-        process = other(
-            tmp_path, f"accompany({run.pid}); {over} and accompany(0); print(flush=True); time.sleep(60)"
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.kill()
-        process.communicate()
-        if not over:
-            assert run.wait(timeout=30) == -signal.SIGKILL
-        killed_sessions.settle(tmp_path)
-        assert over == (run.poll() is None)
-    finally:
-        run.kill()
-        run.wait()
+def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(
+    tmp_path: Path, run: subprocess.Popen[bytes], over: bool
+):
+    accompanied = f"accompany({run.pid}); {over} and accompany(0)"
+    kill(other(tmp_path, f"{accompanied}; print(flush=True); time.sleep(60)"))
+    if not over:
+        assert run.wait(timeout=30) == -signal.SIGKILL
+    killed_sessions.settle(tmp_path)
+    assert over == (run.poll() is None)
 
 
-def test_a_session_that_ends_lets_its_runs_continue(tmp_path: Path):
-    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    try:
-        with kept(tmp_path):
-            accompany(run.pid)
-        assert run.poll() is None
-    finally:
-        run.kill()
-        run.wait()
+def test_a_session_that_ends_lets_its_runs_continue(tmp_path: Path, run: subprocess.Popen[bytes]):
+    with kept(tmp_path):
+        accompany(run.pid)
+    assert run.poll() is None
 
 
 @pytest.mark.parametrize("how", ["restore", "next session"])
@@ -290,53 +295,43 @@ def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, machine: dict
         process.communicate()
 
 
-def plant_folder_link(folder: Path) -> None:
+def link_folder(folder: Path, file: Path) -> None:
     shutil.move(folder, folder.with_name("real"))
     folder.symlink_to("real")
 
 
-def plant_journal_link(folder: Path) -> None:
-    journal = folder / Journal.name()
-    journal.rename(folder / "real")
-    journal.symlink_to("real")
+def link_journal(folder: Path, file: Path) -> None:
+    file.rename(folder / "real")
+    file.symlink_to("real")
 
 
-def plant_writable_folder(folder: Path) -> None:
-    folder.chmod(0o777)
+def plant_pipe(folder: Path, file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
 
 
-def plant_writable_journal(folder: Path) -> None:
-    (folder / Journal.name()).chmod(0o666)
+NONSENSE = '{"schema": "pagewise.journal/1", "session": {}, "changes": [[]]}'
+#: What is done to the folder of a journal and its file.
+PLANTS: dict[str, Callable[[Path, Path], object]] = {
+    "folder link": link_folder,
+    "journal link": link_journal,
+    "writable folder": lambda folder, _: folder.chmod(0o777),
+    "writable journal": lambda _, file: file.chmod(0o666),
+    "foreign folder": lambda folder, _: os.chown(folder, 65534, 65534),
+    "foreign journal": lambda _, file: os.chown(file, 65534, 65534),
+    "pipe": plant_pipe,
+    "nonsense": lambda _, file: file.write_text(NONSENSE),
+}
 
 
-def plant_foreign_folder(folder: Path) -> None:
-    os.chown(folder, 65534, 65534)
-
-
-def plant_foreign_journal(folder: Path) -> None:
-    os.chown(folder / Journal.name(), 65534, 65534)
-
-
-def plant_pipe(folder: Path) -> None:
-    (folder / Journal.name()).unlink()
-    os.mkfifo(folder / Journal.name())
-
-
-def plant_nonsense(folder: Path) -> None:
-    (folder / Journal.name()).write_text('{"schema": "pagewise.journal/1", "session": {}, "changes": [[]]}')
-
-
-PLANTS = [value for name, value in sorted(globals().items()) if name.startswith("plant_")]
-
-
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], plant):
-    if "foreign" in plant.__name__ and os.geteuid() != 0:
+@pytest.mark.parametrize("plant", PLANTS)
+def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], plant: str):
+    if "foreign" in plant and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
     folder = JournalFolder.made(shared_folder(tmp_path))
     Journal(folder).change(machine["pool"], "144")
     folder.close()
-    plant(shared_folder(tmp_path))
+    PLANTS[plant](shared_folder(tmp_path), shared_folder(tmp_path) / Journal.name())
     for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):
         with pytest.raises(RefusedError):
             use()
@@ -379,11 +374,12 @@ def test_invalid_settings_are_refused(data):
 
 
 @pytest.mark.parametrize("over", [False, True])
-def test_the_files_of_a_killed_session_are_removed_and_its_run_is_ended(tmp_path: Path, over: bool):
+def test_the_files_of_a_killed_session_are_removed_and_its_run_is_ended(
+    tmp_path: Path, run: subprocess.Popen[bytes], over: bool
+):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (scratch / "file").touch()
-    run = subprocess.Popen(["sleep", "60"], start_new_session=True)
     code = f"""
 import sys, time
 from pathlib import Path
@@ -395,17 +391,9 @@ with removed_if_killed(Path({str(scratch)!r})):
 print(flush=True)
 time.sleep(60)
 """
-    try:
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.kill()
-        process.communicate()
-        if not over:
-            assert run.wait(timeout=30) == -signal.SIGKILL
-            while scratch.exists():
-                time.sleep(0.01)
-        assert scratch.exists() == over == (run.poll() is None)
-    finally:
-        run.kill()
-        run.wait()
+    kill(subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE))
+    if not over:
+        assert run.wait(timeout=30) == -signal.SIGKILL
+        while scratch.exists():
+            time.sleep(0.01)
+    assert scratch.exists() == over == (run.poll() is None)

@@ -15,9 +15,10 @@ from rich.console import Console
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.result import read_result
+from pagewise.report.views import session
 from pagewise.session import standard_input
-from pagewise.session.processes import in_session
-from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
+from pagewise.session.processes import NOTHING, in_session
+from pagewise.session.standard_input import NO_INPUT, SILENT, StandardInput, take_input
 from stage import Stage
 
 TEXT = b"3\n1\n2\n" * 20_000
@@ -113,9 +114,21 @@ def test_a_pipe_that_stays_open_and_empty_does_not_block(monkeypatch: pytest.Mon
     monkeypatch.setattr(standard_input, "SECONDS_OF_SILENCE", 0.02)
     monkeypatch.setattr(standard_input, "_SECONDS_BEFORE_MESSAGE", 0.01)
     reader, writer = os.pipe()
-    assert take(reader) == NO_INPUT
+    assert take(reader) == SILENT and SILENT.path == NOTHING
     os.close(writer)
     os.close(reader)
+
+
+@pytest.mark.long
+def test_a_report_notes_that_a_pipe_gave_no_input(stage: Stage):
+    words = ["compare", "--output", str(stage.results), "--rounds", "1", "--policies", "none", "--", "true"]
+    assert stage.run(*words).returncode == 0
+    folder = stage.result()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    before = session.notes(read_result(folder))
+    manifest["program"]["standard_input"] = SILENT.to_dict()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert len(session.notes(read_result(folder))) == len(before) + 1
 
 
 def test_a_pipe_larger_than_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch):

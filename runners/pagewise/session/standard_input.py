@@ -33,9 +33,9 @@ _WHERE = "standard input"
 class StandardInput:
     """An input that each run opens again, by a descriptor of this process.
 
-    kind: file, device, pipe or none. name: the path of a file or device. start: the offset in a file. size:
-    bytes from there on; None for a device. sha256: that of an input of which a copy was kept. kept: the copy,
-    which has no name and is gone with this process.
+    kind: file, device, pipe, silent (a pipe that gave nothing in time) or none. name: the path of a file or
+    device. start: the offset in a file. size: bytes from there on; None for a device. sha256: that of an
+    input of which a copy was kept. kept: the copy, which has no name and is gone with this process.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class StandardInput:
     @property
     def path(self) -> Path:
         """What a run opens."""
-        if self.kind == "none":
+        if self.descriptor < 0:
             return NOTHING
         return Path(f"/proc/{os.getpid()}/fd/{self.descriptor}")
 
@@ -69,7 +69,7 @@ class StandardInput:
         return {"kind": self.kind, **{name: value for name, value in facts.items() if value is not None}}
 
 
-NO_INPUT = StandardInput("none")
+NO_INPUT, SILENT = StandardInput("none"), StandardInput("silent")
 
 
 def take_input(console: Console) -> StandardInput:
@@ -84,7 +84,9 @@ def take_input(console: Console) -> StandardInput:
         if os.isatty(0) or status.st_rdev == NOTHING.stat().st_rdev:
             return NO_INPUT
         if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
-            kept = _kept("pipe", 0) if _has_data(console) else NO_INPUT
+            if not _has_data(console):
+                return SILENT
+            kept = _kept("pipe", 0)
             return kept if kept.size else NO_INPUT
         return _of_file(status)
     except OSError as fault:

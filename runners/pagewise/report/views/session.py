@@ -78,6 +78,7 @@ def notes(result: Result) -> list[str]:
     if left := left_text(left_by(result.records)):
         texts.append(left)
     texts += map(_work, manifest.differing_work)
+    texts += _silent_input(manifest)
     machine = manifest.host.virtual_machine
     if machine and manifest.kind != "simulation":
         texts.append(
@@ -180,6 +181,15 @@ def until_text(manifest: Manifest) -> str:
         f"The budget of {clock_text(until.budget_seconds)} ended before {goal} (rounds: {rounds}). "
         f"Widest: {wide}. A larger --budget narrows them."
     )
+
+
+def _silent_input(manifest: Manifest) -> Iterator[str]:
+    described = [manifest.program, *(manifest.suites or {}).values(), unstructured(manifest.simulation)]
+    if any((part.get("standard_input") or {}).get("kind") == "silent" for part in described if part):
+        yield (
+            "The standard input was a pipe that gave nothing in time: runs of the program had no input. If "
+            "it needs one, give it from a file."
+        )
 
 
 def _work(difference: WorkDifference) -> str:

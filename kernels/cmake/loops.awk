@@ -144,6 +144,8 @@ function describe(first, last, stores,   i, key, n, names, divisor, j, swap) {
         for (j = i; j > 1 && names[j] < names[j - 1]; j--) { swap = names[j]; names[j] = names[j - 1]; names[j - 1] = swap }
     kind[loops] = kind_of(n, names)
     vectors_of[loops] = packed
+    bytes_stored[loops] = stored + streamed
+    sums = sums || (packed && loaded && !(stored + streamed))
     named[loops] = prefetched + streamed
     text[loops] = prefetched " " streamed " " stored " " signature(n, names, packed ? 1 : divisor)
     shape[loops] = signature(n, names, unrolled[loops])
@@ -156,6 +158,11 @@ function remainder(i,   j) {
     for (j = 1; j <= loops; j++)
         if (vectors_of[j] && (vectors_of[i] ? shape[i] == shape[j] && unrolled[i] < unrolled[j] : kind[i] == kind[j])) return 1
     return 0
+}
+
+# Whether loop i is the one over passes around loops that sum: with vectors, but it stores one sum.
+function over_passes(i) {
+    return sums && vectors_of[i] && bytes_stored[i] > 0 && bytes_stored[i] <= 8
 }
 
 # Whether instructions first to last call nothing and jump to at most one place outside: a loop around another loop, whose code
@@ -220,5 +227,5 @@ function finish(   i, t, header) {
 
 END {
     finish()
-    for (i = 1; i <= loops; i++) print (remainder(i) ? "remainder" : vectors_of[i] ? "packed" : "scalar") " " text[i]
+    for (i = 1; i <= loops; i++) if (!over_passes(i)) print (remainder(i) ? "remainder" : vectors_of[i] ? "packed" : "scalar") " " text[i]
 }

@@ -188,7 +188,7 @@ def test_the_image_for_running_compares_as_an_ordinary_user(engine: Engine, imag
     assert done.returncode == 0 and "thp" in done.stdout, done.stdout
     module = f"pagewise-micro/{VERSION}/gcc-12.2.0/thp/hardware-regular"
     load = f"module avail 2>&1; module load {module} pagewise-pages/thp"
-    script = f"{load} && pw-{KERNEL} --version && man -w pagewise"
+    script = f"{load} && pw-{KERNEL} --version"
     done = engine.inside(container, f"pagewise-exec --quiet none -- bash -lc '{script}'")
     assert f"pagewise-micro/{VERSION}" in done.stdout and f"{KERNEL}" in done.stdout, done.stdout
     for package, proof in packages("run"):
@@ -246,7 +246,7 @@ def test_the_lines_of_apptainer_run_with_buildah(engine: Engine, images: Path, o
     header, sections = definition()
     given = dict(re.findall(r"(\w+)=(\S+)", sections["arguments"]))
     archive = header["From"].replace("{{ ARCHIVE }}", given["ARCHIVE"])
-    container = engine("from", f"{header['Bootstrap']}:{folder / archive}")
+    container = engine("from", "--quiet", f"{header['Bootstrap']}:{folder / archive}")
     assert start[:2] == ["apptainer", "run"]
     script = f"cd ~\n{sections['environment']}\nset -- {shlex.join(start[3:])}\n{sections['runscript']}"
     done = engine.inside(container, script)

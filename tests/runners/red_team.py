@@ -104,10 +104,10 @@ OF_COUNTERS = (
 )
 
 #: Faults of comparisons with peers and of simulations: their figures are left out, with a reason.
-OF_PEERS = (Fault("peer-replaced", "left out"), Fault("peers-edited", "not collected"))
+OF_PEERS = (Fault("peer-replaced", "left out"), Fault("peers-edited", "skipped by queries"))
 OF_MODEL = (
     Fault("simulated-program-replaced", "file_changed"),
-    Fault("simulated-records-edited", "not collected"),
+    Fault("simulated-records-edited", "skipped by queries"),
 )
 
 #: Faults in the memory of real kernels, by a preloaded library: see sabotage.c.

@@ -149,18 +149,18 @@ def test_a_peer_that_is_replaced_during_the_session_has_no_figure(alone: Stage):
     assert {row["speedup"] for row in json.loads(done.stdout)["comparisons"]} == {None}
 
 
-def test_figures_that_were_edited_are_not_collected(alone: Stage):
+def test_figures_that_were_edited_are_skipped_by_queries(alone: Stage):
     install(alone)
     assert peers(alone, "--rounds", "1").returncode == 0
     file = alone.result() / "records.jsonl"
-    store = ("--store", str(alone.folder / "store"), "--json")
-    assert json.loads(alone.run("results", "collect", str(alone.results), *store).stdout)["taken"] == 1
+    query = ("results", "query", "FROM peer_samples", str(alone.results), "--json")
+    assert json.loads(alone.run(*query).stdout)["rows"]
     records = [json.loads(line) for line in file.read_text().splitlines()]
     sample = next(r["sample"] for r in records if r["sample"]["value"] is not None)
     sample["value"] *= 2
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    collected = json.loads(alone.run("results", "collect", str(alone.results), *store).stdout)
-    assert collected["taken"] == 0 and list(collected["skipped"]) == [str(alone.result())]
+    answer = json.loads(alone.run(*query).stdout)
+    assert answer["rows"] == [] and list(answer["skipped"]) == [str(alone.result())]
     [listed] = json.loads(alone.run("results", "list", str(alone.results), "--json").stdout)["results"]
     assert listed["altered"] is not None
 

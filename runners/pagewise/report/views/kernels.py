@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.choices import Best, bests, choices
+from pagewise.analysis.judgement import judgement
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
@@ -150,6 +151,7 @@ def view(result: Result) -> Report:
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),
         (*brief.blocks(kernels), *program.brief(result)),
+        judgement(result, kernels),
     )
 
 

@@ -111,7 +111,7 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
 
 
 @needs_tracer
-def test_simulated_records_that_were_edited_are_not_collected(build: Path, tmp_path: Path) -> None:
+def test_simulated_records_that_were_edited_have_no_figures(build: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     options = ("--build", str(build), "--geometry", "zen4")
     done = invoked(results, *options, "--", str(build / "walk"), "cyclic", "80", "800")

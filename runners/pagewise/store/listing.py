@@ -73,14 +73,7 @@ def _summary(source: Source) -> TableRow:
         "rounds": manifest.get("rounds_done"),
         "kernels": sorted({subject.kernel.name for subject in subjects if subject.cells}),
         "configurations": len({cell.key for subject in subjects for cell in subject.cells}),
-        "records": _lines(source.folder / RECORDS),
+        "records": source.content.count(b"\n"),
         "faults": source.faults,
         "altered": source.altered,
     }
-
-
-def _lines(file: Path) -> int:
-    if not file.is_file():
-        return 0
-    with file.open("rb") as stream:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 20), b""))

@@ -16,7 +16,7 @@ import duckdb
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.judgement import ANALYSIS, SCHEMA, TableRow, excluded_rows, judgement
 from pagewise.analysis.result import nothing_excluded
-from pagewise.core.errors import PagewiseError, SelectionError
+from pagewise.core.errors import SelectionError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import read_records
 from pagewise.core.result import MANIFEST, RECORDS
@@ -86,13 +86,18 @@ def ask(folders: Iterable[Path], sql: str, write: Path | None = None) -> QueryAn
     skipped |= {source.name: source.altered for source in sources if source.altered is not None}
     sources, conflicts = _distinct([source for source in sources if source.altered is None], skipped)
     rows = []
-    with tempfile.TemporaryDirectory() as aside, duckdb.connect() as connection:
+    with (
+        tempfile.TemporaryDirectory() as aside,
+        duckdb.connect(config={"temp_directory": aside}) as connection,
+    ):
         for number, source in enumerate(sources):
             try:
                 rows.append(_row(source, Path(aside, str(number))))
+            except MemoryError:
+                raise
             # A fault of one folder must not prevent reading its neighbours.
-            except (PagewiseError, ValueError, LookupError, TypeError, ArithmeticError) as fault:
-                skipped[source.name] = f"not as pagewise writes it: {fault}"
+            except Exception as fault:
+                skipped[source.name] = f"not as pagewise writes it: {type(fault).__name__}: {fault}"
         listed = Path(aside, "folders.jsonl")
         listed.write_bytes(b"".join(map(_line, rows)))
         connection.execute("SET VARIABLE folders = $file", {"file": str(listed)})
@@ -143,19 +148,16 @@ def _distinct(sources: Sequence[Source], skipped: dict[str, str]) -> tuple[list[
         by_id.setdefault(source.manifest["id"], []).append(source)
     kept = []
     conflicts: dict[str, str] = {}
-    for name, (first, *others) in by_id.items():
-        if not others:
-            kept.append(first)
-            continue
-        *copies, most = sorted(
-            (first, *others), key=lambda copy: (len(copy.content), copy.state == "complete")
-        )
+    for name, group in by_id.items():
+        if len(group) > 1:
+            group.sort(key=lambda copy: (len(copy.content), copy.state == "complete"))
+        *copies, most = group
         if all(most.content.startswith(copy.content) for copy in copies):
             kept.append(most)
             skipped |= {copy.name: f"a copy of {most.name}" for copy in copies}
         else:
             text = f"several folders with other records have its id {name}"
-            conflicts |= {copy.name: text for copy in (first, *others)}
+            conflicts |= {copy.name: text for copy in group}
     return kept, conflicts
 
 

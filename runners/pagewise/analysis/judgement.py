@@ -82,7 +82,7 @@ def _verdict(row: Row, group: Group) -> TableRow:
 
 
 def excluded_rows(records: Iterable[Record], excluded: Excluding) -> Iterator[TableRow]:
-    """The runs that must not be ranked because of their own fault or that of their module."""
+    """The runs that must not be ranked because of a fault, theirs or that of the module."""
     for record in records:
         run = record.run
         fault = exclusion(record)

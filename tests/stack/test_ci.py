@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conftest import KERNEL, ROOT, git, run, set_up
+from conftest import ROOT, git, run, set_up
 
 GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 #: BaseLoader, because YAML 1.1 reads the key `on` as a boolean.

@@ -9,12 +9,9 @@ from pagewise.analysis.choices import Best, bests, choices
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
-    Block,
     Cell,
     Column,
-    Figure,
     Getter,
-    Heat,
     Report,
     Section,
     Table,
@@ -233,11 +230,7 @@ def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."
     )
-    blocks: tuple[Block, ...] = (table, Text(legend, style="dim"))
-    if len(table.rows) > 1:
-        caption = f"Time ratio of each configuration to the baseline of its compiler. {legend}"
-        blocks = (*blocks, Figure("matrix", "All time ratios", caption, Heat(table), in_page=False))
-    yield Section("Matrix", blocks, only="files")
+    yield Section("Matrix", (table, Text(legend, style="dim")), only="files")
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:

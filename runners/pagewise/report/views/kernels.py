@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.choices import Best, bests, choices
@@ -110,6 +110,8 @@ _BESTS = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
+    metrics = program.metrics(result, kernels)
+    of_program = program.tables(result, metrics)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
@@ -124,7 +126,7 @@ def view(result: Result) -> Report:
             *ratios.by_policy(kernels),
             *ratios.loops(kernels),
             *_excluded(kernels),
-            *program.sections(result),
+            *program.sections(result, kernels, metrics),
             *evidence.sections(result, kernels),
             *energy.sections(result, kernels),
             *node_state.sections(result, kernels),
@@ -138,15 +140,15 @@ def view(result: Result) -> Report:
             "summary.csv": data.summary(kernels),
             "policies.csv": data.policies(kernels),
             "data.csv": data.medians(kernels, result.manifest),
-            **program.tables(result),
+            **of_program,
             **energy.over_time_of(result, kernels),
         },
-        _data(result, kernels, notes),
+        _data(result, kernels, notes, of_program),
         bool(data.faults(kernels)),
         method_text(kernels),
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),
-        (*brief.blocks(kernels), *program.brief(result)),
+        (*brief.blocks(kernels), *program.brief(result, metrics)),
     )
 
 
@@ -256,7 +258,12 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         yield Section("Excluded", (Text(f"{total}. {kinds}."), details))
 
 
-def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str]) -> dict[str, object]:
+def _data(
+    result: Result,
+    kernels: Sequence[KernelResult],
+    notes: Sequence[str],
+    of_program: Mapping[str, Table],
+) -> dict[str, object]:
     """Schema pagewise.verdicts/1."""
     return {
         "schema": "pagewise.verdicts/1",
@@ -283,7 +290,7 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         "energy": energy.table_of(result, kernels),
         "node_state": node_state.table_of(result, kernels),
         "node_states": node_state.verdicts_of(kernels),
-        **program.data(result, kernels),
+        **program.data(result, kernels, of_program),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.rows import Row
@@ -76,10 +76,15 @@ def has_several(result: Result) -> bool:
     return result.manifest.kind == "programs"
 
 
-def sections(result: Result) -> list[Section]:
+def metrics(result: Result, kernels: Sequence[KernelResult]) -> list[MetricRow]:
+    """The metrics of one or several programs; none for kernels."""
+    return metric_rows(result, kernels) if is_program(result) or has_several(result) else []
+
+
+def sections(result: Result, kernels: Sequence[KernelResult], rows: Sequence[MetricRow]) -> list[Section]:
     """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
     if has_several(result):
-        return [_metrics(result)]
+        return [_metrics(result, rows)]
     if not is_program(result):
         return []
     policies = tuple(
@@ -87,14 +92,14 @@ def sections(result: Result) -> list[Section]:
         for policy in (result.manifest.program or {})["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-    return [_costs(result), _metrics(result), _memory(result), meanings]
+    return [_costs(result, kernels), _metrics(result, rows), _memory(result), meanings]
 
 
-def brief(result: Result) -> list[Section]:
+def brief(result: Result, rows: Sequence[MetricRow]) -> list[Section]:
     """The metrics, which a terminal always shows; words wrap, so that it fits."""
     if not is_program(result):
         return []
-    section = _metrics(result)
+    section = _metrics(result, rows)
     return [replace(section, blocks=tuple(map(_wrapped, section.blocks)))]
 
 
@@ -109,32 +114,36 @@ def _policy(row: MetricRow) -> str:
     return label(row.kernel, row.cell.measured)
 
 
-def tables(result: Result) -> dict[str, Table]:
+def tables(result: Result, rows: Sequence[MetricRow]) -> dict[str, Table]:
     """metrics.csv, and for a single program memory.csv."""
+    fields = {**_METRICS, "hugepages": _policy}
     if has_several(result):
-        fields = {"program": "kernel.name", **_METRICS, "hugepages": _policy}
-        return {"metrics.csv": Table.of_fields(fields, metric_rows(result))}
+        return {"metrics.csv": Table.of_fields({"program": "kernel.name", **fields}, rows)}
     if not is_program(result):
         return {}
-    metrics = Table.of_fields({**_METRICS, "hugepages": _policy}, metric_rows(result))
-    return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
+    memory = Table.of_fields(_MEMORY, _memory_rows(result))
+    return {"metrics.csv": Table.of_fields(fields, rows), "memory.csv": memory}
 
 
-def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
-    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels."""
+def data(result: Result, kernels: Sequence[KernelResult], of_files: Mapping[str, Table]) -> dict[str, object]:
+    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels.
+
+    of_files: `tables` of the same result.
+    """
     if has_several(result):
-        return {"metrics": tables(result)["metrics.csv"]}
+        return {"metrics": of_files["metrics.csv"]}
     if not is_program(result):
         return {}
     memory = [
         {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
         for row in _memory_rows(result)
     ]
-    costs = Table.of_fields(_COSTS, _cost_rows(result))
-    metrics = tables(result)["metrics.csv"]
+    costs = Table.of_fields(_COSTS, _cost_rows(kernels))
     applied = policy_of(result, kernels)
     advice = None if applied is None else asdict(applied)
-    return {"program": {"metrics": metrics, "memory": memory, "costs": costs, "advice": advice}}
+    return {
+        "program": {"metrics": of_files["metrics.csv"], "memory": memory, "costs": costs, "advice": advice}
+    }
 
 
 def _memory_rows(result: Result) -> list[MemoryRow]:
@@ -166,12 +175,12 @@ class _Cost:
         return None if ratio is None or self.peak is None else self.peak * (1.0 - 1.0 / ratio.median)
 
 
-def _cost_rows(result: Result) -> list[_Cost]:
-    (analysed,) = analyse_result(result)
+def _cost_rows(kernels: Sequence[KernelResult]) -> list[_Cost]:
+    (analysed,) = kernels
     return [_Cost(row, label(analysed.kernel, row.cell.measured)) for row in analysed.ranked]
 
 
-def _costs(result: Result) -> Section:
+def _costs(result: Result, kernels: Sequence[KernelResult]) -> Section:
     columns = (
         Column("hugepages", get="label"),
         Column("peak memory", kind="bytes", get="peak"),
@@ -184,7 +193,7 @@ def _costs(result: Result) -> Section:
     text = "Peak memory of each run, and its ratio to the baseline's, paired by round." + (
         f" Memory budget: {percent_text(budget)} more than the baseline." if budget is not None else ""
     )
-    table = Table.of("Time and memory by policy", columns, _cost_rows(result))
+    table = Table.of("Time and memory by policy", columns, _cost_rows(kernels))
     return Section("Time and memory", (table, Text(text, style="dim")))
 
 
@@ -204,7 +213,7 @@ def _time_for_memory(cost: _Cost) -> Cell:
     return Cell(cost.text, style_of(cost.row.verdict), note)
 
 
-def _metrics(result: Result) -> Section:
+def _metrics(result: Result, rows: Sequence[MetricRow]) -> Section:
     columns = (
         *([Column("program", merged=True, get="kernel.name")] if has_several(result) else []),
         Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
@@ -214,7 +223,6 @@ def _metrics(result: Result) -> Section:
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    rows = metric_rows(result)
     checks = ", ".join((result.manifest.program or {}).get("checks", ()))
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""

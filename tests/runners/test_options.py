@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -39,6 +40,11 @@ def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 
 COMMANDS = dict(leaves(root, ""))
+#: The option that shows all options.
+HELP = {
+    name: "--help-all" if any("--help-all" in each.opts for each in command.params) else "--help"
+    for name, command in COMMANDS.items()
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -50,6 +56,18 @@ def test_one_concept_has_one_name(name: str):
         assert parameter.help, parameter
         for option, short in SHORT.items():
             assert (option in parameter.opts) == (short in parameter.opts), parameter.opts
+
+
+def test_rare_options_are_only_in_the_whole_help():
+    command = COMMANDS["compare"]
+    rare = {each.opts[-1] for each in command.params if isinstance(each, click.Option) and each.hidden}
+    assert len([each for each in command.params if isinstance(each, click.Option)]) - len(rare) <= 28
+    usual, whole = (
+        CliRunner().invoke(root, ["compare", option]).output for option in ("--help", "--help-all")
+    )
+    listed = [set(re.findall(r"^ +(?:-\w +)?(--[a-z-]+)", text, re.M)) for text in (usual, whole)]
+    assert {"--seed", "--timeout", "--smt"} <= rare and not rare & listed[0] and rare <= listed[1]
+    assert listed[0] < listed[1]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,7 @@ def test_what_does_not_fit_the_subject_is_wrong_usage(stage: Stage, arguments: t
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_every_option_and_examples_that_can_be_parsed(name: str):
-    done = CliRunner().invoke(root, [*name.split(), "--help"], env={"COLUMNS": "110"})
+    done = CliRunner().invoke(root, [*name.split(), HELP[name]], env={"COLUMNS": "110"})
     assert done.exit_code == 0
     command = COMMANDS[name]
     for parameter in command.params:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import rich_click as click
 from click.core import ParameterSource
 
-from pagewise.cli.options import option
+from pagewise.cli.options import option, rare_option
 from pagewise.cli.types import Duration, Percent
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -21,7 +21,7 @@ POLICIES = option(
     metavar="POLICIES",
     is_list=True,
 )
-POOL_MEMORY = option(
+POOL_MEMORY = rare_option(
     "--pool-memory",
     "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
     metavar="SIZE",
@@ -35,7 +35,9 @@ JUDGED = (
         multiple=True,
         metavar="PATTERN|COMMAND",
     ),
-    option("--exit-code ok", "Exit code of a valid run (default: 0).", multiple=True, type=int, metavar="N"),
+    rare_option(
+        "--exit-code ok", "Exit code of a valid run (default: 0).", multiple=True, type=int, metavar="N"
+    ),
     option(
         "--input inputs",
         "Input file, copied to a new folder where the program runs (default: run in this folder).",
@@ -43,19 +45,19 @@ JUDGED = (
         type=click.Path(path_type=Path, exists=True),
         metavar="FILE",
     ),
-    option(
+    rare_option(
         "--read reads",
         "File that the program writes, read as part of its output.",
         multiple=True,
         metavar="FILE",
     ),
-    option(
+    rare_option(
         "--sample-interval interval",
         "Sampling interval of memory and power, as 0.05s (default: memory adaptive, at most 1 % of one CPU; "
         "power 0.1s).",
         type=Duration(0.001),
     ),
-    option(
+    rare_option(
         "--enough-coverage enough",
         "Minimum share of a policy's memory that must be on the requested pages.",
         type=Percent(closed=True),
@@ -76,19 +78,19 @@ SERVICE = (
         "metrics.",
         metavar="COMMAND",
     ),
-    option(
+    rare_option(
         "--ready",
         "When the service is ready: tcp:PORT; '| command', which must exit with 0; or a pattern of its "
         "output (default: with its first listening socket).",
         metavar="tcp:PORT|COMMAND|PATTERN",
     ),
-    option(
+    rare_option(
         "--setup",
         "Shell command before the service starts, in the folder of the run; not timed, not under the policy.",
         multiple=True,
         metavar="COMMAND",
     ),
-    option(
+    rare_option(
         "--fill",
         "Shell command when the service is ready, before the load; not timed, not under the policy.",
         multiple=True,

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise.cli import BEGAN
+from pagewise.cli import BEGAN, lists
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
@@ -22,7 +22,7 @@ from pagewise.cli.program import (
     KernelsOrProgram,
     has_program,
 )
-from pagewise.cli.types import Percent
+from pagewise.cli.types import Number, Percent, Setting
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
 from pagewise.core.node_state import STATES
@@ -58,24 +58,44 @@ class _Comparing(Measuring, KernelsOrProgram):
         ),
         POLICIES,
         opt.OPTION,
-        opt.SETTING,
-        opt.SCALE,
         opt.option(
+            "--setting settings",
+            "Environment variable to compare, with its values: OMP_WAIT_POLICY=active,passive; - removes it. "
+            "The baseline has the first value; repeat --setting to change further variables, one at a time.",
+            multiple=True,
+            type=Setting(),
+        ),
+        opt.SCALE,
+        opt.rare_option(
             "--baseline",
             f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",
             metavar="GLOB|POLICY",
         ),
         opt.SUITES,
-        opt.BUILD,
+        opt.option(
+            "--build builds",
+            "Build of the codes to compare, as old=DIR with a folder of programs, or tuned='npb/*-tuned' "
+            "with a module; repeat it for each, the baseline first.",
+            multiple=True,
+            metavar="NAME=DIR|MODULE",
+            rare=True,
+        ),
     ),
     runs=(
         opt.ROUNDS,
         opt.UNTIL,
         opt.BUDGET,
-        opt.AA,
+        opt.option(
+            "--aa",
+            "Number of additional runs of each baseline per round (A/A).",
+            type=Number(1, 10),
+            default=1,
+            rare=True,
+        ),
         opt.flag(
             "--no-sweep sweep",
             "Omit the curves (sweeps).",
+            rare=True,
             flag_value=False,
             default=True,
             show_default=False,
@@ -88,8 +108,25 @@ class _Comparing(Measuring, KernelsOrProgram):
         POOL_MEMORY,
         opt.SET_THP_SIZES,
         opt.SEVERAL_PREFETCHERS,
-        opt.NODE_STATE,
-        opt.CLOCKS,
+        opt.option(
+            "--node-state node_states",
+            "State of the node's memory before each run: fresh (compacted), aged (fragmented); "
+            "several with commas are compared, and the first is the baseline's "
+            "(root; docs/explanation/node-state.md).",
+            metavar="STATES",
+            is_list=True,
+            rare=True,
+        ),
+        opt.option(
+            "--clocks",
+            "Clocks during the runs, as governor=performance,boost=off or unchanged, then restored; to "
+            "compare settings, repeat the option or write boost=on/off, the baseline's first (root; "
+            "docs/explanation/energy.md).",
+            metavar="SETTINGS",
+            is_list=True,
+            callback=lists.several,
+            rare=True,
+        ),
     ),
     program=(
         opt.option(
@@ -100,7 +137,7 @@ class _Comparing(Measuring, KernelsOrProgram):
             metavar="METRIC",
         ),
         *JUDGED,
-        opt.option(
+        opt.rare_option(
             "--memory-budget",
             "How much more peak memory than the baseline an advised policy may need, as 10% (default: no "
             "limit).",

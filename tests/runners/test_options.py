@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from pagewise.cli import root
 from pagewise.cli.types import Duration, Percent
+from pagewise.cli.vary import REPLACED
 from stage import RUNNERS, Stage
 
 #: Parameters that are the same thing wherever they occur, by their long option.
@@ -24,7 +25,7 @@ SHORT = {
     "--threads": "-t",
     "--output": "-o",
 }
-REPLACED = {"--pages", "--limit", "--results", "--runs", "--list"}
+FORBIDDEN = {"--pages", "--limit", "--results", "--runs", "--list"}
 
 
 def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -52,10 +53,34 @@ def test_one_concept_has_one_name(name: str):
     for parameter in COMMANDS[name].params:
         if not isinstance(parameter, click.Option):
             continue
-        assert not REPLACED & set(parameter.opts)
+        assert not FORBIDDEN & set(parameter.opts)
         assert parameter.help, parameter
         for option, short in SHORT.items():
             assert (option in parameter.opts) == (short in parameter.opts), parameter.opts
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_an_option_that_was_replaced_is_refused_with_the_new_one(name: str):
+    for command in ("compare", "counters"):
+        done = CliRunner().invoke(root, [command, name, "x=1,2", "--", "true"])
+        assert done.exit_code == 2 and "--vary" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("compare", "clocks"),
+        ("compare", "LANG=C"),
+        ("counters", "clocks=boost=on/off"),
+        ("counters", "A=1,2"),
+    ],
+)
+def test_what_a_command_cannot_vary_is_refused(command: str, given: str):
+    assert CliRunner().invoke(root, [command, "--plan", "--vary", given, "--", "true"]).exit_code == 2
+
+
+def test_options_of_kernels_are_refused_for_programs():
+    assert CliRunner().invoke(root, ["compare", "--vary", "layout=a,b", "--", "true"]).exit_code == 2
 
 
 def test_rare_options_are_only_in_the_whole_help():

@@ -54,7 +54,7 @@ def test_nothing_that_a_received_result_names_is_executed(compared: tuple[Stage,
         "option": {"command": ["pagewise", "compare", "--modules", tree]},
         "program": {"command": ["pagewise", "compare", "--", "touch", str(mark)]},
         "check": {"command": checks},
-        "setting": {"command": ["pagewise", "compare", "--setting", "LD_PRELOAD=/e.so", "--", "/bin/echo"]},
+        "setting": {"command": ["pagewise", "compare", "--vary", "LD_PRELOAD=/e.so", "--", "/bin/echo"]},
         "folder": {"started_in": tree},
     }
     for name, changes in planted.items():

@@ -63,8 +63,8 @@ def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str,
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        (["ENV=studies", "ARGS=--scale studies"], ["--option", "all", "--scale", "studies"]),
-        (["ENV=studies-a64fx"], ["--option", "all"]),
+        (["ENV=studies", "ARGS=--scale studies"], ["--vary", "all", "--scale", "studies"]),
+        (["ENV=studies-a64fx"], ["--vary", "all"]),
         (["ENV=quick"], []),
     ],
 )

@@ -203,13 +203,6 @@ CONFIGURATIONS = option(
     metavar="GLOBS",
     is_list=True,
 )
-OPTION = option(
-    "--option varied",
-    "Option of kernels to compare, as layout or layout=studies,soa, or all; repeat --option for all "
-    "combinations (pagewise list kernels; default: the kernels' own values).",
-    multiple=True,
-    metavar="NAME[=VALUES]",
-)
 SCALE = option(
     "--scale",
     "Problem size of the kernels, as their kernel.yaml names it: studies for that of the FLASH studies "
@@ -348,20 +341,12 @@ SET_THP_SIZES = flag(
     "--set-thp-sizes", "Enable the needed THP sizes during the command, then restore them (root)."
 )
 PREFETCHERS = option(
-    "--hardware-prefetchers prefetchers",
+    "--prefetchers",
     "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, during "
     "the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
     metavar="off|NAMES",
     is_list=True,
     rare=True,
-)
-SEVERAL_PREFETCHERS = partial(
-    PREFETCHERS,
-    help="Hardware prefetchers during the runs, then restored: off, unchanged, names to switch off, or on "
-    "A64FX distances, as distL2=20,weakL1; to compare settings, repeat the option or write distL1=3/5/7, the "
-    "baseline's first (root or msr-safe; docs/reference/prefetchers.md).",
-    metavar="off|unchanged|NAMES",
-    callback=lists.several,
 )
 
 # Results.

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from pagewise.cli.options import option, rare_option
 from pagewise.cli.types import Duration, Percent
+from pagewise.cli.vary import explain_replaced
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 POLICIES = option(
@@ -110,7 +111,12 @@ class TakesProgram(click.RichCommand):
         place = arguments.index("--") if "--" in arguments else len(arguments)
         options, program = arguments[:place], tuple(arguments[place + 1 :])
         context.allow_extra_args = True
-        extra = super().parse_args(context, options)
+        try:
+            extra = super().parse_args(context, options)
+        except click.NoSuchOption as fault:
+            if text := explain_replaced(fault.option_name):
+                context.fail(text)
+            raise
         if not context.resilient_parsing:
             if extra:
                 hint = "name kernels with --kernels, and a program after --"
@@ -144,6 +150,8 @@ class KernelsOrProgram(TakesProgram):
         subject, refused = ("kernels only", self.of_kernels) if is_program else (programs, self.of_program)
         if not context.resilient_parsing:
             _check_service(context)
+        if is_program and chosen.get("varied"):
+            context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
         for parameter in self.params if not context.resilient_parsing else ():
             given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
             if given and parameter.name in refused:

@@ -355,7 +355,7 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
 
     def find() -> str:
         control = find_control([ALL], os.sched_getaffinity(0), root)
-        return f"{', '.join(control.names)} can be switched off by {control.method}: --hardware-prefetchers"
+        return f"{', '.join(control.names)} can be switched off by {control.method}: --vary prefetchers=off"
 
     return _MACHINE.attempted("prefetchers", find, is_needed=False)
 

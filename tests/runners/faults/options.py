@@ -60,7 +60,7 @@ PLANNED = [
     (["--smt", "-1"], 2),
     (["--smt", "99"], 2),
     (["--placement", "\u202e"], 2),
-    (["--hardware-prefetchers", "[/]"], (2, 4)),
+    (["--vary", "prefetchers=[/]"], (2, 4)),
     (["--modules", "/nonexistent"], 3),
     (["--modules", ""], 3),
     (["--modules", "/dev/null"], 3),

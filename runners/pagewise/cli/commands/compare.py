@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pagewise.cli import BEGAN, lists
+from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
@@ -22,7 +22,8 @@ from pagewise.cli.program import (
     KernelsOrProgram,
     has_program,
 )
-from pagewise.cli.types import Number, Percent, Setting
+from pagewise.cli.types import Number, Percent
+from pagewise.cli.vary import varies
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import SelectionError
 from pagewise.core.node_state import STATES
@@ -34,7 +35,7 @@ _ROUNDS, _WIDTH = 7, 0.03
 class _Comparing(Measuring, KernelsOrProgram):
     """Compares kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "sweep")
+    of_kernels = ("kernels", "configurations", "scale", "sweep")
     of_program = (*OF_PROGRAM, "metrics", "memory_budget", "builds", "service", *OF_SERVICE)
 
 
@@ -57,13 +58,12 @@ class _Comparing(Measuring, KernelsOrProgram):
             "are always measured.",
         ),
         POLICIES,
-        opt.OPTION,
-        opt.option(
-            "--setting settings",
-            "Environment variable to compare, with its values: OMP_WAIT_POLICY=active,passive; - removes it. "
-            "The baseline has the first value; repeat --setting to change further variables, one at a time.",
-            multiple=True,
-            type=Setting(),
+        varies(
+            ("variables", "node-state", "prefetchers", "clocks"),
+            "What else to compare, with its values, the baseline's first: an option of kernels, as layout, "
+            "layout=studies,soa or all; an environment variable, as OMP_WAIT_POLICY=active,passive (-: "
+            "unset); node-state=fresh,aged; prefetchers=off; clocks=boost=on/off (root). Repeat --vary for "
+            "more (docs/how-to/compare.md).",
         ),
         opt.SCALE,
         opt.rare_option(
@@ -107,26 +107,6 @@ class _Comparing(Measuring, KernelsOrProgram):
         opt.RESERVE,
         POOL_MEMORY,
         opt.SET_THP_SIZES,
-        opt.SEVERAL_PREFETCHERS,
-        opt.option(
-            "--node-state node_states",
-            "State of the node's memory before each run: fresh (compacted), aged (fragmented); "
-            "several with commas are compared, and the first is the baseline's "
-            "(root; docs/explanation/node-state.md).",
-            metavar="STATES",
-            is_list=True,
-            rare=True,
-        ),
-        opt.option(
-            "--clocks",
-            "Clocks during the runs, as governor=performance,boost=off or unchanged, then restored; to "
-            "compare settings, repeat the option or write boost=on/off, the baseline's first (root; "
-            "docs/explanation/energy.md).",
-            metavar="SETTINGS",
-            is_list=True,
-            callback=lists.several,
-            rare=True,
-        ),
     ),
     program=(
         opt.option(
@@ -157,8 +137,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
     (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
     unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
-    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers, --clocks
-    and --node-state change settings of the machine, which are always restored. See
+    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers,
+    clocks and node-state change settings of the machine, which are always restored. See
     docs/explanation/statistics.md and, for programs, docs/how-to/programs.md and docs/how-to/services.md.
     """
     chosen["settings"] = _settings(chosen["settings"])
@@ -182,7 +162,7 @@ def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[s
     settings = dict(given)
     if len(settings) < len(given):
         raise SelectionError(
-            "a variable is given twice", where="--setting", remedy="write its values with commas: NAME=a,b,c"
+            "a variable is given twice", where="--vary", remedy="write its values with commas: NAME=a,b,c"
         )
     return settings
 
@@ -192,7 +172,7 @@ def _check_states(states: Sequence[str]) -> None:
     if not set(states) <= set(STATES) or len(set(states)) < len(states):
         raise SelectionError(
             f"{', '.join(states)} are not different states of the node",
-            where="--node-state",
+            where="--vary node-state",
             remedy=f"choose from {', '.join(STATES)}",
         )
 

@@ -12,13 +12,14 @@ from pagewise.cli import options as opt
 from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
+from pagewise.cli.vary import varies
 from pagewise.core.configuration import BASELINE
 
 
 class _Counting(Measuring, KernelsOrProgram):
     """Counts events of kernels or a program."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "region")
+    of_kernels = ("kernels", "configurations", "scale", "region")
 
 
 @opt.command(
@@ -37,7 +38,11 @@ class _Counting(Measuring, KernelsOrProgram):
             "from the baseline in compiler or hugepages).",
         ),
         POLICIES,
-        opt.OPTION,
+        varies(
+            ("prefetchers",),
+            "What else to compare, with its values, the baseline's first: an option of kernels, as layout, "
+            "layout=studies,soa or all; prefetchers=off (root). Repeat --vary for more.",
+        ),
         opt.SCALE,
         opt.SUITE,
     ),
@@ -64,7 +69,7 @@ class _Counting(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.SEVERAL_PREFETCHERS),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES),
     program=JUDGED,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: counters, or the program's)."),

@@ -211,7 +211,7 @@ def _check_settings(settings: Mapping[str, tuple[str, ...]]) -> None:
             if removed_variables({name: value}):
                 raise SelectionError(
                     f"{name}={value} is a page policy",
-                    where="--setting",
+                    where="--vary",
                     remedy="compare page policies with --policies",
                 )
 

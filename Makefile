@@ -65,7 +65,7 @@ stack: setup
 # others of the default environment.
 compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(ARGS)$(SITE),,1))
 compare: stack
-	@./pagewise compare --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
+	@./pagewise kernels --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
 
 peers: stack
 	@./pagewise peers --env "$$ENV" $(ARGS)

@@ -35,7 +35,7 @@ COMMANDS = (
     ("report", "{bad}"),
     ("report", "{bad}", "--json"),
     ("report", "{bad}", "--verbose"),
-    ("compare", "--resume", "{bad}"),
+    ("kernels", "--resume", "{bad}"),
 )
 
 

@@ -218,7 +218,7 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, 
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
     process = subprocess.Popen(
-        stage.command("compare", "--output", str(stage.results), "--rounds", "1000"),
+        stage.command("kernels", "--output", str(stage.results), "--rounds", "1000"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,

@@ -148,7 +148,7 @@ def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]
-    look = ["compare", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
+    look = ["kernels", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
     assert programs == [["build", ["quick"]], ["pagewise", look]]
     stamp = project / ".pagewise/stamps/installed-default"
     stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -177,11 +177,11 @@ def test_a_failed_first_look_is_reported(
 def test_common_names_are_only_taken_from_the_command_line(project: Path) -> None:
     environment = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff"}
     *_, build, compare = started(project, "compare", **environment)
-    assert build[1] == ["default"] and compare[1] == ["compare", "--env", "default"]
+    assert build[1] == ["default"] and compare[1] == ["kernels", "--env", "default"]
     *_, deploy = started(project, "deploy", **environment)
     assert (deploy[2]["GROUP"], deploy[2]["ENV"]) == ("", "release")
     *_, build, compare = started(project, "compare", "ENV=quick", **environment)
-    assert build[1] == ["quick"] and compare[1] == ["compare", "--env", "quick"]
+    assert build[1] == ["quick"] and compare[1] == ["kernels", "--env", "quick"]
 
 
 @pytest.mark.parametrize(

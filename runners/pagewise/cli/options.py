@@ -203,6 +203,13 @@ CONFIGURATIONS = option(
     metavar="GLOBS",
     is_list=True,
 )
+POLICIES = option(
+    "--policies",
+    "Page policies to compare, as none,thp,hugetlbfs:1g,reuse+malloc; several with commas (pagewise list "
+    "policies).",
+    metavar="POLICIES",
+    is_list=True,
+)
 SCALE = option(
     "--scale",
     "Problem size of the kernels, as their kernel.yaml names it: studies for that of the FLASH studies "

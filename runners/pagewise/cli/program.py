@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
 
 import rich_click as click
 from click.core import ParameterSource
@@ -12,16 +10,7 @@ from click.core import ParameterSource
 from pagewise.cli.options import option, rare_option
 from pagewise.cli.types import Duration, Percent
 from pagewise.cli.vary import explain_replaced
-from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
-POLICIES = option(
-    "--policies",
-    "Page policies; several with commas. For a program: the policies to compare, as "
-    "none,thp,hugetlbfs:1g,reuse+malloc (pagewise list policies). For kernels: further page sizes, as "
-    "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
-    metavar="POLICIES",
-    is_list=True,
-)
 POOL_MEMORY = rare_option(
     "--pool-memory",
     "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
@@ -131,45 +120,3 @@ class TakesProgram(click.RichCommand):
     def collect_usage_pieces(self, context: click.Context) -> list[str]:
         """The words of the usage line."""
         return [*super().collect_usage_pieces(context), "[-- PROGRAM ARGS]"]
-
-
-class KernelsOrProgram(TakesProgram):
-    """Refuses options that the subject, kernels or a program, does not have."""
-
-    of_kernels: ClassVar[tuple[str, ...]] = ()
-    of_program: ClassVar[tuple[str, ...]] = OF_PROGRAM
-
-    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Parses the options, and chooses the environment of kernels."""
-        extra = super().parse_args(context, arguments)
-        chosen = context.params
-        is_program = has_program(chosen)
-        if not is_program and chosen["environment"] is None:
-            chosen["environment"] = DEFAULT_ENVIRONMENT
-        programs = f"programs: {self.name} -- PROGRAM or {self.name} --suite"
-        subject, refused = ("kernels only", self.of_kernels) if is_program else (programs, self.of_program)
-        if not context.resilient_parsing:
-            _check_service(context)
-        if is_program and chosen.get("varied"):
-            context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
-        for parameter in self.params if not context.resilient_parsing else ():
-            given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-            if given and parameter.name in refused:
-                context.fail(f"{parameter.opts[0]} is for {subject}.")
-        return extra
-
-
-def _check_service(context: click.Context) -> None:
-    """Refuses a service with another program, and options of a service without one."""
-    chosen = context.params
-    if chosen.get("service") and (chosen["command"] or chosen["suite"]):
-        context.fail("--service is the program: name none after --, and no --suite.")
-    if bool(chosen.get("service")) != bool(chosen.get("load")):
-        context.fail("--service and --load belong together.")
-    if not chosen.get("service") and any(chosen.get(name) for name in OF_SERVICE):
-        context.fail("--ready, --setup and --fill are for a --service.")
-
-
-def has_program(chosen: Mapping[str, Any]) -> bool:
-    """Whether the subject is a program, not kernels."""
-    return bool(chosen["command"] or chosen["suite"] or chosen.get("service"))

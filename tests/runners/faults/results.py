@@ -212,7 +212,7 @@ def _all_at_once(place: Place) -> list[Ended]:
         listed,
         place.run("results", "list"),
         collected,
-        place.run("compare", "--plan", "--output", str(place.results)),
+        place.run("kernels", "--plan", "--output", str(place.results)),
     ]
 
 

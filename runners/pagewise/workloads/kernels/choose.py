@@ -29,7 +29,7 @@ _ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions(SessionOptions):
-    """Which kernels and configurations are measured, and how; see `pagewise compare --help`."""
+    """Which kernels and configurations are measured, and how; see `pagewise kernels --help`."""
 
     environment: str
     kernels: tuple[str, ...]

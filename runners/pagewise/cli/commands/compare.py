@@ -37,9 +37,12 @@ class _Comparing(Measuring, TakesProgram):
 
 def _check(context: click.Context) -> None:
     chosen = context.params
-    if sum(map(bool, (chosen["command"], chosen["suite"], chosen["service"]))) != 1:
+    is_named = bool(chosen["command"] or chosen["suite"])
+    if is_named and chosen["service"]:
+        context.fail("--service is the program: name none after --, and no --suite.")
+    if not (is_named or chosen["service"]):
         context.fail(
-            "Name one program: after --, or with --suite or --service. To compare kernels: pagewise kernels."
+            "Name a program after --, or --suite or --service. To compare kernels: pagewise kernels."
         )
     if bool(chosen["service"]) != bool(chosen["load"]):
         context.fail("--service and --load belong together.")

@@ -19,8 +19,6 @@ RANK_PLACEMENT =
 OPTION = $(if $(filter studies%,$(ENV)),all)
 SCALE =
 ARGS =
-PEERS ?=
-QUICK ?=
 BUILDER ?= auto
 SITE ?= $(PAGEWISE_SITE)
 export PAGEWISE_SITE := $(SITE)
@@ -65,7 +63,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -82,20 +80,16 @@ stack: setup
 # option VARIABLE NAME, switch VARIABLE NAME: the option of `pagewise` that a variable stands for, if it is given.
 option = $(if $($1),--$2 "$$$1")
 switch = $(if $($1),--$2)
-measured = --env "$$ENV" $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) $(call option,PLACEMENT,placement) \
-    $(call option,SMT,smt) $(call option,MEMORY,memory)
 
 # A fresh checkout compares two configurations before it builds the others of the default environment.
 compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(KERNELS)$(PAGES)$(ARGS)$(SITE),,1))
 compare: stack
-	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
+	@./pagewise compare --env "$$ENV" $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) \
+	    $(call option,PLACEMENT,placement) $(call option,SMT,smt) $(call option,MEMORY,memory) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
 	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
 	    $(call option,RANKS,ranks) $(call option,RANK_PLACEMENT,rank-placement) \
 	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
 	    $(foreach varied,$(OPTION),--option $(call quoted,$(varied))) $(call option,SCALE,scale) $(ARGS)
-
-peers: stack
-	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)
 
 gallery: setup
 	@setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \

@@ -79,12 +79,12 @@ MEANINGS = {"1": True, "yes": True, "true": True, "0": False, "no": False, "fals
 @pytest.mark.parametrize("from_environment", [False, True])
 @pytest.mark.parametrize("text", MEANINGS)
 def test_switches_of_make_set_options(project: Path, from_environment: bool, text: str) -> None:
-    given = {"RESERVE_HUGEPAGES": text, "SET_THP_SIZES": text, "QUICK": text}
+    given = {"RESERVE_HUGEPAGES": text, "SET_THP_SIZES": text}
     words = [] if from_environment else [f"{name}={value}" for name, value in given.items()]
-    commands = started(project, "compare", "peers", *words, **(given if from_environment else {}))
+    commands = started(project, "compare", *words, **(given if from_environment else {}))
     options = {option for name, words, _ in commands if name == "pagewise" for option in words}
-    expected = {"--reserve-hugepages", "--set-thp-sizes", "--quick"} if MEANINGS[text] else set()
-    assert options & {"--reserve-hugepages", "--set-thp-sizes", "--quick"} == expected
+    expected = {"--reserve-hugepages", "--set-thp-sizes"} if MEANINGS[text] else set()
+    assert options & {"--reserve-hugepages", "--set-thp-sizes"} == expected
 
 
 @pytest.mark.parametrize(("text", "meaning"), [("1", "1"), ("yes", "1"), ("0", ""), ("no", "")])
@@ -101,7 +101,7 @@ def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: st
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("RESERVE_HUGEPAGES", "maybe"), ("SET_THP_SIZES", "2"), ("QUICK", "1 0"), ("DEFAULT", "x")],
+    [("RESERVE_HUGEPAGES", "maybe"), ("SET_THP_SIZES", "2"), ("DEFAULT", "x")],
 )
 def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
     done = make(project, "compare", f"{name}={text}")
@@ -120,7 +120,6 @@ def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
 PASSED = {
     "compare": "ENV KERNELS ROUNDS PLACEMENT SMT MEMORY UNTIL BUDGET PAGES THREADS CORES CPUS RANKS "
     "RANK_PLACEMENT SCALE OPTION",
-    "peers": "ENV KERNELS PEERS",
     "gallery": "ROUNDS UNTIL BUDGET PAGES",
     "test-packages": "ENV",
     "lock": "ENV TARGET LOCK",
@@ -155,18 +154,15 @@ def test_the_name_of_an_unknown_variable_is_no_command(project: Path) -> None:
     assert not list(project.rglob("PWNED"))
 
 
-@pytest.mark.parametrize("target", ["compare", "peers"])
-def test_further_options_are_passed_through(project: Path, target: str) -> None:
-    *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")
-    assert measured[1] == [target, "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
+def test_further_options_are_passed_through(project: Path) -> None:
+    *_, measured = started(project, "compare", "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")
+    assert measured[1] == ["compare", "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
 
 
 def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     for words in [], ["ENV=quick"], ["KERNELS=gather"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
         *_, build, _ = started(project, "compare", *words)
         assert (build[0], build[2]["FIRST_LOOK"]) == ("build", "" if words else "1")
-    *_, build, _ = started(project, "peers")
-    assert build[2]["FIRST_LOOK"] is None
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]

@@ -145,7 +145,7 @@ def view(result: Result) -> Report:
             **energy.over_time_of(result, kernels),
         },
         _data(result, kernels, notes),
-        bool(data.faults(kernels)),
+        bool(data.faults(kernels)) or program.misses_target(result),
         method_text(kernels),
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),

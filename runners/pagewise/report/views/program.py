@@ -9,10 +9,11 @@ from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.rows import Row
+from pagewise.analysis.targets import Answer, TargetRow, target_rows
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Table, Text, style_of
+from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Style, Table, Text, style_of
 from pagewise.report.views.applying import policy_of
 from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
@@ -31,6 +32,23 @@ _METRICS: Mapping[str, Getter] = {
     "difference_high": "difference.high",
     "noise_floor": "floor",
 }
+_TARGETS: Mapping[str, Getter] = {
+    "program": "ours.kernel.name",
+    "build": lambda row: row.ours.cell.measured.flags or None,
+    "hugepages": lambda row: _policy(row.ours),
+    "metric": "ours.metric.label",
+    "unit": "ours.metric.unit",
+    "better": "ours.metric.better",
+    "value": "ours.value",
+    "relative_to": "reference",
+    "reference_value": "theirs.value",
+    **ratio_fields("goal.ratio"),
+    "target_least": "least",
+    "target_most": "most",
+    "noise_floor": "goal.floor",
+    "answer": "answer",
+}
+_ANSWERS: Mapping[Answer, Style] = {"met": "", "not met": "strong", "inconclusive": "inconclusive"}
 _COSTS: Mapping[str, Getter] = {
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
@@ -79,7 +97,7 @@ def has_several(result: Result) -> bool:
 def sections(result: Result) -> list[Section]:
     """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
     if has_several(result):
-        return [_metrics(result)]
+        return [*_targets(result), _metrics(result)]
     if not is_program(result):
         return []
     policies = tuple(
@@ -91,11 +109,9 @@ def sections(result: Result) -> list[Section]:
 
 
 def brief(result: Result) -> list[Section]:
-    """The metrics, which a terminal always shows; words wrap, so that it fits."""
-    if not is_program(result):
-        return []
-    section = _metrics(result)
-    return [replace(section, blocks=tuple(map(_wrapped, section.blocks)))]
+    """The metrics, or targets, which a terminal always shows; words wrap, so that it fits."""
+    shown = [_metrics(result)] if is_program(result) else _targets(result)
+    return [replace(section, blocks=tuple(map(_wrapped, section.blocks))) for section in shown]
 
 
 def _wrapped(block: Block) -> Block:
@@ -110,10 +126,13 @@ def _policy(row: MetricRow) -> str:
 
 
 def tables(result: Result) -> dict[str, Table]:
-    """metrics.csv, and for a single program memory.csv."""
+    """metrics.csv; for a single program memory.csv, for several targets.csv."""
     if has_several(result):
         fields = {"program": "kernel.name", **_METRICS, "hugepages": _policy}
-        return {"metrics.csv": Table.of_fields(fields, metric_rows(result))}
+        return {
+            "metrics.csv": Table.of_fields(fields, metric_rows(result)),
+            "targets.csv": Table.of_fields(_TARGETS, target_rows(result)),
+        }
     if not is_program(result):
         return {}
     metrics = Table.of_fields({**_METRICS, "hugepages": _policy}, metric_rows(result))
@@ -121,9 +140,9 @@ def tables(result: Result) -> dict[str, Table]:
 
 
 def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
-    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels."""
+    """The field `program` of the JSON object, or `metrics` and `targets` of several; nothing for kernels."""
     if has_several(result):
-        return {"metrics": tables(result)["metrics.csv"]}
+        return {name.removesuffix(".csv"): table for name, table in tables(result).items()}
     if not is_program(result):
         return {}
     memory = [
@@ -241,6 +260,36 @@ def _reason(row: MetricRow) -> str:
     if row.difference is not None and row.verdict is not None and row.verdict.reason == "interval":
         return "the interval contains 0"
     return reason_text(row.verdict.reason if row.verdict else None)
+
+
+def misses_target(result: Result) -> bool:
+    """Whether a metric does not meet its target."""
+    return any(row.answer == "not met" for row in target_rows(result))
+
+
+def _targets(result: Result) -> list[Section]:
+    """The metrics that have targets relative to another program; empty without any."""
+    columns = (
+        Column("program", merged=True, get="ours.kernel.name"),
+        Column("metric", merged=True, get=lambda row: f"{row.ours.metric.label} [{row.ours.metric.unit}]"),
+        Column("hugepages", get=lambda row: _policy(row.ours)),
+        Column("median", kind="number", get="ours.value"),
+        Column("relative to", get="reference"),
+        Column("its median", kind="number", get="theirs.value"),
+        Column("ratio", unit="95 % interval", kind="ratio", get="goal.ratio"),
+        Column("target", get=_target),
+        Column("noise floor", kind="percent", get="goal.floor"),
+        Column("answer", get=lambda row: Cell(row.answer, _ANSWERS[row.answer])),
+    )
+    rows = target_rows(result)
+    text = "Ratio of each metric to that of the other program, paired by round of the same session."
+    table = Table.of("Targets", columns, rows)
+    return [Section("Targets", (table, Text(text, style="dim")))] if rows else []
+
+
+def _target(row: TargetRow) -> str:
+    ends = (("≥", row.least), ("≤", row.most))
+    return ", ".join(f"{sign} {end:g}" for sign, end in ends if end is not None)
 
 
 def _memory(result: Result) -> Section:

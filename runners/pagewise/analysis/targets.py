@@ -66,12 +66,15 @@ class _Claim:
 
 def target_rows(result: Result) -> list[TargetRow]:
     """Each metric with a target, of each ranked configuration; all are judged together."""
-    measured, records = metric_rows(result), by_cell(result.records)
-    by_place = {_place(row): row for row in measured}
+    suites = (result.manifest.suites or {}).items()
+    relations = {key: described["relative_to"] for key, described in suites if "relative_to" in described}
+    if not relations:
+        return []
+    records = by_cell(result.records)
+    by_place = {_place(row): row for row in metric_rows(result)}
     rows = []
-    for row in measured:
-        key, *others = _place(row)
-        relation = ((result.manifest.suites or {}).get(key) or {}).get("relative_to")
+    for (key, *others), row in by_place.items():
+        relation = relations.get(key)
         if relation is not None and row.metric.field in relation["targets"]:
             theirs = by_place.get((relation["program"], *others))
             least, most = relation["targets"][row.metric.field]

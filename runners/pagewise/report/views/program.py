@@ -282,7 +282,8 @@ def _targets(result: Result) -> list[Section]:
         Column("answer", get=lambda row: Cell(row.answer, _ANSWERS[row.answer])),
     )
     rows = target_rows(result)
-    text = "Ratio of each metric to that of the other program, paired by round of the same session."
+    given = [row.answer for row in rows]
+    text = f"{', '.join(f'{given.count(answer)} {answer}' for answer in _ANSWERS)}. Ratios paired by round."
     table = Table.of("Targets", columns, rows)
     return [Section("Targets", (table, Text(text, style="dim")))] if rows else []
 

@@ -47,7 +47,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -66,9 +66,6 @@ stack: setup
 compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(ARGS)$(SITE),,1))
 compare: stack
 	@./pagewise kernels --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
-
-peers: stack
-	@./pagewise peers --env "$$ENV" $(ARGS)
 
 gallery: setup
 	@setup/gallery $(ARGS)

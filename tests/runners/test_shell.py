@@ -137,7 +137,6 @@ def test_fish_completes(offering: Stage):
         (("compare", "--policies", "hugetlb", "--", "true"), "hugetlbfs", "none"),
         (("counters", "--events", "skylak"), "skylake", "a64fx"),
         (("simulate", "--geometry", "zen3", "ember"), "zen4", "a64fx"),
-        (("peers", "--peers", "sream"), "stream", "likwid-bench"),
     ],
 )
 def test_what_was_meant_is_asked(offering: Stage, arguments: tuple[str, ...], meant: str, other: str | None):

@@ -103,7 +103,6 @@ def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
 # By target, the variables that programs get as arguments.
 PASSED = {
     "compare": "ENV",
-    "peers": "ENV",
     "test-packages": "ENV",
     "lock": "ENV TARGET LOCK",
     "bundle": "ENV TARGET OUT",
@@ -133,7 +132,7 @@ def test_the_name_of_an_unknown_variable_is_no_command(project: Path) -> None:
     assert not list(project.rglob("PWNED"))
 
 
-@pytest.mark.parametrize("target", ["compare", "peers", "gallery", "regression"])
+@pytest.mark.parametrize("target", ["compare", "gallery", "regression"])
 def test_options_are_passed_through(project: Path, target: str) -> None:
     *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", ARGS="--of-others")
     assert measured[1][-4:] == ["--seed", "2", "-k", "memory/*"]
@@ -143,8 +142,6 @@ def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     for words in [], ["ENV=quick"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
         *_, build, _ = started(project, "compare", *words)
         assert (build[0], build[2]["FIRST_LOOK"]) == ("build", "" if words else "1")
-    *_, build, _ = started(project, "peers")
-    assert build[2]["FIRST_LOOK"] is None
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]

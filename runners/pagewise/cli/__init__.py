@@ -32,7 +32,7 @@ _HELP = {
     "options_table_help_sections": ["help", "required", "envvar", "default"],
     "command_groups": {
         "pagewise": [
-            {"name": "Measure", "commands": ["compare", "kernels", "counters", "simulate", "peers"]},
+            {"name": "Measure", "commands": ["compare", "kernels", "counters", "simulate"]},
             {"name": "Results", "commands": ["report", "results", "cluster", "export"]},
             {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site"]},
         ]

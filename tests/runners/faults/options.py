@@ -110,7 +110,6 @@ COMMANDS = [
     (["compare", "--enough-coverage", "nan", "--rounds", "1", "--", "true"], 2),
     (["compare", "--"], 2),
     (["counters", "--groups", "[/]"], (2, 3, 4)),
-    (["peers", "--peers", "\x1b[31m"], 2),
     (["kernels", "--resume", "{bad}"], 2),
     (["results", "rerun", "{good}"], 2),
 ]  # fmt: skip

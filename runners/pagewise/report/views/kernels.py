@@ -110,8 +110,8 @@ _BESTS = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
-    metrics = program.metrics(result, kernels)
-    of_program = program.tables(result, metrics)
+    programs = program.Programs.of(result, kernels)
+    of_program = program.tables(programs)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
@@ -126,7 +126,7 @@ def view(result: Result) -> Report:
             *ratios.by_policy(kernels),
             *ratios.loops(kernels),
             *_excluded(kernels),
-            *program.sections(result, kernels, metrics),
+            *program.sections(programs),
             *evidence.sections(result, kernels),
             *energy.sections(result, kernels),
             *node_state.sections(result, kernels),
@@ -143,12 +143,12 @@ def view(result: Result) -> Report:
             **of_program,
             **energy.over_time_of(result, kernels),
         },
-        _data(result, kernels, notes, of_program),
-        bool(data.faults(kernels)),
+        _data(programs, notes, of_program),
+        bool(data.faults(kernels)) or program.misses_target(programs),
         method_text(kernels),
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),
-        (*brief.blocks(kernels), *program.brief(result, metrics)),
+        (*brief.blocks(kernels), *program.brief(programs)),
     )
 
 
@@ -259,12 +259,10 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
 
 
 def _data(
-    result: Result,
-    kernels: Sequence[KernelResult],
-    notes: Sequence[str],
-    of_program: Mapping[str, Table],
+    programs: program.Programs, notes: Sequence[str], of_program: Mapping[str, Table]
 ) -> dict[str, object]:
     """Schema pagewise.verdicts/1."""
+    result, kernels = programs.result, programs.kernels
     return {
         "schema": "pagewise.verdicts/1",
         **session.data(result),
@@ -290,7 +288,7 @@ def _data(
         "energy": energy.table_of(result, kernels),
         "node_state": node_state.table_of(result, kernels),
         "node_states": node_state.verdicts_of(kernels),
-        **program.data(result, kernels, of_program),
+        **program.data(programs, of_program),
     }
 
 

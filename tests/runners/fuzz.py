@@ -36,7 +36,7 @@ COMMANDS = (
     ("report", "{bad}"),
     ("report", "{bad}", "--json"),
     ("report", "{bad}", "--verbose"),
-    ("compare", "--resume", "{bad}"),
+    ("kernels", "--resume", "{bad}"),
 )
 
 

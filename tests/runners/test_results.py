@@ -150,20 +150,8 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     assert len(listing) == 7 and sum("fault" in one for one in listing) == 2
 
 
-def test_peers_and_simulations_are_queried_too(tmp_path: Path, template: Path):
+def test_simulations_are_queried_too(tmp_path: Path, template: Path):
     manifest = json.loads((template / "manifest.json").read_text())
-    match = {"name": "triad/L1/1", "missing": None, "unit": "GB/s, stream", "better": "higher"}
-    about = {"sizes": {}, "programs": {}, "libraries": {}, "matches": [match]}
-    (tmp_path / "p").mkdir()
-    lines = []
-    for number, (value, reason) in enumerate(((80.0, None), (None, "crashed")), start=1):
-        sample = {
-            "match": "triad/L1/1", "side": "ours", "compiler": "gcc-12.2.0", "value": value, "reason": reason,
-            "pages": "thp",
-        }  # fmt: skip
-        lines.append(json.dumps(record_data(configuration(), 1.0, number=number) | {"sample": sample}) + "\n")
-    changes = {"id": "0123456789abcdef", "kind": "peers", "peers": about}
-    write_result(tmp_path / "p", manifest | changes, "".join(lines).encode())
     kept = ("schema", "kernel", "started", "status", "configuration")
     modelled = {
         "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
@@ -175,12 +163,6 @@ def test_peers_and_simulations_are_queried_too(tmp_path: Path, template: Path):
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
     changes["subjects"] = manifest["subjects"][:1]
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
-    found = answer(tmp_path, "SELECT * FROM peer_samples ORDER BY round")
-    assert found["partial"] == found["skipped"] == {}
-    assert [(row["value"], row["unit"], row["reason"]) for row in found["rows"]] == [
-        (80.0, "GB/s, stream", None),
-        (None, "GB/s, stream", "crashed"),
-    ]
     asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
     assert rows(tmp_path, asked) == [{"walks": 7, "kind": "simulation"}]
 

@@ -16,7 +16,7 @@ from pagewise.core.units import bytes_text
 
 SCHEMA = "pagewise.manifest/1"
 #: What a session runs.
-Kind = Literal["kernels", "program", "counters", "peers", "simulation", "programs"]
+Kind = Literal["kernels", "program", "counters", "simulation", "programs"]
 State = Literal["running", "complete", "interrupted", "failed"]
 
 
@@ -241,16 +241,6 @@ class CountersPart:
 
 
 @dataclass(frozen=True)
-class PeersPart:
-    """With what our kernels were compared: working sets, programs by peer, libraries, matches."""
-
-    sizes: Mapping[str, Any]
-    programs: Mapping[str, Any]
-    libraries: Mapping[str, str | None]
-    matches: tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
 class SimulationPart:
     """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
 
@@ -332,7 +322,6 @@ class Manifest:
     program: Mapping[str, Any] | None = None
     suites: Mapping[str, Mapping[str, Any]] | None = None
     counters: CountersPart | None = None
-    peers: PeersPart | None = None
     simulation: SimulationPart | None = None
     host: Host
 

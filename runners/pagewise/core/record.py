@@ -22,7 +22,6 @@ from pagewise.core.record_parts import (
     Option,
     PageFaults,
     PageUse,
-    PeerFigure,
     PowerInterval,
     ProblemSize,
     ProgramMemory,
@@ -80,7 +79,6 @@ class Record:
     placement: ThreadPlaces | None = None
     host: RecordedHost | None = None
     program: ProgramMemory | None = None
-    sample: PeerFigure | None = None
     ranks: tuple[RankUse, ...] = ()
     run: RunOf | None = None
 

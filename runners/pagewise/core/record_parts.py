@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from pagewise.core.node_state import NodeChange
 
@@ -302,18 +301,6 @@ class ProgramMemory:
     page_tables: PageTables | None = None
     given: GivenPages | None = None
     kinds: Mapping[str, OverTime]
-
-
-@dataclass(frozen=True)
-class PeerFigure:
-    """The figure of a run in a comparison with peers, or why there is none."""
-
-    match: str
-    side: Literal["ours", "theirs"]
-    compiler: str | None
-    value: float | None
-    reason: str | None
-    pages: str | None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pagewise.core.structure import unstructured
 from pagewise.store.sources import Source, find_sources
 
 _HERE = files(__package__)
-_TABLES = ("results", "cells", "records", "peer_samples")
+_TABLES = ("results", "cells", "records")
 # What cannot write a file of a result.
 _READING = ("SELECT", "CREATE")
 _MOST_FAULTS = 20

@@ -50,19 +50,19 @@ SELECT result, unnest(from_json(json->'$.cells', '[{
 FROM read_json_objects(getvariable('analyses'), format = 'unstructured', filename = true) AS a
 JOIN folders AS f ON f.analysis = a.filename;
 
--- All lines of records, with the fault of the run or of its module.
-CREATE VIEW lines AS
+-- `excluded`: by the fault of the run, of its module or of its configuration.
+CREATE VIEW records AS
 WITH entries AS (
     SELECT result, unnest(from_json(json->'$.excluded', '[{
                "program": "VARCHAR", "started": "TIMESTAMP", "elements": "BIGINT", "module": "VARCHAR",
                "series": "VARCHAR", "round": "BIGINT", "position": "BIGINT", "event_group": "VARCHAR",
-               "code": "VARCHAR", "reason": "VARCHAR"}]')) AS e
+               "code": "VARCHAR"}]')) AS e
     FROM read_json_objects(getvariable('analyses'), format = 'unstructured', filename = true) AS a
     JOIN folders AS f ON f.analysis = a.filename
 ), faults AS (
     SELECT result, e.program, e.started, {'elements': e.elements, 'module': e.module, 'series': e.series,
            'round': e.round, 'position': e.position, 'event_group': e.event_group} AS of_run,
-           any_value(e.code) AS code, any_value(e.reason) AS reason
+           any_value(e.code) AS code
     FROM entries GROUP BY ALL
 ), read AS (
     FROM read_json(getvariable('records'), format = 'newline_delimited', ignore_errors = true, filename = true,
@@ -88,8 +88,6 @@ WITH entries AS (
                 counts MAP(VARCHAR, BIGINT))',
             placement: 'STRUCT(threads BIGINT, cpus BIGINT[], numa_nodes BIGINT[], migrated BIGINT)',
             host: 'STRUCT(hostname VARCHAR, cpu VARCHAR, kernel VARCHAR)',
-            sample: 'STRUCT("match" VARCHAR, side VARCHAR, compiler VARCHAR, "value" DOUBLE, reason VARCHAR,
-                pages VARCHAR)',
             run: 'STRUCT(kernel VARCHAR, module VARCHAR, pages VARCHAR, placement VARCHAR, options VARCHAR,
                 hash VARCHAR, builder VARCHAR, series VARCHAR, sweep VARCHAR, round BIGINT, "position" BIGINT,
                 "group" VARCHAR, exit_code BIGINT, log VARCHAR, wall_seconds DOUBLE,
@@ -97,16 +95,8 @@ WITH entries AS (
     -- A line that is not JSON has no values.
     WHERE status IS NOT NULL AND configuration IS NOT NULL
 )
-SELECT f.result, e.code, e.reason, read.*
-FROM read
-JOIN folders AS f ON f.records = read.filename
-LEFT JOIN faults AS e ON e.result = f.result AND e.program = read.kernel AND e.started = read.started
-    AND e.of_run = {'elements': sizes.elements, 'module': run.module, 'series': run.series,
-                    'round': run.round, 'position': run."position", 'event_group': run."group"};
-
-CREATE VIEW records AS
-SELECT m.result, coalesce(run.kernel, m.kernel) AS kernel, m.kernel AS program, started, status,
-       coalesce(code, CASE WHEN run.series IN ('compare', 'aa') THEN c.excluded END) AS excluded,
+SELECT f.result, coalesce(run.kernel, m.kernel) AS kernel, m.kernel AS program, m.started, status,
+       coalesce(e.code, CASE WHEN run.series IN ('compare', 'aa') THEN c.excluded END) AS excluded,
        failure.message, failure.remedy, configuration.compiler, configuration.compiler_version,
        configuration.compiler_options, coalesce(run.pages, configuration.hugepages) AS hugepages,
        configuration.hugepages AS built_hugepages, configuration.prefetch, configuration.stores,
@@ -127,26 +117,14 @@ SELECT m.result, coalesce(run.kernel, m.kernel) AS kernel, m.kernel AS program, 
        host.kernel AS kernel_release, run.module, run.pages AS run_pages, run.placement AS run_placement,
        run.options AS run_options, run.hash, run.builder, run.series, run.sweep AS swept, run.round,
        run."position", run."group" AS event_group, run.exit_code, run.log
-FROM lines AS m
-LEFT JOIN cells AS c ON c.result = m.result AND c.kernel = coalesce(run.kernel, m.kernel)
+FROM read AS m
+JOIN folders AS f ON f.records = m.filename
+LEFT JOIN faults AS e ON e.result = f.result AND e.program = m.kernel AND e.started = m.started
+    AND e.of_run = {'elements': sizes.elements, 'module': run.module, 'series': run.series,
+                    'round': run.round, 'position': run."position", 'event_group': run."group"}
+LEFT JOIN cells AS c ON c.result = f.result AND c.kernel = coalesce(run.kernel, m.kernel)
     AND c.module = run.module AND c.run_pages IS NOT DISTINCT FROM run.pages
-    AND c.run_placement IS NOT DISTINCT FROM run.placement AND c.run_options IS NOT DISTINCT FROM run.options
-WHERE sample IS NULL;
-
--- `pagewise peers`: a row for each run.
-CREATE VIEW peer_samples AS
-WITH matches AS (
-    SELECT result, unnest(from_json(manifest->'$.peers.matches',
-                                    '[{"name": "VARCHAR", "unit": "VARCHAR", "better": "VARCHAR"}]')) AS p
-    FROM results
-)
-SELECT m.result, sample."match", sample.side, run.module AS candidate, sample.compiler, run.series, run.round,
-       CASE WHEN code IS DISTINCT FROM 'file_changed' THEN sample."value" END AS "value",
-       p.unit, p.better, sample.pages,
-       CASE WHEN code = 'file_changed' THEN m.reason ELSE sample.reason END AS reason
-FROM lines AS m
-LEFT JOIN matches ON matches.result = m.result AND p.name = sample."match"
-WHERE run.series IN ('trial', 'compare', 'aa') AND sample IS NOT NULL;
+    AND c.run_placement IS NOT DISTINCT FROM run.placement AND c.run_options IS NOT DISTINCT FROM run.options;
 
 -- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.
 CREATE VIEW runs AS

@@ -209,7 +209,7 @@ def _all_at_once(place: Place) -> list[Ended]:
         listed,
         place.run("results", "list"),
         query(place),
-        place.run("compare", "--plan", "--output", str(place.results)),
+        place.run("kernels", "--plan", "--output", str(place.results)),
     ]
 
 
@@ -235,15 +235,6 @@ def _evil_names(place: Place) -> list[Ended]:
     return ended
 
 
-def _peers(about: Any) -> Callable[[Place], list[Ended]]:
-    def happen(place: Place) -> list[Ended]:
-        file = place.bad / "manifest.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "kind": "peers", "peers": about}))
-        return neighbours(place)
-
-    return happen
-
-
 def _gone(place: Place) -> list[Ended]:
     shutil.rmtree(place.bad)
     return [
@@ -264,13 +255,6 @@ FAULTS = [
     *(no_records(*row) for row in NO_RECORDS.items()),
     Fault("all of these folders beside a good one", _all_at_once, (0, 1)),
     Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
-    Fault("peers: empty", _peers({}), (0,)),
-    Fault("peers: of wrong types", _peers({"matches": [1], "libraries": 2}), (0,)),
-    Fault(
-        "peers: without matches",
-        _peers({"sizes": {}, "programs": {}, "libraries": {}, "matches": []}),
-        (0,),
-    ),
     Fault("result is gone", _gone, (2, 3)),
     Fault("two results with one id", _same_id, (1,)),
 ]

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
+from pagewise.workloads.program.output import Check, Pattern, calculated, distinct, metric, parse_check
 
 ENVIRONMENTS = ("suites", "suites-system")
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
-#: Stands for the case of a code in the names of its programs.
-CASE = "{case}"
+#: The range of a ratio; None: no limit.
+Target = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Code:
 
     packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
     the folder of a run. policies: those to compare by default. service: for one that serves, the values of
-    --load, --ready and --fill. case: which of its cases, each a separate program, empty without cases.
+    --load, --ready and --fill. case: which of its cases, empty without cases. module: the first part of the
+    names of its modules. relative_to: the code, with its case, that it is compared with; targets: by metric,
+    of its value relative to that of the other code.
     """
 
     name: str
@@ -54,6 +56,9 @@ class Code:
     checks: tuple[Check, ...]
     service: Mapping[str, Any] | None = None
     case: str = ""
+    module: str = ""
+    relative_to: str | None = None
+    targets: Mapping[str, Target] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -86,29 +91,35 @@ def read_code(file: Path, case: str = "") -> Code:
     if wrong:
         text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
         raise FormatError(text, where=file, remedy="correct these fields")
-    metrics = (
-        replace(
-            metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)),
-            optional=row.get("optional", False),
-        )
-        for row in data["metrics"]
-    )
-    cases = data.get("cases")
-    if case and (cases is None or re.fullmatch(cases["pattern"], case) is None):
-        known = "it has no cases" if cases is None else f"its cases match {cases['pattern']}"
+    cases = data.get("cases", {"default": "", "pattern": ""})
+    named = re.fullmatch(cases["pattern"], case := case or cases["default"])
+    if named is None:
+        known = f"its cases match {cases['pattern']}" if cases["pattern"] else "it has no cases"
         raise SelectionError(
             f"{data['name']} has no case {case!r}: {known}",
             where=f"--suite {data['name']}:{case}",
-            remedy=f"--suite {data['name']}" + (f":{cases['default']}" if cases else ""),
+            remedy=f"--suite {data['name']}" + (f":{cases['default']}" if cases["default"] else ""),
         )
-    case = case or ("" if cases is None else cases["default"])
+    data = _filled(data, {"case": case, **named.groupdict("")})
+    metrics = [_metric(row, str(file)) for row in data["metrics"]]
+    targets = {
+        pattern.field: tuple(row["target"])
+        for pattern, row in zip(metrics, data["metrics"], strict=True)
+        if "target" in row
+    }
+    if bool(targets) != ("relative_to" in data):
+        raise FormatError(
+            "relative_to and the target of a metric belong together",
+            where=file,
+            remedy="name the other code in relative_to, and give a metric its target",
+        )
     packages = tuple(data.get("packages", ()))
     by_packages = f"apt-get install --no-install-recommends {' '.join(packages)}"
     return Code(
         data["name"],
         data["title"],
         data["summary"],
-        tuple(program.replace(CASE, case) for program in data["programs"]),
+        tuple(data["programs"]),
         packages,
         data.get("obtain", by_packages if packages else "make stack ENV=suites, or ENV=suites-system"),
         tuple(data.get("start", ())),
@@ -122,7 +133,26 @@ def read_code(file: Path, case: str = "") -> Code:
         tuple(parse_check(text) for text in data["checks"]),
         data.get("service"),
         case,
+        data.get("module", data["name"]),
+        data.get("relative_to"),
+        targets,
     )
+
+
+def _metric(row: Mapping[str, Any], where: str) -> Pattern:
+    """A metric of a file. Raises SelectionError for a wrong pattern or formula."""
+    pattern = metric(row["label"], row["unit"], row["better"], row["pattern"], where)
+    pattern = replace(pattern, optional=row.get("optional", False))
+    return calculated(pattern, row["value"], where) if "value" in row else pattern
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    """The content of a file with the words for `{case}` and the parts of the case that its pattern names."""
+    if isinstance(value, str):
+        return re.sub(r"\{(\w+)\}", lambda name: words.get(name[1], name[0]), value)
+    if isinstance(value, list):
+        return [_filled(item, words) for item in value]
+    return {name: _filled(item, words) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def find_code(name: str) -> Code:
@@ -179,7 +209,9 @@ def find_program(
             search = variables.get("PATH", "")
             if build is not None and build.folder is not None:
                 search = str(build.folder)
-            path = shutil.which(max(of_glob, default=name), path=search)
+            # What another program starts need not be executable.
+            mode = os.F_OK if code.start else os.F_OK | os.X_OK
+            path = shutil.which(max(of_glob, default=name), mode, search)
             if path is not None:
                 return path, variables, place
     if build is not None:
@@ -214,7 +246,7 @@ def _environments(
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]
     for tree in trees:
-        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
+        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.module]
         if build is not None:
             names = [name for name in names if fnmatchcase(name, build.module or "")]
         for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):

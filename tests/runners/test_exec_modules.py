@@ -13,13 +13,15 @@ from launched import Launcher
 from own_program import needs_madvise, needs_thp
 from pagewise.core.errors import SelectionError
 from pagewise.stack.lmod import USUAL_PLACES, find_init
-from pagewise.workloads.program.policy import IN_MODULES, parse_policy
-from pagewise.workloads.program.production import MODULES, install, module_text
-from pagewise.workloads.program.table import LISTINGS, Chosen
+from pagewise.workloads.program.applied import Launcher as AskedLauncher
+from pagewise.workloads.program.policy import IN_MODULES, module_of
+from pagewise.workloads.program.production import LISTINGS, MODULES, install, module_text
 
 needs_lmod = pytest.mark.skipif(
     not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
 )
+
+NODE_SIZES = ("PAGEWISE_PRELOAD_SIZE", "PAGEWISE_PRELOAD_POOL")
 
 
 def with_module(launcher: Launcher, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -118,13 +120,19 @@ def test_all_users_can_use_an_installation_whatever_the_umask(
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
 
 
+@needs_madvise
 @pytest.mark.parametrize("name", IN_MODULES)
-def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
-    policy = parse_policy(name)
-    text = module_text(policy)
-    chosen = Chosen(policy.parts, None, ("advised", "replaced"))
-    for listing in LISTINGS:
-        for entry in chosen.entries(listing):
-            assert f'append_path("{listing.variable}", "{entry}", "{listing.separator}")' in text
-    assert ("refuse" in text) == (policy.thp != "allowed")
-    assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
+def test_a_module_sets_what_the_launcher_sets_where_programs_must_ask(launcher: Launcher, name: str):
+    """Each setting of the launcher, except what it sets for a single process and the sizes of this node."""
+    text = module_text(name)
+    asked = AskedLauncher(launcher.program, ("thp", "pool")).ask(name, Path("/bin/true"), {})
+    for variable, value in asked.settings.environment.items():
+        for listing in (listing for listing in LISTINGS if listing.variable == variable):
+            for entry in value.split(listing.separator):
+                assert f'append_path("{variable}", "{entry}", "{listing.separator}")' in text
+        if variable not in {"PAGEWISE_PRELOAD_SIZE", "PAGEWISE_PRELOAD_POOL"} | {
+            one.variable for one in LISTINGS
+        }:
+            assert f'setenv("{variable}", "{value}")' in text
+    assert asked.settings.is_advised and module_of(name) == f"pagewise-pages/{name}"
+    assert module_of("hugetlbfs:1g") is None

@@ -12,7 +12,7 @@ from own_program import POOL, THP, needs_madvise, needs_thp
 from pagewise.core.text import printable
 from pagewise.machine.host import read
 from pagewise.machine.settings.thp import supports_advised
-from pagewise.workloads.program.table import PARTS
+from pagewise.workloads.program.policy import PARTS
 
 
 @pytest.mark.parametrize(

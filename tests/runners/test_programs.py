@@ -13,8 +13,8 @@ import pytest
 from killed_sessions import settle
 from own_program import POOL, THP, Own, needs_madvise, needs_thp
 from pagewise.workloads.program.memory import from_snapshots
+from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
-from pagewise.workloads.program.table import PARTS
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long

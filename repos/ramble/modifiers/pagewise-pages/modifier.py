@@ -11,8 +11,7 @@ _HERE = Path(sys._getframe().f_code.co_filename).resolve().parent
 sys.path.append(str(_HERE / "../../../../runners"))
 
 from pagewise.cluster.page_runs import RECORD, RECORDS, find_launcher, prefix_programs, read_pages  # noqa: E402
-from pagewise.core.errors import SelectionError  # noqa: E402
-from pagewise.workloads.program.policy import IN_MODULES, parse_policy  # noqa: E402
+from pagewise.workloads.program.policy import IN_MODULES, PARTS, meaning, parts_of  # noqa: E402
 
 _CHOSEN = "policy"
 _SUMMARY = "{experiment_run_dir}/pagewise-pages.txt"
@@ -44,7 +43,7 @@ class PagewisePages(BasicModifier):
     mode(_CHOSEN, description="the page policy that the variable page_policy names")
     default_mode(_CHOSEN)
     for policy in IN_MODULES:
-        mode(policy, description=parse_policy(policy).meaning)
+        mode(policy, description=meaning(policy))
         variable_modification("page_policy", policy, method="set", modes=[policy])
 
     modifier_variable(
@@ -83,11 +82,11 @@ class PagewisePages(BasicModifier):
                 f"{self.name}: no page policy is chosen: define the variable page_policy, "
                 f"or name a mode: {', '.join(IN_MODULES)}"
             )
-        try:
-            parse_policy(app_inst.expander.expand_var_name("page_policy"))
-        except SelectionError as fault:
-            remedy = f"\n  remedy: {fault.remedy}" if fault.remedy else ""
-            logger.die(f"{self.name}: the variable page_policy: {fault.what}{remedy}")
+        # The launcher checks the rest where it runs.
+        policy = app_inst.expander.expand_var_name("page_policy")
+        if unknown := set(parts_of(policy)) - PARTS.keys():
+            remedy = f"\n  remedy: use one of {', '.join(PARTS)}"
+            logger.die(f"{self.name}: page_policy: there is no {unknown.pop()!r}{remedy}")
 
     def _is_measured(self, executable, app_inst):
         if executable.mpi or self._on_executables != ["*"]:

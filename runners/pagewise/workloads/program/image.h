@@ -11,12 +11,32 @@
 
 enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127, MOST_SEGMENTS = 64 };
 
-/* The program's file. `loader`: that of the program, empty for a static one. `runtime`: a library that must be loaded
- * before any other, and serves malloc; empty without one. is_elf: else a script. */
+/* The program's file. `loader`: that of the program, empty for a static one. `allocator`: what serves malloc, empty for the
+ * C library; `inside`: one that makes no difference to policies; `runtime`: the library of an allocator that must be loaded
+ * before any other. is_elf: else a script. is_foreign: of another architecture. */
 struct image {
-    char path[PATH_MAX], loader[PATH_MAX], runtime[64];
-    int is_elf, is_foreign, has_tunable, is_musl, is_new_glibc;
+    char path[PATH_MAX], loader[PATH_MAX], allocator[64], inside[64], runtime[64];
+    int is_elf, is_foreign, has_tunable, is_glibc, is_new_glibc;
 };
+
+/* Allocators: how the names of their libraries begin, and a text in programs that are linked with them statically. GCC's and
+ * Clang's AddressSanitizer ends the program if another library is loaded before it; tools know its other names. */
+static const struct {
+    const char *name, *library, *text;
+} allocators[] = {
+    {"jemalloc", "libjemalloc", "MALLOC_CONF"},
+    {"tcmalloc", "libtcmalloc", "TCMALLOC_"},
+    {"mimalloc", "libmimalloc", "MIMALLOC_"},
+    {"TBB malloc", "libtbbmalloc_proxy", "TBB_MALLOC_"},
+    {"Hoard", "libhoard", "libhoard"},
+    {"snmalloc", "libsnmalloc", "snmalloc"},
+    {"AddressSanitizer", "libasan.so", "ASan runtime does not come first"},
+    {"AddressSanitizer", "libclang_rt.asan", "ASan runtime does not come first"},
+};
+static const char sanitizer[] = "AddressSanitizer";
+
+/* What answers instead of a message: --check. */
+static void (*answer)(const char *reason, const char *remedy);
 
 __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
 {
@@ -25,8 +45,9 @@ __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    fprintf(stderr, "pagewise: error: %s\n", plain(text));
-    if (remedy) fprintf(stderr, "  remedy: %s\n", remedy);
+    if (answer) answer(plain(text), remedy);
+    else fprintf(stderr, "pagewise: error: %s\n", plain(text));
+    if (remedy && !answer) fprintf(stderr, "  remedy: %s\n", remedy);
     exit(code);
 }
 
@@ -68,28 +89,21 @@ static int contains(const char *path, const char *text)
     return contained;
 }
 
-/* AddressSanitizer's runtime, of GCC or Clang: it ends the program if another library is loaded before it. */
-static int is_runtime(const char *library, size_t length)
+/* Notes an allocator that is linked or preloaded; the first one serves malloc. */
+static void note_library(const char *library, size_t length, struct image *image)
 {
-    static const char *const names[] = {"libasan.so", "libclang_rt.asan"};
     const char *slash = memrchr(library, '/', length), *name = slash ? slash + 1 : library;
-    for (size_t number = 0; number < sizeof names / sizeof *names; number++)
-        if (length - (size_t)(name - library) >= strlen(names[number]) && !strncmp(name, names[number], strlen(names[number])))
-            return 1;
-    return 0;
-}
-
-/* A runtime among the libraries that are preloaded. */
-static void find_preloaded_runtime(const char *list, struct image *image)
-{
-    for (size_t length; list && *list; list += length + (list[length] != '\0')) {
-        length = strcspn(list, ": ");
-        if (is_runtime(list, length)) snprintf(image->runtime, sizeof image->runtime, "%.*s", (int)length, list);
+    size_t rest = length - (size_t)(name - library);
+    for (size_t number = 0; number < sizeof allocators / sizeof *allocators; number++) {
+        const char *start = allocators[number].library;
+        if (*image->allocator || rest < strlen(start) || strncmp(name, start, strlen(start))) continue;
+        snprintf(image->allocator, sizeof image->allocator, "%s", allocators[number].name);
+        if (!strcmp(image->allocator, sanitizer)) snprintf(image->runtime, sizeof image->runtime, "%.*s", (int)length, library);
     }
 }
 
-/* A runtime among the libraries that the program names itself; `segments` are those of its file. */
-static void find_linked_runtime(int file, const Elf64_Phdr *segments, int count, struct image *image)
+/* Notes the allocators among the libraries that the program names itself; `segments` are those of its file. */
+static void note_linked(int file, const Elf64_Phdr *segments, int count, struct image *image)
 {
     Elf64_Dyn entry = {0};
     uint64_t dynamic = 0, length = 0, names = 0, names_at = 0;
@@ -102,43 +116,69 @@ static void find_linked_runtime(int file, const Elf64_Phdr *segments, int count,
             names_at = names - segments[number].p_vaddr + segments[number].p_offset;
     for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry) {
         char name[sizeof image->runtime] = "";
-        if (entry.d_tag != DT_NEEDED || pread(file, name, sizeof name - 1, (off_t)(names_at + entry.d_un.d_val)) < 0) continue;
-        if (is_runtime(name, strlen(name))) memcpy(image->runtime, name, sizeof name);
+        if (entry.d_tag == DT_NEEDED && pread(file, name, sizeof name - 1, (off_t)(names_at + entry.d_un.d_val)) >= 0)
+            note_library(name, strlen(name), image);
     }
 }
 
-static void examine(const char *name, struct image *image)
+/* Reads the segments of a file of either class; returns their number. */
+static int read_segments(int file, const Elf64_Ehdr *head, Elf64_Phdr segments[MOST_SEGMENTS])
 {
-    Elf64_Ehdr head, own;
-    find_program(name, image->path);
-    find_preloaded_runtime(getenv("LD_PRELOAD"), image);
-    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
-        image->is_elf = 1;
-        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || self < 0
-                            || read(self, &own, sizeof own) != sizeof own || own.e_machine != head.e_machine;
-        static Elf64_Phdr segments[MOST_SEGMENTS];
-        size_t room = head.e_phnum < MOST_SEGMENTS ? head.e_phnum * sizeof *segments : sizeof segments;
-        ssize_t got = image->is_foreign ? 0 : pread(file, segments, room, (off_t)head.e_phoff);
-        int count = got < 0 ? 0 : (int)((size_t)got / sizeof *segments);
-        for (int number = 0; number < count; number++) {
-            if (segments[number].p_type != PT_INTERP || segments[number].p_filesz >= PATH_MAX) continue;
-            if (pread(file, image->loader, segments[number].p_filesz, (off_t)segments[number].p_offset) < 0)
-                image->loader[0] = '\0';
-        }
-        find_linked_runtime(file, segments, count, image);
+    const Elf32_Ehdr *small = (const Elf32_Ehdr *)(const void *)head;
+    int is_small = head->e_ident[EI_CLASS] == ELFCLASS32, count = is_small ? small->e_phnum : head->e_phnum;
+    Elf32_Phdr segment;
+    if (count > MOST_SEGMENTS) count = MOST_SEGMENTS;
+    for (int number = 0; number < count; number++) {
+        off_t at = is_small ? (off_t)(small->e_phoff + (size_t)number * sizeof segment)
+                            : (off_t)(head->e_phoff + (size_t)number * sizeof *segments);
+        ssize_t got = is_small ? pread(file, &segment, sizeof segment, at) : pread(file, &segments[number], sizeof *segments, at);
+        if (got < (ssize_t)sizeof segment) return number;
+        if (is_small)
+            segments[number] = (Elf64_Phdr){.p_type = segment.p_type, .p_offset = segment.p_offset, .p_filesz = segment.p_filesz};
     }
-    if (file >= 0) close(file);
-    if (self >= 0) close(self);
-    if (!image->is_elf || image->is_foreign) return;
-    const char *of_libc = *image->loader ? image->loader : image->path;
-    image->is_musl = strstr(image->loader, "ld-musl") != NULL;
-    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
-    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
+    return count;
 }
 
 /* Whether a library can be preloaded into the program. What a script starts is unknown. */
 static int can_preload(const struct image *image)
 {
-    return !*image->runtime && (!image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl));
+    return !*image->runtime && (!image->is_elf || (!image->is_foreign && *image->loader && image->is_glibc));
+}
+
+static void examine(const char *name, struct image *image)
+{
+    Elf64_Ehdr head, own;
+    static Elf64_Phdr segments[MOST_SEGMENTS];
+    find_program(name, image->path);
+    const char *preloaded = getenv("LD_PRELOAD");
+    for (size_t length; preloaded && *preloaded; preloaded += length + (preloaded[length] != '\0')) {
+        length = strcspn(preloaded, ": ");
+        note_library(preloaded, length, image);
+    }
+    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && self >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)
+        && read(self, &own, sizeof own) == sizeof own) {
+        image->is_elf = 1;
+        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || own.e_machine != head.e_machine;
+        int count = head.e_ident[EI_DATA] == own.e_ident[EI_DATA] ? read_segments(file, &head, segments) : 0;
+        for (int number = 0; number < count; number++) {
+            if (segments[number].p_type != PT_INTERP || segments[number].p_filesz >= PATH_MAX) continue;
+            if (pread(file, image->loader, segments[number].p_filesz, (off_t)segments[number].p_offset) < 0)
+                image->loader[0] = '\0';
+        }
+        if (head.e_ident[EI_CLASS] == ELFCLASS64) note_linked(file, segments, count, image);
+    }
+    if (file >= 0) close(file);
+    if (self >= 0) close(self);
+    if (!image->is_elf) return;
+    const char *of_libc = *image->loader ? image->loader : image->path;
+    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
+    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
+    image->is_glibc = image->has_tunable || contains(of_libc, *image->loader ? "GLIBC_2" : "glibc.malloc.trim_threshold");
+    /* Looking for texts takes time in a large file. */
+    int is_decisive = !can_preload(image) || !image->has_tunable;
+    char *inside = is_decisive ? image->allocator : image->inside;
+    for (size_t number = 0; number < sizeof allocators / sizeof *allocators && (answer || is_decisive); number++)
+        if (!*image->allocator && !*inside && contains(image->path, allocators[number].text))
+            snprintf(inside, sizeof image->inside, "%s (inside)", allocators[number].name);
 }

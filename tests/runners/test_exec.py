@@ -16,14 +16,9 @@ from pathlib import Path
 import pytest
 
 from launched import MIB, Launcher, recorded, share
-from own_program import POOL, Own, needs_madvise, needs_thp
+from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
 from pagewise.core.schemas import faults
-from pagewise.machine.settings.thp import supports_advised
 from stage import RUNNERS, Stage
-
-needs_advised = pytest.mark.skipif(
-    not supports_advised(), reason="PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18"
-)
 
 
 @needs_thp

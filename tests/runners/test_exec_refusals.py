@@ -11,7 +11,6 @@ from launched import Launcher
 from own_program import POOL, THP, needs_madvise, needs_thp
 from pagewise.core.text import printable
 from pagewise.machine.host import read
-from pagewise.machine.settings.thp import supports_advised
 from pagewise.workloads.program.policy import PARTS
 
 
@@ -48,8 +47,6 @@ def unavailable() -> Iterator[str]:
             yield f"thp:{int(folder.name[10:-2])}k"
             break
     yield from ("thp:4k", "text+hugetlbfs-shared:1g")
-    if not supports_advised():
-        yield "advised"
 
 
 @pytest.mark.parametrize("policy", unavailable())

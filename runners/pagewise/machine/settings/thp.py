@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,11 +21,6 @@ _ON, _ON_SHARED = "madvise", "advise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
-_SETTINGS: Mapping[ProcessThp, int] = {
-    "allowed": 0,
-    "refused": _REFUSED,
-    "advised": _REFUSED | _UNLESS_ADVISED,
-}
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
@@ -79,8 +74,8 @@ def _word(switch: Switch) -> str:
 
 
 @contextmanager
-def left_to_programs(thp: ProcessThp) -> Iterator[None]:
-    """Sets which transparent huge pages programs started in the block may have.
+def refused_to_programs() -> Iterator[None]:
+    """Refuses transparent huge pages to programs that are started in the block.
 
     The setting belongs to this process, is inherited and survives exec. At the end of the block it is as
     before, with its flags. Raises RefusedError.
@@ -88,7 +83,7 @@ def left_to_programs(thp: ProcessThp) -> Iterator[None]:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     # Kernels or emulators without the call return -1: then nothing was inherited.
     before = max(prctl(_GET, 0, 0, 0, 0), 0)
-    _set_refused(prctl, _SETTINGS[thp])
+    _set_refused(prctl, _REFUSED)
     try:
         yield
     finally:
@@ -102,15 +97,6 @@ def process_thp() -> ProcessThp:
     if setting == 0:
         return "allowed"
     return "advised" if setting & _UNLESS_ADVISED else "refused"
-
-
-def supports_advised() -> bool:
-    """Whether this kernel can limit transparent huge pages to memory that a program advises (Linux 6.18)."""
-    try:
-        with left_to_programs("advised"):
-            return True
-    except RefusedError:
-        return False
 
 
 def _set_refused(prctl: Callable[..., int], value: int) -> None:

@@ -44,6 +44,7 @@ static void usage(FILE *stream)
           "  --check         Start nothing: report as JSON whether the policy is available, and what it sets.\n"
           "  --assume WHAT   With --check: `thp`, transparent huge pages will be switched on; `pool`, the hugetlb pool\n"
           "                  will have pages.\n"
+          "  --module        Print the module of POLICY, for Lmod; without PROGRAM.\n"
           "  --help          Show this text.\n\n"
           "Policies:\n",
           stream);
@@ -135,6 +136,61 @@ static void apply_settings(const struct policy *policy, const struct conditions 
     for (unsigned number = 0; number < LISTINGS; number++) set_list(&listings[number], policy, conditions);
 }
 
+/* What the preloaded library refuses: daemons that start ranks (srun) do not pass on what prctl set. */
+static void append_refusal(const struct policy *policy, char actions[LIST])
+{
+    unsigned long setting = thp_setting(policy);
+    if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
+}
+
+/* The entries of a variable of the environment as lines of a module; the last of two values counts. */
+static void print_entries(const struct listing *listing)
+{
+    static char list[LIST];
+    snprintf(list, sizeof list, "%s", getenv(listing->variable) ? getenv(listing->variable) : "");
+    for (char *rest, *entry = strtok_r(list, listing->separator, &rest); entry; entry = strtok_r(NULL, listing->separator, &rest))
+        printf("append_path(\"%s\", \"%s\", \"%s\")\n", listing->variable, entry, listing->separator);
+}
+
+/* The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one. */
+static void print_module(const struct policy *policy, const char *name)
+{
+    static const struct conditions everywhere = {1, 1};
+    static char actions[LIST];
+    if (clearenv()) fail(REFUSED, NULL, "%s", strerror(errno));
+    apply_settings(policy, &everywhere, actions);
+    append_refusal(policy, actions);
+    set("PAGEWISE_PRELOAD", actions);
+    set("PAGEWISE_EXEC_POLICY", name);
+    printf("whatis(\"Page policy %s:", name);
+    const char *between = " ";
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1) printf("%s%s", between, parts[number].meaning), between = "; ";
+    fputs("\")\n"
+          "family(\"pagewise_pages\")\n"
+          "-- The folder of the installation, wherever it is now.\n"
+          "local libraries = myFileName():gsub(\"/share/pagewise/modulefiles/.*$\", \"/lib/pagewise\")\n"
+          "if libraries:find(\"[ :]\") then\n"
+          "    LmodError(\"The loader splits LD_PRELOAD at spaces and colons. Move this installation to another folder: \""
+          " .. libraries)\n"
+          "end\n"
+          "setenv(\"PAGEWISE_EXEC_REPORT\", \"warn\")\n",
+          stdout);
+    for (unsigned row = 0; row < SETTINGS; row++) {
+        const char *variable = settings[row].name, *value = getenv(variable);
+        unsigned first = 0;
+        while (strcmp(settings[first].name, variable)) first++;
+        if (first < row || !is_variable(settings[row].kind)) continue;
+        if (value) printf("setenv(\"%s\", \"%s\")\n", variable, value);
+        else printf("unsetenv(\"%s\")\n", variable);
+    }
+    for (unsigned number = 0; number < LISTINGS; number++) print_entries(&listings[number]);
+    /* The report first, so that it looks before memory is given back. */
+    fputs("prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"remap.so\"))\n"
+          "prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"report.so\"))\n",
+          stdout);
+}
+
 /* Adds a library to those that are preloaded. */
 static void preload(const char *name, char list[LIST])
 {
@@ -213,9 +269,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
     apply_settings(policy, &conditions, actions);
     check_program(policy, image, needs_preloading(policy, actions));
     if (needs(policy, "pool")) check_pool(pages.pool);
-    /* Daemons that start ranks (srun) do not pass on what prctl set. */
-    unsigned long setting = thp_setting(policy);
-    if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
+    append_refusal(policy, actions);
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image) || *image->runtime) {
         if (also) preload(also, libraries);
@@ -229,14 +283,14 @@ static void apply(const struct policy *policy, const char *name, const struct im
     set("PAGEWISE_PRELOAD_POOL", text);
     set("PAGEWISE_EXEC_POLICY", name);
     if (*libraries) set_preloaded(libraries, can_preload(image));
-    limit_transparent_pages(setting);
+    limit_transparent_pages(thp_setting(policy));
     if (answer) accept(can_preload(image) ? libraries : "", actions, pages.is_advised);
     if (has(policy, "collapse") && start_watching()) fail(REFUSED, NULL, "no process can be started: %s", strerror(errno));
 }
 
 static struct {
     const char *record, *program, *also;
-    int is_quiet, is_check;
+    int is_quiet, is_check, is_module;
 } options;
 
 /* Reads the options; returns the number of the first other argument. */
@@ -250,6 +304,7 @@ static int read_options(int count, char **arguments)
         size_t number = 0, length = strcspn(arguments[at], "=");
         if (!strcmp(arguments[at], "--quiet")) options.is_quiet = 1;
         else if (!strcmp(arguments[at], "--check")) options.is_check = 1;
+        else if (!strcmp(arguments[at], "--module")) options.is_module = 1;
         else if (!strcmp(arguments[at], "--help")) usage(stdout), exit(0);
         else {
             while (number < sizeof valued / sizeof *valued
@@ -272,7 +327,7 @@ int main(int count, char **arguments)
 {
     int at = read_options(count, arguments), program = at + 1;
     if (program < count && !strcmp(arguments[program], "--")) program++;
-    if (program >= count) return usage(stderr), USAGE;
+    if (options.is_module ? at >= count : program >= count) return usage(stderr), USAGE;
     static struct policy policy;
     static struct image image;
     static char name[256], process[16];
@@ -284,10 +339,11 @@ int main(int count, char **arguments)
         list_policies(stderr);
         return USAGE;
     }
+    write_name(&policy, name, sizeof name);
+    if (options.is_module) return print_module(&policy, name), 0;
     if (access("/proc/self", F_OK))
         fail(REFUSED, "as root: mount -t proc proc /proc", "/proc is missing, which shows the pages of programs");
     examine(options.program ? options.program : arguments[program], &image);
-    write_name(&policy, name, sizeof name);
     int is_reporting = !options.is_quiet || options.record;
     apply(&policy, name, &image, is_reporting, options.also);
     if (options.record) set_record(options.record);

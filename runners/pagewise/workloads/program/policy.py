@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,15 +27,12 @@ class Part:
     meaning: str
 
 
-def rows(macro: str) -> Iterator[list[str]]:
-    """The rows of the table in policies.h."""
-    text = FILE.read_text(encoding="utf-8")
-    for row in re.finditer(rf"^{macro}\((\".*\")\)$", text, re.MULTILINE):
-        yield json.loads(f"[{row[1]}]")
-
-
 #: In the order of a policy's name: a part that may have a size comes last.
-PARTS: Mapping[str, Part] = {name: Part(*columns) for name, *columns in rows("PART")}
+PARTS: Mapping[str, Part] = {
+    name: Part(*columns)
+    for row in re.findall(r"^PART\((\".*\")\)$", FILE.read_text(encoding="utf-8"), re.MULTILINE)
+    for name, *columns in [json.loads(f"[{row}]")]
+}
 
 
 def parts_of(policy: str) -> list[str]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.stack.c_code import Product, can_be_preloaded, compiled, find_compiler
 from pagewise.stack.paths import project_root
-from pagewise.workloads.program.policy import IN_MODULES, PARTS, meaning, module_of, parts_of, rows
+from pagewise.workloads.program.policy import IN_MODULES, module_of
 
 NAME = "pagewise-exec"
 #: The folder of modulefiles in an installation.
 MODULES = "share/pagewise/modulefiles"
 _FOLDER = "lib/pagewise"
-_SPLIT = "The loader splits LD_PRELOAD at spaces and colons. Move this installation to another folder: "
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
 _LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
@@ -24,33 +24,6 @@ _LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
 _LAUNCHER = Product("the launcher pagewise-exec", _LIBRARY.kind, ("-std=c11", "-O2"))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a part sets (columns: policies.h)."""
-
-    part: str
-    condition: str
-    kind: str
-    name: str
-    value: str
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A variable that lists settings of a kind (columns: policies.h)."""
-
-    kind: str
-    variable: str
-    separator: str
-    joiner: str
-
-
-SETTINGS = tuple(Setting(*row) for row in rows("SETTING"))
-LISTINGS = tuple(Listing(*row) for row in rows("LIST"))
-_ACTION = "action"
-_WHOLE = tuple(row for row in SETTINGS if row.kind not in {_ACTION, *(listing.kind for listing in LISTINGS)})
 
 
 def find_launcher() -> Path:
@@ -83,12 +56,13 @@ def install(prefix: Path) -> Path:
         )
     compiler = _compiler()
     launcher = prefix / "bin" / NAME
-    files = {launcher: compiled(_HERE / "exec.c", _LAUNCHER, compiler).read_bytes()}
+    built = compiled(_HERE / "exec.c", _LAUNCHER, compiler)
+    files = {launcher: built.read_bytes()}
     for name in _LIBRARIES.values():
         made = prefix / _FOLDER / Path(name).with_suffix(".so")
         files[made] = compiled(_HERE / name, _LIBRARY, compiler).read_bytes()
     texts = {
-        prefix / MODULES / f"{module_of(policy)}.lua": module_text(policy).encode() for policy in IN_MODULES
+        prefix / MODULES / f"{module_of(policy)}.lua": module_text(built, policy) for policy in IN_MODULES
     }
     try:
         for file, content in (*files.items(), *texts.items()):
@@ -103,62 +77,15 @@ def install(prefix: Path) -> Path:
     return launcher
 
 
+def module_text(launcher: Path, policy: str) -> bytes:
+    """The module of a policy, for Lmod."""
+    return subprocess.run([launcher, "--module", policy], stdout=subprocess.PIPE, check=True).stdout
+
+
 def snapshot_library() -> Path | None:
     """The library that writes the memory of untimed runs; None without a compiler. Raises SetupError."""
     compiler = find_compiler()
     return None if compiler is None else compiled(_HERE / "snapshot.c", _LIBRARY, compiler)
-
-
-def settings_of_module(policy: str) -> list[Setting]:
-    """What the module of a policy sets: it advises on every node, because it may be loaded on another one."""
-    parts = parts_of(policy)
-    return [row for row in SETTINGS if row.part in parts and row.condition != "sized"]
-
-
-def module_text(policy: str) -> str:
-    """The module of a policy, for Lmod."""
-    chosen = settings_of_module(policy)
-    actions = list(dict.fromkeys(row.name for row in chosen if row.kind == _ACTION))
-    if refusal := _refusal(parts_of(policy)):
-        actions.append(refusal)
-    variables = {
-        **{row.name: row.value for row in chosen if row in _WHOLE},
-        **({"PAGEWISE_PRELOAD": ",".join(actions)} if actions else {}),
-        "PAGEWISE_EXEC_POLICY": policy,
-        "PAGEWISE_EXEC_REPORT": "warn",
-    }
-    removed = [name for name in dict.fromkeys(row.name for row in _WHOLE) if name not in variables]
-    listed = [
-        f"append_path({_lua(listing.variable)}, {_lua(entry)}, {_lua(listing.separator)})"
-        for listing in LISTINGS
-        for row in chosen
-        if row.kind == listing.kind
-        for entry in [f"{row.name}{listing.joiner}{row.value}" if row.value else row.name]
-    ]
-    lines = [
-        f"whatis({_lua(f'Page policy {policy}: {meaning(policy)}')})",
-        'family("pagewise_pages")',
-        # The folder that --install named, wherever it is now.
-        f'local libraries = myFileName():gsub("/{MODULES}/.*$", "/{_FOLDER}")',
-        'if libraries:find("[ :]") then',
-        f"    LmodError({_lua(_SPLIT)} .. libraries)",
-        "end",
-        *(f"unsetenv({_lua(name)})" for name in removed),
-        *(f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()),
-        # The last of two values counts.
-        *listed,
-        'prepend_path("LD_PRELOAD", pathJoin(libraries, "remap.so"))',
-        # First, so that it looks before memory is given back.
-        'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _refusal(parts: list[str]) -> str | None:
-    """What the preloaded library refuses, because a module has no other way (remap.c)."""
-    if "advised" in parts:
-        return "refuse-unadvised"
-    return None if any(PARTS[part].targets for part in parts) else "refuse"
 
 
 def _make_folder(folder: Path) -> None:
@@ -167,11 +94,6 @@ def _make_folder(folder: Path) -> None:
         _make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
-
-
-def _lua(text: str) -> str:
-    """A string of Lua."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _compiler() -> list[str]:

@@ -334,5 +334,3 @@ def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named(
 def test_the_command_is_the_launchers(node: Launcher, kinds: dict[str, Path]):
     words = applied(node, "malloc+reuse", kinds["plain"]).command(["-n", "5"])
     assert words == [str(node.file), "--quiet", "reuse+malloc", "--", str(kinds["plain"]), "-n", "5"]
-    trial = applied(node, "none", kinds["plain"]).command([], Path("/x/snapshot.so"))
-    assert "--preload=/x/snapshot.so" in trial

@@ -102,21 +102,6 @@ def test_machine_code_is_moved_onto_huge_pages(own: Own):
     assert text.program.kinds["text"].peak.huge_bytes >= 6 << 20
 
 
-@needs_madvise
-def test_a_static_program_gets_what_its_own_glibc_knows_and_the_rest_is_refused(own: Own):
-    # Pages count over time, and on a busy virtual machine it may take a tenth of a second to get them.
-    done = own.run(
-        "--policies", "none,malloc,thp,bss", "--rounds", "1", program="memory-static", way="large 1.2"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {
-        "none": {"ok"},
-        "malloc": {"ok"},
-        "thp": {"pages_unavailable"},
-        "bss": {"pages_unavailable"},
-    }, done.stdout
-
-
 @needs_thp
 def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     # As rarely as this no timed run is seen often enough.

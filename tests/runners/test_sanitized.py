@@ -12,10 +12,8 @@ from conftest import Once
 from launched import Launcher
 from own_program import Own, compile_program
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import Launcher as AskedLauncher
 
-#: Neither the policy nor a report needs a preloaded library.
-POSSIBLE, IMPOSSIBLE = ("none",), ("thp", "malloc", "reuse", "bss", "text")
+IMPOSSIBLE = ("thp", "malloc", "reuse", "bss", "text")
 
 
 @pytest.fixture(scope="session")
@@ -79,12 +77,6 @@ def test_a_script_may_start_it_if_the_runtime_does_not_check_the_order(launcher:
     variables = {"ASAN_OPTIONS": "verify_asan_link_order=0"}
     done = launcher.run("none", "--", "sh", "-c", f"'{program}' large 0.01; exit $?", **variables)
     assert done.returncode == 0 and done.stdout.startswith("sum:")
-
-
-def test_the_launcher_answers_which_policies_are_unavailable(launcher: Launcher, program: Path):
-    expected = {**dict.fromkeys(POSSIBLE, True), **dict.fromkeys(IMPOSSIBLE, False)}
-    asked = AskedLauncher(launcher.program)
-    assert {name: asked.ask(name, program, os.environ).available for name in expected} == expected
 
 
 @pytest.mark.long

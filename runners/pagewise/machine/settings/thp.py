@@ -73,6 +73,38 @@ def _word(switch: Switch) -> str:
     return _ON_SHARED if switch.file.name == "shmem_enabled" else _ON
 
 
+def pages_in_use(size: int) -> Path:
+    """The file in which the kernel counts the transparent huge pages of this size that are in use."""
+    return Path("/") / THP / f"hugepages-{size // 1024}kB" / "stats" / "nr_anon"
+
+
+@contextmanager
+def only_size(size: int | None) -> Iterator[None]:
+    """Programs that ask get transparent huge pages of this size and no larger one in the block (root).
+
+    Does nothing without a size. Raises RefusedError.
+    """
+    if size is None:
+        yield
+        return
+    if os.geteuid() != 0:
+        raise RefusedError(
+            "only root may switch transparent huge pages",
+            where="--set-thp-sizes",
+            remedy="run it as root, or omit it: sizes that are switched on do not need it",
+        )
+    switches = {
+        int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
+        for folder in (Path("/") / THP).glob("hugepages-*kB")
+        if (folder / "enabled").exists()
+    }
+    with kept() as journal:
+        for of_size, switch in sorted(switches.items()):
+            if of_size >= size:
+                journal.change(switch, "madvise" if of_size == size else "never")
+        yield
+
+
 @contextmanager
 def refused_to_programs() -> Iterator[None]:
     """Refuses transparent huge pages to programs that are started in the block.

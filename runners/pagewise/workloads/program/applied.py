@@ -215,14 +215,12 @@ class AppliedPolicy:
             tuple(part.kinds for part in reached if part.source == "pool"),
         )
 
-    def command(self, arguments: Iterable[str], snapshot: Path | None = None) -> list[str]:
-        """The program's command line. snapshot: a library to be preloaded, too."""
+    def command(self, arguments: Iterable[str]) -> list[str]:
+        """The program's command line."""
         decisive, program = self._decided[0].image, self.binary.program
         first, *rest = self.launcher.starter(self.answer.policy)
-        words = [first]
-        words += [] if decisive == program.resolve() else [f"--for={decisive}"]
-        words += [] if snapshot is None else [f"--preload={snapshot}"]
-        return [*words, *rest, str(program), *arguments]
+        named = [] if decisive == program.resolve() else [f"--for={decisive}"]
+        return [first, *named, *rest, str(program), *arguments]
 
     def to_dict(self) -> dict[str, Any]:
         """As the manifest has it."""

@@ -18,6 +18,9 @@
 #ifndef PAGEWISE_REPORT
 #define PAGEWISE_REPORT "../lib/pagewise/report.so"
 #endif
+#ifndef PAGEWISE_SNAPSHOT
+#define PAGEWISE_SNAPSHOT "../lib/pagewise/snapshot.so"
+#endif
 
 enum { LIST = 65536 };
 
@@ -40,7 +43,6 @@ static void usage(FILE *stream)
           "  --quiet         Report nothing on standard error.\n"
           "  --record FILE   Append the report to FILE as a line of JSON; %h is the host's name, %p the process.\n"
           "  --for FILE      Apply the policy to this program, which PROGRAM starts.\n"
-          "  --preload FILE  Preload this library, too, if PROGRAM can have libraries preloaded.\n"
           "  --check         Start nothing: report as JSON whether the policy is available, and what it sets.\n"
           "  --assume WHAT   With --check: `thp`, transparent huge pages will be switched on; `pool`, the hugetlb pool\n"
           "                  will have pages.\n"
@@ -199,7 +201,7 @@ static void preload(const char *name, char list[LIST])
     char *end = length < 0 ? NULL : strrchr(own, '/');
     if (!end) fail(REFUSED, NULL, "/proc/self/exe cannot be read");
     *end = '\0';
-    snprintf(path, sizeof path, "%s/%s", *name == '/' ? "" : own, name);
+    snprintf(path, sizeof path, "%s/%s", own, name);
     if (!realpath(path, real)) fail(UNAVAILABLE, "install pagewise again", "%s: %s", path, strerror(errno));
     if (strpbrk(real, " :"))
         fail(UNAVAILABLE, "install pagewise in another folder", "%s: the loader splits this path", real);
@@ -258,8 +260,8 @@ static void set_record(const char *record)
     set("PAGEWISE_EXEC_RECORD", path);
 }
 
-/* Checks that the policy is available, and sets it. also: a library to preload, or NULL. */
-static void apply(const struct policy *policy, const char *name, const struct image *image, int reporting, const char *also)
+/* Checks that the policy is available, and sets it. */
+static void apply(const struct policy *policy, const char *name, const struct image *image, int reporting)
 {
     static char actions[LIST], libraries[LIST];
     char text[32];
@@ -272,7 +274,8 @@ static void apply(const struct policy *policy, const char *name, const struct im
     append_refusal(policy, actions);
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image) || *image->runtime) {
-        if (also) preload(also, libraries);
+        /* The runner's: it looks before remap.so gives memory back. */
+        if (getenv("PAGEWISE_SNAPSHOT")) preload(PAGEWISE_SNAPSHOT, libraries);
         if (reporting || *image->runtime) preload(PAGEWISE_REPORT, libraries);
         preload(PAGEWISE_REMAP, libraries);
     }
@@ -289,7 +292,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
 }
 
 static struct {
-    const char *record, *program, *also;
+    const char *record, *program;
     int is_quiet, is_check, is_module;
 } options;
 
@@ -298,7 +301,7 @@ static int read_options(int count, char **arguments)
 {
     static const struct {
         const char *name, **value;
-    } valued[] = {{"--record", &options.record}, {"--for", &options.program}, {"--preload", &options.also}, {"--assume", NULL}};
+    } valued[] = {{"--record", &options.record}, {"--for", &options.program}, {"--assume", NULL}};
     int at = 1;
     for (; at < count && arguments[at][0] == '-'; at++) {
         size_t number = 0, length = strcspn(arguments[at], "=");
@@ -345,7 +348,7 @@ int main(int count, char **arguments)
         fail(REFUSED, "as root: mount -t proc proc /proc", "/proc is missing, which shows the pages of programs");
     examine(options.program ? options.program : arguments[program], &image);
     int is_reporting = !options.is_quiet || options.record;
-    apply(&policy, name, &image, is_reporting, options.also);
+    apply(&policy, name, &image, is_reporting);
     if (options.record) set_record(options.record);
     else unsetenv("PAGEWISE_EXEC_RECORD");
     snprintf(process, sizeof process, "%d", (int)getpid());

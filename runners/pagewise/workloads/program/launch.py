@@ -28,6 +28,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
+from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
     LARGEST_OUTPUT,
     Measurement,
@@ -45,7 +46,6 @@ from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
-from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
@@ -71,17 +71,16 @@ class Observation:
 class ProgramLauncher:
     """Runs the program. `policies` are by name, `placements` by the name that cells have.
 
-    snapshot: a library that writes the memory of untimed runs. interval: seconds between samples of memory
-    and of energy, None: their defaults. enough: the minimum coverage. trials: is filled with the memory that
-    trial runs used, images with the files of all programs that ran in them (see Samples), work with what all
-    runs printed. rank_launcher: what starts MPI ranks, None for one process. settings: those of the machine.
+    interval: seconds between samples of memory and of energy, None: their defaults. enough: the minimum
+    coverage. trials: is filled with the memory that trial runs used, images with the files of all programs
+    that ran in them (see Samples), work with what all runs printed. rank_launcher: what starts MPI ranks,
+    None for one process. settings: those of the machine.
     """
 
     program: Program
     policies: Mapping[str, AppliedPolicy]
     placements: Mapping[str | None, Placement]
     stopwatch: Stopwatch
-    snapshot: Path | None
     interval: float | None
     enough: float
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
@@ -155,8 +154,9 @@ class ProgramLauncher:
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
         environment = step.cell.environment({**program.environment, **placement.environment})
-        command = applied.command(program.command[1:], self.snapshot if is_trial else None)
+        command = applied.command(program.command[1:])
         if is_trial:
+            # The launcher preloads a library that writes there.
             environment["PAGEWISE_SNAPSHOT"] = str(snapshots / "smaps")
         if ranks is not None:
             command = ranks.command(command)

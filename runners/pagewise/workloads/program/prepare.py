@@ -216,7 +216,7 @@ def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: Launcher)
     """Raises SelectionError for a variable that page policies set."""
     for name, values in settings.items():
         for value in values:
-            if launcher.ask("none", Path(launcher.file), {name: value}).settings.removed:
+            if launcher.ask("none", launcher.file, {name: value}).settings.removed:
                 raise SelectionError(
                     f"{name}={value} is a page policy",
                     where="--setting",

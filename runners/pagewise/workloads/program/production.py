@@ -19,7 +19,11 @@ MODULES = "share/pagewise/modulefiles"
 _FOLDER = "lib/pagewise"
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
-_LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
+_LIBRARIES = {
+    "PAGEWISE_REMAP": "remap.c",
+    "PAGEWISE_REPORT": "report.c",
+    "PAGEWISE_SNAPSHOT": "snapshot.c",
+}
 _LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
@@ -80,12 +84,6 @@ def install(prefix: Path) -> Path:
 def module_text(launcher: Path, policy: str) -> bytes:
     """The module of a policy, for Lmod."""
     return subprocess.run([launcher, "--module", policy], stdout=subprocess.PIPE, check=True).stdout
-
-
-def snapshot_library() -> Path | None:
-    """The library that writes the memory of untimed runs; None without a compiler. Raises SetupError."""
-    compiler = find_compiler()
-    return None if compiler is None else compiled(_HERE / "snapshot.c", _LIBRARY, compiler)
 
 
 def _make_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
@@ -26,7 +26,6 @@ from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program.applied import AppliedPolicy
 from pagewise.workloads.program.launch import ProgramLauncher, trial_text
 from pagewise.workloads.program.memory import Memory
-from pagewise.workloads.program.production import snapshot_library
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.work import Work
 
@@ -118,7 +117,6 @@ class ProgramRuns:
             self.policies,
             by_name(self.placements),
             stopwatch,
-            _snapshot(self.console),
             options.interval,
             options.enough,
             self.trials,
@@ -258,11 +256,3 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
                 differing = [part for runs in several for part in runs.differing_work()]
                 known = session.recorder.manifest.differing_work
                 session.recorder.note(differing_work=tuple(dict.fromkeys((*known, *differing))))
-
-
-def _snapshot(console: Console) -> Path | None:
-    try:
-        return snapshot_library()
-    except SetupError as fault:
-        console.print(f"pagewise: {fault}", style="yellow", highlight=False)
-        return None

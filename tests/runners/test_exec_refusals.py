@@ -53,6 +53,19 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     assert done.returncode == 0 and launcher.records() == [] and str(static) in done.stderr
 
 
+@needs_madvise
+def test_a_static_launcher_passes_the_policy_on(launcher: Launcher, programs: Path):
+    """For the program that it starts, which is looked up as the launcher itself is."""
+    static, started = programs / "memory-static", programs / "memory"
+    for options, code in (
+        ((), 3),
+        (("--for", started), 0),
+        ((f"--for={started}",), 0),
+        (("--for", "absent"), 127),
+    ):
+        assert launcher.run("--quiet", *options, "bss", "--", static, "short").returncode == code
+
+
 def test_only_the_old_name_has_a_new_one(launcher: Launcher):
     for policy in ("glibc", "huge", "thp+", "", "gl"):
         done = launcher.run(policy, "--", "true")

@@ -109,13 +109,13 @@ class Launcher:
         """What a policy does for a program. Raises SelectionError for no policy, RefusedError, SetupError."""
         options = ["--check", "--quiet", *(f"--assume={name}" for name in self.assumed)]
         words = [str(self.file), *options, "+" if policy.startswith("-") else policy, "--", str(program)]
-        done = subprocess.run(words, env=environment, capture_output=True, check=False)
         try:
+            done = subprocess.run(words, env=environment, capture_output=True, check=False)
             data = json.loads(os.fsdecode(done.stdout))
             if done.returncode not in (_WRONG_USAGE, _REFUSED):
                 return structured(Answer, data)
             reason = str(data["reason"])
-        except (ValueError, KeyError) as fault:
+        except (OSError, ValueError, KeyError) as fault:
             raise SetupError(f"this launcher does not answer: {fault}", where=self.file) from fault
         if done.returncode == _REFUSED:
             raise RefusedError(reason, remedy=data["remedy"])

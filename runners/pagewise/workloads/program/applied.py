@@ -105,9 +105,9 @@ class Launcher:
     file: Path
     assumed: tuple[str, ...] = ()
 
-    def ask(self, policy: str, program: Path, environment: Mapping[str, str]) -> Answer:
+    def ask(self, policy: str, program: Path, environment: Mapping[str, str], *further: str) -> Answer:
         """What a policy does for a program. Raises SelectionError for no policy, RefusedError, SetupError."""
-        options = ["--check", "--quiet", *(f"--assume={name}" for name in self.assumed)]
+        options = ["--check", "--quiet", *further, *(f"--assume={name}" for name in self.assumed)]
         words = [str(self.file), *options, "+" if policy.startswith("-") else policy, "--", str(program)]
         try:
             done = subprocess.run(words, env=environment, capture_output=True, check=False)
@@ -132,7 +132,8 @@ class Launcher:
 
     def examined(self, binary: Binary, environment: Mapping[str, str]) -> Binary:
         """The program, with what serves its malloc."""
-        return replace(binary, allocator=self.ask("none", binary.image, environment).allocator)
+        answer = self.ask("none", binary.image, environment, "--allocator")
+        return replace(binary, allocator=answer.allocator)
 
 
 @dataclass(frozen=True)

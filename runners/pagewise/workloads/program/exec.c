@@ -46,6 +46,7 @@ static void usage(FILE *stream)
           "  --check         Start nothing: report as JSON whether the policy is available, and what it sets.\n"
           "  --assume WHAT   With --check: `thp`, transparent huge pages will be switched on; `pool`, the hugetlb pool\n"
           "                  will have pages.\n"
+          "  --allocator     With --check: look for an allocator in the file of PROGRAM in any case.\n"
           "  --module        Print the module of POLICY, for Lmod; without PROGRAM.\n"
           "  --help          Show this text.\n\n"
           "Policies:\n",
@@ -307,6 +308,7 @@ static int read_options(int count, char **arguments)
         size_t number = 0, length = strcspn(arguments[at], "=");
         if (!strcmp(arguments[at], "--quiet")) options.is_quiet = 1;
         else if (!strcmp(arguments[at], "--check")) options.is_check = 1;
+        else if (!strcmp(arguments[at], "--allocator")) is_thorough = 1;
         else if (!strcmp(arguments[at], "--module")) options.is_module = 1;
         else if (!strcmp(arguments[at], "--help")) usage(stdout), exit(0);
         else {

@@ -38,6 +38,9 @@ static const char sanitizer[] = "AddressSanitizer";
 /* What answers instead of a message: --check. */
 static void (*answer)(const char *reason, const char *remedy);
 
+/* Whether to look for an allocator also where it makes no difference (--allocator). */
+static int is_thorough;
+
 __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
 {
     static char text[2 * PATH_MAX];
@@ -178,7 +181,7 @@ static void examine(const char *name, struct image *image)
     /* Looking for texts takes time in a large file. */
     int is_decisive = !can_preload(image) || !image->has_tunable;
     char *inside = is_decisive ? image->allocator : image->inside;
-    for (size_t number = 0; number < sizeof allocators / sizeof *allocators && (answer || is_decisive); number++)
+    for (size_t number = 0; number < sizeof allocators / sizeof *allocators && (is_thorough || is_decisive); number++)
         if (!*image->allocator && !*inside && contains(image->path, allocators[number].text))
             snprintf(inside, sizeof image->inside, "%s (inside)", allocators[number].name);
 }

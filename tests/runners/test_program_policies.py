@@ -44,7 +44,7 @@ def kinds(once: Once, programs: Path) -> dict[str, Path]:
         contents = {
             "foreign": plain.read_bytes()[:18] + b"\xb7\0" + plain.read_bytes()[20:],
             "own": static.read_bytes().replace(TUNABLES[0], b"x" * 20).replace(TUNABLES[1], b"x" * 27),
-            "inside": static.read_bytes() + b"\0TCMALLOC_\0",
+            "inside": static.read_bytes().replace(b"this went wrong", b"\0\0\0\0\0TCMALLOC_\0"),
             "32": b"\x7fELF\1\1\1" + bytes(9)
             + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 40, 0, 0)
             + struct.pack("<IIIIIIII", 3, 84, 0, 0, 7, 7, 4, 1) + b"new.so\0",

@@ -190,8 +190,9 @@ def test_this_pythons_image_and_a_script_of_it(tmp_path: Path):
 
 def test_an_allocator_inside_is_known_by_its_words(own: Own):
     copy = Path(shutil.copy(own.programs / "memory", own.folder / "memory"))
-    with copy.open("ab") as stream:
-        stream.write(b"\0MALLOC_CONF\0")
+    copy.write_bytes(
+        copy.read_bytes().replace(WENT_WRONG.encode(), b"\0\0\0\0MALLOC_CONF"[: len(WENT_WRONG)])
+    )
     listed = own.stage.run("list", "policies", "--", str(copy))
     assert listed.returncode == 0 and "jemalloc (inside)" in listed.stdout
     own.stage.environment["LD_PRELOAD"] = "/x/libtcmalloc.so.4"

@@ -74,21 +74,33 @@ static void find_program(const char *name, char path[PATH_MAX])
     fail(NOT_FOUND, "name a program with its path, or one on PATH", "%s: there is no such program", name);
 }
 
-/* Whether a file contains a text. */
-static int contains(const char *path, const char *text)
+/* The segments of an ELF file; `number` is 0 if they cannot be read. */
+struct segments {
+    Elf64_Phdr entries[MOST_SEGMENTS];
+    int number;
+};
+
+/* Whether a file contains a text: in the data of a program, if its constants are not in a segment with machine code, else
+ * anywhere. Machine code and information for debuggers may be large. */
+static int contains(const char *path, const struct segments *segments, const char *text)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0, is_apart = 0;
     struct stat status;
     if (file < 0) return 0;
-    if (!fstat(file, &status) && status.st_size > 0) {
-        size_t length = (size_t)status.st_size;
-        void *content = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
-        if (content != MAP_FAILED) {
-            contained = memmem(content, length, text, strlen(text)) != NULL;
-            munmap(content, length);
-        }
-    }
+    size_t length = !fstat(file, &status) && status.st_size > 0 ? (size_t)status.st_size : 0;
+    char *content = length ? mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
     close(file);
+    if (content == MAP_FAILED) return 0;
+    for (int number = 0; segments && number < segments->number; number++) {
+        const Elf64_Phdr *segment = &segments->entries[number];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_X || segment->p_offset > length
+            || segment->p_filesz > length - segment->p_offset)
+            continue;
+        is_apart |= !(segment->p_flags & PF_W);
+        contained |= memmem(content + segment->p_offset, segment->p_filesz, text, strlen(text)) != NULL;
+    }
+    if (!is_apart) contained = memmem(content, length, text, strlen(text)) != NULL;
+    munmap(content, length);
     return contained;
 }
 
@@ -105,16 +117,17 @@ static void note_library(const char *library, size_t length, struct image *image
     }
 }
 
-/* Notes the allocators among the libraries that the program names itself; `segments` are those of its file. */
-static void note_linked(int file, const Elf64_Phdr *segments, int count, struct image *image)
+/* Notes the allocators among the libraries that the program names itself. */
+static void note_linked(int file, const struct segments *of, struct image *image)
 {
+    const Elf64_Phdr *segments = of->entries;
     Elf64_Dyn entry = {0};
     uint64_t dynamic = 0, length = 0, names = 0, names_at = 0;
-    for (int number = 0; number < count; number++)
+    for (int number = 0; number < of->number; number++)
         if (segments[number].p_type == PT_DYNAMIC) dynamic = segments[number].p_offset, length = segments[number].p_filesz;
     for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry)
         if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
-    for (int number = 0; number < count; number++)
+    for (int number = 0; number < of->number; number++)
         if (segments[number].p_type == PT_LOAD && names - segments[number].p_vaddr < segments[number].p_filesz)
             names_at = names - segments[number].p_vaddr + segments[number].p_offset;
     for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry) {
@@ -124,22 +137,22 @@ static void note_linked(int file, const Elf64_Phdr *segments, int count, struct 
     }
 }
 
-/* Reads the segments of a file of either class; returns their number. */
-static int read_segments(int file, const Elf64_Ehdr *head, Elf64_Phdr segments[MOST_SEGMENTS])
+/* Reads the segments of a file of either class. */
+static void read_segments(int file, const Elf64_Ehdr *head, struct segments *segments)
 {
     const Elf32_Ehdr *small = (const Elf32_Ehdr *)(const void *)head;
     int is_small = head->e_ident[EI_CLASS] == ELFCLASS32, count = is_small ? small->e_phnum : head->e_phnum;
-    Elf32_Phdr segment;
-    if (count > MOST_SEGMENTS) count = MOST_SEGMENTS;
-    for (int number = 0; number < count; number++) {
-        off_t at = is_small ? (off_t)(small->e_phoff + (size_t)number * sizeof segment)
-                            : (off_t)(head->e_phoff + (size_t)number * sizeof *segments);
-        ssize_t got = is_small ? pread(file, &segment, sizeof segment, at) : pread(file, &segments[number], sizeof *segments, at);
-        if (got < (ssize_t)sizeof segment) return number;
+    for (int number = 0; number < count && number < MOST_SEGMENTS; number++) {
+        Elf64_Phdr *segment = &segments->entries[number];
+        Elf32_Phdr of_32;
+        size_t at = is_small ? small->e_phoff + (size_t)number * sizeof of_32 : head->e_phoff + (size_t)number * sizeof *segment;
+        size_t length = is_small ? sizeof of_32 : sizeof *segment;
+        if (pread(file, is_small ? (void *)&of_32 : segment, length, (off_t)at) != (ssize_t)length) return;
         if (is_small)
-            segments[number] = (Elf64_Phdr){.p_type = segment.p_type, .p_offset = segment.p_offset, .p_filesz = segment.p_filesz};
+            *segment = (Elf64_Phdr){.p_type = of_32.p_type, .p_flags = of_32.p_flags, .p_offset = of_32.p_offset,
+                                    .p_filesz = of_32.p_filesz};
+        segments->number = number + 1;
     }
-    return count;
 }
 
 /* Whether a library can be preloaded into the program. What a script starts is unknown. */
@@ -151,7 +164,7 @@ static int can_preload(const struct image *image)
 static void examine(const char *name, struct image *image)
 {
     Elf64_Ehdr head, own;
-    static Elf64_Phdr segments[MOST_SEGMENTS];
+    static struct segments segments;
     find_program(name, image->path);
     const char *preloaded = getenv("LD_PRELOAD");
     for (size_t length; preloaded && *preloaded; preloaded += length + (preloaded[length] != '\0')) {
@@ -163,25 +176,26 @@ static void examine(const char *name, struct image *image)
         && read(self, &own, sizeof own) == sizeof own) {
         image->is_elf = 1;
         image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || own.e_machine != head.e_machine;
-        int count = head.e_ident[EI_DATA] == own.e_ident[EI_DATA] ? read_segments(file, &head, segments) : 0;
-        for (int number = 0; number < count; number++) {
-            if (segments[number].p_type != PT_INTERP || segments[number].p_filesz >= PATH_MAX) continue;
-            if (pread(file, image->loader, segments[number].p_filesz, (off_t)segments[number].p_offset) < 0)
-                image->loader[0] = '\0';
+        if (head.e_ident[EI_DATA] == own.e_ident[EI_DATA]) read_segments(file, &head, &segments);
+        for (int number = 0; number < segments.number; number++) {
+            const Elf64_Phdr *segment = &segments.entries[number];
+            if (segment->p_type != PT_INTERP || segment->p_filesz >= PATH_MAX) continue;
+            if (pread(file, image->loader, segment->p_filesz, (off_t)segment->p_offset) < 0) image->loader[0] = '\0';
         }
-        if (head.e_ident[EI_CLASS] == ELFCLASS64) note_linked(file, segments, count, image);
+        if (head.e_ident[EI_CLASS] == ELFCLASS64) note_linked(file, &segments, image);
     }
     if (file >= 0) close(file);
     if (self >= 0) close(self);
     if (!image->is_elf) return;
     const char *of_libc = *image->loader ? image->loader : image->path;
-    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
-    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
-    image->is_glibc = image->has_tunable || contains(of_libc, *image->loader ? "GLIBC_2" : "glibc.malloc.trim_threshold");
+    const struct segments *in = *image->loader ? NULL : &segments;
+    image->has_tunable = contains(of_libc, in, "glibc.malloc.hugetlb");
+    image->is_new_glibc = *image->loader && contains(of_libc, in, "GLIBC_2.34");
+    image->is_glibc = image->has_tunable || contains(of_libc, in, *image->loader ? "GLIBC_2" : "glibc.malloc.trim_threshold");
     /* Looking for texts takes time in a large file. */
     int is_decisive = !can_preload(image) || !image->has_tunable;
     char *inside = is_decisive ? image->allocator : image->inside;
     for (size_t number = 0; number < sizeof allocators / sizeof *allocators && (is_thorough || is_decisive); number++)
-        if (!*image->allocator && !*inside && contains(image->path, allocators[number].text))
+        if (!*image->allocator && !*inside && contains(image->path, &segments, allocators[number].text))
             snprintf(inside, sizeof image->inside, "%s (inside)", allocators[number].name);
 }

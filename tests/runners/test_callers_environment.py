@@ -137,7 +137,7 @@ def test_the_hyperfines_of_distributions_are_taken(
 def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
     stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
     results = tmp_path / "results"
-    for command in (("compare",), ("counters",), ("compare", "--", "/bin/true")):
+    for command in (("kernels",), ("counters",), ("compare", "--", "/bin/true")):
         name, *program = command
         assert stage.run(name, "--output", str(results), *program).returncode == 3
     assert not results.exists()

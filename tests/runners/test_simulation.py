@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from rich.console import Console
 from tracing import needs_tracer
 
+from json_schema import faults
 from pagewise.cli import root
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.core.structure import structured, unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.report.render import csv as csv_file
@@ -71,10 +71,10 @@ def record(misses: int, passes: int, **more: Any) -> Record:
 
 def test_a_modelled_record_holds_nothing_measured() -> None:
     made = unstructured(record(30, 4))
-    assert faults("record", made) == []
+    assert faults(Record, made) == []
     assert made["modelled"]["passes"] == 4
     assert not {"seconds", "metrics", "counters"} & made.keys()
-    assert faults("record", {**made, "seconds": {"populate": 0, "repetitions": [1.0]}})
+    assert faults(Record, {**made, "seconds": {"populate": 0, "repetitions": [1.0]}})
 
 
 def test_ratios_are_of_counts_a_pass() -> None:

@@ -6,8 +6,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pagewise.core.plan import Cell, Series, Step, Subject
+from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
+from pagewise.core.record_parts import Series
 from pagewise.session.workload import Scope
 from pagewise.workloads.peers.analysis import Candidate, Sample, carried_on, rows, samples
 from pagewise.workloads.peers.candidates import Run

@@ -15,7 +15,7 @@ from rich.text import Text
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import SCHEMA as KERNEL_SCHEMA
 from pagewise.core.kernel import Kernel
-from pagewise.core.manifest import PeersPart
+from pagewise.core.manifest_parts import PeersPart
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.structure import unstructured
 from pagewise.core.suggestions import choose_of

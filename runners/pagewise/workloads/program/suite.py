@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.fields import Better, Text, Texts
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults
+from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
@@ -26,6 +27,73 @@ ENVIRONMENTS = ("suites", "suites-system")
 BIN = "{bin}"
 #: Stands for the case of a code in the names of its programs.
 CASE = "{case}"
+
+
+@dataclass(frozen=True)
+class CasesPart:
+    """Cases of a code, each a program; {case} in `programs` stands for the case that is named."""
+
+    default: Text
+    pattern: Text
+
+
+@dataclass(frozen=True)
+class LoadPart:
+    """How a program that serves is loaded; {port}: a free port, {bin}: the folder of the program."""
+
+    load: Annotated[Text, "the command whose time and output are measured"]
+    ready: Annotated[Text, "as --ready"] | None = None
+    fill: Annotated[tuple[Text, ...], "shell commands before the load"] = ()
+
+
+@dataclass(frozen=True)
+class MetricPart:
+    """What an output reports."""
+
+    label: Text
+    unit: Text
+    better: Better
+    pattern: Annotated[Text, "the group of the last match is the value"]
+    optional: Annotated[bool, "some runs, such as those of one process, have no such value"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteFile:
+    """How a third-party code is run, and what its output reports."""
+
+    schema: Literal["pagewise.suite/1"]
+    name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its Spack package and module"]
+    title: Text
+    summary: Text
+    source: Annotated[str, Form("https://.*")]
+    programs: Annotated[Texts, "names or absolute globs of its program; the first that is found is run"]
+    cases: CasesPart | None = None
+    packages: Annotated[
+        tuple[Annotated[str, Form("[a-z0-9][a-z0-9.+-]+")], ...],
+        Limits(1),
+        "packages of Debian that have its programs; it is then not a package of Spack",
+    ] = ()
+    obtain: Annotated[Text, "how to get it, if no environment here builds it"] | None = None
+    start: Annotated[
+        tuple[str, ...], Limits(1), "words before the program, if another program starts it"
+    ] = ()
+    arguments: tuple[str, ...] = ()
+    policies: Annotated[Texts, "page policies to compare by default: those that can reach its memory"] = ()
+    setup: Annotated[
+        tuple[Text, ...], "shell commands in the folder of each run, before it starts; {bin}: as below"
+    ] = ()
+    input: (
+        Annotated[
+            Mapping[str, str],
+            "files of the fresh folder in which it runs, by name; {ranks} stands for the number of MPI ranks",
+        ]
+        | None
+    ) = None
+    reads: Annotated[tuple[Text, ...], "files that it writes and that count as its output; globs"] = ()
+    service: Annotated[LoadPart, "the program serves (docs/how-to/services.md)"] | None = None
+    exit_codes: Annotated[tuple[int, ...], Limits(1), "good ones"] = (0,)
+    metrics: Annotated[tuple[MetricPart, ...], Limits(1)]
+    checks: Annotated[Texts, "patterns that its output must have, or with `! ` before them must not"]
 
 
 @dataclass(frozen=True)
@@ -80,47 +148,46 @@ def read_code(file: Path, case: str = "") -> Code:
             where=file,
             remedy="correct it, as in the files beside it",
         ) from fault
-    wrong = faults("suite", data)
-    if not wrong and data["name"] != file.stem:
-        wrong = [f"name: {data['name']!r} is not the file's name"]
+    try:
+        read = document(SuiteFile, data)
+        wrong = [] if read.name == file.stem else [f"name: {read.name!r} is not the file's name"]
+    except StructureError as error:
+        wrong = error.texts
     if wrong:
         text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
         raise FormatError(text, where=file, remedy="correct these fields")
     metrics = (
-        replace(
-            metric(row["label"], row["unit"], row["better"], row["pattern"], str(file)),
-            optional=row.get("optional", False),
-        )
-        for row in data["metrics"]
+        replace(metric(row.label, row.unit, row.better, row.pattern, str(file)), optional=row.optional)
+        for row in read.metrics
     )
-    cases = data.get("cases")
-    if case and (cases is None or re.fullmatch(cases["pattern"], case) is None):
-        known = "it has no cases" if cases is None else f"its cases match {cases['pattern']}"
+    cases = read.cases
+    if case and (cases is None or re.fullmatch(cases.pattern, case) is None):
+        known = "it has no cases" if cases is None else f"its cases match {cases.pattern}"
         raise SelectionError(
-            f"{data['name']} has no case {case!r}: {known}",
-            where=f"--suite {data['name']}:{case}",
-            remedy=f"--suite {data['name']}" + (f":{cases['default']}" if cases else ""),
+            f"{read.name} has no case {case!r}: {known}",
+            where=f"--suite {read.name}:{case}",
+            remedy=f"--suite {read.name}" + (f":{cases.default}" if cases else ""),
         )
-    case = case or ("" if cases is None else cases["default"])
-    packages = tuple(data.get("packages", ()))
-    by_packages = f"apt-get install --no-install-recommends {' '.join(packages)}"
+    case = case or ("" if cases is None else cases.default)
+    by_packages = f"apt-get install --no-install-recommends {' '.join(read.packages)}"
+    by_stack = "make stack ENV=suites, or ENV=suites-system"
     return Code(
-        data["name"],
-        data["title"],
-        data["summary"],
-        tuple(program.replace(CASE, case) for program in data["programs"]),
-        packages,
-        data.get("obtain", by_packages if packages else "make stack ENV=suites, or ENV=suites-system"),
-        tuple(data.get("start", ())),
-        tuple(data.get("arguments", ())),
-        tuple(data.get("policies", ())),
-        tuple(data.get("setup", ())),
-        data.get("input", {}),
-        tuple(data.get("reads", ())),
-        tuple(data.get("exit_codes", (0,))),
+        read.name,
+        read.title,
+        read.summary,
+        tuple(program.replace(CASE, case) for program in read.programs),
+        read.packages,
+        read.obtain or (by_packages if read.packages else by_stack),
+        read.start,
+        read.arguments,
+        read.policies,
+        read.setup,
+        read.input or {},
+        read.reads,
+        read.exit_codes,
         distinct(metrics),
-        tuple(parse_check(text) for text in data["checks"]),
-        data.get("service"),
+        tuple(parse_check(text) for text in read.checks),
+        None if read.service is None else unstructured(read.service),
         case,
     )
 

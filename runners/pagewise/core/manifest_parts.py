@@ -1,0 +1,133 @@
+"""What a manifest has of some kinds of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pagewise.core.fields import Better, Count, PolicyName, Seconds, Sha256, Share
+from pagewise.core.structure import OPEN, As, Limits
+
+
+@dataclass(frozen=True)
+class InputPart:
+    """The standard input of each run."""
+
+    kind: Annotated[Literal["file", "device", "pipe", "silent"], "silent: a pipe that gave nothing in time"]
+    path: Annotated[str, "that of a file or device"] | None = None
+    start: Annotated[Count, "the offset in a file"] | None = None
+    bytes: Annotated[Count, "from there on"] | None = None
+    sha256: (
+        Annotated[Sha256, "of a pipe, or of a file from its middle on; `files` has that of a whole file"]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True)
+class ServicePart:
+    """How a program that serves was loaded."""
+
+    load: Annotated[tuple[str, ...], Limits(1)]
+    ready: str | None
+    setup: tuple[str, ...]
+    fill: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PolicyPart:
+    """A page policy of a program, and why it is unavailable (`lack`)."""
+
+    name: PolicyName
+    meaning: str
+    lack: str | None
+
+
+@dataclass(frozen=True)
+class EnvironmentPart:
+    """The caller's variables for memory, libraries and threads. removed: page policies; no run has them."""
+
+    passed: Mapping[str, str]
+    removed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ProgramPart:
+    """A program that was compared, with its page policies; further fields repeat the request."""
+
+    command: Annotated[tuple[str, ...], Limits(1)]
+    path: str
+    sha256: str | None
+    policies: tuple[PolicyPart, ...]
+    metrics: tuple[Mapping[str, Any], ...]
+    checks: tuple[str, ...]
+    setup: (
+        Annotated[tuple[str, ...], "shell commands in the folder of each run, before the program"] | None
+    ) = None
+    service: Annotated[ServicePart, "null: the program was timed itself"] | None = None
+    environment: EnvironmentPart | None = None
+    standard_input: InputPart | None = None
+    enough_coverage: Share | None = None
+    memory_budget: Seconds | None = None
+    sample_interval_seconds: Seconds | None = None
+
+
+#: As data.
+Described = Annotated[Mapping[str, Any], As(ProgramPart), OPEN]
+
+
+@dataclass(frozen=True)
+class CountersPart:
+    """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
+
+    # Of earlier versions.
+    IGNORED: ClassVar = ("published_events",)
+    events: Annotated[Mapping[str, Any], "pagewise.events/1"]
+    groups: Annotated[tuple[str, ...], Limits(1)]
+    multiplexed: bool
+    region: str | None
+    reason: str
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class PeerMatch:
+    """What of a match is read."""
+
+    name: str
+    missing: str | None
+    unit: str
+    better: Better
+
+
+@dataclass(frozen=True)
+class PeersPart:
+    """With what our kernels were compared: working sets, programs by peer, libraries, matches."""
+
+    sizes: Mapping[str, Any]
+    programs: Mapping[str, Any]
+    libraries: Mapping[str, str | None]
+    matches: tuple[Annotated[Mapping[str, Any], As(PeerMatch), OPEN], ...]
+
+
+@dataclass(frozen=True)
+class GeometryName:
+    """What of a geometry is read."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
+class SimulationPart:
+    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
+
+    standard_input: that of the program, None: none.
+    """
+
+    # Of earlier versions.
+    IGNORED: ClassVar = ("published_events",)
+    geometry: Annotated[Mapping[str, Any], As(GeometryName), OPEN, "pagewise.geometry/1"]
+    tool: Annotated[str, "the emulator with its version"]
+    functions: Annotated[Count, "how many functions the report shows"]
+    standard_input: Annotated[Mapping[str, Any] | None, As(InputPart | None), "null: as absent"] = None

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runners"))
 from pagewise.core.kernel import KernelFile
 from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
-from pagewise.core.structure import OPEN, As, Form, Limits, types_of
+from pagewise.core.structure import OPEN, As, Form, Limits, name_of, types_of
 from pagewise.report import documents as outputs
 from pagewise.report.verdicts import Verdicts
 from pagewise.stack.events import EventsContent
@@ -41,12 +41,6 @@ def documents() -> dict[str, dict[str, Any]]:
     """The schemas of all documents, by name as `pagewise.record/1`."""
     further = [kind for kind in vars(outputs).values() if "schema" in getattr(kind, "__annotations__", ())]
     return {name_of(kind): schema_of(kind) for kind in (*FILES, Verdicts, *further)}
-
-
-def name_of(kind: Any) -> str:
-    """The name of a document, which its field `schema` has."""
-    (name,) = get_args(get_type_hints(kind)["schema"])
-    return str(name)
 
 
 def schema_of(kind: Any) -> dict[str, Any]:

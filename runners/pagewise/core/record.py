@@ -171,9 +171,9 @@ class Skipped:
 def read_records(file: Path, *, checked: bool = False) -> tuple[list[Record], list[Skipped]]:
     """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
 
-    The lines of a file that was `checked` against its digest are as they were written, where each was
-    validated: they are not validated again, which takes most of the time. Raises RefusedError when the file
-    cannot be read, ValueError when lines that were checked are no JSON.
+    The lines of a file that was `checked` against its digest are as they were written: their JSON is not
+    examined again, which takes a third of the time. Raises RefusedError when the file cannot be read, ValueError
+    when lines that were checked are not JSON.
     """
     content = read_lines(file)
     if checked:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache, reduce
+from itertools import count, repeat
 from math import inf, isfinite
 from operator import or_
 from pathlib import Path
@@ -41,7 +42,7 @@ class Limits:
 
     def __call__(self, value: Any) -> None:
         """Raises ValueError for another value."""
-        number = value if isinstance(value, (int, float)) else len(value)
+        number = value if type(value) in (int, float) else len(value)
         if not self.least <= number <= self.most or number <= self.above:
             limits = {"at least": self.least, "more than": self.above, "at most": self.most}
             texts = " and ".join(f"{text} {limit}" for text, limit in limits.items() if isfinite(limit))
@@ -82,7 +83,7 @@ class StructureError(ValueError):
 
 def structured(kind: type[_T], data: object, *, is_open: bool = False) -> _T:
     """The data as this type. Raises StructureError. is_open: as OPEN."""
-    # For mypy a type is not hashable, and so no argument of what is cached.
+    # For mypy a type is not hashable, and so not an argument of what is cached.
     key: Any = kind
     made: _T = _reader(key, is_open)(data)
     return made
@@ -90,7 +91,8 @@ def structured(kind: type[_T], data: object, *, is_open: bool = False) -> _T:
 
 def document(kind: type[_T], data: object) -> _T:
     """The data of a file from elsewhere, which names its schema. Raises StructureError."""
-    (wanted,) = get_args(get_type_hints(kind)["schema"])
+    key: Any = kind
+    wanted = name_of(key)
     named = data.get("schema") if isinstance(data, Mapping) else None
     if named == wanted:
         return structured(kind, data)
@@ -100,6 +102,12 @@ def document(kind: type[_T], data: object) -> _T:
         raise StructureError([(("schema",), what)])
     why = "the field 'schema' is missing" if named is None else f"its schema is {str(named)[:80]}"
     raise StructureError([((), f"this is not a {name}: {why}")])
+
+
+@cache
+def name_of(kind: Any) -> str:
+    """The name of a document, which its field `schema` has: `pagewise.record/1`."""
+    return str(get_args(get_type_hints(kind)["schema"])[0])
 
 
 def faults(kind: type[Any], data: object) -> list[str]:
@@ -149,7 +157,7 @@ def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], is_open: bool) -
     if issubclass(origin, Mapping):
         return _of_mapping(parts[0], parts[1], is_open)
     inner = _reader(parts[0], is_open)
-    return lambda data: tuple(_read_each((at, inner, part) for at, part in enumerate(_checked(data, list))))
+    return lambda data: tuple(_read_each(count(), repeat(inner), _checked(data, list)))
 
 
 def types_of(kind: Any) -> tuple[type, ...]:
@@ -195,7 +203,7 @@ def _of_mapping(names: Any, kind: Any, is_open: bool) -> _Reader:
         for name in _checked(data, dict) if names is not str else ():
             name_of(name)
         parts = _checked(data, dict)
-        return dict(zip(parts, _read_each((name, inner, part) for name, part in parts.items()), strict=True))
+        return dict(zip(parts, _read_each(parts, repeat(inner), parts.values()), strict=True))
 
     return read
 
@@ -215,12 +223,13 @@ def _of_dataclass(kind: Any, is_open: bool) -> _Reader:
     contradictions = getattr(kind, "contradictions", None)
 
     def read(data: Any) -> Any:
-        known = {name: part for name, part in _checked(data, dict).items() if name in readers}
-        wrong: list[_Fault] = [((), f"{name!r} is missing") for name in needed - known.keys()]
-        if len(known) < len(data) and not is_open:
-            further = [name for name in data if name not in known and name not in ignored]
+        known, wrong = _checked(data, dict), []
+        if not data.keys() <= readers.keys():
+            known = {name: part for name, part in data.items() if name in readers}
+            further = [name for name in data if not is_open and name not in {*readers, *ignored}]
             wrong += [((), f"{ascii(name)[:40]} is not a known field") for name in further]
-        parts = _read_each(((name, readers[name], part) for name, part in known.items()), wrong)
+        wrong += [((), f"{name!r} is missing") for name in needed - known.keys()]
+        parts = _read_each(known, map(readers.__getitem__, known), known.values(), wrong)
         made = kind(**dict(zip(known, parts, strict=True)))
         if contradictions is not None and (found := list(contradictions(made))):
             raise StructureError([((place,) if place else (), what) for place, what in found])
@@ -249,10 +258,12 @@ def _of_union(kinds: tuple[Any, ...], is_open: bool) -> _Reader:
     return read
 
 
-def _read_each(parts: Iterable[tuple[Any, _Reader, Any]], wrong: Iterable[_Fault] = ()) -> list[Any]:
-    """The values of parts, each with its name and reader. Raises StructureError for all that are wrong."""
+def _read_each(
+    names: Iterable[object], readers: Iterable[_Reader], parts: Iterable[Any], wrong: Iterable[_Fault] = ()
+) -> list[Any]:
+    """The values of parts. Raises StructureError for all that are wrong."""
     values, wrong = [], list(wrong)
-    for name, reader, part in parts:
+    for name, reader, part in zip(names, readers, parts, strict=False):
         try:
             values.append(reader(part))
         except StructureError as error:

@@ -104,10 +104,10 @@ def _of_dataclass(kind: Any, is_open: bool, definitions: dict[str, Any]) -> dict
         of_field = kinds[field.name]
         if (field.default is MISSING and field.default_factory is MISSING) or field.name == "schema":
             required.append(field.name)
-        elif not is_open and field.default is None and get_origin(of_field) in (Union, UnionType):
+        elif field.default is None and get_origin(of_field) in (Union, UnionType):
             parts = [part for part in get_args(of_field) if part is not NoneType]
             of_field = parts[0] if len(parts) == 1 else Union[tuple(parts)]  # noqa: UP007
-        properties[field.name] = _schema(of_field, is_open, definitions)
+        properties[field.name] = _schema(of_field, False, definitions)
     return {
         "description": " ".join((kind.__doc__ or "").split()),
         "type": "object",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from pagewise.core.fields import Count, Positive
+from pagewise.core.structure import OPEN
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Thp:
     enabled: str
     defrag: str | None
     sizes: Mapping[str, str | None]
-    shared: str | None = None
+    shared: Annotated[str | None, "null: unknown"] = None
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,11 @@ class Host:
     memory_bytes: Count | None
     cpus: Count
     smt: bool | None
-    numa_nodes: tuple[NumaNode, ...]
-    caches: tuple[Cache, ...]
-    thp: Thp | None
+    numa_nodes: tuple[Annotated[NumaNode, OPEN], ...]
+    caches: tuple[Annotated[Cache, OPEN], ...]
+    thp: Annotated[Thp, OPEN] | None
     thp_allowed: bool | None
-    pools: tuple[PoolState, ...]
+    pools: tuple[Annotated[PoolState, OPEN], ...]
     governors: tuple[str, ...] | None
     virtual_machine: str | None
     container: bool

@@ -58,18 +58,16 @@ class ProgramPart:
     command: Annotated[tuple[str, ...], Limits(1)]
     path: str
     sha256: str | None
-    policies: tuple[PolicyPart, ...]
+    policies: tuple[Annotated[PolicyPart, OPEN], ...]
     metrics: tuple[Mapping[str, Any], ...]
     checks: tuple[str, ...]
-    setup: (
-        Annotated[tuple[str, ...], "shell commands in the folder of each run, before the program"] | None
-    ) = None
-    service: Annotated[ServicePart, "null: the program was timed itself"] | None = None
+    setup: Annotated[tuple[str, ...] | None, "shell commands in the folder of each run"] = None
+    service: Annotated[ServicePart | None, "null: the program was timed itself"] = None
     environment: EnvironmentPart | None = None
-    standard_input: InputPart | None = None
+    standard_input: Annotated[InputPart | None, "null: none"] = None
     enough_coverage: Share | None = None
-    memory_budget: Seconds | None = None
-    sample_interval_seconds: Seconds | None = None
+    memory_budget: Annotated[Seconds | None, "null: none"] = None
+    sample_interval_seconds: Annotated[Seconds | None, "null: chosen"] = None
 
 
 #: As data.

@@ -53,7 +53,7 @@ _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLO
 def _check_counters(counters: Mapping[str, float | str]) -> None:
     """Raises ValueError unless it has counts, or only the reason why they are unavailable."""
     texts = [name for name, count in counters.items() if isinstance(count, str)]
-    if texts and list(counters) != ["unavailable"]:
+    if ("unavailable" in counters or texts) and not list(counters) == texts == ["unavailable"]:
         raise ValueError("counts are numbers, and `unavailable` is alone")
 
 
@@ -109,7 +109,7 @@ class Record:
             builder = "" if self.run is None else self.run.builder
             if self.sample is None or builder != "own":
                 needed = {name: getattr(self, name) for name in _OF_VALID}
-            if builder in ("spack", "cmake"):
+            if builder != "own":
                 # A kernel of ours reports its sizes and its first-touch time; the user's program cannot.
                 needed["sizes"] = self.sizes
                 needed["seconds.populate"] = None if self.seconds is None else self.seconds.populate
@@ -172,8 +172,8 @@ def read_records(file: Path, *, checked: bool = False) -> tuple[list[Record], li
     """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
 
     The lines of a file that was `checked` against its digest are as they were written: their JSON is not
-    examined again, which takes a third of the time. Raises RefusedError when the file cannot be read, ValueError
-    when lines that were checked are not JSON.
+    examined again, which takes a third of the time. Raises RefusedError when the file cannot be read,
+    ValueError when lines that were checked are not JSON.
     """
     content = read_lines(file)
     if checked:

@@ -23,9 +23,10 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 _T = TypeVar("_T")
 _Reader = Callable[[Any], Any]
 # Names and numbers that lead to a place in the data, and what is wrong there.
+_Ignored = Literal["", "unknown", "unknown and null"]
 _Fault = tuple[tuple[str, ...], str]
 _NAMES = {str: "text", int: "integer", float: "number", bool: "truth value", dict: "mapping", list: "list"}
-#: In `Annotated`: unknown fields, and null for fields with a default, are ignored, also further inside.
+#: In `Annotated`: unknown fields are ignored, but not further inside.
 OPEN = object()
 
 
@@ -81,11 +82,14 @@ class StructureError(ValueError):
         return [f"{'.'.join(place) or '(top)'}: {what}" for place, what in sorted(self.faults)]
 
 
-def structured(kind: type[_T], data: object, *, is_open: bool = False) -> _T:
-    """The data as this type. Raises StructureError. is_open: as OPEN."""
+def structured(kind: type[_T], data: object, *, ignored: _Ignored = "") -> _T:
+    """The data as this type. Raises StructureError.
+
+    ignored: unknown fields, or also null for fields with a default.
+    """
     # For mypy a type is not hashable, and so not an argument of what is cached.
     key: Any = kind
-    made: _T = _reader(key, is_open)(data)
+    made: _T = _reader(key, ignored)(data)
     return made
 
 
@@ -135,28 +139,28 @@ def unstructured(value: Any) -> Any:
 
 
 @cache
-def _reader(kind: Any, is_open: bool) -> _Reader:
+def _reader(kind: Any, ignored: _Ignored) -> _Reader:
     """What reads data of a type."""
     if get_origin(kind) is not None:
-        return _of_generic(kind, get_origin(kind), get_args(kind), is_open)
+        return _of_generic(kind, get_origin(kind), get_args(kind), ignored)
     if is_dataclass(kind):
-        return _of_dataclass(kind, is_open)
+        return _of_dataclass(kind, ignored)
     if kind is Path:
         return lambda data: Path(_checked(data, str))
     return _PLAIN.get(kind) or (lambda data: _checked(data, kind))
 
 
-def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], is_open: bool) -> _Reader:
+def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], ignored: _Ignored) -> _Reader:
     if origin is Annotated:
-        return _of_annotated(parts[0], parts[1:], is_open)
+        return _of_annotated(parts[0], parts[1:], ignored)
     if origin is Literal:
         kinds, known = types_of(kind), f"one of {', '.join(map(repr, parts))}"
         return lambda data: data if type(data) in kinds and data in parts else _refuse(data, known)
     if origin in (Union, UnionType):
-        return _of_union(parts, is_open)
+        return _of_union(parts, ignored)
     if issubclass(origin, Mapping):
-        return _of_mapping(parts[0], parts[1], is_open)
-    inner = _reader(parts[0], is_open)
+        return _of_mapping(parts[0], parts[1], ignored)
+    inner = _reader(parts[0], ignored)
     return lambda data: tuple(_read_each(count(), repeat(inner), _checked(data, list)))
 
 
@@ -176,10 +180,10 @@ def types_of(kind: Any) -> tuple[type, ...]:
     return (int, float) if kind is float else (str,) if kind is Path else (kind,)
 
 
-def _of_annotated(kind: Any, rules: tuple[Any, ...], is_open: bool) -> _Reader:
-    is_open = is_open or OPEN in rules
-    reader = _reader(kind, is_open)
-    of_data = [_reader(rule.kind, is_open) for rule in rules if isinstance(rule, As)]
+def _of_annotated(kind: Any, rules: tuple[Any, ...], ignored: _Ignored) -> _Reader:
+    ignored = ignored or ("unknown" if OPEN in rules else "")
+    reader = _reader(kind, ignored)
+    of_data = [_reader(rule.kind, ignored) for rule in rules if isinstance(rule, As)]
     checks = [*(rule for rule in rules if callable(rule)), *of_data]
 
     def read(data: Any) -> Any:
@@ -196,8 +200,8 @@ def _of_annotated(kind: Any, rules: tuple[Any, ...], is_open: bool) -> _Reader:
     return read if checks else reader
 
 
-def _of_mapping(names: Any, kind: Any, is_open: bool) -> _Reader:
-    name_of, inner = _reader(names, is_open), _reader(kind, is_open)
+def _of_mapping(names: Any, kind: Any, ignored: _Ignored) -> _Reader:
+    name_of, inner = _reader(names, ignored), _reader(kind, ignored)
 
     def read(data: Any) -> Any:
         for name in _checked(data, dict) if names is not str else ():
@@ -208,25 +212,26 @@ def _of_mapping(names: Any, kind: Any, is_open: bool) -> _Reader:
     return read
 
 
-def _of_dataclass(kind: Any, is_open: bool) -> _Reader:
+def _of_dataclass(kind: Any, ignored: _Ignored) -> _Reader:
     kinds = get_type_hints(kind, include_extras=True)
+    inside: _Ignored = "" if ignored == "unknown" else ignored
     needed, readers = set(), {}
     for field in fields(kind):
         if field.init:
             of_field = kinds[field.name]
             if field.default is MISSING and field.default_factory is MISSING:
                 needed.add(field.name)
-            elif not is_open and field.default is None and get_origin(of_field) in (Union, UnionType):
+            elif not inside and field.default is None and get_origin(of_field) in (Union, UnionType):
                 of_field = reduce(or_, (part for part in get_args(of_field) if part is not NoneType))
-            readers[field.name] = _reader(of_field, is_open)
-    ignored = getattr(kind, "IGNORED", ())
+            readers[field.name] = _reader(of_field, inside)
+    earlier = getattr(kind, "IGNORED", ())
     contradictions = getattr(kind, "contradictions", None)
 
     def read(data: Any) -> Any:
         known, wrong = _checked(data, dict), []
         if not data.keys() <= readers.keys():
             known = {name: part for name, part in data.items() if name in readers}
-            further = [name for name in data if not is_open and name not in {*readers, *ignored}]
+            further = [name for name in data if not ignored and name not in {*readers, *earlier}]
             wrong += [((), f"{ascii(name)[:40]} is not a known field") for name in further]
         wrong += [((), f"{name!r} is missing") for name in needed - known.keys()]
         parts = _read_each(known, map(readers.__getitem__, known), known.values(), wrong)
@@ -238,12 +243,12 @@ def _of_dataclass(kind: Any, is_open: bool) -> _Reader:
     return read
 
 
-def _of_union(kinds: tuple[Any, ...], is_open: bool) -> _Reader:
+def _of_union(kinds: tuple[Any, ...], ignored: _Ignored) -> _Reader:
     """Of one of several types, according to the data."""
     by_type: dict[type, list[_Reader]] = {}
     for kind in kinds:
         for each in types_of(kind):
-            by_type.setdefault(each, []).append(_reader(kind, is_open))
+            by_type.setdefault(each, []).append(_reader(kind, ignored))
     text = " or ".join(_NAMES.get(each, "null") for each in by_type)
 
     def read(data: Any) -> Any:

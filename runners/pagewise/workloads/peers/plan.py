@@ -152,7 +152,7 @@ def match_data(match: Match) -> dict[str, Any]:
 
 def read_match(data: Mapping[str, Any]) -> Match:
     """Reads what `match_data` made. Raises ValueError."""
-    return structured(Match, data, is_open=True)
+    return structured(Match, data, ignored="unknown and null")
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,9 @@ def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) ->
         placement=record.placement,
         host=record.host,
         run=record.run,
-        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}, is_open=True),
+        modelled=structured(
+            Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="unknown and null"
+        ),
     )
 
 

@@ -1,26 +1,8 @@
 # The project's commands; `make` alone lists them with their variables (setup/help.txt).
-KERNELS ?=
-ROUNDS ?=
-RESERVE_HUGEPAGES ?=
-PAGES ?=
-SET_THP_SIZES ?=
 # These common names are only taken from the command line, not from the environment: shells and images set ENV.
 ENV = default
 GROUP =
-THREADS =
-CORES =
-PLACEMENT =
-SMT =
-CPUS =
-MEMORY =
-RANKS =
-RANK_PLACEMENT =
-# The studies' environments compare all data structures.
-OPTION = $(if $(filter studies%,$(ENV)),all)
-SCALE =
 ARGS =
-PEERS ?=
-QUICK ?=
 BUILDER ?= auto
 SITE ?= $(PAGEWISE_SITE)
 export PAGEWISE_SITE := $(SITE)
@@ -37,7 +19,7 @@ PREFIX ?=
 STUBS ?= 1
 RELEASE ?=
 DEFAULT ?=
-export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD KERNELS ROUNDS
+export BASE TAG IMAGE ENGINE PACKAGES TARGET REFERENCE ACCEPT PUBLISH THRESHOLD
 export BUILDER BUNDLE DEFAULT ENV KEY FROM JOBS NO_INSTALL STUBS
 
 # Recipes read values as variables of their shell: no value becomes text of a command. Make itself passes on those that are
@@ -65,7 +47,7 @@ switches := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=[01]([: ]|$$)' setup/help.
 $(foreach name,$(switches),$(eval override $(name) := $(call on,$(name))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests stack compare peers gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
+.PHONY: help setup setup-tests stack compare gallery docs check test test-systems test-all test-packages lock bundle publish deploy undeploy image regression ci-generate ci-rebuild pin clean
 
 help:
 	@cat setup/help.txt
@@ -79,27 +61,14 @@ setup-tests:
 stack: setup
 	@setup/build "$$ENV"
 
-# option VARIABLE NAME, switch VARIABLE NAME: the option of `pagewise` that a variable stands for, if it is given.
-option = $(if $($1),--$2 "$$$1")
-switch = $(if $($1),--$2)
-measured = --env "$$ENV" $(call option,KERNELS,kernels) $(call option,ROUNDS,rounds) $(call option,PLACEMENT,placement) \
-    $(call option,SMT,smt) $(call option,MEMORY,memory)
-
-# A fresh checkout compares two configurations before it builds the others of the default environment.
-compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(KERNELS)$(PAGES)$(ARGS)$(SITE),,1))
+# The studies' environments compare all data structures. A fresh checkout compares two configurations before it builds the
+# others of the default environment.
+compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(ARGS)$(SITE),,1))
 compare: stack
-	@./pagewise compare $(measured) $(call option,UNTIL,until) $(call option,BUDGET,budget) $(call option,PAGES,policies) \
-	    $(call option,THREADS,threads) $(call option,CORES,cores) $(call option,CPUS,cpus) \
-	    $(call option,RANKS,ranks) $(call option,RANK_PLACEMENT,rank-placement) \
-	    $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(call switch,SET_THP_SIZES,set-thp-sizes) \
-	    $(foreach varied,$(OPTION),--option $(call quoted,$(varied))) $(call option,SCALE,scale) $(ARGS)
-
-peers: stack
-	@./pagewise peers $(measured) $(call option,PEERS,peers) $(call switch,QUICK,quick) $(ARGS)
+	@./pagewise kernels --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
 
 gallery: setup
-	@setup/gallery $(call option,ROUNDS,rounds) $(call option,UNTIL,until) \
-	    $(call option,BUDGET,budget) $(call option,PAGES,policies) $(call switch,RESERVE_HUGEPAGES,reserve-hugepages) $(ARGS)
+	@setup/gallery $(ARGS)
 
 docs: setup-tests
 	@.pagewise/venv/bin/python setup/docs_site.py .pagewise/docs
@@ -156,7 +125,7 @@ image:
 	@setup/image $${STAGE:+"$$STAGE"}
 
 regression:
-	@ci/regression "$$ENV"
+	@ci/regression "$$ENV" $(ARGS)
 
 ci-generate: setup
 	@ci/packages generate "$$ENV"

@@ -4,7 +4,7 @@ whatis("Version: @RELEASE@")
 whatis("Description: what huge pages, prefetching, store type and compiler do to a kernel on this node")
 
 help([[
-pagewise compare compares the configurations of this release on this node and writes the results to the current folder.
+pagewise kernels compares the configurations of this release on this node and writes the results to the current folder.
 pagewise list shows the configurations. pagewise --help describes all commands.
 ]])
 

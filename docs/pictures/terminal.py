@@ -5,7 +5,7 @@ terminal.py CAST --draw PICTURE                   draw a CAST, also one that asc
 
     .pagewise/venv/bin/pip install pyte==0.8.2      # not part of the tests' packages
     .pagewise/venv/bin/python docs/pictures/terminal.py session.cast --draw docs/pictures/terminal.svg -- \
-        ./pagewise compare --env quick --kernels random_access --rounds 4 --no-sweep
+        ./pagewise kernels --env quick --kernels random_access --rounds 4 --no-sweep
 """
 
 import argparse

@@ -84,7 +84,7 @@ def newcomer(
 
 
 def test_an_ordinary_user_compares(newcomer: Newcomer) -> None:
-    done = newcomer.use(f"{ONE_KERNEL}; make compare ENV=quick ROUNDS=3 BUILDER=spack")
+    done = newcomer.use(f"{ONE_KERNEL}; make compare ENV=quick ARGS='--rounds 3' BUILDER=spack")
     assert newcomer.use(ALL_KERNELS).returncode == 0
     assert (newcomer.clone / "results").is_dir(), done.stdout[-5000:]
     (result,) = (newcomer.clone / "results").iterdir()
@@ -152,7 +152,7 @@ def test_without_git_servers_the_presets_build_with_a_warning(
     assert NOWHERE in refused.stdout and "PAGEWISE_SPACK_URL" in refused.stdout
     folder = newcomer.root.home / "offline"
     assert not (folder / "results").exists()
-    done = offline(f"{ONE_KERNEL}; make compare ENV=quick ROUNDS=1; {ALL_KERNELS}")
+    done = offline(f"{ONE_KERNEL}; make compare ENV=quick ARGS='--rounds 1'; {ALL_KERNELS}")
     assert done.returncode == 0 and NOWHERE in done.stdout, done.stdout[-4000:]
     (file,) = folder.glob("results/*/records.jsonl")
     records = [json.loads(line) for line in file.read_text().splitlines()]

@@ -90,7 +90,7 @@ def a_manifest(**changes: Any) -> Manifest:
         created="2026-01-02T03:04:05Z",
         finished="2026-01-02T04:04:05Z",
         state="complete",
-        command=("pagewise", "compare"),
+        command=("pagewise", "kernels"),
         started_in="/",
         seed=1,
         rounds=7,

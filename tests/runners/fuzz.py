@@ -37,7 +37,7 @@ COMMANDS = (
     ("report", "{bad}"),
     ("report", "{bad}", "--json"),
     ("report", "{bad}", "--verbose"),
-    ("compare", "--resume", "{bad}"),
+    ("kernels", "--resume", "{bad}"),
 )
 
 

@@ -64,7 +64,7 @@ def result_of(
                     records.append(made)
             records += _sweep(cell.measured, one.kernel, factor)
     manifest = a_manifest(
-        command=("pagewise", "compare", "--kernels", "*"),
+        command=("pagewise", "kernels", "--kernels", "*"),
         rounds=rounds,
         rounds_done=rounds,
         configurations=tuple(configurations),

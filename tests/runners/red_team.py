@@ -103,8 +103,7 @@ OF_COUNTERS = (
     Fault("counted-records-edited", "records_altered"),
 )
 
-#: Faults of comparisons with peers and of simulations: their figures are left out, with a reason.
-OF_PEERS = (Fault("peer-replaced", "left out"), Fault("peers-edited", "not collected"))
+#: Faults of simulations: their figures are left out, with a reason.
 OF_MODEL = (
     Fault("simulated-program-replaced", "file_changed"),
     Fault("simulated-records-edited", "not collected"),
@@ -126,7 +125,6 @@ ALL = (
     *OF_RECORDS,
     *OF_PROGRAMS,
     *OF_COUNTERS,
-    *OF_PEERS,
     *OF_MODEL,
     *OF_MEMORY,
     *OF_MACHINE,

@@ -219,7 +219,8 @@ class Stage:
         return run_module("pagewise", arguments, self.variables(), self.folder, timeout)
 
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("compare", "--output", str(self.results), *arguments)
+        name = "compare" if {"--", "--suite", "--service"} & {*arguments} else "kernels"
+        return self.run(name, "--output", str(self.results), *arguments)
 
     def resume(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """Repeat the command of a result with --resume."""

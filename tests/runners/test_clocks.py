@@ -125,9 +125,9 @@ def test_what_a_machine_does_not_have_is_refused(tmp_path: Path, requested: str)
 @pytest.mark.long
 def test_compare_refuses_before_it_measures(stage: Stage) -> None:
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
-    assert stage.compare("--plan", "--clocks", "eco=2").returncode == 4
-    assert stage.compare("--plan", "--clocks", "boost=fast").returncode == 2
-    assert stage.run("compare", "--plan", "--clocks", "eco=2", "--", "true").returncode == 4
+    assert stage.compare("--plan", "--vary", "clocks=eco=2").returncode == 4
+    assert stage.compare("--plan", "--vary", "clocks=boost=fast").returncode == 2
+    assert stage.run("compare", "--plan", "--vary", "clocks=eco=2", "--", "true").returncode == 4
     assert not stage.results.exists()
     done = stage.compare("--rounds", "1", "--no-sweep", "--json")
     assert done.returncode == 0

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rich.console import Console
 
 from builders import configuration, kernel
 from json_schema import faults
-from pagewise.cli.options import CLOCKS, SEVERAL_PREFETCHERS
+from pagewise.cli.vary import varies
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
 from pagewise.core.result import Result, read_result
@@ -44,32 +44,25 @@ CPUS = sorted(os.sched_getaffinity(0))
 DISTANCES = (("unchanged",), ("distL1=3", "weakL2"), ("distL1=9",))
 
 
-def given(option: Callable[..., Any], *texts: str) -> object:
-    """What the command line makes of an option that is given with each of these texts."""
+def given(*texts: str) -> dict[str, Any]:
+    """What the command line makes of `--vary` with each of these texts."""
 
-    @option(panel=None)
+    @varies(("prefetchers", "clocks"), "")(panel=None)
     def command(**chosen: object) -> None: ...
 
-    (parameter,) = command.__click_params__  # type: ignore[attr-defined]
-    parsed = click.Command("x", params=[parameter]).make_context(
-        "x", [word for text in texts for word in (parameter.opts[0], text)]
-    )
-    (value,) = parsed.params.values()
-    return value
+    parameters: Sequence[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
+    words = [word for text in texts for word in ("--vary", text)]
+    return click.Command("x", params=list(parameters)).make_context("x", words).params
 
 
 def test_each_option_is_a_setting_and_slashes_give_several() -> None:
-    assert given(SEVERAL_PREFETCHERS) == ()
-    assert given(SEVERAL_PREFETCHERS, "l1,l2") == (("l1", "l2"),)
-    assert given(SEVERAL_PREFETCHERS, "off", "distL1=3/5,weakL2") == (
-        ("off",),
-        ("distL1=3", "weakL2"),
-        ("distL1=5", "weakL2"),
+    assert given()["prefetchers"] == given()["clocks"] == ()
+    assert given("prefetchers=l1,l2")["prefetchers"] == (("l1", "l2"),)
+    varied = given(
+        "prefetchers=off", "clocks=boost=on/off,governor=performance", "prefetchers=distL1=3/5,weakL2"
     )
-    assert given(CLOCKS, "boost=on/off,governor=performance") == (
-        ("boost=on", "governor=performance"),
-        ("boost=off", "governor=performance"),
-    )
+    assert varied["prefetchers"] == (("off",), ("distL1=3", "weakL2"), ("distL1=5", "weakL2"))
+    assert varied["clocks"] == (("boost=on", "governor=performance"), ("boost=off", "governor=performance"))
 
 
 def test_each_configuration_runs_in_each_setting() -> None:
@@ -283,13 +276,13 @@ with settings.set_for(cell):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("--clocks", "boost=fast/on"), 2),
-        (("--clocks", "boost=on", "--clocks", "boost=on"), (2, 4)),
-        (("--clocks", "eco=0/2"), 4),
-        (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", "unchanged"), 2),
-        (("--hardware-prefetchers", "unchanged"), 0),
-        (("--hardware-prefetchers", "unchanged", "--hardware-prefetchers", ","), 2),
-        (("--clocks", ""), 2),
+        (("--vary", "clocks=boost=fast/on"), 2),
+        (("--vary", "clocks=boost=on", "--vary", "clocks=boost=on"), (2, 4)),
+        (("--vary", "clocks=eco=0/2"), 4),
+        (("--vary", "prefetchers=unchanged", "--vary", "prefetchers=unchanged"), 2),
+        (("--vary", "prefetchers=unchanged"), 0),
+        (("--vary", "prefetchers=unchanged", "--vary", "prefetchers=,"), 2),
+        (("--vary", "clocks="), 2),
     ],
 )
 def test_what_cannot_be_compared_is_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:

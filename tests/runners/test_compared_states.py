@@ -1,4 +1,4 @@
-"""The state of the node as a dimension of a comparison: --node-state."""
+"""The state of the node as a dimension of a comparison: --vary node-state."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("states", ["old", "fresh,old", "aged,aged"])
 def test_unknown_states_are_refused(stage: Stage, states: str) -> None:
-    assert stage.run("compare", "--node-state", states, "--", "true").returncode == 2
+    assert stage.run("compare", "--vary", "node-state=" + states, "--", "true").returncode == 2
 
 
 def bytes_of(process: int, name: str) -> int:
@@ -196,7 +196,16 @@ def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
     except RefusedError as error:
         pytest.skip(str(error))
     code = "import mmap, time; m = mmap.mmap(-1, 32 << 20); m[::4096] = bytes(8192); time.sleep(0.2)"
-    options = ("--policies", "thp", "--rounds", "1", "--node-state", "fresh,aged", "--enough-coverage", "1%")
+    options = (
+        "--policies",
+        "thp",
+        "--rounds",
+        "1",
+        "--vary",
+        "node-state=fresh,aged",
+        "--enough-coverage",
+        "1%",
+    )
     done = stage.run("compare", "--json", *options, "--", sys.executable, "-c", code, timeout=500)
     assert done.returncode in (0, 1), done.stderr
     shown = json.loads(done.stdout)

@@ -243,12 +243,12 @@ def test_as_data(made: Callable[..., Path]):
 
 def test_what_cannot_be_compared_is_refused(made: Callable[..., Path], tmp_path: Path):
     old = made("old", records(0.8))
-    peers = made("peers", records(0.8))
-    manifest = json.loads((peers / "manifest.json").read_text())
-    about = {"sizes": {}, "programs": {}, "libraries": {}, "matches": []}
-    write_result(peers, manifest | {"kind": "peers", "peers": about})
+    simulated = made("simulated", records(0.8))
+    manifest = json.loads((simulated / "manifest.json").read_text())
+    about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
+    write_result(simulated, manifest | {"kind": "simulation", "simulation": about})
     with pytest.raises(SelectionError):
-        diff(old, peers)
+        diff(old, simulated)
     with pytest.raises(FormatError) as caught:
         diff(old, tmp_path)
     assert caught.value.where == str(tmp_path)

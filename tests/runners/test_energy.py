@@ -315,7 +315,7 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     )
     # A run adds 2 J, or 4 J in the second mode.
     script = f"read -r now < {counter}; echo $((now + MODE * 2000000)) > {counter}; sleep 0.05"
-    words = ["compare", "--output", str(stage.results), "--rounds", "7", "--setting", "MODE=1,2"]
+    words = ["compare", "--output", str(stage.results), "--rounds", "7", "--vary", "MODE=1,2"]
     words += ["--policies", "none", "--json", "--", "/bin/sh", "-c", script]
     done = subprocess.run(
         [sys.executable, "-c", start, *words],

@@ -118,7 +118,7 @@ def test_names_of_a_received_result_are_text_in_every_report(compared: Compared,
     shutil.copytree(compared[0].result(), received)
     file = received / "manifest.json"
     manifest = json.loads(file.read_text())
-    manifest |= {"name": EVIL, "command": ["pagewise", "compare", EVIL]}
+    manifest |= {"name": EVIL, "command": ["pagewise", "kernels", EVIL]}
     manifest["host"] |= {"hostname": EVIL, "cpu": EVIL, "kernel": EVIL}
     for one in manifest["subjects"]:
         one["kernel"] |= {"title": EVIL, "summary": EVIL, "equation": EVIL}

@@ -166,7 +166,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
     process = subprocess.Popen(
-        stage.command("compare", "--output", str(stage.results), "--rounds", "9", "--reserve-hugepages"),
+        stage.command("kernels", "--output", str(stage.results), "--rounds", "9", "--reserve-hugepages"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,

@@ -78,7 +78,7 @@ def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
 
 @pytest.mark.long
 def test_a_comparison_is_measured_and_reported(installed: Stage):
-    done = installed.run("compare", "--rounds", "1", "--no-sweep", "--kernels", "triad")
+    done = installed.run("kernels", "--rounds", "1", "--no-sweep", "--kernels", "triad")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((installed.result() / "manifest.json").read_text())
     facts = manifest["provenance"]

@@ -100,8 +100,8 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
 def test_a_value_that_no_build_has_is_refused(stage: Stage):
     regions = {**TRIAD, "options": {"parallel": ["once", "pass"]}}
     stage.add("gcc-12.2.0", PAGES[0], [regions], openmp="off")
-    assert stage.compare("--plan", "--option", "parallel=pass").returncode == 2
-    assert stage.compare("--plan", "--option", "parallel").returncode == 0
+    assert stage.compare("--plan", "--vary", "parallel=pass").returncode == 2
+    assert stage.compare("--plan", "--vary", "parallel").returncode == 0
 
 
 @pytest.mark.parametrize(("more", "is_other"), [("", False), (" -ffast-math", True)])
@@ -120,7 +120,7 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
         factor = "0.5" if label[0] == "thp" else "1"
         stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS}, CHASE], factor=factor, slow="soa:2")
     done = stage.compare(
-        "--rounds", "3", "--no-sweep", "--option", "layout", "--option", "scheme=planes", "--json"
+        "--rounds", "3", "--no-sweep", "--vary", "layout", "--vary", "scheme=planes", "--json"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert faults("verdicts", json.loads(done.stdout)) == []
@@ -153,7 +153,7 @@ def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
         stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS, "scales": SCALES}, CHASE])
     # Both kernels, of which one has no such scale.
     assert stage.compare("--plan", "--scale", "studies").returncode == 2
-    done = stage.compare("-k", "triad", "--scale", "studies", "--option", "all", "--plan", "--json")
+    done = stage.compare("-k", "triad", "--scale", "studies", "--vary", "all", "--plan", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (planned,) = json.loads(done.stdout)["kernels"]
     assert planned["arguments"] == SCALES["studies"]
@@ -161,7 +161,7 @@ def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
 
 
 @pytest.mark.parametrize(
-    "options", [("--option", "layout=rows"), ("--option", "threads=1"), ("-k", "chase", "--option", "layout")]
+    "options", [("--vary", "layout=rows"), ("--vary", "threads=1"), ("-k", "chase", "--vary", "layout")]
 )
 def test_an_option_or_value_that_no_kernel_has(stage: Stage, options: tuple[str, ...]):
     stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, "options": OPTIONS}, CHASE])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from pagewise.cli import root
 from pagewise.cli.types import Duration, Percent
+from pagewise.cli.vary import REPLACED
 from stage import RUNNERS, Stage
 
 #: Parameters that are the same thing wherever they occur, by their long option.
@@ -23,7 +25,7 @@ SHORT = {
     "--threads": "-t",
     "--output": "-o",
 }
-REPLACED = {"--pages", "--limit", "--results", "--runs", "--list"}
+FORBIDDEN = {"--pages", "--limit", "--results", "--runs", "--list"}
 
 
 def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -39,6 +41,11 @@ def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 
 COMMANDS = dict(leaves(root, ""))
+#: The option that shows all options.
+HELP = {
+    name: "--help-all" if any("--help-all" in each.opts for each in command.params) else "--help"
+    for name, command in COMMANDS.items()
+}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -46,10 +53,46 @@ def test_one_concept_has_one_name(name: str):
     for parameter in COMMANDS[name].params:
         if not isinstance(parameter, click.Option):
             continue
-        assert not REPLACED & set(parameter.opts)
+        assert not FORBIDDEN & set(parameter.opts)
         assert parameter.help, parameter
         for option, short in SHORT.items():
             assert (option in parameter.opts) == (short in parameter.opts), parameter.opts
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_an_option_that_was_replaced_is_refused_with_the_new_one(name: str):
+    for command in ("compare", "counters"):
+        done = CliRunner().invoke(root, [command, name, "x=1,2", "--", "true"])
+        assert done.exit_code == 2 and "--vary" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("compare", "clocks"),
+        ("compare", "LANG=C"),
+        ("counters", "clocks=boost=on/off"),
+        ("counters", "A=1,2"),
+    ],
+)
+def test_what_a_command_cannot_vary_is_refused(command: str, given: str):
+    assert CliRunner().invoke(root, [command, "--plan", "--vary", given, "--", "true"]).exit_code == 2
+
+
+def test_options_of_kernels_are_refused_for_programs():
+    assert CliRunner().invoke(root, ["compare", "--vary", "layout=a,b", "--", "true"]).exit_code == 2
+
+
+def test_rare_options_are_only_in_the_whole_help():
+    command = COMMANDS["compare"]
+    rare = {each.opts[-1] for each in command.params if isinstance(each, click.Option) and each.hidden}
+    assert len([each for each in command.params if isinstance(each, click.Option)]) - len(rare) <= 28
+    usual, whole = (
+        CliRunner().invoke(root, ["compare", option]).output for option in ("--help", "--help-all")
+    )
+    listed = [set(re.findall(r"^ +(?:-\w +)?(--[a-z-]+)", text, re.M)) for text in (usual, whole)]
+    assert {"--seed", "--timeout", "--smt"} <= rare and not rare & listed[0] and rare <= listed[1]
+    assert listed[0] < listed[1]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +168,7 @@ def test_what_does_not_fit_the_subject_is_wrong_usage(stage: Stage, arguments: t
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_every_option_and_examples_that_can_be_parsed(name: str):
-    done = CliRunner().invoke(root, [*name.split(), "--help"], env={"COLUMNS": "110"})
+    done = CliRunner().invoke(root, [*name.split(), HELP[name]], env={"COLUMNS": "110"})
     assert done.exit_code == 0
     command = COMMANDS[name]
     for parameter in command.params:

@@ -106,7 +106,7 @@ def test_output_that_cannot_be_written_ends_with_4(small: Stage, output: str, co
 @pytest.mark.long
 @pytest.mark.parametrize("output", ["full", "gone"])
 def test_a_comparison_is_measured_and_reported_without_output(small: Stage, output: str):
-    command = small.command("compare", "--output", str(small.results), "--rounds", "3", "--no-sweep")
+    command = small.command("kernels", "--output", str(small.results), "--rounds", "3", "--no-sweep")
     reader, gone = os.pipe()
     os.close(reader)
     with open("/dev/full", "w") as full:  # noqa: PTH123

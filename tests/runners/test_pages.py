@@ -254,7 +254,7 @@ def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage
         "--set-thp-sizes",
     )
     process = subprocess.Popen(
-        stage.command("compare", *arguments),
+        stage.command("kernels", *arguments),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,

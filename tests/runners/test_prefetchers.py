@@ -261,9 +261,9 @@ def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
     Path("/dev/cpu/0/msr").exists(), reason="this machine has an msr device: it would be used"
 )
 def test_where_it_cannot_be_done_nothing_is_measured(small: Stage):
-    done = small.compare("--hardware-prefetchers", "off")
+    done = small.compare("--vary", "prefetchers=off")
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "--hardware-prefetchers" in done.stderr and "Traceback" not in done.stderr
+    assert "prefetchers" in done.stderr and "Traceback" not in done.stderr
     assert not small.results.exists()
-    done = small.run("run", "--hardware-prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
+    done = small.run("run", "--prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
     assert done.returncode == 4 and "ran" not in done.stdout

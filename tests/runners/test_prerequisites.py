@@ -66,7 +66,7 @@ def test_run_executes_in_the_module(small: Stage):
     assert unknown.returncode == 2 and "'pw-nothing'" in unknown.stderr
 
 
-@pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("compare",), ("report",)])
+@pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("kernels",), ("report",)])
 def test_help_is_everywhere(stage: Stage, command):
     done = stage.run(*command, "--help")
     assert done.returncode == 0 and "Usage:" in done.stdout

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from builders import a_manifest, configuration, kernel, record, subject_of, varied
+from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.program import metric_rows
 from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
@@ -37,7 +38,10 @@ def runs(one: Configuration, series: str = "compare", skew: int = 0, **factors: 
 def rows(*records: Record) -> dict[tuple[str, str], Any]:
     subjects = [subject_of(kernel(metrics=METRICS, sweeps=[]), BASE, THP)]
     result = Result(Path(), a_manifest(seed=1), subjects, list(records), [])
-    return {(row.metric.field, row.cell.measured.hugepages): row for row in metric_rows(result)}
+    return {
+        (row.metric.field, row.cell.measured.hugepages): row
+        for row in metric_rows(result, analyse_result(result))
+    }
 
 
 def test_changes_are_by_the_metrics_own_direction():

@@ -129,7 +129,7 @@ def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
 
 def on_a_terminal(small: Stage, *arguments: str) -> str:
     """What a comparison prints on a terminal."""
-    command = shlex.join(small.command("compare", "--output", str(small.results), *arguments))
+    command = shlex.join(small.command("kernels", "--output", str(small.results), *arguments))
     done = subprocess.run(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
         env={**small.variables(), "TERM": "xterm"},

@@ -264,7 +264,7 @@ def test_commands_and_queries_of_the_guide_run(store: Path):
         assert f"`{table}`" in guide
     reported = set(chain.from_iterable(line.split("`") for line in guide.splitlines()))
     for row in columns:
-        if row["table_name"] in ("results", "records", "cells", "peer_samples"):
+        if row["table_name"] in ("results", "records", "cells"):
             assert any(row["column_name"] in part.split(", ") for part in reported), row
 
 

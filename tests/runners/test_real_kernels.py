@@ -92,7 +92,7 @@ def add(stage: Path, name: str, *lines: str) -> str:
 
 
 def command(stage: Path, *arguments: str) -> tuple[list[str], dict[str, Any]]:
-    words = [ROOT / "pagewise", "compare", "--modules", stage / "modules", "--output", stage / "results"]
+    words = [ROOT / "pagewise", "kernels", "--modules", stage / "modules", "--output", stage / "results"]
     # Small enough to be quick, large enough to be changed while it runs.
     chosen = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}

@@ -121,7 +121,7 @@ def outcome(
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     names = {add(stage, fault): fault.name for fault in faults}
     chosen = ("--rounds", "8", "--no-sweep", *arguments, "--json")
-    done = stage.run("compare", "--output", str(stage.results), *chosen, timeout=300)
+    done = stage.run("kernels", "--output", str(stage.results), *chosen, timeout=300)
     assert done.returncode == 1, done.stderr
     reported = json.loads(done.stdout)
     configurations = reported["kernels"][0]["configurations"]

@@ -189,20 +189,8 @@ def test_two_at_once_take_all(many: Path, tmp_path: Path):
     assert count(store) == sum(len(file.read_text().splitlines()) for file in many.glob("*/*/records.jsonl"))
 
 
-def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
+def test_models_are_taken_too(tmp_path: Path, template: Path):
     manifest = json.loads((template / "manifest.json").read_text())
-    match = {"name": "triad/L1/1", "missing": None, "unit": "GB/s, stream", "better": "higher"}
-    about = {"sizes": {}, "programs": {}, "libraries": {}, "matches": [match]}
-    (tmp_path / "p").mkdir()
-    lines = []
-    for number, (value, reason) in enumerate(((80.0, None), (None, "crashed")), start=1):
-        sample = {
-            "match": "triad/L1/1", "side": "ours", "compiler": "gcc-12.2.0", "value": value, "reason": reason,
-            "pages": "thp",
-        }  # fmt: skip
-        lines.append(json.dumps(record_data(configuration(), 1.0, number=number) | {"sample": sample}) + "\n")
-    changes = {"id": "0123456789abcdef", "kind": "peers", "peers": about}
-    write_result(tmp_path / "p", manifest | changes, "".join(lines).encode())
     kept = ("schema", "kernel", "started", "status", "configuration")
     modelled = {
         "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
@@ -215,12 +203,7 @@ def test_peers_and_models_are_taken_too(tmp_path: Path, template: Path):
     changes["subjects"] = manifest["subjects"][:1]
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
     reported = collected(tmp_path / "store", tmp_path)
-    assert reported["taken"] == 2 and reported["partial"] == reported["skipped"] == {}
-    found = rows(tmp_path / "store", "SELECT * FROM peer_samples ORDER BY round")
-    assert [(row["value"], row["unit"], row["reason"]) for row in found] == [
-        (80.0, "GB/s, stream", None),
-        (None, "GB/s, stream", "crashed"),
-    ]
+    assert reported["taken"] == 1 and reported["partial"] == reported["skipped"] == {}
     asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
     assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "simulation"}]
 

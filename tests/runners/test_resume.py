@@ -25,7 +25,7 @@ BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 
 def broken_off(
-    stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT, command: str = "compare"
+    stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT, command: str = "kernels"
 ) -> Path:
     """A comparison that a signal ended after some records; its folder."""
     process = subprocess.Popen(
@@ -192,14 +192,14 @@ def test_a_result_is_resumed_by_the_command_that_began_it(stage: Stage, compared
 
 
 def test_what_is_not_a_result_is_not_resumed(stage: Stage):
-    assert stage.run("compare", "--resume", str(stage.folder)).returncode == 3
+    assert stage.run("kernels", "--resume", str(stage.folder)).returncode == 3
 
 
 def test_two_do_not_write_to_one_result(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.05")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.05")
     process = subprocess.Popen(
-        stage.command("compare", "--output", str(stage.results), "--rounds", "1000"),
+        stage.command("kernels", "--output", str(stage.results), "--rounds", "1000"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.DEVNULL,

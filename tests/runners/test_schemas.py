@@ -67,7 +67,8 @@ def test_a_generated_schema_refuses_what_the_types_refuse(path, value):
 
 def test_good_files_follow_their_generated_schemas():
     manifest = unstructured(a_manifest(suites={"a": {}}, started_in=None))
-    assert [fault.partition(":")[0] for fault in json_schema.faults("manifest", manifest)] == ["suites.a"] * 6
+    places = {fault.partition(":")[0] for fault in json_schema.faults("manifest", manifest)}
+    assert places == {"configurations", "subjects", "suites.a"}
     files = [*ROOT.glob("kernels/m*/*/kernel.yaml"), *ROOT.glob("envs/suites/codes/*.yaml")]
     files += [*ROOT.glob("envs/sites/*/site.yaml"), *FOLDER.glob("*.yaml"), *EVENTS.glob("*.yaml")]
     names = set()

@@ -20,7 +20,7 @@ BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 # What is typed before the tab, and what then stands on the line or is offered.
 LINES = [
     ("pagewise coun", "counters"),
-    ("pagewise compare --no-sw", "--no-sweep"),
+    ("pagewise kernels --no-sw", "--no-sweep"),
     ("pagewise results sh", "show"),
 ]
 
@@ -128,16 +128,15 @@ def test_fish_completes(offering: Stage):
     [
         (("comapre",), "compare", "cluster"),
         (("compare", "--round", "3"), "--rounds", None),
-        (("compare", "--kernels", "traid"), "triad", None),
+        (("kernels", "--kernels", "traid"), "triad", None),
         (
-            ("compare", "--configurations", "gcc-12.2.0/tph/hardware-regular"),
+            ("kernels", "--configurations", "gcc-12.2.0/tph/hardware-regular"),
             "gcc-12.2.0/thp/hardware-regular",
             None,
         ),
         (("compare", "--policies", "hugetlb", "--", "true"), "hugetlbfs", "none"),
         (("counters", "--events", "skylak"), "skylake", "a64fx"),
         (("simulate", "--geometry", "zen3", "ember"), "zen4", "a64fx"),
-        (("peers", "--peers", "sream"), "stream", "likwid-bench"),
     ],
 )
 def test_what_was_meant_is_asked(offering: Stage, arguments: tuple[str, ...], meant: str, other: str | None):

@@ -1,4 +1,4 @@
-"""Environment variables as a dimension of a comparison: --setting."""
+"""Environment variables as a dimension of a comparison: --vary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
 @pytest.mark.long
 def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     program = ("sh", "-c", 'echo "A is ${A-0}"; sleep 0.05')
-    options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--setting", "A=-,3,5")
+    options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--vary", "A=-,3,5")
     done = stage.run("compare", "--json", *options, "--", *program)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -62,9 +62,7 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
 @pytest.mark.long
 def test_kernels_run_with_each_setting(stage: Stage) -> None:
     stage.add("gcc-12.2.0", PAGES[0], [TRIAD])
-    done = stage.compare(
-        "--rounds", "2", "--no-sweep", "--setting", "OMP_WAIT_POLICY=active,passive", "--json"
-    )
+    done = stage.compare("--rounds", "2", "--no-sweep", "--vary", "OMP_WAIT_POLICY=active,passive", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = json.loads(done.stdout)["kernels"]
     assert {row["setting"] for row in found["configurations"]} == {
@@ -91,7 +89,7 @@ LIBMPG = {
 def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> None:
     stage.add("gcc-12.2.0", PAGES[0], [TRIAD], seen="1")
     names = {f"XOS_MMM_L_{name}": values for name, values in LIBMPG.items()}
-    given = [word for name, values in names.items() for word in ("--setting", f"{name}={','.join(values)}")]
+    given = [word for name, values in names.items() for word in ("--vary", f"{name}={','.join(values)}")]
     done = stage.compare("--rounds", "1", "--no-sweep", *given, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (kernel_,) = json.loads(done.stdout)["kernels"]
@@ -115,5 +113,5 @@ def test_kernels_of_the_heap_and_of_page_placement_depend_on_pages() -> None:
     [("A=1",), ("A",), ("1A=1,2",), ("A=1,2", "A=3,4"), ("GLIBC_TUNABLES=-,glibc.malloc.hugetlb=1",)],
 )
 def test_wrong_settings_are_refused(stage: Stage, settings: tuple[str, ...]) -> None:
-    options = [word for setting in settings for word in ("--setting", setting)]
+    options = [word for setting in settings for word in ("--vary", setting)]
     assert stage.run("compare", *options, "--", "true").returncode == 2

@@ -30,7 +30,7 @@ def records_of(result: Path) -> list[dict]:
 def quick(built: Path) -> tuple[Path, str]:
     """The result of the quick environment with two rounds, and the command's output."""
     make = ("make", "--no-print-directory", "--old-file=setup", "-C", built, "compare")
-    done = run(*make, "ENV=quick", "ROUNDS=2", "BUILDER=spack", MAKEFLAGS="")
+    done = run(*make, "ENV=quick", "ARGS=--rounds 2", "BUILDER=spack", MAKEFLAGS="")
     assert done.returncode == 0, done.stdout
     (result,) = (built / "results").iterdir()
     return result, done.stdout

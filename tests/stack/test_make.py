@@ -63,28 +63,14 @@ def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str,
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        (["ENV=studies", "SCALE=studies"], ["--option", "all", "--scale", "studies"]),
-        (["ENV=studies-a64fx", "OPTION=scheme"], ["--option", "scheme"]),
+        (["ENV=studies", "ARGS=--scale studies"], ["--vary", "all", "--scale", "studies"]),
+        (["ENV=studies-a64fx"], ["--vary", "all"]),
         (["ENV=quick"], []),
     ],
 )
 def test_the_studies_compare_all_data_structures(project: Path, given: list[str], options: list[str]) -> None:
     *_, (_, words, _) = started(project, "compare", *given)
     assert words[words.index("--env") + 2 :] == options
-
-
-MEANINGS = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False, "": False}
-
-
-@pytest.mark.parametrize("from_environment", [False, True])
-@pytest.mark.parametrize("text", MEANINGS)
-def test_switches_of_make_set_options(project: Path, from_environment: bool, text: str) -> None:
-    given = {"RESERVE_HUGEPAGES": text, "SET_THP_SIZES": text, "QUICK": text}
-    words = [] if from_environment else [f"{name}={value}" for name, value in given.items()]
-    commands = started(project, "compare", "peers", *words, **(given if from_environment else {}))
-    options = {option for name, words, _ in commands if name == "pagewise" for option in words}
-    expected = {"--reserve-hugepages", "--set-thp-sizes", "--quick"} if MEANINGS[text] else set()
-    assert options & {"--reserve-hugepages", "--set-thp-sizes", "--quick"} == expected
 
 
 @pytest.mark.parametrize(("text", "meaning"), [("1", "1"), ("yes", "1"), ("0", ""), ("no", "")])
@@ -101,7 +87,7 @@ def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: st
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("RESERVE_HUGEPAGES", "maybe"), ("SET_THP_SIZES", "2"), ("QUICK", "1 0"), ("DEFAULT", "x")],
+    [("STUBS", "maybe"), ("ACCEPT", "2"), ("NO_INSTALL", "1 0"), ("DEFAULT", "x")],
 )
 def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
     done = make(project, "compare", f"{name}={text}")
@@ -110,18 +96,13 @@ def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: s
 
 
 def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
-    *_, (_, words, _) = started(project, "compare", "CPUS=0-3")
-    assert words[words.index("--cpus") + 1] == "0-3"
     *_, (_, words, _) = started(project, "deploy", "RELEASE=0.1.0", "PREFIX=/apps")
     assert words == ["/apps", "0.1.0"]
 
 
 # By target, the variables that programs get as arguments.
 PASSED = {
-    "compare": "ENV KERNELS ROUNDS PLACEMENT SMT MEMORY UNTIL BUDGET PAGES THREADS CORES CPUS RANKS "
-    "RANK_PLACEMENT SCALE OPTION",
-    "peers": "ENV KERNELS PEERS",
-    "gallery": "ROUNDS UNTIL BUDGET PAGES",
+    "compare": "ENV",
     "test-packages": "ENV",
     "lock": "ENV TARGET LOCK",
     "bundle": "ENV TARGET OUT",
@@ -140,11 +121,7 @@ HOSTILE = ("x';touch${IFS}PWNED;'", '"$(touch${IFS}PWNED)"', "a\ntouch PWNED", "
 @pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("target", PASSED)
 def test_no_value_is_text_of_a_command(project: Path, target: str, value: str) -> None:
-    names = PASSED[target].split()
-    if len(value.split()) > 1:
-        # Of several words each is an option.
-        names = [name for name in names if name != "OPTION"]
-    words = [f"{name}={value.replace('$', '$$')}" for name in names]
+    words = [f"{name}={value.replace('$', '$$')}" for name in PASSED[target].split()]
     *_, (_, arguments, _) = started(project, target, *words)
     assert arguments.count(value) == len(words)
     assert not list(project.rglob("PWNED"))
@@ -155,22 +132,20 @@ def test_the_name_of_an_unknown_variable_is_no_command(project: Path) -> None:
     assert not list(project.rglob("PWNED"))
 
 
-@pytest.mark.parametrize("target", ["compare", "peers"])
-def test_further_options_are_passed_through(project: Path, target: str) -> None:
-    *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", "ROUNDS=3", ARGS="--of-others")
-    assert measured[1] == [target, "--env", "default", "--rounds", "3", "--seed", "2", "-k", "memory/*"]
+@pytest.mark.parametrize("target", ["compare", "gallery", "regression"])
+def test_options_are_passed_through(project: Path, target: str) -> None:
+    *_, measured = started(project, target, "ARGS=--seed 2 -k 'memory/*'", ARGS="--of-others")
+    assert measured[1][-4:] == ["--seed", "2", "-k", "memory/*"]
 
 
 def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
-    for words in [], ["ENV=quick"], ["KERNELS=gather"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
+    for words in [], ["ENV=quick"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
         *_, build, _ = started(project, "compare", *words)
         assert (build[0], build[2]["FIRST_LOOK"]) == ("build", "" if words else "1")
-    *_, build, _ = started(project, "peers")
-    assert build[2]["FIRST_LOOK"] is None
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]
-    look = ["compare", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
+    look = ["kernels", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
     assert programs == [["build", ["quick"]], ["pagewise", look]]
     stamp = project / ".pagewise/stamps/installed-default"
     stamp.parent.mkdir(parents=True, exist_ok=True)
@@ -197,18 +172,18 @@ def test_a_failed_first_look_is_reported(
 
 
 def test_common_names_are_only_taken_from_the_command_line(project: Path) -> None:
-    environment = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff", "CORES": "64", "MEMORY": "4096"}
+    environment = {"ENV": "/etc/profile.d/env.sh", "GROUP": "staff"}
     *_, build, compare = started(project, "compare", **environment)
-    assert build[1] == ["default"] and compare[1] == ["compare", "--env", "default"]
+    assert build[1] == ["default"] and compare[1] == ["kernels", "--env", "default"]
     *_, deploy = started(project, "deploy", **environment)
     assert (deploy[2]["GROUP"], deploy[2]["ENV"]) == ("", "release")
-    *_, build, compare = started(project, "compare", "ENV=quick", "CORES=2", **environment)
-    assert build[1] == ["quick"] and compare[1] == ["compare", "--env", "quick", "--cores", "2"]
+    *_, build, compare = started(project, "compare", "ENV=quick", **environment)
+    assert build[1] == ["quick"] and compare[1] == ["kernels", "--env", "quick"]
 
 
 @pytest.mark.parametrize(
     ("given", "meant"),
-    [("ROUND=3", "ROUNDS"), ("RESERVE_HUGE_PAGES=1", "RESERVE_HUGEPAGES"), ("env=quick", "ENV")],
+    [("ROUND=3", ""), ("RELEASES=1", "RELEASE"), ("env=quick", "ENV")],
 )
 def test_an_unknown_variable_is_refused_before_anything_starts(project: Path, given: str, meant: str) -> None:
     done = make(project, "compare", given)

@@ -58,7 +58,8 @@ def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: 
     stack.write_text(stack.read_text().replace(" install --only", " install --fake --only"))
     done = run("bash", "-ec", f"cd {checkout}\n{make_stack}")
     assert done.returncode == 0, done.stdout
-    prefixes = {spec["hash"] for spec in built.values()}
+    # A package may be built twice: by the system's GCC, for the new one, and by that.
+    prefixes = {spec["hash"] for spec in specs if not spec.get("external")}
     installed = {folder.name.rpartition("-")[2] for folder in (checkout / ".pagewise/opt").glob("*/*/")}
     assert installed == prefixes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
-from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.quantities import compared_values
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell
@@ -92,7 +92,7 @@ class SamplingCost:
     methods: tuple[str, ...]
 
 
-def metric_rows(result: Result) -> list[MetricRow]:
+def metric_rows(result: Result, kernels: Sequence[KernelResult]) -> list[MetricRow]:
     """Each metric under each policy that is ranked, in the order of the programs and their metrics.
 
     All metrics and policies are judged together.
@@ -100,7 +100,7 @@ def metric_rows(result: Result) -> list[MetricRow]:
     records = by_cell(result.records)
     rows: list[MetricRow] = []
     comparisons: dict[int, Comparison] = {}
-    for analysed in analyse_result(result):
+    for analysed in kernels:
         kernel, ranked = analysed.kernel, [row.cell for row in analysed.ranked]
         for metric in kernel.metrics:
             seed = zlib.crc32(f"{result.manifest.seed}/{metric.field}".encode())

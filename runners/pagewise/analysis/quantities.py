@@ -12,6 +12,14 @@ from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
 
+def values_by_round(
+    kernel: str, cell: Cell, records: RecordsOfCells, value: Callable[[Record], float | None]
+) -> Runs:
+    """The values of a cell's valid runs, those of A/A too."""
+    timed, repeated = (records.get((kernel, cell.key, name), []) for name in ("compare", "aa"))
+    return runs_of(timed, repeated, value)
+
+
 def compared_values(
     kernel: str,
     cells: Sequence[Cell],
@@ -26,8 +34,7 @@ def compared_values(
     """
 
     def runs(cell: Cell) -> Runs:
-        timed, repeated = (records.get((kernel, cell.key, name), []) for name in ("compare", "aa"))
-        return runs_of(timed, repeated, value)
+        return values_by_round(kernel, cell, records, value)
 
     base = next((cell for cell in cells if cell.is_baseline), None)
     baseline = [] if base is None else runs(base)

@@ -22,7 +22,6 @@ from pagewise.cli.output import standard_streams
 from pagewise.core.errors import Interrupted
 
 BEGAN = time.monotonic()
-COMPLETE = "_PAGEWISE_COMPLETE"
 # Without color: text of others, as in a default, may hold control characters.
 _HELP = {
     "theme": "default-slim",
@@ -33,7 +32,7 @@ _HELP = {
     "options_table_help_sections": ["help", "required", "envvar", "default"],
     "command_groups": {
         "pagewise": [
-            {"name": "Measure", "commands": ["compare", "counters", "simulate", "peers"]},
+            {"name": "Measure", "commands": ["compare", "kernels", "counters", "simulate"]},
             {"name": "Results", "commands": ["report", "results", "cluster", "export"]},
             {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site"]},
         ]
@@ -90,8 +89,8 @@ def main() -> NoReturn:
 def _run() -> int:
     """Runs the command that is named; its exit code."""
     ignore_bad_sizes(os.environ)
-    if instruction := os.environ.get(COMPLETE):
-        return shell_complete(root, {}, "pagewise", COMPLETE, instruction)
+    if instruction := os.environ.get(opt.COMPLETE):
+        return shell_complete(root, {}, "pagewise", opt.COMPLETE, instruction)
     # Instead of root.main(), which ends with 1 when nobody reads the output.
     try:
         with root.make_context("pagewise", sys.argv[1:]) as context:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import click
 
+from pagewise.cli.options import all_shown
+
 
 @dataclass(frozen=True)
 class Documented:
@@ -45,9 +47,10 @@ def _below(group: click.Group, parent: click.Context, before: str) -> Iterator[D
 
 def _one(command: click.Command, context: click.Context, name: str) -> Documented:
     panels: dict[str, list[tuple[str, str]]] = {}
-    for option in command.get_params(context):
-        if record := option.get_help_record(context):
-            panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
+    with all_shown(command):
+        for option in command.get_params(context):
+            if record := option.get_help_record(context):
+                panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
     lines = (command.epilog or "").replace("\b", "").split("\n\n")
     return Documented(
         name,

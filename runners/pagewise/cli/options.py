@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import lists
-from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Setting
+from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -24,8 +26,8 @@ _PANELS = {
     "events": "Events",
     "placement": "Placement",
     "settings": "Machine settings, restored afterwards (root)",
-    "program": "A program of yours",
-    "service": "A service of yours, under load",
+    "program": "Your program",
+    "service": "Your service under load",
     "nodes": "Nodes and jobs",
     "machine": "This machine",
     "store": "Store",
@@ -43,6 +45,10 @@ class _Panelled(click.Option):
         self.panel = panel
 
 
+#: The variable by which a shell asks for completions.
+COMPLETE = "_PAGEWISE_COMPLETE"
+# Commands with more options have --help-all.
+_MOST_SHOWN = 28
 #: rich-click's own class from 1.9 on.
 _CLASS: dict[str, Any] = {} if hasattr(click, "RichOption") else {"cls": _Panelled}
 
@@ -78,6 +84,12 @@ def command(
             for chosen in reversed(options):
                 function = chosen(panel=_PANELS[panel])(function)
         made = click.command(name, cls=cls, epilog=epilog)(function)
+        rare = [each for each in made.params if isinstance(each, click.Option) and each.hidden]
+        # A completion offers all.
+        if len(made.params) > _MOST_SHOWN and COMPLETE not in os.environ:
+            made.params.append(_HELP_ALL)
+        else:
+            _hide(rare, False)
         if parent is not None:
             parent.add_command(made)
         return made
@@ -90,18 +102,24 @@ def option(
     text: str = "",
     *,
     is_list: bool = False,
+    rare: bool = False,
     **attributes: Any,
 ) -> Option:
     """An option, with attributes of click's.
 
     names: as "-n --rounds", and the parameter's if it differs: "-o --output results". text: its help.
-    is_list: takes several values, with commas or repeated.
+    is_list: takes several values, with commas or repeated. rare: only --help-all shows it,
+    in commands with more than _MOST_SHOWN options.
     """
     if "type" not in attributes and "is_flag" not in attributes and "/" not in names:
         attributes = {"metavar": "NAMES" if is_list else "NAME", **attributes}
     if is_list:
         attributes = {"callback": lists.split, **attributes, "multiple": True}
-    return partial(click.option, *names.split(), help=text, **_CLASS, **attributes)
+    return partial(click.option, *names.split(), help=text, hidden=rare, **_CLASS, **attributes)
+
+
+#: An option that only --help-all shows.
+rare_option = partial(option, rare=True)
 
 
 def flag(names: str, text: str, **attributes: Any) -> Option:
@@ -120,6 +138,38 @@ def _keep(context: click.Context, parameter: click.Parameter, value: bool) -> No
         context.meta[f"pagewise.{parameter.name}"] = True
 
 
+@contextmanager
+def all_shown(command: click.Command) -> Iterator[None]:
+    """Show all options of a command in its help, also rare ones."""
+    rare = [each for each in command.params if isinstance(each, click.Option) and each.hidden]
+    _hide(rare, False)
+    try:
+        yield
+    finally:
+        _hide(rare, True)
+
+
+def _hide(options: Sequence[click.Option], hidden: bool) -> None:
+    for each in options:
+        each.hidden = hidden
+
+
+def _print_all(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        with all_shown(context.command):
+            click.echo(context.get_help())
+        context.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_all,
+    help="Show all options.",
+)
+
 # What is run.
 ENVIRONMENT = option(
     "-e --env environment",
@@ -136,7 +186,10 @@ ENVIRONMENT_OR_SUITES = partial(
     f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, suites-system, then PATH).",
 )
 MODULES = option(
-    "--modules", "Module tree to use instead of an environment's (also: PAGEWISE_MODULES).", type=Folder()
+    "--modules",
+    "Module tree to use instead of an environment's (also: PAGEWISE_MODULES).",
+    type=Folder(),
+    rare=True,
 )
 KERNELS = option(
     "-k --kernels",
@@ -150,25 +203,19 @@ CONFIGURATIONS = option(
     metavar="GLOBS",
     is_list=True,
 )
-OPTION = option(
-    "--option varied",
-    "Option of kernels to compare, as layout or layout=studies,soa, or all; repeat --option for all "
-    "combinations (pagewise list kernels; default: the kernels' own values).",
-    multiple=True,
-    metavar="NAME[=VALUES]",
-)
-SETTING = option(
-    "--setting settings",
-    "Environment variable to compare, with its values: OMP_WAIT_POLICY=active,passive; - removes it. The "
-    "baseline has the first value; repeat --setting to change further variables, one at a time.",
-    multiple=True,
-    type=Setting(),
+POLICIES = option(
+    "--policies",
+    "Page policies to compare, as none,thp,hugetlbfs:1g,reuse+malloc; several with commas (pagewise list "
+    "policies).",
+    metavar="POLICIES",
+    is_list=True,
 )
 SCALE = option(
     "--scale",
     "Problem size of the kernels, as their kernel.yaml names it: studies for that of the FLASH studies "
     "(default: a size for any machine).",
     metavar="NAME",
+    rare=True,
 )
 SUITE = option(
     "--suite",
@@ -179,13 +226,6 @@ SUITES = option(
     "Known code to run as the program, with its input, metrics and checks (envs/suites), or a case of it, as "
     "npb:mg.C; several with commas run in one session.",
     is_list=True,
-)
-BUILD = option(
-    "--build builds",
-    "Build of the codes to compare, as old=DIR with a folder of programs, or tuned='npb/*-tuned' with a "
-    "module; repeat it for each, the baseline first.",
-    multiple=True,
-    metavar="NAME=DIR|MODULE",
 )
 
 # Rounds and runs.
@@ -207,19 +247,25 @@ BUDGET = option(
     type=Duration(0.1),
     default="10m",
 )
-AA = option(
-    "--aa", "Number of additional runs of each baseline per round (A/A).", type=Number(1, 10), default=1
-)
 SEED = option(
-    "--seed", "Seed of the run order and of the bootstrap.", type=Number(0, (1 << 63) - 1), default=1
+    "--seed",
+    "Seed of the run order and of the bootstrap.",
+    type=Number(0, (1 << 63) - 1),
+    default=1,
+    rare=True,
 )
 TIMEOUT = option(
     "--timeout limit",
     "Maximum duration of one run, as 90s or 10m; a longer run is ended and excluded.",
     type=Duration(0.1),
     default="5m",
+    rare=True,
 )
-END_LEFTOVERS = flag("--end-leftovers", "End processes that a run leaves behind (default: report them).")
+END_LEFTOVERS = flag(
+    "--end-leftovers",
+    "End processes that a run leaves behind (default: report them).",
+    rare=True,
+)
 
 # Placement.
 THREADS = option(
@@ -236,20 +282,20 @@ SEVERAL_THREADS = option(
     callback=lists.joined,
 )
 PLACED_MEMORY = (
-    option(
+    rare_option(
         "--placement orders",
         "Place threads close together, or spread them over caches and sockets; to compare both: "
         "compact,scatter (docs/explanation/placement.md).",
         metavar="compact|scatter",
         is_list=True,
     ),
-    option(
+    rare_option(
         "--smt",
         "Threads per core: avoid (one), use (one per hardware thread), or N; several with commas.",
         metavar="avoid|use|N",
         is_list=True,
     ),
-    option(
+    rare_option(
         "--memory",
         "Memory policy: first-touch, first-thread, local, bind or interleave, with NUMA nodes as bind:0-1; "
         "several with commas.",
@@ -274,7 +320,7 @@ RANKS = (
         multiple=True,
         callback=lists.joined,
     ),
-    option(
+    rare_option(
         "--rank-placement rank_orders",
         "Place ranks close together, or in rotation over NUMA nodes; to compare both: compact,scatter.",
         metavar="compact|scatter",
@@ -284,7 +330,7 @@ RANKS = (
 PLACED = (
     SEVERAL_THREADS,
     *RANKS,
-    option(
+    rare_option(
         "--cores",
         "Number of cores, with one thread each, or more with --smt; instead of --threads.",
         type=Number(1, 4096),
@@ -301,47 +347,21 @@ RESERVE = flag(
 SET_THP_SIZES = flag(
     "--set-thp-sizes", "Enable the needed THP sizes during the command, then restore them (root)."
 )
-NODE_STATE = option(
-    "--node-state node_states",
-    "State of the node's memory before each run: fresh (compacted), aged (fragmented); "
-    "several with commas are compared, and the first is the baseline's "
-    "(root; docs/explanation/node-state.md).",
-    metavar="STATES",
-    is_list=True,
-)
 PREFETCHERS = option(
-    "--hardware-prefetchers prefetchers",
+    "--prefetchers",
     "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, during "
     "the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
     metavar="off|NAMES",
     is_list=True,
-)
-SEVERAL_PREFETCHERS = partial(
-    PREFETCHERS,
-    help="Hardware prefetchers during the runs, then restored: off, unchanged, names to switch off, or on "
-    "A64FX distances, as distL2=20,weakL1; to compare settings, repeat the option or write distL1=3/5/7, the "
-    "baseline's first (root or msr-safe; docs/reference/prefetchers.md).",
-    metavar="off|unchanged|NAMES",
-    callback=lists.several,
-)
-CLOCKS = option(
-    "--clocks",
-    "Clocks during the runs, as governor=performance,boost=off or unchanged, then restored; to compare "
-    "settings, repeat the option or write boost=on/off, the baseline's first (root; "
-    "docs/explanation/energy.md).",
-    metavar="SETTINGS",
-    is_list=True,
-    callback=lists.several,
+    rare=True,
 )
 
 # Results.
 OUTPUT = option(
     "-o --output results", "Parent folder of the result's folder.", type=Folder(), default=Path("results")
 )
-NAME = option("--name", "Name in the result's folder.")
-PLAN = flag(
-    "--plan planning", "Show what would run and its duration estimated from earlier results; start nothing."
-)
+NAME = rare_option("--name", "Name in the result's folder.")
+PLAN = flag("--plan planning", "Show what would run, and start nothing.")
 VERBOSE = flag(
     "-v --verbose",
     "Print every run with its duration, and at the end all sections of the report, explained.",
@@ -352,6 +372,7 @@ MESSAGES = (
     flag(
         "-q --quiet",
         "Print results and errors only, no progress and no messages.",
+        rare=True,
         expose_value=False,
         callback=_keep,
     ),

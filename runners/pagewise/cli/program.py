@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
 
 import rich_click as click
 from click.core import ParameterSource
 
-from pagewise.cli.options import option
+from pagewise.cli.options import option, rare_option
 from pagewise.cli.types import Duration, Percent
-from pagewise.stack.paths import DEFAULT_ENVIRONMENT
+from pagewise.cli.vary import explain_replaced
 
-POLICIES = option(
-    "--policies",
-    "Page policies; several with commas. For a program: the policies to compare, as "
-    "none,thp,hugetlbfs:1g,reuse+malloc (pagewise list policies). For kernels: further page sizes, as "
-    "thp:64k,hugetlbfs:1g, for each configuration of that kind.",
-    metavar="POLICIES",
-    is_list=True,
-)
-POOL_MEMORY = option(
+POOL_MEMORY = rare_option(
     "--pool-memory",
     "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
     metavar="SIZE",
@@ -35,7 +25,9 @@ JUDGED = (
         multiple=True,
         metavar="PATTERN|COMMAND",
     ),
-    option("--exit-code ok", "Exit code of a valid run (default: 0).", multiple=True, type=int, metavar="N"),
+    rare_option(
+        "--exit-code ok", "Exit code of a valid run (default: 0).", multiple=True, type=int, metavar="N"
+    ),
     option(
         "--input inputs",
         "Input file, copied to a new folder where the program runs (default: run in this folder).",
@@ -43,19 +35,19 @@ JUDGED = (
         type=click.Path(path_type=Path, exists=True),
         metavar="FILE",
     ),
-    option(
+    rare_option(
         "--read reads",
         "File that the program writes, read as part of its output.",
         multiple=True,
         metavar="FILE",
     ),
-    option(
+    rare_option(
         "--sample-interval interval",
         "Sampling interval of memory and power, as 0.05s (default: memory adaptive, at most 1 % of one CPU; "
         "power 0.1s).",
         type=Duration(0.001),
     ),
-    option(
+    rare_option(
         "--enough-coverage enough",
         "Minimum share of a policy's memory that must be on the requested pages.",
         type=Percent(closed=True),
@@ -76,19 +68,19 @@ SERVICE = (
         "metrics.",
         metavar="COMMAND",
     ),
-    option(
+    rare_option(
         "--ready",
         "When the service is ready: tcp:PORT; '| command', which must exit with 0; or a pattern of its "
         "output (default: with its first listening socket).",
         metavar="tcp:PORT|COMMAND|PATTERN",
     ),
-    option(
+    rare_option(
         "--setup",
         "Shell command before the service starts, in the folder of the run; not timed, not under the policy.",
         multiple=True,
         metavar="COMMAND",
     ),
-    option(
+    rare_option(
         "--fill",
         "Shell command when the service is ready, before the load; not timed, not under the policy.",
         multiple=True,
@@ -108,7 +100,12 @@ class TakesProgram(click.RichCommand):
         place = arguments.index("--") if "--" in arguments else len(arguments)
         options, program = arguments[:place], tuple(arguments[place + 1 :])
         context.allow_extra_args = True
-        extra = super().parse_args(context, options)
+        try:
+            extra = super().parse_args(context, options)
+        except click.NoSuchOption as fault:
+            if text := explain_replaced(fault.option_name):
+                context.fail(text)
+            raise
         if not context.resilient_parsing:
             if extra:
                 hint = "name kernels with --kernels, and a program after --"
@@ -123,43 +120,3 @@ class TakesProgram(click.RichCommand):
     def collect_usage_pieces(self, context: click.Context) -> list[str]:
         """The words of the usage line."""
         return [*super().collect_usage_pieces(context), "[-- PROGRAM ARGS]"]
-
-
-class KernelsOrProgram(TakesProgram):
-    """Refuses options that the subject, kernels or a program, does not have."""
-
-    of_kernels: ClassVar[tuple[str, ...]] = ()
-    of_program: ClassVar[tuple[str, ...]] = OF_PROGRAM
-
-    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Parses the options, and chooses the environment of kernels."""
-        extra = super().parse_args(context, arguments)
-        chosen = context.params
-        is_program = has_program(chosen)
-        if not is_program and chosen["environment"] is None:
-            chosen["environment"] = DEFAULT_ENVIRONMENT
-        programs = f"programs: {self.name} -- PROGRAM or {self.name} --suite"
-        subject, refused = ("kernels only", self.of_kernels) if is_program else (programs, self.of_program)
-        if not context.resilient_parsing:
-            _check_service(context)
-        for parameter in self.params if not context.resilient_parsing else ():
-            given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-            if given and parameter.name in refused:
-                context.fail(f"{parameter.opts[0]} is for {subject}.")
-        return extra
-
-
-def _check_service(context: click.Context) -> None:
-    """Refuses a service with another program, and options of a service without one."""
-    chosen = context.params
-    if chosen.get("service") and (chosen["command"] or chosen["suite"]):
-        context.fail("--service is the program: name none after --, and no --suite.")
-    if bool(chosen.get("service")) != bool(chosen.get("load")):
-        context.fail("--service and --load belong together.")
-    if not chosen.get("service") and any(chosen.get(name) for name in OF_SERVICE):
-        context.fail("--ready, --setup and --fill are for a --service.")
-
-
-def has_program(chosen: Mapping[str, Any]) -> bool:
-    """Whether the subject is a program, not kernels."""
-    return bool(chosen["command"] or chosen["suite"] or chosen.get("service"))

@@ -1,4 +1,4 @@
-"""`pagewise compare` on the nodes of a cluster, as a test of ReFrame (docs/how-to/node-sweeps.md).
+"""A comparison on the nodes of a cluster, as a test of ReFrame (docs/how-to/node-sweeps.md).
 
     reframe -C envs/sites/rocky/reframe.py -c runners/pagewise/cluster/reframe_nodes.py \\
         --distribute=idle -S options='--env quick --rounds 7' -r
@@ -24,14 +24,15 @@ _VERDICTS = "verdicts.json"
 class compare_nodes(rfm.RunOnlyRegressionTest):  # noqa: N801
     """A complete comparison on one node; the class's name is the test's.
 
-    options: those of `pagewise compare`, as in a shell. results: the folder of all nodes' results.
+    options: those of `pagewise kernels`, as in a shell; with a program, those of `pagewise compare`. results:
+    the folder of all nodes' results.
     """
 
     pagewise = variable(str, value=str(_PROGRAM) if _PROGRAM.is_file() else "pagewise")
     options = variable(str, value="")
     results = variable(str, value=f"results/{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-nodes")
 
-    descr = "pagewise compare on one node"
+    descr = "comparison on one node"
     valid_systems = ["*"]  # noqa: RUF012  (ReFrame's own variables, copied for each test)
     valid_prog_environs = ["builtin"]  # noqa: RUF012
     sourcesdir = None
@@ -46,8 +47,10 @@ class compare_nodes(rfm.RunOnlyRegressionTest):  # noqa: N801
         """One folder per node, because many nodes begin in the same second."""
         folder = shlex.quote(str(Path(self.results).absolute()))
         self.executable = shlex.quote(self.pagewise)
+        has_program = {"--", "--suite", "--service"} & {*shlex.split(self.options)}
         self.executable_opts = [
-            *("compare", "--json", "--output", f'{folder}/"$(uname -n)"', self.options, ">", _VERDICTS)
+            "compare" if has_program else "kernels",
+            *("--json", "--output", f'{folder}/"$(uname -n)"', self.options, ">", _VERDICTS),
         ]
 
     def _verdicts(self) -> Any:

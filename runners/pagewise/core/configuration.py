@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
-from pagewise.core.fields import Builder, Loop, OnOff, PolicyName, Text
+from pagewise.core.fields import Builder, Loop, OnOff, PolicyName, SomeText
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy
 from pagewise.core.structure import Limits
 
@@ -54,10 +54,10 @@ class Configuration:
     module: str
     package: str
     version: str
-    compiler: Text
+    compiler: SomeText
     hugepages: PolicyName
-    prefetch: Text
-    stores: Text
+    prefetch: SomeText
+    stores: SomeText
     openmp: OnOff
     papi: OnOff
     target: str

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pagewise.core.configuration import OF_MACHINE, OPTIONS, VALUES, Configuration
 from pagewise.core.errors import FormatError
-from pagewise.core.fields import Better, Text, check_distinct
+from pagewise.core.fields import Better, SomeText, check_distinct
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document
@@ -26,7 +26,7 @@ OptionName = Annotated[str, Form("|".join(OPTIONS))]
 VariedName = Annotated[str, Form("|".join((*VALUES, *OPTIONS)))]
 OptionValue = Annotated[str, Form("[a-z0-9][a-z0-9_.-]*")]
 FieldName = Annotated[str, Form("[a-z][a-z0-9_]*")]
-Number = Annotated[float, Limits(0)]
+NotNegative = Annotated[float, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Metric:
     """
 
     field: FieldName
-    label: Text
-    unit: Text
+    label: SomeText
+    unit: SomeText
     better: Better
     convention: Annotated[Literal["stream", "hardware"] | None, "null: as absent"] = None
     estimated: Annotated[bool, "from a formula, such as traffic per step, instead of measured"] = False
@@ -58,18 +58,18 @@ class Metric:
 class TrafficPart:
     """What a pass of a kernel moves and computes, on one line: CMake reads it."""
 
-    loads: Number
-    stores: Number
+    loads: NotNegative
+    stores: NotNegative
     element_bytes: Annotated[float, Limits(above=0)]
     per: (
         Annotated[FieldName, "the option with the number per pass, such as updates; absent: per element"]
         | None
     ) = None
-    write_allocate: Number | None = None
+    write_allocate: NotNegative | None = None
     lines: (
-        Annotated[Number, "whole cache lines that the hardware moves, instead of write_allocate"] | None
+        Annotated[NotNegative, "whole cache lines that the hardware moves, instead of write_allocate"] | None
     ) = None
-    flops: Number | None = None
+    flops: NotNegative | None = None
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class SweepPart:
     x: Annotated[
         str, Form(r"working_set_bytes|options\.[a-z][a-z0-9_]*"), "what is swept, as the record has it"
     ]
-    y: Annotated[Text, "a metric's field"]
+    y: Annotated[SomeText, "a metric's field"]
     name: Annotated[str, Form("[a-z][a-z0-9-]*"), "unique in its kernel; from x if absent"] | None = None
-    label: Annotated[Text, "of the x axis, with its unit; from x if absent"] | None = None
+    label: Annotated[SomeText, "of the x axis, with its unit; from x if absent"] | None = None
     when: (
         Annotated[
             Mapping[VariedName, str | Annotated[tuple[str, ...], Limits(1)]],
@@ -117,9 +117,9 @@ class KernelFile:
     schema: Literal["pagewise.kernel/1"]
     name: FieldName
     group: Annotated[str, Form("[a-z][a-z0-9_-]*")]
-    title: Text
-    summary: Text
-    executable: Text
+    title: SomeText
+    summary: SomeText
+    executable: SomeText
     sensitive_to: Annotated[tuple[SensitiveTo, ...], Limits(1), check_distinct]
     metrics: Annotated[tuple[Metric, ...], Limits(1)]
     compare: ComparePart

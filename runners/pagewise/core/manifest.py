@@ -12,19 +12,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pagewise.core.configuration import Configuration
 from pagewise.core.fields import (
     Count,
-    Cpu,
-    Duration,
+    CpuNumber,
     Moment,
     PolicyName,
     Positive,
-    Ranks,
+    PositiveSeconds,
+    RankCount,
     Seconds,
     Sha256,
-    Text,
+    SomeText,
     Threads,
 )
 from pagewise.core.host import Host
-from pagewise.core.manifest_parts import CountersPart, Described, PeersPart, SimulationPart
+from pagewise.core.manifest_parts import CountersPart, Described, SimulationPart
 from pagewise.core.record_parts import OPTIONS_OF_RUNS
 from pagewise.core.structure import OPEN, Form, Limits
 from pagewise.core.text import command_text
@@ -32,7 +32,7 @@ from pagewise.core.units import bytes_text
 
 PathText = Annotated[str, Form(r"[^\x00]*")]
 #: What a session runs.
-Kind = Literal["kernels", "program", "counters", "peers", "simulation", "programs"]
+Kind = Literal["kernels", "program", "counters", "simulation", "programs"]
 State = Literal["running", "complete", "interrupted", "failed"]
 
 
@@ -78,7 +78,7 @@ class Until:
     """How adding rounds ended: rounds by kernel, and the widest intervals of kernels that need more."""
 
     width: Annotated[float, Limits(above=0), "of the widest interval, as a share"]
-    budget_seconds: Duration
+    budget_seconds: PositiveSeconds
     ended: Literal["narrow", "budget"] | None
     rounds: Annotated[Mapping[str, int], "by kernel"]
     widest: Annotated[
@@ -127,10 +127,10 @@ class PlannedPlacement:
 
     name: str
     threads: Threads
-    cpus: Annotated[tuple[Cpu, ...], Limits(1), "by thread"]
+    cpus: Annotated[tuple[CpuNumber, ...], Limits(1), "by thread"]
     memory: Annotated[str, "the policy, as numa_maps reports it"]
     environment: Mapping[str, str]
-    ranks: Ranks | None = None
+    ranks: RankCount | None = None
     order: Annotated[str, Form("compact|scatter"), "absent: listed CPUs, or none bound"] | None = None
     cores: Annotated[Threads, "how many cores the CPUs are of"] | None = None
     policy: Annotated[str, "the memory policy as it was requested"] | None = None
@@ -277,7 +277,7 @@ class Manifest:
     schema: Literal["pagewise.manifest/1"] = "pagewise.manifest/1"
     kind: Annotated[Kind, "what was run"]
     id: Annotated[str, Form("[0-9a-f]{16,32}"), "the same wherever the folder is copied to"]
-    name: Text
+    name: SomeText
     created: Moment
     finished: Moment | None
     state: State
@@ -295,20 +295,20 @@ class Manifest:
     threads: Threads
     baseline: Annotated[str, "a glob over hugepages/prefetch-stores"]
     sweep: bool
-    limit_seconds: Duration
+    limit_seconds: PositiveSeconds
     placement: PlannedPlacement
     placements: Annotated[
         tuple[PlannedPlacement, ...], Limits(1), "all that were compared; the first is that of baselines"
     ]
     pool: Annotated[tuple[Reservation, ...] | None, "what --reserve-hugepages did, pool by pool"]
     switches: Annotated[tuple[Switched, ...], "what --set-thp-sizes did"] | None = None
-    clocks: Annotated[tuple[Switched, ...], "what --clocks did; `host` has the values before"] | None = None
+    clocks: Annotated[tuple[Switched, ...], "what --vary clocks did; `host` has the old values"] | None = None
     prefetchers: Annotated[SwitchedOff | None, "off or adjusted during all runs; null: as found"]
     compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in options of cells"] | None = None
     software: Mapping[str, str | None]
     provenance: Provenance
     modules: Modules
-    configurations: tuple[Configuration, ...]
+    configurations: Annotated[tuple[Configuration, ...], Limits(1)]
     programs: Annotated[tuple[ProgramDigest, ...], "digests of the programs that were run"]
     records: Annotated[RecordsDigest, "the records that were written"]
     files: Annotated[
@@ -316,24 +316,19 @@ class Manifest:
     ]
     changed_files: Annotated[tuple[ChangedFile, ...], "what was measured with them is not ranked"] = ()
     differing_work: tuple[WorkDifference, ...] = ()
-    subjects: tuple[PlannedSubject, ...]
+    subjects: Annotated[tuple[PlannedSubject, ...], Limits(1)]
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None
     energy: Annotated[EnergyPart, "absent: not examined"] | None = None
     program: Annotated[Described, "what compare -- PROGRAM compared"] | None = None
     suites: Annotated[Mapping[str, Described], Limits(1), "several programs, by name"] | None = None
     counters: Annotated[CountersPart, "where events were counted"] | None = None
-    peers: Annotated[PeersPart, "what our kernels were compared with"] | None = None
     simulation: Annotated[SimulationPart, "what simulated the program"] | None = None
     host: Annotated[Host, OPEN]
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """What a session of its kind must have."""
-        parts = ("program", "counters", "peers", "simulation")
-        needed = ("suites",) if self.kind == "programs" else (self.kind,) if self.kind in parts else ()
-        if self.kind != "peers":
-            needed = (*needed, "configurations", "subjects")
-        # All peers may be missing; every other session has something to measure.
+        needed = {"kernels": (), "programs": ("suites",)}.get(self.kind, (self.kind,))
         yield from (("", f"{name!r} is missing") for name in needed if not getattr(self, name))
 
     def command_line(self, *options: str) -> str:

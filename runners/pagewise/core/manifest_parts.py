@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pagewise.core.fields import Better, Count, PolicyName, Seconds, Sha256, Share
+from pagewise.core.fields import Count, PolicyName, Seconds, Sha256, Share
 from pagewise.core.structure import OPEN, As, Limits
 
 
@@ -51,6 +51,22 @@ class EnvironmentPart:
     removed: Mapping[str, str]
 
 
+#: The range of a ratio: least and most; null: no limit.
+Range = Annotated[
+    tuple[Annotated[float, Limits(most=1e9, above=0)] | None, ...],
+    Limits(2, 2),
+    "least and most; null: no limit",
+]
+
+
+@dataclass(frozen=True)
+class RelativePart:
+    """What a program of several is compared with: its name in `suites`, and targets by metric."""
+
+    program: str
+    targets: Annotated[Mapping[str, Range], Limits(1), "ranges of its value over that of the other"]
+
+
 @dataclass(frozen=True)
 class ProgramPart:
     """A program that was compared, with its page policies; further fields repeat the request."""
@@ -65,6 +81,7 @@ class ProgramPart:
     service: Annotated[ServicePart | None, "null: the program was timed itself"] = None
     environment: EnvironmentPart | None = None
     standard_input: Annotated[InputPart | None, "null: none"] = None
+    relative_to: Annotated[RelativePart, "absent: nothing"] | None = None
     enough_coverage: Share | None = None
     memory_budget: Annotated[Seconds | None, "null: none"] = None
     sample_interval_seconds: Annotated[Seconds | None, "null: chosen"] = None
@@ -86,26 +103,6 @@ class CountersPart:
     region: str | None
     reason: str
     remedy: str | None
-
-
-@dataclass(frozen=True)
-class PeerMatch:
-    """What of a match is read."""
-
-    name: str
-    missing: str | None
-    unit: str
-    better: Better
-
-
-@dataclass(frozen=True)
-class PeersPart:
-    """With what our kernels were compared: working sets, programs by peer, libraries, matches."""
-
-    sizes: Mapping[str, Any]
-    programs: Mapping[str, Any]
-    libraries: Mapping[str, str | None]
-    matches: tuple[Annotated[Mapping[str, Any], As(PeerMatch), OPEN], ...]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Annotated, Literal
 
 from pagewise.core.errors import RefusedError
-from pagewise.core.fields import Amount, Figure, Text, Utc
+from pagewise.core.fields import Amount, FiniteNumber, SomeText, Utc
 from pagewise.core.manifest import Digest
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import (
@@ -23,7 +23,6 @@ from pagewise.core.record_parts import (
     Option,
     PageFaults,
     PageUse,
-    PeerFigure,
     PowerInterval,
     ProblemSize,
     ProgramMemory,
@@ -41,7 +40,7 @@ from pagewise.core.structure import Limits, StructureError, document, structured
 from pagewise.core.text import command_text
 
 Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
-Source = Literal["papi", "perf_event", "software"]
+CounterSource = Literal["papi", "perf_event", "software"]
 #: The largest file of records, in bytes: about a million.
 LARGEST = 4 << 30
 # What a run that was measured has if it is valid.
@@ -65,7 +64,7 @@ class Record:
     """
 
     schema: Literal["pagewise.record/1"] = "pagewise.record/1"
-    kernel: Text
+    kernel: SomeText
     started: Utc
     status: Annotated[Status, "failed: a crash, a timeout, or another exit code than 0, 1 and 3"]
     failure: Failure | None = None
@@ -75,25 +74,20 @@ class Record:
     seconds: Times | None = None
     passes_per_repetition: Annotated[int, Limits(1, 10**15)] | None = None
     traffic: Traffic | None = None
-    metrics: Mapping[str, Figure] | None = None
+    metrics: Mapping[str, FiniteNumber] | None = None
     validation: Validation | None = None
     pages: PageUse | None = None
     page_faults: PageFaults | None = None
     power_over_time: Annotated[tuple[PowerInterval, ...], Limits(most=128)] = ()
-    counters: Annotated[Mapping[str, Figure | str], _check_counters] | None = None
-    counters_source: Annotated[Source, "software: events, faults and clocks of the system alone"] | None = (
-        None
-    )
-    counters_refused: Annotated[Mapping[str, str], "events that were not counted, with the reason"] | None = (
-        None
-    )
+    counters: Annotated[Mapping[str, FiniteNumber | str], _check_counters] | None = None
+    counters_source: Annotated[CounterSource, "software: of the operating system"] | None = None
+    counters_refused: Annotated[Mapping[str, str], "events not counted, with the reason"] | None = None
     regions: tuple[RegionCounts, ...] | None = None
     region_cost_seconds: Annotated[Amount, "of an empty region; not subtracted"] | None = None
     modelled: Simulated | None = None
     placement: ThreadPlaces | None = None
     host: RecordedHost | None = None
     program: ProgramMemory | None = None
-    sample: PeerFigure | None = None
     ranks: Annotated[tuple[RankUse, ...], "absent: it ran without a launcher"] = ()
     run: RunOf | None = None
 
@@ -106,10 +100,8 @@ class Record:
                 ("", f"{name!r} is not simulated") for name, part in measured.items() if part is not None
             )
         elif self.status == "ok":
-            builder = "" if self.run is None else self.run.builder
-            if self.sample is None or builder != "own":
-                needed = {name: getattr(self, name) for name in _OF_VALID}
-            if builder != "own":
+            needed = {name: getattr(self, name) for name in _OF_VALID}
+            if self.run is None or self.run.builder != "own":
                 # A kernel of ours reports its sizes and its first-touch time; the user's program cannot.
                 needed["sizes"] = self.sizes
                 needed["seconds.populate"] = None if self.seconds is None else self.seconds.populate

@@ -11,18 +11,18 @@ from pagewise.core.fields import (
     Amount,
     Builder,
     Count,
-    Cpu,
     CpuList,
+    CpuNumber,
     ExitCode,
-    Figure,
+    FiniteNumber,
     Loop,
     NodeOfThread,
     PolicyName,
     Positive,
-    Ranks,
+    RankCount,
     Seconds,
     Share,
-    Text,
+    SomeText,
     Threads,
     Utc,
 )
@@ -54,12 +54,12 @@ class BuildReport:
     """How the program was built, by its own report."""
 
     version: str | None = None
-    compiler: Text
+    compiler: SomeText
     compiler_version: str | None = None
     compiler_options: str | None = None
     hugepages: PolicyName
-    prefetch: Text
-    stores: Text
+    prefetch: SomeText
+    stores: SomeText
     loop: Loop = "explicit"
     simd: Annotated[str, "SIMD width of timed code; absent: according to the compiler's flags"] | None = None
     sector: Annotated[str, "sectors of the caches: isolate; absent: none"] | None = None
@@ -118,7 +118,7 @@ class Traffic:
 class Check:
     """One of several checks of a result."""
 
-    name: Text
+    name: SomeText
     error: float
     tolerance: float
 
@@ -208,7 +208,7 @@ class RegionCounts:
     seconds: Annotated[Amount, "of the thread with the most"]
     seconds_mean_of_threads: Amount
     seconds_exclusive: Annotated[Amount, "mean of threads, without regions inside on the same thread"]
-    counts: Annotated[Mapping[str, Figure], "of all threads"] | None = None
+    counts: Annotated[Mapping[str, FiniteNumber], "of all threads"] | None = None
     imbalance: Mapping[str, Annotated[float, Limits(0, 65536)]] | None = None
 
 
@@ -221,9 +221,9 @@ class ThreadPlaces:
     """
 
     threads: Threads
-    cpus: Annotated[tuple[Cpu, ...], "as the timed part began"]
+    cpus: Annotated[tuple[CpuNumber, ...], "as the timed part began"]
     numa_nodes: tuple[NodeOfThread, ...] | None = None
-    cpus_at_end: Annotated[tuple[Cpu, ...], "as the timed part ended"] | None = None
+    cpus_at_end: Annotated[tuple[CpuNumber, ...], "as the timed part ended"] | None = None
     numa_nodes_at_end: tuple[NodeOfThread, ...] | None = None
     migrated: Annotated[int, Limits(0, 65536)] | None = None
     last_level_cache_bytes: Annotated[Count, "of the CPUs that the program may use"] | None = None
@@ -302,22 +302,10 @@ class ProgramMemory:
 
 
 @dataclass(frozen=True)
-class PeerFigure:
-    """The figure of a run in a comparison with peers, or why there is none."""
-
-    match: str
-    side: Literal["ours", "theirs"]
-    compiler: str | None
-    value: Figure | None
-    reason: str | None
-    pages: str | None
-
-
-@dataclass(frozen=True)
 class ProcessPlacement:
     """What the kernel reports of a process: its CPUs, and the policy of its memory; None: unknown."""
 
-    cpus: tuple[Cpu, ...] | None
+    cpus: tuple[CpuNumber, ...] | None
     memory: str | None
 
 
@@ -327,10 +315,10 @@ class Binding:
 
     name: str
     threads: Threads
-    cpus: Annotated[tuple[Cpu, ...], Limits(1), "by thread"]
+    cpus: Annotated[tuple[CpuNumber, ...], Limits(1), "by thread"]
     memory: Annotated[str, "the policy as numa_maps reports it: default, local, bind:0, interleave:0-3"]
     had: ProcessPlacement
-    ranks: Ranks | None = None
+    ranks: RankCount | None = None
 
 
 @dataclass(frozen=True)
@@ -338,7 +326,7 @@ class RankUse:
     """An MPI rank of a run: what its process had as it started, and its observed pages if known."""
 
     rank: Annotated[int, Limits(0, 4095)]
-    cpus: tuple[Cpu, ...]
+    cpus: tuple[CpuNumber, ...]
     memory: str | None
     pages: PageUse | None = None
 

@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from pagewise.analysis.sessions import ChangeStatus
 from pagewise.core.configuration import Configuration
 from pagewise.core.fields import Share
 from pagewise.core.manifest import BrokenModule, State
 from pagewise.core.node_state import HugePageSupply
 from pagewise.core.structure import As, Limits
-from pagewise.report.verdicts import Counted, Dimensions, Known, Number, Session
+from pagewise.report.verdicts import Dimensions, Known, Natural, OptionalNumber, SessionFields
 
 Rows = tuple[Mapping[str, Any], ...]
 Quantity = Literal["time", "time_ratio"]
-Valid = Literal["regression", "improvement", "unchanged", "inconclusive", "baseline"]
-ChangeStatus = Valid | Literal["invalid", "missing", "new", "still invalid", "other"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts(Session):
+class CountsDocument(SessionFields):
     """Counted events (counters, report with --json)."""
 
     schema: Literal["pagewise.counts/1"]
@@ -51,7 +50,7 @@ class MissingPolicy:
 
 
 @dataclass(frozen=True)
-class Modelled:
+class ModelledDocument:
     """TLB and cache misses by the simulator (simulate --json)."""
 
     schema: Literal["pagewise.modelled/1"]
@@ -83,7 +82,7 @@ class CellRow:
     placement: Known
     options: Known
     is_baseline: bool
-    alike: Counted
+    alike: Natural
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,8 @@ class PlannedKernel:
     name: str
     arguments: tuple[str, ...]
     configurations: tuple[CellRow, ...]
-    runs_a_round: Counted
-    sweeps: Counted
+    runs_a_round: Natural
+    sweeps: Natural
 
 
 @dataclass(frozen=True)
@@ -105,15 +104,15 @@ class PlanDocument:
     name: str
     tree: str
     rounds: Annotated[int, Limits(1)]
-    until: Number
-    budget_seconds: Number
+    until: OptionalNumber
+    budget_seconds: OptionalNumber
     seed: int
     baseline: str
     threads: Annotated[int, Limits(1)]
     cpus: tuple[int, ...]
     placements: Annotated[tuple[PlacementRow, ...], Limits(1)]
     kernels: tuple[PlannedKernel, ...]
-    runs: Counted
+    runs: Natural
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class FindingRow:
 
 
 @dataclass(frozen=True)
-class Findings:
+class FindingsDocument:
     """What a node has for comparisons (doctor --json)."""
 
     schema: Literal["pagewise.findings/1"]
@@ -171,7 +170,7 @@ class CatalogDocument:
 
 
 @dataclass(frozen=True)
-class Environments:
+class EnvironmentsDocument:
     """The environments that are built (list environments --json)."""
 
     schema: Literal["pagewise.environments/1"]
@@ -182,9 +181,9 @@ class Environments:
 class KindRow:
     """Memory of a kind. eligible_bytes: aligned and large enough for huge pages."""
 
-    resident_bytes: Counted
-    huge_bytes: Counted
-    eligible_bytes: Counted
+    resident_bytes: Natural
+    huge_bytes: Natural
+    eligible_bytes: Natural
 
 
 @dataclass(frozen=True)
@@ -200,15 +199,15 @@ class ExecRecord:
     program: Annotated[str, "the program file of the process"]
     host: str
     process: Annotated[int, Limits(1)]
-    rank: Annotated[Counted | None, "the MPI rank, null without one"]
+    rank: Annotated[Natural | None, "the MPI rank, null without one"]
     seconds: Annotated[float, Limits(0)]
     page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
     met: bool | None
     coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
-    peak_bytes: Counted
-    observed_bytes: Annotated[Counted, "in memory at the moment for which the kinds are"]
+    peak_bytes: Natural
+    observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
     kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
-    unobserved_processes: Counted = 0
+    unobserved_processes: Natural = 0
 
 
 @dataclass(frozen=True)
@@ -225,8 +224,8 @@ class Summary:
     hostname: Known
     rounds: int | None
     kernels: tuple[str, ...]
-    configurations: Counted
-    records: Counted
+    configurations: Natural
+    records: Natural
     altered: Annotated[Known, "how its records differ from those that were measured"]
     faults: tuple[str, ...]
 
@@ -240,7 +239,7 @@ class Faulty:
 
 
 @dataclass(frozen=True)
-class Results:
+class ResultsDocument:
     """Which results there are (results list --json)."""
 
     schema: Literal["pagewise.results/1"]
@@ -253,7 +252,7 @@ class RunsRow:
 
     series: str
     status: str
-    records: Counted
+    records: Natural
 
 
 @dataclass(frozen=True)
@@ -261,7 +260,7 @@ class ReasonRow:
     """How many records are excluded for a reason."""
 
     reason: str
-    records: Counted
+    records: Natural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,16 +303,16 @@ class ChangeRow(Dimensions):
     module: str
     status: ChangeStatus
     reason: Known
-    time_ratio_new_to_old: Number
-    change: Number
-    change_low: Number
-    change_high: Number
-    p_corrected: Number
-    noise_floor: Number
+    time_ratio_new_to_old: OptionalNumber
+    change: OptionalNumber
+    change_low: OptionalNumber
+    change_high: OptionalNumber
+    p_corrected: OptionalNumber
+    noise_floor: OptionalNumber
 
 
 @dataclass(frozen=True)
-class Diff:
+class DiffDocument:
     """What changed between results (results diff --json)."""
 
     schema: Literal["pagewise.diff/1"]

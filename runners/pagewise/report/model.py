@@ -277,42 +277,13 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A ratio with its interval; `decided`: the verdict is not inconclusive."""
-
-    label: str
-    policy: str
-    ratio: Ratio
-    decided: bool = True
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Ratios as bars with intervals (a forest plot), one panel per compiler with its noise floor."""
-
-    panels: tuple[tuple[str, float | None, tuple[Bar, ...]], ...]
-    x: str
-
-
-@dataclass(frozen=True)
-class Heat:
-    """A table of ratios as a heat map: columns of kind `heat` next to columns that name the rows."""
-
-    table: Table
-
-
-@dataclass(frozen=True)
 class Figure:
-    """A figure as data. `name` is that of its file.
-
-    `in_page`: the page shows it; a table of the page shows the same as others, which are drawn as files only.
-    """
+    """Curves with a title and a caption; `name` is that of their file."""
 
     name: str
     title: str
     caption: str
-    data: Lines | Bars | Heat
-    in_page: bool = True
+    data: Lines
 
 
 @dataclass(frozen=True)

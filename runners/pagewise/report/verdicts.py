@@ -10,11 +10,11 @@ from pagewise.core.fields import Loop, OnOff, Share, Threads
 from pagewise.core.manifest import State
 from pagewise.core.structure import OPEN, Limits
 
-Number = float | None
+OptionalNumber = float | None
 Known = str | None
-Counted = Annotated[int, Limits(0)]
-Option = Annotated[str | None, "null: the program's default"]
-Change = Literal["faster", "slower", "inconclusive"]
+Natural = Annotated[int, Limits(0)]
+OptionText = Annotated[str | None, "null: the program's default"]
+VerdictName = Literal["faster", "slower", "inconclusive"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,34 +44,34 @@ class Dimensions(States):
     sector: Known
     flags: Known
     target: Known
-    scheme: Option
-    layout: Option
-    table: Option
-    parallel: Option
-    allocation: Option
-    copy: Option
-    cache: Option
-    order: Option
-    function: Option
-    indices: Option
+    scheme: OptionText
+    layout: OptionText
+    table: OptionText
+    parallel: OptionText
+    allocation: OptionText
+    copy: OptionText
+    cache: OptionText
+    order: OptionText
+    function: OptionText
+    indices: OptionText
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratio:
+class RatioFields:
     """A ratio with its interval; null: none."""
 
-    ratio: Number
-    low: Number
-    high: Number
-    pairs: Counted | None
+    ratio: OptionalNumber
+    low: OptionalNumber
+    high: OptionalNumber
+    pairs: Natural | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(Ratio):
+class Judged(RatioFields):
     """A ratio with a verdict."""
 
-    noise_floor: Number
-    verdict: Change
+    noise_floor: OptionalNumber
+    verdict: VerdictName
     reason: Known
 
 
@@ -108,13 +108,13 @@ class FaultRow:
     module: str
     configuration: str
     hugepages: str
-    rounds: Annotated[Counted, "with a valid run"]
-    rounds_made: Counted
+    rounds: Annotated[Natural, "with a valid run"]
+    rounds_made: Natural
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class AnswerRow:
     """What the comparison reports of a dimension.
 
     outcome: use one of the values; keep the baseline's, because the values are slower; choose by kernel; all
@@ -156,51 +156,51 @@ class ConfigurationRow(Dimensions):
     builder: str
     hash: str
     is_baseline: bool
-    runs: Counted
-    rounds: Annotated[Counted, "with a valid run"]
-    rounds_made: Annotated[Counted, "of its kernel"]
-    pass_seconds_median: Number
-    pass_seconds_trimmed_mean: Number
-    populate_seconds: Number
-    wall_seconds: Number
+    runs: Natural
+    rounds: Annotated[Natural, "with a valid run"]
+    rounds_made: Annotated[Natural, "of its kernel"]
+    pass_seconds_median: OptionalNumber
+    pass_seconds_trimmed_mean: OptionalNumber
+    populate_seconds: OptionalNumber
+    wall_seconds: OptionalNumber
     metric: str
-    metric_value: Number
+    metric_value: OptionalNumber
     metric_unit: str
     metric_convention: Known
     metric_estimated: Annotated[bool, "from a formula, instead of measured"]
     page_size_requested_bytes: int | None
     page_size_observed_bytes: int | None
-    huge_coverage: Number
-    time_ratio: Number
-    time_ratio_low: Number
-    time_ratio_high: Number
-    time_ratio_trimmed_mean: Number
+    huge_coverage: OptionalNumber
+    time_ratio: OptionalNumber
+    time_ratio_low: OptionalNumber
+    time_ratio_high: OptionalNumber
+    time_ratio_trimmed_mean: OptionalNumber
     pairs: int | None
-    noise_floor: Number
-    p: Number
-    p_corrected: Number
-    verdict: Change | None
+    noise_floor: OptionalNumber
+    p: OptionalNumber
+    p_corrected: OptionalNumber
+    verdict: VerdictName | None
     reason: Known
-    memory_ratio: Annotated[Number, "of a program's peak memory to the baseline's; null: a kernel"]
-    memory_ratio_low: Number
-    memory_ratio_high: Number
+    memory_ratio: Annotated[OptionalNumber, "of a program's peak memory to the baseline's; null: a kernel"]
+    memory_ratio_low: OptionalNumber
+    memory_ratio_high: OptionalNumber
     over_memory_budget: Annotated[bool, "more than --memory-budget allows: never advised"]
     differs_in: Annotated[str, "what differs from the baseline, with blanks between"]
     change: Annotated[Known, "the dimension in which alone it differs from change_from"]
     change_from: Known
     change_from_options: Annotated[Known, "of the runs that it is compared with"]
-    change_ratio: Annotated[Number, "of its time to that of change_from"]
-    change_low: Number
-    change_high: Number
+    change_ratio: Annotated[OptionalNumber, "of its time to that of change_from"]
+    change_low: OptionalNumber
+    change_high: OptionalNumber
     change_pairs: int | None
     change_verdict: Known
     change_reason: Known
-    change_p_corrected: Number
-    migrated_runs: Annotated[Counted, "in which a thread changed its CPU in the timed part"]
-    left_node_runs: Annotated[Counted, "in which a thread ended on another NUMA node"]
+    change_p_corrected: OptionalNumber
+    migrated_runs: Annotated[Natural, "in which a thread changed its CPU in the timed part"]
+    left_node_runs: Annotated[Natural, "in which a thread ended on another NUMA node"]
     outlier_rounds: str
-    slow_share: Number
-    slow_to_fast: Number
+    slow_share: OptionalNumber
+    slow_to_fast: OptionalNumber
     code: Annotated[Known, "why it is not ranked; docs/explanation/trust.md lists the codes"]
     invalid: Known
     remedy: Known
@@ -217,7 +217,7 @@ class CompilerRow(Judged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyRow(Ratio):
+class PolicyRow(RatioFields):
     """A row of policies.csv."""
 
     quantity: str
@@ -233,14 +233,14 @@ class StructureRow(Dimensions, Judged):
     dimension: Annotated[Literal["scheme", "layout", "table"], "the option in which both differ"]
     reference: Annotated[str, "its value in the second, the baseline's; the other fields are of the first"]
     pages_ratio: Annotated[float, "time ratio to base pages in the first"]
-    pages_low: Number
-    pages_high: Number
-    pages_pairs: Counted
+    pages_low: OptionalNumber
+    pages_high: OptionalNumber
+    pages_pairs: Natural
     reference_pages_ratio: Annotated[float, "the same in the second"]
-    reference_pages_low: Number
-    reference_pages_high: Number
-    reference_pages_pairs: Counted
-    p_corrected: Number
+    reference_pages_low: OptionalNumber
+    reference_pages_high: OptionalNumber
+    reference_pages_pairs: Natural
+    p_corrected: OptionalNumber
     share: Annotated[Share | None, "of the larger effect of pages, in log; null: not significant"]
 
 
@@ -259,20 +259,20 @@ class KernelRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeStateVerdict(Ratio):
+class NodeStateVerdict(RatioFields):
     """The verdict on a page policy in a state of the node, against base pages in that state."""
 
     kernel: str
     compiler: str
     hugepages: str
     node_state: Literal["fresh", "aged"]
-    verdict: Annotated[Change | None, "null: excluded in this state"]
+    verdict: Annotated[VerdictName | None, "null: excluded in this state"]
     reason: Known
     holds: Annotated[bool, "whether the verdict is that in the first state"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnergyRow(Ratio):
+class EnergyFields(RatioFields):
     """The energy of a configuration (docs/explanation/energy.md); ratios are null for the baseline."""
 
     kernel: str
@@ -280,14 +280,14 @@ class EnergyRow(Ratio):
     compiler: str
     hugepages: str
     joules: Annotated[float, Limits(above=0), "per pass of a kernel or run of a program: the median"]
-    watts: Annotated[Number, "the mean power of a run: the median"]
-    noise_floor: Number
-    p_corrected: Number
+    watts: Annotated[OptionalNumber, "the mean power of a run: the median"]
+    noise_floor: OptionalNumber
+    p_corrected: OptionalNumber
     verdict: Literal["lower", "higher", "inconclusive"] | None
     reason: Known
-    time_ratio: Number
-    time_low: Number
-    time_high: Number
+    time_ratio: OptionalNumber
+    time_low: OptionalNumber
+    time_high: OptionalNumber
     time_pairs: int | None
 
 
@@ -300,12 +300,12 @@ class NodeMemoryRow:
     compiler: str
     hugepages: str
     runs: Annotated[int, Limits(1)]
-    thp_faults: Annotated[Counted, "that got a transparent huge page, on the whole node"]
-    thp_fallbacks: Annotated[Counted, "that got base pages instead"]
+    thp_faults: Annotated[Natural, "that got a transparent huge page, on the whole node"]
+    thp_fallbacks: Annotated[Natural, "that got base pages instead"]
     thp_fallback_share: Annotated[Share | None, "null: not a single fault"]
     unusable_index: Annotated[Share | None, "of free memory, in blocks below the THP size: the median"]
-    compaction_stalls: Counted
-    khugepaged_collapsed: Counted
+    compaction_stalls: Natural
+    khugepaged_collapsed: Natural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,15 +314,15 @@ class CostRow(States):
 
     hugepages: str
     text: Annotated[str, "7 % less time for 12 % more memory; empty for the baseline"]
-    time_ratio: Number
-    time_low: Number
-    time_high: Number
+    time_ratio: OptionalNumber
+    time_low: OptionalNumber
+    time_high: OptionalNumber
     time_pairs: int | None
-    memory_ratio: Number
-    memory_low: Number
-    memory_high: Number
+    memory_ratio: OptionalNumber
+    memory_low: OptionalNumber
+    memory_high: OptionalNumber
     memory_pairs: int | None
-    more_bytes: Annotated[Number, "of the peak, in memory only because of the policy"]
+    more_bytes: Annotated[OptionalNumber, "of the peak, in memory only because of the policy"]
     over_memory_budget: bool
 
 
@@ -337,14 +337,29 @@ class ProgramFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class TargetFields:
+    """A metric of several programs with a target relative to another program."""
+
+    program: str
+    metric: str
+    hugepages: str
+    value: OptionalNumber
+    relative_to: str
+    ratio: OptionalNumber
+    low: OptionalNumber
+    high: OptionalNumber
+    answer: Known
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFields:
     """What the outputs of all sessions have."""
 
     folder: str
     name: str
     state: State
     rounds: Annotated[int, Limits(1)]
-    rounds_done: Counted
+    rounds_done: Natural
     seed: int
     threads: Threads
     timing: Mapping[str, Any] | None
@@ -354,7 +369,7 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdicts(Session):
+class Verdicts(SessionFields):
     """The verdicts of a comparison (compare, report with --json)."""
 
     schema: Literal["pagewise.verdicts/1"]
@@ -362,10 +377,11 @@ class Verdicts(Session):
     headline: str
     condition: Annotated[str, "the state of the node that the headline holds for"]
     findings: tuple[FaultRow, ...]
-    answers: Annotated[tuple[Answer, ...], "of each dimension in which something was compared"]
+    answers: Annotated[tuple[AnswerRow, ...], "of each dimension in which something was compared"]
     kernels: tuple[KernelRow, ...]
-    node_states: Annotated[tuple[NodeStateVerdict, ...], "of compare --node-state"] = ()
-    energy: Annotated[tuple[Annotated[EnergyRow, OPEN], ...], "where it was measured"] = ()
+    node_states: Annotated[tuple[NodeStateVerdict, ...], "of compare --vary node-state"] = ()
+    energy: Annotated[tuple[Annotated[EnergyFields, OPEN], ...], "where it was measured"] = ()
     node_state: tuple[Annotated[NodeMemoryRow, OPEN], ...] = ()
     program: ProgramFigures | None = None
     metrics: Annotated[tuple[Mapping[str, Any], ...], "of several programs: the metrics of each"] = ()
+    targets: tuple[Annotated[TargetFields, OPEN], ...] = ()

@@ -39,14 +39,14 @@ def check_states(states: Collection[str], root: Path = Path("/")) -> None:
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
             "only root may change the state of the node's memory",
-            where="--node-state",
-            remedy="run it as root, or compare the node as it is: omit --node-state",
+            where="--vary node-state",
+            remedy="run it as root, or compare the node as it is: omit --vary node-state",
         )
     if not (root / _COMPACT).exists():
         raise RefusedError(
             "this kernel cannot compact memory",
             where=root / _COMPACT,
-            remedy="use a kernel with CONFIG_COMPACTION, or omit --node-state",
+            remedy="use a kernel with CONFIG_COMPACTION, or omit --vary node-state",
         )
     if "aged" in states:
         _check_memory(root)
@@ -57,7 +57,7 @@ def _check_memory(root: Path) -> None:
     if huge_order(root) is None:
         raise RefusedError(
             "this kernel has no transparent huge pages",
-            where="--node-state",
+            where="--vary node-state",
             remedy="use a kernel with THP, or omit the state aged",
         )
     if free < _LEAST_BYTES:
@@ -119,7 +119,7 @@ class NodeStates:
         if self._holder is not None and self._holder.process.poll() is not None:
             raise RefusedError(
                 "memory ran short during a run, and the kernel ended the process that fragments it",
-                where="--node-state aged",
+                where="--vary node-state=aged",
                 remedy="compare a smaller case: half of the free memory is left to the program",
             )
 
@@ -185,6 +185,6 @@ def _answer(running: Running, said: Path) -> list[str]:
 def _failure(reason: str) -> RefusedError:
     return RefusedError(
         f"the state of the node cannot be prepared: {reason}",
-        where="--node-state aged",
+        where="--vary node-state=aged",
         remedy="look at `pagewise doctor` and at the memory of other programs, or omit this state",
     )

@@ -46,11 +46,11 @@ _PROGRAM = (
     "enough_coverage",
     "environment",
     "standard_input",
+    "relative_to",
 )
 _PARTS = {
     "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),
-    "peers": ("matches", "libraries"),
     "simulation": ("geometry", "tool", "standard_input"),
 }
 _BUILD = ("hash", "digest", "prefix")

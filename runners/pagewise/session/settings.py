@@ -48,12 +48,12 @@ class MachineSettings:
         cpus = {cpu for place in places for cpu in place.cpus}
         words = [_parts(each) for each in options.clocks]
         files = [{(each.file, each.value) for each in clocks.find_clocks(parts)} for parts in words]
-        _check_different("--clocks", files)
+        _check_different("--vary clocks", files)
         controls = [
             prefetchers.find_control(parts, cpus) if parts else None
             for parts in map(_parts, options.prefetchers)
         ]
-        _check_different("--hardware-prefetchers", [each and each.setting for each in controls])
+        _check_different("--vary prefetchers", [each and each.setting for each in controls])
         return cls(
             dict(zip(_names(options.prefetchers), controls, strict=True)),
             dict(zip(_names(options.clocks), words, strict=True)),

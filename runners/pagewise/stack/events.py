@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.fields import Text, check_distinct
+from pagewise.core.fields import SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import As, Form, Limits, StructureError, document
 from pagewise.core.suggestions import choose_of
 
-Number = Annotated[int, Limits(0)]
+Natural = Annotated[int, Limits(0)]
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
 
 
@@ -22,24 +22,24 @@ EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
 class X86Part:
     """Processors by vendor, family and models."""
 
-    vendor: Text
-    family: Number
-    models: Annotated[tuple[Number | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)]
+    vendor: SomeText
+    family: Natural
+    models: Annotated[tuple[Natural | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)]
 
 
 @dataclass(frozen=True)
 class ArmPart:
     """Processors by implementer and part."""
 
-    implementer: Number
-    part: Number
+    implementer: Natural
+    part: Natural
 
 
 @dataclass(frozen=True)
 class PowerPart:
     """Processors by how the cpu line begins."""
 
-    cpu: Text
+    cpu: SomeText
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CounterPart:
     """How many counters there are."""
 
     programmable: Annotated[int, Limits(1)]
-    fixed: Number
+    fixed: Natural
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class ConstantPart:
     """A constant of formulas."""
 
     value: float
-    unit: Text
-    source: Text
+    unit: SomeText
+    source: SomeText
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class EventPart:
 
     native: Annotated[str, Form("[A-Za-z0-9_:-]{1,63}"), "as PAPI and libpfm name it"]
     unit: Literal["count", "cycles", "instructions", "bytes", "ns"]
-    description: Text
-    source: Text | None = None
+    description: SomeText
+    source: SomeText | None = None
     fixed: bool = False
     counter: Annotated[int, Limits(1), "the only counter that can count it"] | None = None
 
@@ -84,19 +84,19 @@ class GroupPart:
     """Events that are counted together."""
 
     name: Annotated[str, Form("[a-z][a-z0-9-]*")]
-    title: Text
+    title: SomeText
     events: Annotated[tuple[EventName, ...], Limits(1), check_distinct]
 
 
 @dataclass(frozen=True)
-class MetricPart:
+class FormulaPart:
     """What is derived. formula: of events, constants and `seconds`, by + - * / ( )."""
 
     name: Annotated[str, Form("[a-z][a-z0-9_]*")]
-    title: Text
-    formula: Text
-    unit: Text
-    source: Text | None = None
+    title: SomeText
+    formula: SomeText
+    unit: SomeText
+    source: SomeText | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class EventsContent:
 
     schema: Literal["pagewise.events/1"]
     name: Annotated[str, Form("[a-z][a-z0-9-]*")]
-    title: Text
+    title: SomeText
     matches: (
         Annotated[
             Mapping[str, Any],
@@ -115,16 +115,17 @@ class EventsContent:
         | None
     ) = None
     pmu: Annotated[
-        Text | Annotated[tuple[Text, ...], Limits(1)], "libpfm's name or names; papi: PAPI's presets"
+        SomeText | Annotated[tuple[SomeText, ...], Limits(1)],
+        "libpfm's name or names; papi: PAPI's presets",
     ]
     libpfm: Annotated[str, Form(r"[0-9]+\.[0-9]+"), "the first version that knows all names"]
     counters: CounterPart
-    source: Text
+    source: SomeText
     reference: ReferencePart
     constants: Mapping[EventName, ConstantPart] | None = None
     events: Annotated[Mapping[EventName, EventPart], Limits(1)]
     groups: Annotated[tuple[GroupPart, ...], Limits(1)]
-    metrics: tuple[MetricPart, ...]
+    metrics: tuple[FormulaPart, ...]
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Undefined names, groups that do not fit, units that disagree."""
@@ -333,7 +334,7 @@ def _twice(place: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield place, f"{name} is listed twice"
 
 
-def _metric_faults(metric: MetricPart, units: Mapping[str, Unit]) -> Iterator[str]:
+def _metric_faults(metric: FormulaPart, units: Mapping[str, Unit]) -> Iterator[str]:
     try:
         declared, computed = Unit.of(metric.unit), Formula.of(metric.formula).unit(units)
     except ValueError as fault:

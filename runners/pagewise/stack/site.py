@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.fields import Text, check_distinct
+from pagewise.core.fields import SomeText, check_distinct
 from pagewise.core.page_policy import HUGEPAGES
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document
@@ -30,7 +30,7 @@ class SitePages:
 
     base_kib: Literal[4, 16, 64]
     policies: Annotated[tuple[Hugepages, ...], Limits(1), check_distinct]
-    reserve: Annotated[Text, "how a job gets a pool of huge pages, in a sentence"] | None = None
+    reserve: Annotated[SomeText, "how a job gets a pool of huge pages, in a sentence"] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SiteLauncher:
     """What starts MPI ranks in a comparison (--ranks)."""
 
     kind: Literal["mpiexec-openmpi", "mpiexec-hydra", "srun"]
-    options: Annotated[tuple[Text, ...], "further ones"] = ()
+    options: Annotated[tuple[SomeText, ...], "further ones"] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SiteModules:
     """What makes the command `module` available, and the modules loaded before anything is built or run."""
 
     init: Annotated[Annotated[str, Form("/.*")] | None, "what a shell sources; null: set-up finds it"]
-    load: tuple[Text, ...] = ()
+    load: tuple[SomeText, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ def _forget(connection: duckdb.DuckDBPyConnection, ids: list[str]) -> int:
     count = connection.execute(
         "SELECT count(*) FROM records WHERE list_contains(?, result)", [ids]
     ).fetchone()
-    for table in ("records", "cells", "peer_samples", "results"):
+    for table in ("records", "cells", "results"):
         connection.execute(f"DELETE FROM {table} WHERE list_contains(?, result)", [ids])
     return int(count[0]) if count else 0
 

@@ -22,7 +22,6 @@ _FIXED = ("created", "command", "seed", "host", "configurations", "programs", "s
 # Columns that distinguish runs.
 _RUN = columns({"": "kernel status", "run": "module round position", "seconds": "repetitions"})
 _RUN_COLUMNS = ("program", "status", "module", "round", "position", "repetitions")
-_SAMPLE = ("match", "side", "candidate", "series", "round", "value")
 
 
 def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
@@ -39,9 +38,8 @@ def relation(connection: duckdb.DuckDBPyConnection, source: Source) -> Relation:
     if any(old.get(name) != new.get(name) for name in _FIXED):
         return "conflict"
     ours = Counter(_rows(source))
-    is_of_records = source.file is not None or not source.samples
-    table, names = ("records", _RUN_COLUMNS) if is_of_records else ("peer_samples", _SAMPLE)
-    held = connection.execute(f"SELECT {', '.join(names)} FROM {table} WHERE result = ?", [source.result])
+    names = ", ".join(_RUN_COLUMNS)
+    held = connection.execute(f"SELECT {names} FROM records WHERE result = ?", [source.result])
     theirs = Counter(map(_countable, held.fetchall()))
     return "copy" if ours <= theirs else "grown" if theirs <= ours else "conflict"
 
@@ -57,8 +55,6 @@ def _is_same(folder: Path, other: Path) -> bool:
 
 def _rows(source: Source) -> Iterator[tuple[Any, ...]]:
     """The rows of runs as the store has them, without lines that are not records."""
-    for sample in source.samples:
-        yield _countable(sample[name] for name in _SAMPLE)
     if source.file is None:
         return
     with source.file.open("rb") as stream:

@@ -29,7 +29,6 @@ _SAME_MEMORY = 0.05
 _SHOWN = 3
 # Results that cannot be compared from session to session, and what they hold.
 _OTHER_KINDS = {
-    "peers": "figures of peers, which are not a comparison of configurations",
     "counters": "counts of events, not timed runs",
     "simulation": "counts of events, not timed runs",
 }

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS results (
     result VARCHAR PRIMARY KEY,     -- the same wherever the folder is copied to
     folder VARCHAR NOT NULL,
     name VARCHAR,
-    kind VARCHAR NOT NULL,          -- kernels, program, programs, counters, peers, simulation, records
+    kind VARCHAR NOT NULL,          -- kernels, program, programs, counters, simulation, records
     schema VARCHAR,
     created TIMESTAMP,
     finished TIMESTAMP,
@@ -160,22 +160,6 @@ CREATE TABLE IF NOT EXISTS records (
     event_group VARCHAR,
     exit_code INTEGER,
     log VARCHAR
-);
-
--- `pagewise peers`: a row for each run.
-CREATE TABLE IF NOT EXISTS peer_samples (
-    result VARCHAR NOT NULL,
-    match VARCHAR NOT NULL,
-    side VARCHAR NOT NULL,          -- ours, theirs
-    candidate VARCHAR NOT NULL,
-    compiler VARCHAR,
-    series VARCHAR NOT NULL,
-    round INTEGER NOT NULL,
-    value DOUBLE,
-    unit VARCHAR,
-    better VARCHAR,
-    pages VARCHAR,
-    reason VARCHAR
 );
 
 -- The runs that are ranked, with their node and date. `repeat` counts a baseline's runs within a round.

@@ -62,7 +62,7 @@ def _summary(source: Source) -> TableRow:
         **{name: source.about.get(name) for name in _ABOUT},
         "kernels": sorted({cell["kernel"] for cell in source.cells}),
         "configurations": len({tuple(cell[name] for name in CELL) for cell in source.cells}),
-        "records": _lines(source.file) if source.file is not None else len(source.samples),
+        "records": _lines(source.file) if source.file is not None else 0,
         "faults": source.faults,
         "altered": source.altered,
     }

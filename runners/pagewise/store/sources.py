@@ -10,11 +10,10 @@ from pathlib import Path
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.reading import read_file
-from pagewise.core.record import LARGEST, Record, dumped, parse_record, read_records
+from pagewise.core.record import LARGEST, Record, dumped, parse_record
 from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
 from pagewise.core.structure import unstructured
 from pagewise.store.columns import TableRow, columns, row_of
-from pagewise.workloads.peers.analysis import samples
 
 FILES = (MANIFEST, RECORDS)
 # The columns of `results` that are fields of a manifest.
@@ -40,8 +39,6 @@ _CELL = columns(
         "flags target hash",
     }
 )
-# The columns of `peer_samples` that are fields of a sample.
-_SAMPLE = columns({"": "match series round value pages reason", "candidate": "side candidate=label compiler"})
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,6 @@ class Source:
     file: Path | None
     cells: list[TableRow] = field(default_factory=list)
     records: list[TableRow] = field(default_factory=list)
-    samples: list[TableRow] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     altered: str | None = None
     read: Result | None = None
@@ -80,13 +76,7 @@ class Source:
     def rows(self) -> dict[str, list[TableRow]]:
         """The rows by table, without the result's id."""
         place = {"folder": self.place.name, "faults": self.faults, "partial": bool(self.faults)}
-        about = [self.about | place]
-        return {
-            "results": about,
-            "cells": self.cells,
-            "records": self.records,
-            "peer_samples": self.samples,
-        }
+        return {"results": [self.about | place], "cells": self.cells, "records": self.records}
 
 
 def find_places(folders: Iterable[Path]) -> list[Place]:
@@ -162,26 +152,7 @@ def read_source(place: Place) -> Source:
 def _comparison(place: Place, read: Result, records: Path | None) -> Source:
     manifest = read.manifest
     nodes = len(manifest.host.numa_nodes)
-    source = Source(
-        place,
-        manifest.id,
-        {**row_of(manifest, _MANIFEST), "numa_nodes": nodes or None, "manifest": unstructured(manifest)},
-        records,
-        faults=[] if records is not None else [f"{RECORDS} is missing or not a readable file"],
-        altered=read.altered,
-    )
-    if manifest.peers is not None:
-        # Figures of both sides, which are not runs of configurations.
-        matches = {match["name"]: match for match in manifest.peers.matches}
-        peer_records = read_records(records)[0] if records is not None else []
-        source.samples = [
-            row_of(sample, _SAMPLE) | {name: matches[sample.match][name] for name in ("unit", "better")}
-            for sample in samples(peer_records, manifest.changed_files)
-        ]
-        source.file = None
-        return source
-    source.read = read
-    source.cells = [
+    cells: list[TableRow] = [
         {
             "kernel": subject.kernel.name,
             "kernel_group": subject.kernel.group,
@@ -192,7 +163,16 @@ def _comparison(place: Place, read: Result, records: Path | None) -> Source:
         for subject in read.subjects
         for cell in subject.cells
     ]
-    return source
+    return Source(
+        place,
+        manifest.id,
+        {**row_of(manifest, _MANIFEST), "numa_nodes": nodes or None, "manifest": unstructured(manifest)},
+        records,
+        cells,
+        faults=[] if records is not None else [f"{RECORDS} is missing or not a readable file"],
+        altered=read.altered,
+        read=read,
+    )
 
 
 def _records_alone(place: Place, first: Record, faults: list[str]) -> Source:

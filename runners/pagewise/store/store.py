@@ -17,7 +17,7 @@ from pagewise.core.errors import FormatError, RefusedError, SelectionError
 from pagewise.core.text import command_text
 
 LAYOUT = 2
-TABLES = ("results", "sources", "cells", "records", "peer_samples")
+TABLES = ("results", "sources", "cells", "records")
 _RETRY_SECONDS = 0.2
 
 

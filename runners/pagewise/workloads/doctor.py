@@ -252,7 +252,7 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
         elif pool.total:
             yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free{limit}")
         elif pool.page_bytes == default:
-            remedy = "as root: pagewise compare --reserve-hugepages"
+            remedy = "as root: pagewise kernels --reserve-hugepages, or compare"
             yield _PAGES.note(name, "empty: configurations with hugetlbfs will be excluded", remedy)
         else:
             policy = f"hugetlbfs:{size_name(pool.page_bytes)}"
@@ -355,7 +355,7 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
 
     def find() -> str:
         control = find_control([ALL], os.sched_getaffinity(0), root)
-        return f"{', '.join(control.names)} can be switched off by {control.method}: --hardware-prefetchers"
+        return f"{', '.join(control.names)} can be switched off by {control.method}: --vary prefetchers=off"
 
     return _MACHINE.attempted("prefetchers", find, is_needed=False)
 

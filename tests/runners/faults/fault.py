@@ -144,7 +144,7 @@ class Place:
     def compare(self, *arguments: str, **more: Any) -> Ended:
         """A short comparison, in a separate process."""
         chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--output", str(self.results)]
-        return self.start("compare", *chosen, *arguments, **more)
+        return self.start("kernels", *chosen, *arguments, **more)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def _kernel(change: Callable[[Path], None]) -> Callable[[Place], list[Ended]]:
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_text(module.read_text().replace(str(origin), str(prefix)))
         chosen = ["--modules", str(made)]
-        return [place.run("list", *chosen), place.run("compare", "--plan", *chosen)]
+        return [place.run("list", *chosen), place.run("kernels", "--plan", *chosen)]
 
     return happen
 

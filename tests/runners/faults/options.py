@@ -60,7 +60,7 @@ PLANNED = [
     (["--smt", "-1"], 2),
     (["--smt", "99"], 2),
     (["--placement", "\u202e"], 2),
-    (["--hardware-prefetchers", "[/]"], (2, 4)),
+    (["--vary", "prefetchers=[/]"], (2, 4)),
     (["--modules", "/nonexistent"], 3),
     (["--modules", ""], 3),
     (["--modules", "/dev/null"], 3),
@@ -72,12 +72,12 @@ COMMANDS = [
     ([""], 2),
     (["--"], (0, 2)),
     (["\x1b[31mcompare"], 2),
-    (["compare", LONG], 2),
-    (["compare", "--resume", "{good}"], 2),
-    (["compare", "--name", "../x"], 2),
-    (["compare", "--name", "", "--rounds", "1", "--no-sweep", "--kernels", "chase"], (2, 3, 0, 1)),
-    (["compare", "--name", "x" * 300, "--rounds", "1", "--no-sweep"], 4),
-    (["compare", "--output", "/dev/null/x", "--rounds", "1", "--no-sweep"], 4),
+    (["kernels", LONG], 2),
+    (["kernels", "--resume", "{good}"], 2),
+    (["kernels", "--name", "../x"], 2),
+    (["kernels", "--name", "", "--rounds", "1", "--no-sweep", "--kernels", "chase"], (2, 3, 0, 1)),
+    (["kernels", "--name", "x" * 300, "--rounds", "1", "--no-sweep"], 4),
+    (["kernels", "--output", "/dev/null/x", "--rounds", "1", "--no-sweep"], 4),
     (["results", "diff", "{good}", "{good}", "--threshold", "nan"], 2),
     (["results", "diff", "{good}", "{good}"], 0),
     (["results", "diff", "{good}"], 2),
@@ -110,15 +110,14 @@ COMMANDS = [
     (["compare", "--enough-coverage", "nan", "--rounds", "1", "--", "true"], 2),
     (["compare", "--"], 2),
     (["counters", "--groups", "[/]"], (2, 3, 4)),
-    (["peers", "--peers", "\x1b[31m"], 2),
-    (["compare", "--resume", "{bad}"], 2),
+    (["kernels", "--resume", "{bad}"], 2),
     (["results", "rerun", "{good}"], 2),
 ]  # fmt: skip
 
 
 def planned(arguments: list[str], codes: int | tuple[int, ...]) -> Fault:
     def happen(place: Place) -> Ended:
-        return place.run("compare", "--plan", *arguments)
+        return place.run("kernels", "--plan", *arguments)
 
     return Fault(f"option {_shown(arguments)}", happen, _codes(codes))
 

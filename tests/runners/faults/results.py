@@ -212,7 +212,7 @@ def _all_at_once(place: Place) -> list[Ended]:
         listed,
         place.run("results", "list"),
         collected,
-        place.run("compare", "--plan", "--output", str(place.results)),
+        place.run("kernels", "--plan", "--output", str(place.results)),
     ]
 
 
@@ -236,15 +236,6 @@ def _evil_names(place: Place) -> list[Ended]:
             text = file.read_text()
             assert "\x1b" not in text and "\u202e" not in text and "\x07" not in text, file
     return ended
-
-
-def _peers(about: Any) -> Callable[[Place], list[Ended]]:
-    def happen(place: Place) -> list[Ended]:
-        file = place.bad / "manifest.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "kind": "peers", "peers": about}))
-        return neighbours(place)
-
-    return happen
 
 
 def _store(content: bytes) -> Callable[[Place], list[Ended]]:
@@ -278,13 +269,6 @@ FAULTS = [
     *(no_records(*row) for row in NO_RECORDS.items()),
     Fault("all of these folders beside a good one", _all_at_once, (0, 1)),
     Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
-    Fault("peers: empty", _peers({}), (0,)),
-    Fault("peers: of wrong types", _peers({"matches": [1], "libraries": 2}), (0,)),
-    Fault(
-        "peers: without matches",
-        _peers({"sizes": {}, "programs": {}, "libraries": {}, "matches": []}),
-        (0,),
-    ),
     Fault("store: empty", _store(b""), (0, 3, 4)),
     Fault("store: text", _store(b"x" * 10_000), (3,)),
     Fault("store: of another program", _store(b"SQLite format 3\x00" + bytes(4096)), (3, 4)),

@@ -40,7 +40,7 @@ def variable(name: str, value: str) -> Fault:
 def modules(value: str) -> Fault:
     def happen(place: Place) -> list[Ended]:
         place.environment["PAGEWISE_MODULES"] = value
-        return [place.run("list"), place.run("compare", "--plan")]
+        return [place.run("list"), place.run("kernels", "--plan")]
 
     return Fault(f"variable PAGEWISE_MODULES={value[:12]!a}", happen, (3, 4))
 
@@ -112,7 +112,7 @@ def _full_disk(place: Place) -> list[Ended]:
     if mounted.returncode != 0:
         return []
     try:
-        return [place.start("compare", "--rounds", "3", "--output", str(small / "r"))]
+        return [place.start("kernels", "--rounds", "3", "--output", str(small / "r"))]
     finally:
         subprocess.run(["umount", "-l", small], check=True)
 
@@ -140,7 +140,7 @@ def _folder_vanishes(place: Place) -> Ended:
 def _interrupted(number: int) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         ended = place.start(
-            *["compare", "--rounds", "200", "--output", str(place.results), "--timeout", "5"],
+            *["kernels", "--rounds", "200", "--output", str(place.results), "--timeout", "5"],
             # Not ignored, as nohup and a shell's background jobs inherit it.
             shell=f'env --default-signal "$@" & pid=$!; sleep 2; kill -{number} $pid; wait $pid',
         )
@@ -181,7 +181,7 @@ def _no_hyperfine(place: Place) -> Ended:
     for name in ("bash", "env", "sh", "git"):
         (folder / name).symlink_to(shutil.which(name) or "/bin/sh")
     place.environment["PATH"] = str(folder)
-    return place.run("compare", "--plan")
+    return place.run("kernels", "--plan")
 
 
 _DAEMON = """

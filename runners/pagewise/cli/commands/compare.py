@@ -1,95 +1,86 @@
-"""`pagewise compare`: kernels, or the user's program."""
+"""`pagewise compare`: the user's program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import kernel_options
+from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import (
-    JUDGED,
-    OF_PROGRAM,
-    OF_SERVICE,
-    POLICIES,
-    POOL_MEMORY,
-    SERVICE,
-    KernelsOrProgram,
-    has_program,
-)
+from pagewise.cli.program import JUDGED, OF_SERVICE, POOL_MEMORY, SERVICE, TakesProgram
 from pagewise.cli.types import Percent
-from pagewise.core.configuration import BASELINE
-from pagewise.core.errors import SelectionError
-from pagewise.core.node_state import STATES
 
-# docs/explanation/statistics.md: what these detect.
-_ROUNDS, _WIDTH = 7, 0.03
+#: Options that are those of `pagewise kernels` now.
+_OF_KERNELS = ("-k", "--kernels", "--configurations", "--scale", "--no-sweep")
 
 
-class _Comparing(Measuring, KernelsOrProgram):
-    """Compares kernels or a program."""
+class _Comparing(Measuring, TakesProgram):
+    """Refuses options that do not belong together, and those of kernels."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "sweep")
-    of_program = (*OF_PROGRAM, "metrics", "memory_budget", "builds", "service", *OF_SERVICE)
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parse the options; there must be one program, suite or service."""
+        try:
+            extra = super().parse_args(context, arguments)
+        except click.NoSuchOption as fault:
+            if fault.option_name in _OF_KERNELS:
+                context.fail(f"{fault.option_name} is an option of: pagewise kernels.")
+            raise
+        if not context.resilient_parsing:
+            _check(context)
+        return extra
+
+
+def _check(context: click.Context) -> None:
+    chosen = context.params
+    is_named = bool(chosen["command"] or chosen["suite"])
+    if is_named and chosen["service"]:
+        context.fail("--service is the program: name none after --, and no --suite.")
+    if not (is_named or chosen["service"]):
+        context.fail(
+            "Name a program after --, or --suite or --service. To compare kernels: pagewise kernels."
+        )
+    if bool(chosen["service"]) != bool(chosen["load"]):
+        context.fail("--service and --load belong together.")
+    if not chosen["service"] and any(chosen[name] for name in OF_SERVICE):
+        context.fail("--ready, --setup and --fill are for a --service.")
+    if chosen["varied"]:
+        context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
 
 
 @opt.command(
-    "pagewise compare --env quick  # kernels that list marks, all configurations",
-    "pagewise compare -k 'memory/*' -t 8 --until 2%  # kernels of a group, on 8 threads",
     "pagewise compare -- ./my_app input.dat  # your program under page policies",
     "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
     "pagewise compare --service 'redis-server --port {port}' --load 'redis-benchmark -p {port} -t get'",
     "pagewise compare --suite npb:cg.A,npb:mg.A --ranks 1,2,4  # benchmarks of a suite by ranks",
-    "pagewise compare --env quick --resume results/20261121T115458Z-default  # after an interruption",
+    "pagewise compare --resume results/20261121T115458Z-my_app -- ./my_app  # after an interruption",
     cls=_Comparing,
     subject=(
         opt.ENVIRONMENT_OR_SUITES,
         opt.MODULES,
-        opt.KERNELS,
-        partial(
-            opt.CONFIGURATIONS,
-            help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: all). Baselines "
-            "are always measured.",
-        ),
-        POLICIES,
-        opt.OPTION,
-        opt.SETTING,
-        opt.SCALE,
-        opt.option(
-            "--baseline",
-            f"Configuration to compare against (default: {BASELINE}), or a program's policy (default: none).",
-            metavar="GLOB|POLICY",
-        ),
+        opt.POLICIES,
+        VARIED,
+        partial(BASELINE_OPTION, help="Policy to compare against (default: none)."),
         opt.SUITES,
-        opt.BUILD,
-    ),
-    runs=(
-        opt.ROUNDS,
-        opt.UNTIL,
-        opt.BUDGET,
-        opt.AA,
-        opt.flag(
-            "--no-sweep sweep",
-            "Omit the curves (sweeps).",
-            flag_value=False,
-            default=True,
-            show_default=False,
+        opt.option(
+            "--build builds",
+            "Build of the codes to compare, as old=DIR with a folder of programs, or tuned='npb/*-tuned' "
+            "with a module; repeat it for each, the baseline first.",
+            multiple=True,
+            metavar="NAME=DIR|MODULE",
+            rare=True,
         ),
-        *opt.SESSION_RUNS,
     ),
+    runs=(opt.ROUNDS, opt.UNTIL, opt.BUDGET, AA, *opt.SESSION_RUNS),
     placement=opt.PLACED,
     settings=(
         opt.RESERVE,
         POOL_MEMORY,
         opt.SET_THP_SIZES,
-        opt.SEVERAL_PREFETCHERS,
-        opt.NODE_STATE,
-        opt.CLOCKS,
     ),
     program=(
         opt.option(
@@ -100,7 +91,7 @@ class _Comparing(Measuring, KernelsOrProgram):
             metavar="METRIC",
         ),
         *JUDGED,
-        opt.option(
+        opt.rare_option(
             "--memory-budget",
             "How much more peak memory than the baseline an advised policy may need, as 10% (default: no "
             "limit).",
@@ -110,56 +101,20 @@ class _Comparing(Measuring, KernelsOrProgram):
     ),
     service=SERVICE,
     result=(
-        partial(opt.NAME, help="Name in the result's folder (default: the environment's or the program's)."),
+        partial(opt.NAME, help="Name in the result's folder (default: the program's)."),
         *opt.SESSION_RESULT,
     ),
 )
 def command(chosen: dict[str, Any], console: Console) -> Any:
-    """Compare kernels in all configurations, or a program of yours under page policies, interleaved.
+    """Compare page policies for your program, interleaved.
 
-    Every round runs each distinct configuration or policy once in randomised order, and each baseline twice
-    (A/A). A run whose memory was not on the requested pages is excluded, with the reason. A program runs
-    unchanged, and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured
-    so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes, --hardware-prefetchers, --clocks
-    and --node-state change settings of the machine, which are always restored. See
-    docs/explanation/statistics.md and, for programs, docs/how-to/programs.md and docs/how-to/services.md.
+    Every round runs the program once under each policy, in randomised order, and the baseline twice (A/A). A
+    run whose memory was not on the requested pages is excluded, with the reason. The program runs unchanged,
+    and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured so far is
+    kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers, clocks and
+    node-state change settings of the machine, which are always restored. See docs/how-to/programs.md and
+    docs/how-to/services.md; to compare kernels, use pagewise kernels.
     """
-    chosen["settings"] = _settings(chosen["settings"])
-    _check_states(chosen["node_states"])
-    if chosen["rounds"] is None:
-        chosen |= {"rounds": _ROUNDS, "until": chosen["until"] or _WIDTH}
-    if has_program(chosen):
-        from pagewise.workloads.program.command import prepare_command
+    from pagewise.workloads.program.command import prepare_command
 
-        return prepare_command(_with_baseline(chosen, "none"), console, BEGAN)
-    from pagewise.workloads.kernels.workload import prepare
-
-    for name in (*_Comparing.of_program, "command"):
-        chosen.pop(name)
-    chosen["name"] = chosen["name"] or chosen["environment"]
-    return prepare(kernel_options(_with_baseline(chosen, BASELINE)), console, BEGAN)
-
-
-def _settings(given: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, tuple[str, ...]]:
-    """The values by variable. Raises SelectionError for a variable that is given twice."""
-    settings = dict(given)
-    if len(settings) < len(given):
-        raise SelectionError(
-            "a variable is given twice", where="--setting", remedy="write its values with commas: NAME=a,b,c"
-        )
-    return settings
-
-
-def _check_states(states: Sequence[str]) -> None:
-    """Raises SelectionError for an unknown state, or one that is given twice."""
-    if not set(states) <= set(STATES) or len(set(states)) < len(states):
-        raise SelectionError(
-            f"{', '.join(states)} are not different states of the node",
-            where="--node-state",
-            remedy=f"choose from {', '.join(STATES)}",
-        )
-
-
-def _with_baseline(chosen: dict[str, Any], default: str) -> dict[str, Any]:
-    """The options with the default baseline if none was given; an empty one is refused later."""
-    return {**chosen, "baseline": default if chosen["baseline"] is None else chosen["baseline"]}
+    return prepare_command(complete(chosen, "none"), console, BEGAN)

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import rich_click as click
+from click.core import ParameterSource
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import kernel_options
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, POLICIES, POOL_MEMORY, KernelsOrProgram, has_program
+from pagewise.cli.program import JUDGED, OF_PROGRAM, POOL_MEMORY, TakesProgram
+from pagewise.cli.vary import varies
 from pagewise.core.configuration import BASELINE
+from pagewise.stack.paths import DEFAULT_ENVIRONMENT
+
+#: Parameters for kernels only.
+_OF_KERNELS = ("kernels", "configurations", "scale", "region")
 
 
-class _Counting(Measuring, KernelsOrProgram):
-    """Counts events of kernels or a program."""
+class _Counting(Measuring, TakesProgram):
+    """Refuses options that the subject, kernels or a program, does not have."""
 
-    of_kernels = ("kernels", "configurations", "varied", "scale", "region")
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parse the options, and choose the environment of kernels."""
+        extra = super().parse_args(context, arguments)
+        chosen = context.params
+        if context.resilient_parsing:
+            return extra
+        subject, refused = "kernels only", set(_OF_KERNELS)
+        if not _has_program(chosen):
+            chosen["environment"] = chosen["environment"] or DEFAULT_ENVIRONMENT
+            subject, refused = "programs: counters -- PROGRAM or counters --suite", set(OF_PROGRAM)
+        elif chosen["varied"]:
+            context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
+        for parameter in self.params:
+            given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+            if given and parameter.name in refused:
+                context.fail(f"{parameter.opts[0]} is for {subject}.")
+        return extra
+
+
+def _has_program(chosen: Mapping[str, Any]) -> bool:
+    return bool(chosen["command"] or chosen["suite"])
 
 
 @opt.command(
@@ -36,8 +64,16 @@ class _Counting(Measuring, KernelsOrProgram):
             help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: those that differ "
             "from the baseline in compiler or hugepages).",
         ),
-        POLICIES,
-        opt.OPTION,
+        partial(
+            opt.POLICIES,
+            help="Page policies; several with commas. For a program: the policies to compare, as "
+            "none,thp,hugetlbfs:1g (pagewise list policies). For kernels: further page sizes, as thp:64k.",
+        ),
+        varies(
+            ("prefetchers",),
+            "What else to compare, with its values, the baseline's first: an option of kernels, as layout, "
+            "layout=studies,soa or all; prefetchers=off (root). Repeat --vary for more.",
+        ),
         opt.SCALE,
         opt.SUITE,
     ),
@@ -64,7 +100,7 @@ class _Counting(Measuring, KernelsOrProgram):
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES, opt.SEVERAL_PREFETCHERS),
+    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES),
     program=JUDGED,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: counters, or the program's)."),
@@ -81,13 +117,13 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     from pagewise.workloads.counters.counting import Selection, prepare
 
     selection = Selection(*(chosen.pop(name) for name in ("groups", "events", "region", "multiplex")))
-    if has_program(chosen):
+    if _has_program(chosen):
         from pagewise.workloads.counters import program
         from pagewise.workloads.program.command import chosen_program
 
         chosen["baseline"] = "none"
         return program.prepare(*chosen_program(chosen, console), selection, console, BEGAN)
-    for name in (*_Counting.of_program, "command"):
+    for name in (*OF_PROGRAM, "command"):
         chosen.pop(name)
     chosen["name"] = chosen["name"] or "counters"
     return prepare(kernel_options(chosen, baseline=BASELINE, sweep=False), selection, console, BEGAN)

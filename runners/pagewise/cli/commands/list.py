@@ -92,5 +92,5 @@ def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_j
             console.print(Text(f"broken: {broken.module}: {broken.reason}", style="yellow"), soft_wrap=True)
     if kernels is not None:
         show_table(console, kernel_table(kernels))
-        hint = "Compare others by name or glob: pagewise compare --kernels NAME,'GROUP/*'"
+        hint = "Compare others by name or glob: pagewise kernels --kernels NAME,'GROUP/*'"
         console.print(Text(hint), soft_wrap=True)

@@ -18,7 +18,7 @@ from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.session import kept
 
-_OPTION = "--clocks"
+_OPTION = "--vary clocks"
 _CPUS = Path("sys/devices/system/cpu")
 _BOOSTS = {"on": True, "off": False}
 NAMES = ("governor", "boost", "eco")

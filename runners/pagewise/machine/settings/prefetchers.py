@@ -15,7 +15,7 @@ from pagewise.machine.settings.kinds import MSR_SAFE, Attribute, Hwpfctl, Msr, W
 from pagewise.machine.settings.session import kept
 
 ALL = "off"
-_WITHOUT = "or measure without --hardware-prefetchers"
+_WITHOUT = "or leave the prefetchers as they are"
 _MANUAL = "docs/reference/prefetchers.md"
 
 
@@ -186,7 +186,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
         numbers = f" ({vendor}, family {family}, model {model})" if family else ""
         raise RefusedError(
             f"no document describes how to switch off the prefetchers of this processor: {name}{numbers}",
-            where="--hardware-prefetchers",
+            where="prefetchers",
             remedy=f"{_MANUAL} lists the supported ones; the firmware's setup may have a switch; {_WITHOUT}",
         )
     names = _chosen(requested, tuple(register.bits))
@@ -240,7 +240,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
         twice = "an adjustment is given twice"
         raise SelectionError(
             f"{useless[0]} adjusts a prefetcher that is switched off" if useless else twice,
-            where="--hardware-prefetchers",
+            where="prefetchers",
             remedy="omit one of them",
         )
     texts = tuple(name if lines is None else f"{name}={lines}" for name, lines in adjusted.items())
@@ -284,7 +284,7 @@ def _adjustment(text: str) -> tuple[str, int | None]:
         values = f"=1 to {name}={limits.most}, in cache lines" if limits.most else " without a value"
         raise SelectionError(
             f"{text!r} does not adjust a prefetcher",
-            where="--hardware-prefetchers",
+            where="prefetchers",
             remedy=f"write {name}{values}",
         )
     return name, -(-int(number) // limits.unit) * limits.unit
@@ -298,7 +298,7 @@ def _chosen(
     if unknown or not requested:
         raise SelectionError(
             f"this processor has no prefetcher {', '.join(unknown) or 'without a name'}",
-            where="--hardware-prefetchers",
+            where="prefetchers",
             remedy=f"'{ALL}' for all, or some of: {', '.join((*available, *further))}",
         )
     return available if ALL in requested else tuple(name for name in available if name in requested)

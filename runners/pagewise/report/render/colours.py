@@ -4,7 +4,6 @@ from __future__ import annotations
 
 # The page replaces these colours by CSS variables of the same role, for its light and dark schemes.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
-FASTER, SLOWER = "#00704f", "#a8320a"
 # All at least 4.5 : 1 on PAPER; blue and purple also differ in lightness from the grey of base pages for
 # colour-blind readers, and every line is labelled.
 _POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#a23e8c"}
@@ -20,8 +19,6 @@ COLOUR_ROLES = {
     "#946300": "more-1",
     "#5b4bb5": "more-2",
     "#4a7a1e": "more-3",
-    FASTER: "faster",
-    SLOWER: "slower",
 }
 
 

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
@@ -25,11 +25,9 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from pagewise.analysis.ratio import Ratio
-from pagewise.core.units import bytes_text, number_text, percent_text
-from pagewise.report.model import Bar, Bars, Figure, Heat, Lines, ratio_text
+from pagewise.core.units import bytes_text, number_text
+from pagewise.report.model import Figure, Lines
 from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour
-from pagewise.report.render.heat import heat_cells, heat_map
 
 #: Line styles by prefetch, stores and loop.
 DASHES: dict[tuple[str, str, str], Any] = {
@@ -107,33 +105,18 @@ def png(figure: Figure) -> bytes:
 def drawing(figure: Figure) -> Drawing:
     """A figure as matplotlib draws it."""
     with mpl.rc_context(STYLE):
-        if isinstance(figure.data, Lines):
-            return _lines(figure.data)
-        return _bars(figure.data) if isinstance(figure.data, Bars) else heat_map(figure.data.table)
+        return _lines(figure.data)
 
 
 def described(figure: Figure) -> str:
     """The text alternative of a figure."""
-    return f"{figure.title}. {'; '.join(_descriptions(figure.data))}."
-
-
-def _descriptions(data: Lines | Bars | Heat) -> Iterator[str]:
-    if isinstance(data, Lines):
-        for compiler, lines in data.panels:
-            for line in lines:
-                ends = [
-                    f"{y:.3g} at {swept_text(x, data.in_bytes)}" for x, y in (line.points[0], line.points[-1])
-                ]
-                yield f"{compiler} {line.label}: {', '.join(ends)}"
-    elif isinstance(data, Bars):
-        for compiler, _, bars in data.panels:
-            for bar in bars:
-                note = "" if bar.decided else " (inconclusive)"
-                yield f"{compiler} {bar.label} {ratio_text(bar.ratio)}{note}"
-    else:
-        for name, column, value in heat_cells(data.table):
-            if isinstance(value.value, Ratio):
-                yield f"{name}, {column} {ratio_text(value.value)} ({value.style})"
+    ends = [
+        f"{compiler} {line.label}: {y:.3g} at {swept_text(x, figure.data.in_bytes)}"
+        for compiler, lines in figure.data.panels
+        for line in lines
+        for x, y in (line.points[0], line.points[-1])
+    ]
+    return f"{figure.title}. {'; '.join(ends)}."
 
 
 def _ignore_interrupts() -> None:
@@ -276,52 +259,6 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
 def _start(cluster: Sequence[float], gap: float) -> float:
     room = gap * (len(cluster) - 1)
     return max(0.0, min(sum(cluster) / len(cluster) - room / 2, 1.0 - room))
-
-
-def _bars(data: Bars) -> Drawing:
-    longest = max(len(bars) for _, _, bars in data.panels)
-    left = 0.25 + _CHARACTER * max(len(bar.label) for _, _, bars in data.panels for bar in bars)
-    figure, panels = _panels(len(data.panels), left, 0.3, 0.24 * longest + 0.12)
-    for axes, (compiler, floor, bars) in zip(panels, data.panels, strict=True):
-        if floor is not None:
-            axes.axvspan(1 / (1 + floor), 1 + floor, color=SHADE, zorder=0)
-        for place, bar in enumerate(bars):
-            _bar(axes, place, bar)
-        axes.axvline(1.0, color=INK, linewidth=1.0)
-        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
-        axes.set_ylim(len(bars) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        noise = "" if floor is None else f" (grey: noise floor {percent_text(floor)})"
-        axes.set_title(f"{compiler}{noise}", loc="left")
-        axes.set_xlabel(data.x)
-    ends = [_ends(bar.ratio) for _, _, bars in data.panels for bar in bars]
-    low, high = min(0.95, *(low for low, _ in ends)), max(1.05, *(high for _, high in ends))
-    for axes in panels:
-        # Leave room at the right for the numbers next to the bars.
-        if low < _DECADE:
-            axes.set_xscale("log")
-            axes.set_xlim(0.7 * low, 2.0 * high)
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-        else:
-            axes.set_xlim(low - 0.02, high + 0.16 * (high - low))
-    return figure
-
-
-def _ends(ratio: Ratio) -> tuple[float, float]:
-    return ratio.low or ratio.median, ratio.high or ratio.median
-
-
-def _bar(axes: Axes, place: int, bar: Bar) -> None:
-    length, alpha = bar.ratio.median - 1, 1.0 if bar.decided else 0.35
-    axes.barh(place, length, left=1, height=0.62, color=colour(bar.policy), alpha=alpha, linewidth=0)
-    low, high = _ends(bar.ratio)
-    axes.plot([low, high], [place, place], color=INK, linewidth=1.2, solid_capstyle="butt")
-    for end in (low, high):
-        axes.plot([end, end], [place - 0.18, place + 0.18], color=INK, linewidth=1.2)
-    text, where = ratio_text(bar.ratio) + ("" if bar.decided else " ?"), (max(high, 1.0), place)
-    axes.annotate(text, where, xytext=(5, 0), textcoords="offset points", fontsize=8, va="center")
 
 
 def _tick_text(value: float) -> str:

@@ -53,7 +53,7 @@ def render(report: Report, files: Sequence[str] = ()) -> str:
         name: lambda block, kind=kind: isinstance(block, kind)
         for name, kind in (("section", Section), ("table", Table), ("text", Text), ("facts", Facts))
     }
-    drawn = svgs([figure for figure in figures(report.sections) if figure.in_page])
+    drawn = svgs(list(figures(report.sections)))
     return environment.get_template("report.html.jinja").render(
         report=report,
         files=files,

@@ -9,7 +9,7 @@ from pagewise.core.result import Result
 from pagewise.report.model import Report, Table
 
 # Other kinds, kernels and the user's program, are comparisons.
-_VIEWS = {"counters": "counters", "peers": "peers", "simulation": "simulation"}
+_VIEWS = {"counters": "counters", "simulation": "simulation"}
 
 
 def verdicts_of(result: Result) -> tuple[str, Table] | None:

@@ -15,8 +15,6 @@ from pagewise.core.manifest import Manifest
 from pagewise.core.text import command_text
 from pagewise.core.units import count_text
 from pagewise.report.model import (
-    Bar,
-    Bars,
     Block,
     Cell,
     Column,
@@ -37,7 +35,6 @@ from pagewise.report.views.wording import (
     equally_good,
     floor_text,
     floors_text,
-    is_decided,
     label,
     label_of,
     memory_text,
@@ -66,7 +63,6 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
         blocks.append(_ratios(result, entries))
     blocks += _noise(result)
     blocks += _changes(kernel, entries)
-    blocks += _forest(result)
     blocks += sweeps(result, manifest)
     if entries and not kernel.is_program:
         blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
@@ -190,25 +186,6 @@ def _change_ratio(pair: tuple[Entry, SingleChange]) -> Cell:
 def _change_verdict(pair: tuple[Entry, SingleChange]) -> Cell:
     change = pair[1]
     return Cell(change.verdict, style_of(change.verdict), reason_text(change.reason))
-
-
-def _forest(result: KernelResult) -> Iterator[Figure]:
-    panels = []
-    for group in result.groups:
-        bars = tuple(
-            Bar(entry.label, entry.measured.hugepages, entry.row.time_ratio, is_decided(entry.row.verdict))
-            for entry in ranked([result])
-            if entry.group is group and entry.row.time_ratio is not None
-        )
-        if bars:
-            panels.append((group.compiler, group.floor, bars))
-    if panels:
-        caption = (
-            f"{result.kernel.title}: time ratios to the baseline with their 95 % intervals; the grey band is "
-            "the noise floor. Pale bars are inconclusive."
-        )
-        name, title = f"{result.kernel.name}-ratios", f"{result.kernel.title}: time ratios"
-        yield Figure(name, title, caption, Bars(tuple(panels), "time ratio (below 1: faster)"), in_page=False)
 
 
 def _values(kernel: Kernel, entries: Sequence[Entry]) -> Table:

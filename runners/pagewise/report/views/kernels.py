@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.choices import Best, bests, choices
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
-    Block,
     Cell,
     Column,
-    Figure,
     Getter,
-    Heat,
     Report,
     Section,
     Table,
@@ -113,6 +110,8 @@ _BESTS = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
+    programs = program.Programs.of(result, kernels)
+    of_program = program.tables(programs)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
@@ -127,7 +126,7 @@ def view(result: Result) -> Report:
             *ratios.by_policy(kernels),
             *ratios.loops(kernels),
             *_excluded(kernels),
-            *program.sections(result),
+            *program.sections(programs),
             *evidence.sections(result, kernels),
             *energy.sections(result, kernels),
             *node_state.sections(result, kernels),
@@ -141,15 +140,15 @@ def view(result: Result) -> Report:
             "summary.csv": data.summary(kernels),
             "policies.csv": data.policies(kernels),
             "data.csv": data.medians(kernels, result.manifest),
-            **program.tables(result),
+            **of_program,
             **energy.over_time_of(result, kernels),
         },
-        _data(result, kernels, notes),
-        bool(data.faults(kernels)),
+        _data(programs, notes, of_program),
+        bool(data.faults(kernels)) or program.misses_target(programs),
         method_text(kernels),
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),
-        (*brief.blocks(kernels), *program.brief(result)),
+        (*brief.blocks(kernels), *program.brief(programs)),
     )
 
 
@@ -233,11 +232,7 @@ def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."
     )
-    blocks: tuple[Block, ...] = (table, Text(legend, style="dim"))
-    if len(table.rows) > 1:
-        caption = f"Time ratio of each configuration to the baseline of its compiler. {legend}"
-        blocks = (*blocks, Figure("matrix", "All time ratios", caption, Heat(table), in_page=False))
-    yield Section("Matrix", blocks, only="files")
+    yield Section("Matrix", (table, Text(legend, style="dim")), only="files")
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -263,8 +258,11 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         yield Section("Excluded", (Text(f"{total}. {kinds}."), details))
 
 
-def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str]) -> dict[str, object]:
+def _data(
+    programs: program.Programs, notes: Sequence[str], of_program: Mapping[str, Table]
+) -> dict[str, object]:
     """Schema pagewise.verdicts/1."""
+    result, kernels = programs.result, programs.kernels
     return {
         "schema": "pagewise.verdicts/1",
         **session.data(result),
@@ -290,7 +288,7 @@ def _data(result: Result, kernels: Sequence[KernelResult], notes: Sequence[str])
         "energy": energy.table_of(result, kernels),
         "node_state": node_state.table_of(result, kernels),
         "node_states": node_state.verdicts_of(kernels),
-        **program.data(result, kernels),
+        **program.data(programs, of_program),
     }
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.program import MemoryRow, MetricRow, memory_rows, metric_rows, sampling_cost
 from pagewise.analysis.result import trusted_records
 from pagewise.analysis.rows import Row
+from pagewise.analysis.targets import Answer, TargetRow, target_rows
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Table, Text, style_of
+from pagewise.report.model import Block, Cell, Column, Facts, Getter, Section, Style, Table, Text, style_of
 from pagewise.report.views.applying import policy_of
 from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
@@ -31,6 +32,23 @@ _METRICS: Mapping[str, Getter] = {
     "difference_high": "difference.high",
     "noise_floor": "floor",
 }
+_TARGETS: Mapping[str, Getter] = {
+    "program": "ours.kernel.name",
+    "build": lambda row: row.ours.cell.measured.flags or None,
+    "hugepages": lambda row: _policy(row.ours),
+    "metric": "ours.metric.label",
+    "unit": "ours.metric.unit",
+    "better": "ours.metric.better",
+    "value": "ours.value",
+    "relative_to": "reference",
+    "reference_value": "theirs.value",
+    **ratio_fields("goal.ratio"),
+    "target_least": "least",
+    "target_most": "most",
+    "noise_floor": "goal.floor",
+    "answer": "answer",
+}
+_ANSWERS: Mapping[Answer, Style] = {"met": "", "not met": "strong", "inconclusive": "inconclusive"}
 _COSTS: Mapping[str, Getter] = {
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
@@ -76,10 +94,29 @@ def has_several(result: Result) -> bool:
     return result.manifest.kind == "programs"
 
 
-def sections(result: Result) -> list[Section]:
+@dataclass(frozen=True)
+class Programs:
+    """A result with what was analysed of it; of kernels there are no metrics and no targets."""
+
+    result: Result
+    kernels: Sequence[KernelResult]
+    metrics: Sequence[MetricRow]
+    targets: Sequence[TargetRow]
+
+    @classmethod
+    def of(cls, result: Result, kernels: Sequence[KernelResult]) -> Programs:
+        """Return those of a result."""
+        if not is_program(result) and not has_several(result):
+            return cls(result, kernels, (), ())
+        metrics = metric_rows(result, kernels)
+        return cls(result, kernels, metrics, target_rows(result, metrics))
+
+
+def sections(programs: Programs) -> list[Section]:
     """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
+    result = programs.result
     if has_several(result):
-        return [_metrics(result)]
+        return [*_targets(programs), _metrics(programs)]
     if not is_program(result):
         return []
     policies = tuple(
@@ -87,15 +124,13 @@ def sections(result: Result) -> list[Section]:
         for policy in (result.manifest.program or {})["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-    return [_costs(result), _metrics(result), _memory(result), meanings]
+    return [_costs(programs), _metrics(programs), _memory(result), meanings]
 
 
-def brief(result: Result) -> list[Section]:
-    """The metrics, which a terminal always shows; words wrap, so that it fits."""
-    if not is_program(result):
-        return []
-    section = _metrics(result)
-    return [replace(section, blocks=tuple(map(_wrapped, section.blocks)))]
+def brief(programs: Programs) -> list[Section]:
+    """The metrics, or targets, which a terminal always shows; words wrap, so that it fits."""
+    shown = [_metrics(programs)] if is_program(programs.result) else _targets(programs)
+    return [replace(section, blocks=tuple(map(_wrapped, section.blocks))) for section in shown]
 
 
 def _wrapped(block: Block) -> Block:
@@ -109,32 +144,40 @@ def _policy(row: MetricRow) -> str:
     return label(row.kernel, row.cell.measured)
 
 
-def tables(result: Result) -> dict[str, Table]:
-    """metrics.csv, and for a single program memory.csv."""
+def tables(programs: Programs) -> dict[str, Table]:
+    """metrics.csv; for a single program memory.csv, for several targets.csv."""
+    result, fields = programs.result, {**_METRICS, "hugepages": _policy}
     if has_several(result):
-        fields = {"program": "kernel.name", **_METRICS, "hugepages": _policy}
-        return {"metrics.csv": Table.of_fields(fields, metric_rows(result))}
+        return {
+            "metrics.csv": Table.of_fields({"program": "kernel.name", **fields}, programs.metrics),
+            "targets.csv": Table.of_fields(_TARGETS, programs.targets),
+        }
     if not is_program(result):
         return {}
-    metrics = Table.of_fields({**_METRICS, "hugepages": _policy}, metric_rows(result))
-    return {"metrics.csv": metrics, "memory.csv": Table.of_fields(_MEMORY, _memory_rows(result))}
+    memory = Table.of_fields(_MEMORY, _memory_rows(result))
+    return {"metrics.csv": Table.of_fields(fields, programs.metrics), "memory.csv": memory}
 
 
-def data(result: Result, kernels: Sequence[KernelResult]) -> dict[str, object]:
-    """The field `program` of the JSON object, or `metrics` of several; nothing for kernels."""
+def data(programs: Programs, of_files: Mapping[str, Table]) -> dict[str, object]:
+    """The field `program` of the JSON object, or `metrics` and `targets` of several; nothing for kernels.
+
+    of_files: `tables` of the same programs.
+    """
+    result, kernels = programs.result, programs.kernels
     if has_several(result):
-        return {"metrics": tables(result)["metrics.csv"]}
+        return {name.removesuffix(".csv"): table for name, table in of_files.items()}
     if not is_program(result):
         return {}
     memory = [
         {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
         for row in _memory_rows(result)
     ]
-    costs = Table.of_fields(_COSTS, _cost_rows(result))
-    metrics = tables(result)["metrics.csv"]
+    costs = Table.of_fields(_COSTS, _cost_rows(kernels))
     applied = policy_of(result, kernels)
     advice = None if applied is None else asdict(applied)
-    return {"program": {"metrics": metrics, "memory": memory, "costs": costs, "advice": advice}}
+    return {
+        "program": {"metrics": of_files["metrics.csv"], "memory": memory, "costs": costs, "advice": advice}
+    }
 
 
 def _memory_rows(result: Result) -> list[MemoryRow]:
@@ -166,12 +209,12 @@ class _Cost:
         return None if ratio is None or self.peak is None else self.peak * (1.0 - 1.0 / ratio.median)
 
 
-def _cost_rows(result: Result) -> list[_Cost]:
-    (analysed,) = analyse_result(result)
+def _cost_rows(kernels: Sequence[KernelResult]) -> list[_Cost]:
+    (analysed,) = kernels
     return [_Cost(row, label(analysed.kernel, row.cell.measured)) for row in analysed.ranked]
 
 
-def _costs(result: Result) -> Section:
+def _costs(programs: Programs) -> Section:
     columns = (
         Column("hugepages", get="label"),
         Column("peak memory", kind="bytes", get="peak"),
@@ -180,11 +223,11 @@ def _costs(result: Result) -> Section:
         Column("page tables", kind="bytes", get=_page_tables),
         Column("time for memory", wrap=True, get=_time_for_memory),
     )
-    budget = (result.manifest.program or {}).get("memory_budget")
+    budget = (programs.result.manifest.program or {}).get("memory_budget")
     text = "Peak memory of each run, and its ratio to the baseline's, paired by round." + (
         f" Memory budget: {percent_text(budget)} more than the baseline." if budget is not None else ""
     )
-    table = Table.of("Time and memory by policy", columns, _cost_rows(result))
+    table = Table.of("Time and memory by policy", columns, _cost_rows(programs.kernels))
     return Section("Time and memory", (table, Text(text, style="dim")))
 
 
@@ -204,7 +247,8 @@ def _time_for_memory(cost: _Cost) -> Cell:
     return Cell(cost.text, style_of(cost.row.verdict), note)
 
 
-def _metrics(result: Result) -> Section:
+def _metrics(programs: Programs) -> Section:
+    result, rows = programs.result, programs.metrics
     columns = (
         *([Column("program", merged=True, get="kernel.name")] if has_several(result) else []),
         Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
@@ -214,7 +258,6 @@ def _metrics(result: Result) -> Section:
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    rows = metric_rows(result)
     checks = ", ".join((result.manifest.program or {}).get("checks", ()))
     text = "Medians; ratios to the baseline, paired by round." + (
         f" The output of each run had to pass: {checks}." if checks else ""
@@ -241,6 +284,37 @@ def _reason(row: MetricRow) -> str:
     if row.difference is not None and row.verdict is not None and row.verdict.reason == "interval":
         return "the interval contains 0"
     return reason_text(row.verdict.reason if row.verdict else None)
+
+
+def misses_target(programs: Programs) -> bool:
+    """Whether a metric does not meet its target."""
+    return any(row.answer == "not met" for row in programs.targets)
+
+
+def _targets(programs: Programs) -> list[Section]:
+    """The metrics that have targets relative to another program; empty without any."""
+    columns = (
+        Column("program", merged=True, get="ours.kernel.name"),
+        Column("metric", merged=True, get=lambda row: f"{row.ours.metric.label} [{row.ours.metric.unit}]"),
+        Column("hugepages", get=lambda row: _policy(row.ours)),
+        Column("median", kind="number", get="ours.value"),
+        Column("relative to", get="reference"),
+        Column("its median", kind="number", get="theirs.value"),
+        Column("ratio", unit="95 % interval", kind="ratio", get="goal.ratio"),
+        Column("target", get=_target),
+        Column("noise floor", kind="percent", get="goal.floor"),
+        Column("answer", get=lambda row: Cell(row.answer, _ANSWERS[row.answer])),
+    )
+    rows = programs.targets
+    given = [row.answer for row in rows]
+    text = f"{', '.join(f'{given.count(answer)} {answer}' for answer in _ANSWERS)}. Ratios paired by round."
+    table = Table.of("Targets", columns, rows)
+    return [Section("Targets", (table, Text(text, style="dim")))] if rows else []
+
+
+def _target(row: TargetRow) -> str:
+    ends = (("≥", row.least), ("≤", row.most))
+    return ", ".join(f"{sign} {end:g}" for sign, end in ends if end is not None)
 
 
 def _memory(result: Result) -> Section:

@@ -9,7 +9,7 @@ from pagewise.analysis.choices import alone, fastest
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.core.dimensions import DIMENSIONS, LOOP, PAGES
-from pagewise.report.model import Bar, Bars, Cell, Column, Figure, Section, Table, Text, Values, style_of
+from pagewise.report.model import Cell, Column, Section, Table, Text, Values, style_of
 from pagewise.report.views.wording import named
 
 # A column of the matrix is a page policy and, below it, all other dimensions.
@@ -77,8 +77,7 @@ def by_policy(kernels: Sequence[KernelResult]) -> Iterator[Section]:
             "figures 1 and 2). Below 1, huge pages (or the first compiler) need less. Prefetch and stores "
             "are those of the baseline."
         )
-        figures = [figure for result in kernels for figure in _policy_figure(result)]
-        yield Section("With and without huge pages", (*tables, Text(text, style="dim"), *figures), "policies")
+        yield Section("With and without huge pages", (*tables, Text(text, style="dim")), "policies")
 
 
 def loops(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -124,22 +123,3 @@ def _policy_table(kernels: Sequence[KernelResult], title: str, *, of_compilers: 
         yield Table(
             title, columns, tuple((*names, *map(ratios.get, quantities)) for names, ratios in rows.items())
         )
-
-
-def _policy_figure(result: KernelResult) -> Iterator[Figure]:
-    panels: dict[str, list[Bar]] = {}
-    for compared in result.by_policy:
-        if compared.reference is None:
-            bar = Bar(f"{compared.quantity}, {compared.policy}", compared.policy, compared.ratio)
-            panels.setdefault(compared.compiler, []).append(bar)
-    if panels:
-        title = f"{result.kernel.title}: with : without huge pages"
-        caption = (
-            f"{title}, of the same compiler, with 95 % intervals, as in the FLASH-on-A64FX study (PEARC "
-            "2023, figure 1)."
-        )
-        bars = Bars(
-            tuple((compiler, None, tuple(bars)) for compiler, bars in panels.items()),
-            "ratio with : without huge pages",
-        )
-        yield Figure(f"{result.kernel.name}-policies", title, caption, bars, in_page=False)

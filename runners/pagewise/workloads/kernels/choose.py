@@ -29,7 +29,7 @@ _ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions(SessionOptions):
-    """Which kernels and configurations are measured, and how; see `pagewise compare --help`."""
+    """Which kernels and configurations are measured, and how; see `pagewise kernels --help`."""
 
     environment: str
     kernels: tuple[str, ...]
@@ -86,7 +86,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
         names = ", ".join(OF_THREADS)
         raise SelectionError(
             f"{', '.join(without)}: builds without OpenMP have only the first value of {names}",
-            where="--option",
+            where="--vary",
             remedy="choose a build with OpenMP (--configurations), or that value",
         )
     return subjects
@@ -120,7 +120,7 @@ def _option_values(texts: Sequence[str], kernels: Sequence[Kernel]) -> dict[str,
         if not known:
             raise SelectionError(
                 f"no chosen kernel has an option {name!r} to vary",
-                where=f"--option {text}",
+                where=f"--vary {text}",
                 remedy=f"choose one of {', '.join(sorted(every))}"
                 if every
                 else "choose kernels with options: --kernels",
@@ -130,7 +130,7 @@ def _option_values(texts: Sequence[str], kernels: Sequence[Kernel]) -> dict[str,
             if value not in known:
                 raise SelectionError(
                     f"{value!r} is not a value of {name}",
-                    where=f"--option {text}",
+                    where=f"--vary {text}",
                     remedy=choose_of(value, known),
                 )
         chosen.setdefault(name, []).extend(value for value in named if value not in chosen.get(name, ()))

@@ -7,14 +7,14 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from pagewise.core.errors import SelectionError
+from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
 from pagewise.core.text import identifier
@@ -27,7 +27,7 @@ from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
 from pagewise.workloads.program.prepare import prepare
-from pagewise.workloads.program.program import Program, check_input
+from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.several import Named, prepare_several
 from pagewise.workloads.program.suite import (
@@ -45,40 +45,70 @@ from pagewise.workloads.program.workload import ProgramOptions
 
 def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
-    suites, builds = chosen["suite"], parse_builds(chosen["builds"])
-    if len(suites) < 2 and not builds:
-        single = {**chosen, "suite": suites[0] if suites else None}
+    codes, builds = [find_code(suite) for suite in chosen["suite"]], parse_builds(chosen["builds"])
+    if len(codes) < 2 and not builds and not any(code.relative_to for code in codes):
+        single = {**chosen, "suite": chosen["suite"][0] if codes else None}
         return prepare(*chosen_program(single, console), console, began)
-    return prepare_several(*_chosen_programs(chosen, builds, console), console, began)
+    return prepare_several(*_chosen_programs(chosen, codes, builds, console), console, began)
 
 
 def _chosen_programs(
-    chosen: Mapping[str, Any], builds: Sequence[Build], console: Console
+    chosen: Mapping[str, Any], codes: Sequence[Code], builds: Sequence[Build], console: Console
 ) -> tuple[ProgramOptions, list[Named]]:
-    """The session's options, and each build of each code. Raises SelectionError, SetupError."""
+    """The session's options, each build of each code, and the codes that these are relative to.
+
+    Raises SelectionError, SetupError.
+    """
     if chosen["command"] or chosen["inputs"] or not chosen["suite"]:
         raise SelectionError(
             "several programs are codes of --suite, each with its own input",
             where="--suite, --build",
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
-    named, policies = [], []
-    for suite in dict.fromkeys(chosen["suite"]):
-        code = find_code(suite)
-        policies.append(code.policies)
-        for build in builds or (None,):
-            one = {**chosen, "suite": suite, "build": build}
-            program = _program(one, code, console)
-            if program.service is not None:
-                raise SelectionError(
-                    f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
-                )
-            named.append(Named(program, "" if build is None else build.name))
-    if not chosen["policies"] and len(set(policies)) > 1:
+    elsewhere = {**chosen, "environment": None, "modules": None}
+    named: dict[str, list[Named]] = {}
+    for code in codes:
+        if code.label not in named:
+            named[code.label] = [_build(chosen, code, build, console) for build in builds or (None,)]
+    for code in codes:
+        if code.relative_to is not None:
+            other = find_code(code.relative_to)
+            _check_targets(code, other)
+            if other.label not in named:
+                named[other.label] = [_build(elsewhere, other, None, console)]
+            relation = Relation(named[other.label][0].key, code.targets)
+            named[code.label] = [
+                replace(one, program=replace(one.program, relation=relation)) for one in named[code.label]
+            ]
+    if not chosen["policies"] and len({code.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
-    return _options(chosen, chosen["name"] or "suites", policies[0]), named
+    programs = [one for of_code in named.values() for one in of_code]
+    name = programs[0].program.name if len(codes) == 1 else "suites"
+    return _options(chosen, name, codes[0].policies), programs
+
+
+def _build(chosen: Mapping[str, Any], code: Code, build: Build | None, console: Console) -> Named:
+    """A build of a code, or the only one. Raises SelectionError, SetupError."""
+    program = _program({**chosen, "build": build}, code, console)
+    if program.service is not None:
+        raise SelectionError(
+            f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
+        )
+    return Named(program, "" if build is None else build.name)
+
+
+def _check_targets(code: Code, other: Code) -> None:
+    """Raises FormatError for a metric with a target that the other code does not have."""
+    known = {(metric.field, metric.unit, metric.better) for metric in other.metrics}
+    for metric in code.metrics:
+        if metric.field in code.targets and (metric.field, metric.unit, metric.better) not in known:
+            raise FormatError(
+                f"{other.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
+                where=f"envs/suites/codes/{code.name}.yaml",
+                remedy="name a metric that both codes have",
+            )
 
 
 def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[ProgramOptions, Program]:

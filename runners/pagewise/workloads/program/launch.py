@@ -20,7 +20,6 @@ from pagewise.core.record_parts import (
     LeftProcess,
     PageFaults,
     RecordedHost,
-    RunOf,
     ThreadPlaces,
     Times,
     Validation,
@@ -98,12 +97,13 @@ class ProgramLauncher:
         A step of the series `trial` is not timed: it shows whether the policy works and, if the program can
         preload that, the memory at its end. One that fails counts as a run of its configuration.
         """
-        applied, command = self.policies[step.cell.measured.module], self.program.command
+        applied, placement = self.policies[step.cell.measured.module], self.placements[step.cell.placement]
+        command = self.program.command_on(placement.threads)
         if applied.unavailable is not None:
             started = datetime.now(timezone.utc)
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
-        request, placement = applied.request(self.enough), self.placements[step.cell.placement]
+        request = applied.request(self.enough)
         is_trial = step.series == "trial"
         ranks = None
         if self.rank_launcher is not None:
@@ -113,8 +113,9 @@ class ProgramLauncher:
             seen = self._observe(step, applied, request, ranks, left)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
-            run = self._run_of(step, fault.failure.exit_code, is_trial)
-            record = replace(record, run=replace(run, left_behind=tuple(left) or None))
+            run = about_run(step, None, fault.failure.exit_code, command)
+            series = "compare" if is_trial else run.series
+            record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
         if seen.output is not None and seen.measured.exit_code in self.program.ok:
             self.work.note(step.cell.key, seen.output, seen.measured.exit_code)
@@ -133,11 +134,6 @@ class ProgramLauncher:
         recorded = None if used is None else used.recorded()
         log = seen.measured.log + seen.service_log
         return Outcome([replace(record, program=recorded, run=run)], seen.measured.wall, log, [])
-
-    def _run_of(self, step: Step, exit_code: int, is_trial: bool) -> RunOf:
-        """The run of a service that was not loaded."""
-        run = about_run(step, None, exit_code, self.program.command)
-        return replace(run, series="compare") if is_trial else run
 
     def _observe(
         self,
@@ -159,7 +155,7 @@ class ProgramLauncher:
         environment = step.cell.environment({**program.environment, **placement.environment})
         command = command_of_run(
             applied,
-            program.command[1:],
+            program.command_on(placement.threads)[1:],
             environment,
             self.libraries,
             log=scratch / "preload.log",

@@ -6,9 +6,10 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.formula import Formula
 from pagewise.core.signals import limited
 from pagewise.session.processes import Shell
 
@@ -27,7 +28,7 @@ SECONDS_TO_MATCH = 10
 class Pattern:
     """A metric of the program's output: the first group of the last match is its value.
 
-    optional: a right output may have none.
+    optional: a right output may have none. formula: over the named groups, gives the value instead.
     """
 
     field: str
@@ -36,6 +37,7 @@ class Pattern:
     better: str
     pattern: re.Pattern[str]
     optional: bool = False
+    formula: Formula | None = None
 
     def value(self, text: str, has_comma: Callable[[], bool] = lambda: False) -> float | None:
         """The value in this output, None if it has none.
@@ -44,19 +46,35 @@ class Pattern:
         ValueError with the text that is not a number.
         """
         last = deque(self.pattern.finditer(text), maxlen=1)
-        captured = (last[0][1] or "").strip() if last else ""
-        number = captured.replace(",", ".") if "," in captured and has_comma() else captured
-        if not number:
+        if not last:
             return None
-        value = float(number.lower().replace("d", "e")) if _NUMBER.fullmatch(number) else math.inf
-        if value and not 1 / _LARGEST <= abs(value) <= _LARGEST:
-            raise ValueError(ascii(captured[:_SHOWN]))
-        return value
+        if self.formula is None:
+            return _number(last[0][1], has_comma)
+        numbers = {name: _number(captured, has_comma) for name, captured in last[0].groupdict().items()}
+        return self.formula.value({name: number for name, number in numbers.items() if number is not None})
 
     @property
     def described(self) -> dict[str, str]:
         """As a kernel.yaml describes metrics."""
         return {"field": self.field, "label": self.label, "unit": self.unit, "better": self.better}
+
+    @property
+    def source(self) -> dict[str, str]:
+        """Where its value comes from, for the manifest."""
+        formula = {} if self.formula is None else {"value": self.formula.text}
+        return {"pattern": self.pattern.pattern, **formula}
+
+
+def _number(captured: str | None, has_comma: Callable[[], bool]) -> float | None:
+    """The number of a group, None if it is empty. Raises ValueError with the text that is not a number."""
+    captured = (captured or "").strip()
+    number = captured.replace(",", ".") if "," in captured and has_comma() else captured
+    if not number:
+        return None
+    value = float(number.lower().replace("d", "e")) if _NUMBER.fullmatch(number) else math.inf
+    if value and not 1 / _LARGEST <= abs(value) <= _LARGEST:
+        raise ValueError(ascii(captured[:_SHOWN]))
+    return value
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,19 @@ def metric(label: str, unit: str, better: str, pattern: str, where: str) -> Patt
     if not re.match(r"[a-z]", field):
         field = f"m_{field}"
     return Pattern(field, label, unit, better, compiled)
+
+
+def calculated(pattern: Pattern, text: str, where: str) -> Pattern:
+    """The metric with a formula over its named groups. Raises SelectionError for another formula."""
+    try:
+        formula = Formula.of(text)
+        if not set(formula.names) <= set(pattern.pattern.groupindex):
+            raise ValueError(f"{text!r} has names that are not groups of the pattern")
+    except ValueError as fault:
+        raise SelectionError(
+            str(fault), where=where, remedy="calculate with the names of the pattern's groups, (?P<name>...)"
+        ) from fault
+    return replace(pattern, formula=formula)
 
 
 def parse_check(text: str) -> Check:

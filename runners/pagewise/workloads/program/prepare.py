@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +180,8 @@ def described(runs: ProgramRuns) -> dict[str, Any]:
     """The program, its policies and what the caller's environment decides, for the manifest."""
     environment = _environment(runs.program, runs.placements[0], next(iter(runs.policies.values())))
     described = _described(runs.program, runs.policies, runs.options)
+    if runs.program.relation is not None:
+        described |= {"relative_to": asdict(runs.program.relation)}
     return described | {"environment": environment, "standard_input": runs.given.to_dict()}
 
 
@@ -195,7 +197,7 @@ def _described(
         "inputs": [*map(str, program.inputs), *program.texts],
         "reads": list(program.reads),
         **program.binary.to_dict(),
-        "metrics": [{**metric.described, "pattern": metric.pattern.pattern} for metric in program.metrics],
+        "metrics": [{**metric.described, **metric.source} for metric in program.metrics],
         "checks": [check.text for check in program.checks],
         "enough_coverage": options.enough,
         "memory_budget": options.memory_budget,
@@ -211,7 +213,7 @@ def _check_settings(settings: Mapping[str, tuple[str, ...]]) -> None:
             if removed_variables({name: value}):
                 raise SelectionError(
                     f"{name}={value} is a page policy",
-                    where="--setting",
+                    where="--vary",
                     remedy="compare page policies with --policies",
                 )
 

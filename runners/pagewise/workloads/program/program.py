@@ -24,6 +24,8 @@ from pagewise.workloads.program.service import Service
 
 #: Stands for the number of MPI ranks in a code's input.
 RANKS = "{ranks}"
+#: Stands for the number of threads in the arguments of a program.
+THREADS = "{threads}"
 
 
 def _files_of(folder: Path, pattern: str) -> list[Path]:
@@ -46,6 +48,14 @@ def check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
         check_input(inside, (*above, folder))
 
 
+@dataclass(frozen=True)
+class Relation:
+    """Another program of the session, by its key, and the targets of metrics relative to that program's."""
+
+    program: str
+    targets: Mapping[str, tuple[float | None, float | None]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Program:
     """What is run and how its runs are judged.
@@ -54,6 +64,7 @@ class Program:
     copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
     output. ok: the exit codes of valid runs. setup: shell commands in that folder before the run. service:
     for a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
+    relation: what it is compared with in addition to itself under other policies.
     """
 
     name: str
@@ -69,6 +80,11 @@ class Program:
     ok: tuple[int, ...] = (0,)
     setup: tuple[str, ...] = ()
     service: Service | None = None
+    relation: Relation | None = None
+
+    def command_on(self, threads: int) -> tuple[str, ...]:
+        """The command of a run with this number of threads."""
+        return tuple(word.replace(THREADS, str(threads)) for word in self.command)
 
     @property
     def starts_others(self) -> bool:

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
-from pagewise.core.fields import Better, Text, Texts
+from pagewise.core.fields import Better, SomeText, SomeTexts
+from pagewise.core.manifest_parts import Range
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
@@ -20,41 +21,43 @@ from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.output import Check, Pattern, distinct, metric, parse_check
+from pagewise.workloads.program.output import Check, Pattern, calculated, distinct, metric, parse_check
 
 ENVIRONMENTS = ("suites", "suites-system")
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
-#: Stands for the case of a code in the names of its programs.
-CASE = "{case}"
+#: The range of a ratio; None: no limit.
+Target = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
 class CasesPart:
-    """Cases of a code, each a program; {case} in `programs` stands for the case that is named."""
+    """Cases of a code; in all texts {case} stands for the named case, {name} for a group of the pattern."""
 
-    default: Text
-    pattern: Text
+    default: str
+    pattern: SomeText
 
 
 @dataclass(frozen=True)
 class LoadPart:
     """How a program that serves is loaded; {port}: a free port, {bin}: the folder of the program."""
 
-    load: Annotated[Text, "the command whose time and output are measured"]
-    ready: Annotated[Text, "as --ready"] | None = None
-    fill: Annotated[tuple[Text, ...], "shell commands before the load"] = ()
+    load: Annotated[SomeText, "the command whose time and output are measured"]
+    ready: Annotated[SomeText, "as --ready"] | None = None
+    fill: Annotated[tuple[SomeText, ...], "shell commands before the load"] = ()
 
 
 @dataclass(frozen=True)
-class MetricPart:
+class CodeMetric:
     """What an output reports."""
 
-    label: Text
-    unit: Text
+    label: SomeText
+    unit: SomeText
     better: Better
-    pattern: Annotated[Text, "the group of the last match is the value"]
+    pattern: Annotated[SomeText, "the group of the last match is the value"]
     optional: Annotated[bool, "some runs, such as those of one process, have no such value"] = False
+    value: Annotated[SomeText, "formula over the named groups that gives the value instead"] | None = None
+    target: Annotated[Range, "of the ratio to the metric in `relative_to`"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,24 +66,31 @@ class SuiteFile:
 
     schema: Literal["pagewise.suite/1"]
     name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its Spack package and module"]
-    title: Text
-    summary: Text
+    title: SomeText
+    summary: SomeText
     source: Annotated[str, Form("https://.*")]
-    programs: Annotated[Texts, "names or absolute globs of its program; the first that is found is run"]
+    programs: Annotated[SomeTexts, "names or absolute globs of its program; the first that is found is run"]
     cases: CasesPart | None = None
     packages: Annotated[
         tuple[Annotated[str, Form("[a-z0-9][a-z0-9.+-]+")], ...],
         Limits(1),
         "packages of Debian that have its programs; it is then not a package of Spack",
     ] = ()
-    obtain: Annotated[Text, "how to get it, if no environment here builds it"] | None = None
+    obtain: Annotated[SomeText, "how to get it, if no environment here builds it"] | None = None
     start: Annotated[
         tuple[str, ...], Limits(1), "words before the program, if another program starts it"
     ] = ()
-    arguments: tuple[str, ...] = ()
-    policies: Annotated[Texts, "page policies to compare by default: those that can reach its memory"] = ()
+    arguments: Annotated[tuple[str, ...], "{threads} stands for the number of threads"] = ()
+    module: Annotated[SomeText, "first part of the names of its modules, if not its name"] | None = None
+    relative_to: Annotated[SomeText, "another code, with its case, measured in the same session"] | None = (
+        None
+    )
+    policies: Annotated[
+        SomeTexts, "page policies to compare by default: those that can reach its memory"
+    ] = ()
     setup: Annotated[
-        tuple[Text, ...], "shell commands in the folder of each run, before it starts; {bin}: as below"
+        tuple[SomeText, ...],
+        "shell commands in the folder of each run, before it starts; {bin}: as below",
     ] = ()
     input: (
         Annotated[
@@ -89,11 +99,11 @@ class SuiteFile:
         ]
         | None
     ) = None
-    reads: Annotated[tuple[Text, ...], "files that it writes and that count as its output; globs"] = ()
+    reads: Annotated[tuple[SomeText, ...], "files that it writes and that count as its output; globs"] = ()
     service: Annotated[LoadPart, "the program serves (docs/how-to/services.md)"] | None = None
     exit_codes: Annotated[tuple[int, ...], Limits(1), "good ones"] = (0,)
-    metrics: Annotated[tuple[MetricPart, ...], Limits(1)]
-    checks: Annotated[Texts, "patterns that its output must have, or with `! ` before them must not"]
+    metrics: Annotated[tuple[CodeMetric, ...], Limits(1)]
+    checks: Annotated[SomeTexts, "patterns that its output must have, or with `! ` before them must not"]
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,9 @@ class Code:
 
     packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
     the folder of a run. policies: those to compare by default. service: for one that serves, the values of
-    --load, --ready and --fill. case: which of its cases, each a separate program, empty without cases.
+    --load, --ready and --fill. case: which of its cases, empty without cases. module: the first part of the
+    names of its modules. relative_to: the code, with its case, that it is compared with; targets: by metric,
+    of its value relative to that of the other code.
     """
 
     name: str
@@ -122,6 +134,9 @@ class Code:
     checks: tuple[Check, ...]
     service: Mapping[str, Any] | None = None
     case: str = ""
+    module: str = ""
+    relative_to: str | None = None
+    targets: Mapping[str, Target] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -148,34 +163,36 @@ def read_code(file: Path, case: str = "") -> Code:
             where=file,
             remedy="correct it, as in the files beside it",
         ) from fault
-    try:
-        read = document(SuiteFile, data)
-        wrong = [] if read.name == file.stem else [f"name: {read.name!r} is not the file's name"]
-    except StructureError as error:
-        wrong = error.texts
-    if wrong:
-        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
-        raise FormatError(text, where=file, remedy="correct these fields")
-    metrics = (
-        replace(metric(row.label, row.unit, row.better, row.pattern, str(file)), optional=row.optional)
-        for row in read.metrics
-    )
-    cases = read.cases
-    if case and (cases is None or re.fullmatch(cases.pattern, case) is None):
-        known = "it has no cases" if cases is None else f"its cases match {cases.pattern}"
+    read = _document(data, file)
+    cases = read.cases or CasesPart("", "")
+    named = re.fullmatch(cases.pattern, case := case or cases.default)
+    if named is None:
+        known = f"its cases match {cases.pattern}" if cases.pattern else "it has no cases"
         raise SelectionError(
             f"{read.name} has no case {case!r}: {known}",
             where=f"--suite {read.name}:{case}",
-            remedy=f"--suite {read.name}" + (f":{cases.default}" if cases else ""),
+            remedy=f"--suite {read.name}" + (f":{cases.default}" if cases.default else ""),
         )
-    case = case or ("" if cases is None else cases.default)
+    read = _document(_filled(data, {"case": case, **named.groupdict("")}), file)
+    metrics = [_metric(row, str(file)) for row in read.metrics]
+    targets = {
+        pattern.field: (row.target[0], row.target[1])
+        for pattern, row in zip(metrics, read.metrics, strict=True)
+        if row.target
+    }
+    if bool(targets) != (read.relative_to is not None):
+        raise FormatError(
+            "relative_to and the target of a metric belong together",
+            where=file,
+            remedy="name the other code in relative_to, and give a metric its target",
+        )
     by_packages = f"apt-get install --no-install-recommends {' '.join(read.packages)}"
     by_stack = "make stack ENV=suites, or ENV=suites-system"
     return Code(
         read.name,
         read.title,
         read.summary,
-        tuple(program.replace(CASE, case) for program in read.programs),
+        read.programs,
         read.packages,
         read.obtain or (by_packages if read.packages else by_stack),
         read.start,
@@ -189,7 +206,39 @@ def read_code(file: Path, case: str = "") -> Code:
         tuple(parse_check(text) for text in read.checks),
         None if read.service is None else unstructured(read.service),
         case,
+        read.module or read.name,
+        read.relative_to,
+        targets,
     )
+
+
+def _document(data: Any, file: Path) -> SuiteFile:
+    """The content of a file. Raises FormatError."""
+    try:
+        read = document(SuiteFile, data)
+        wrong = [] if read.name == file.stem else [f"name: {read.name!r} is not the file's name"]
+    except StructureError as error:
+        wrong = error.texts
+    if wrong:
+        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
+        raise FormatError(text, where=file, remedy="correct these fields")
+    return read
+
+
+def _metric(row: CodeMetric, where: str) -> Pattern:
+    """A metric of a file. Raises SelectionError for a wrong pattern or formula."""
+    pattern = metric(row.label, row.unit, row.better, row.pattern, where)
+    pattern = replace(pattern, optional=row.optional)
+    return pattern if row.value is None else calculated(pattern, row.value, where)
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    """The content of a file with the words for `{case}` and the parts of the case that its pattern names."""
+    if isinstance(value, str):
+        return re.sub(r"\{(\w+)\}", lambda name: words.get(name[1], name[0]), value)
+    if isinstance(value, list):
+        return [_filled(item, words) for item in value]
+    return {name: _filled(item, words) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def find_code(name: str) -> Code:
@@ -246,7 +295,9 @@ def find_program(
             search = variables.get("PATH", "")
             if build is not None and build.folder is not None:
                 search = str(build.folder)
-            path = shutil.which(max(of_glob, default=name), path=search)
+            # What another program starts need not be executable.
+            mode = os.F_OK if code.start else os.F_OK | os.X_OK
+            path = shutil.which(max(of_glob, default=name), mode, search)
             if path is not None:
                 return path, variables, place
     if build is not None:
@@ -281,7 +332,7 @@ def _environments(
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]
     for tree in trees:
-        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.name]
+        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.module]
         if build is not None:
             names = [name for name in names if fnmatchcase(name, build.module or "")]
         for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.fields import Text
+from pagewise.core.fields import SomeText
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document
 from pagewise.core.suggestions import choose_of
@@ -17,7 +17,7 @@ from pagewise.core.suggestions import choose_of
 FOLDER = Path(__file__).parent / "geometries"
 
 
-Number = Annotated[int, Limits(1)]
+AtLeastOne = Annotated[int, Limits(1)]
 Level = Annotated[int, Limits(1, 3)]
 
 
@@ -25,9 +25,9 @@ Level = Annotated[int, Limits(1, 3)]
 class PageSizes:
     """The sizes of its pages in bytes."""
 
-    base: Number
-    huge: Number
-    source: Text
+    base: AtLeastOne
+    huge: AtLeastOne
+    source: SomeText
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class TlbPart:
     """A TLB."""
 
     level: Level
-    entries: Number
-    ways: Number
+    entries: AtLeastOne
+    ways: AtLeastOne
     replacement: Literal["lru", "fifo"]
     pages: Literal["base", "huge", "both"]
-    source: Text
+    source: SomeText
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class CachePart:
     """A cache. sectors: parts of some ways that software can assign to arrays."""
 
     level: Level
-    bytes: Number
-    ways: Number
-    line_bytes: Number
+    bytes: AtLeastOne
+    ways: AtLeastOne
+    line_bytes: AtLeastOne
     inclusion: Literal["none", "inclusive", "victim"]
-    source: Text
+    source: SomeText
     sectors: Annotated[int, Limits(2, 4)] | None = None
     index_hash: Annotated[tuple[HashPart, ...], Limits(most=8)] = ()
 
@@ -71,7 +71,7 @@ class GeometryFile:
 
     schema: Literal["pagewise.geometry/1"]
     name: Annotated[str, Form("[a-z0-9_]+")]
-    title: Text
+    title: SomeText
     pages: PageSizes
     tlbs: Annotated[tuple[TlbPart, ...], Limits(1)]
     caches: Annotated[tuple[CachePart, ...], Limits(1, 3)]

@@ -1,0 +1,74 @@
+"""`pagewise kernels`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from pagewise.cli import BEGAN
+from pagewise.cli import options as opt
+from pagewise.cli.chosen import kernel_options
+from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
+from pagewise.cli.measuring import Measuring
+from pagewise.core.configuration import BASELINE
+
+
+@opt.command(
+    "pagewise kernels --env quick  # kernels that list marks, all configurations",
+    "pagewise kernels -k 'memory/*' -t 8 --until 2%  # kernels of a group, on 8 threads",
+    "pagewise kernels -k ember --vary layout=studies,soa  # data structures of a mini-app",
+    "pagewise kernels --env quick --resume results/20261121T115458Z-default  # after an interruption",
+    cls=Measuring,
+    subject=(
+        opt.ENVIRONMENT,
+        opt.MODULES,
+        opt.KERNELS,
+        partial(
+            opt.CONFIGURATIONS,
+            help="Configurations by glob, as 'gcc-*/thp/*'; several with commas (default: all). Baselines "
+            "are always measured.",
+        ),
+        partial(
+            opt.POLICIES,
+            help="Further page sizes, as thp:64k,hugetlbfs:1g, for each configuration of that kind.",
+        ),
+        VARIED,
+        opt.SCALE,
+        partial(BASELINE_OPTION, help=f"Configuration to compare against (default: {BASELINE})."),
+    ),
+    runs=(
+        opt.ROUNDS,
+        opt.UNTIL,
+        opt.BUDGET,
+        AA,
+        opt.flag(
+            "--no-sweep sweep",
+            "Omit the curves (sweeps).",
+            flag_value=False,
+            default=True,
+            show_default=False,
+        ),
+        *opt.SESSION_RUNS,
+    ),
+    placement=opt.PLACED,
+    settings=(opt.RESERVE, opt.SET_THP_SIZES),
+    result=(
+        partial(opt.NAME, help="Name in the result's folder (default: the environment's)."),
+        *opt.SESSION_RESULT,
+    ),
+)
+def command(chosen: dict[str, Any], console: Console) -> Any:
+    """Compare kernels in all configurations, interleaved.
+
+    Every round runs each distinct configuration once in randomised order, and each baseline twice (A/A). A
+    run whose memory was not on the requested pages is excluded, with the reason. After Ctrl-C, everything
+    measured so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers,
+    clocks and node-state change settings of the machine, which are always restored. See
+    docs/explanation/statistics.md.
+    """
+    from pagewise.workloads.kernels.workload import prepare
+
+    chosen["name"] = chosen["name"] or chosen["environment"]
+    return prepare(kernel_options(complete(chosen, BASELINE)), console, BEGAN)

@@ -1,1 +1,0 @@
-"""Our kernels beside peer benchmarks, alternately in one run."""

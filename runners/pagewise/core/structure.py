@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 _T = TypeVar("_T")
 _Reader = Callable[[Any], Any]
 # Names and numbers that lead to a place in the data, and what is wrong there.
-_Ignored = Literal["", "unknown", "unknown and null"]
+_Ignored = Literal["", "unknown", "null"]
 _Fault = tuple[tuple[str, ...], str]
 _NAMES = {str: "text", int: "integer", float: "number", bool: "truth value", dict: "mapping", list: "list"}
 #: In `Annotated`: unknown fields are ignored, but not further inside.
@@ -85,7 +85,7 @@ class StructureError(ValueError):
 def structured(kind: type[_T], data: object, *, ignored: _Ignored = "") -> _T:
     """The data as this type. Raises StructureError.
 
-    ignored: unknown fields, or also null for fields with a default.
+    ignored: unknown fields; null: these, and null for fields with a default.
     """
     # For mypy a type is not hashable, and so not an argument of what is cached.
     key: Any = kind

@@ -53,9 +53,7 @@ def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) ->
         placement=record.placement,
         host=record.host,
         run=record.run,
-        modelled=structured(
-            Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="unknown and null"
-        ),
+        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null"),
     )
 
 

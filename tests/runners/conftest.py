@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from collecting import DATES, NODES
 from forked import start_server
 from launched import Launcher
 from many_results import multiply
 from own_program import POOL, Own, compile_program
 from pagewise.workloads.program.production import install
+from querying import DATES, NODES
 from simulator import compiled_build
 from stage import CHASE, TRIAD, Stage
 

@@ -33,7 +33,8 @@ COMMANDS = (
     ("results", "list", "{all}", "--json"),
     ("results", "diff", "{good}", "{bad}"),
     ("results", "diff", "{bad}", "{good}", "--json", "--across-machines", "--of", "time"),
-    ("results", "collect", "{all}", "--store", "{store}"),
+    ("results", "query", "SELECT count(*) FROM runs", "{all}"),
+    ("results", "query", "faults", "{all}", "--json"),
     ("report", "{bad}"),
     ("report", "{bad}", "--json"),
     ("report", "{bad}", "--verbose"),
@@ -87,6 +88,7 @@ def fuzzed(result: Path, to: Path, source: random.Random) -> None:
     """Writes a copy of a result with random changes of its manifest, its records, or both."""
     manifest = json.loads((result / "manifest.json").read_bytes())
     lines = [json.loads(line) for line in (result / "records.jsonl").read_bytes().splitlines()]
+    manifest["id"] = "f" * 16
     kind, valid = source.random(), source.random() < 0.8
     for _ in range(source.choice((1, 1, 2, 4, 8))):
         if kind < 0.6:
@@ -101,20 +103,20 @@ def fuzzed(result: Path, to: Path, source: random.Random) -> None:
     records = "".join(json.dumps(line) + "\n" for line in lines).encode()
     if isinstance(manifest.get("records"), dict) and source.random() < 0.9:
         write_result(to, manifest, records)
+        digest = json.loads((to / "manifest.json").read_text())["records"]
+        judged = {name: copy.deepcopy(source.choice((*VALUES, [{}]))) for name in ("cells", "excluded")}
+        if source.random() < 0.5:
+            judged |= {"schema": "pagewise.analysis/1", "records": digest}
+            (to / "analysis.json").write_text(json.dumps(judged))
     else:
         (to / "records.jsonl").write_bytes(records)
         (to / "manifest.json").write_text(json.dumps(manifest))
 
 
-def read_all(place: Place, commands: Sequence[tuple[str, ...]], source: random.Random) -> Iterator[Ended]:
+def read_all(place: Place, commands: Sequence[tuple[str, ...]]) -> Iterator[Ended]:
     """Runs commands on the changed result."""
-    for number, command in enumerate(commands):
-        words = {
-            "bad": place.bad,
-            "good": place.good,
-            "all": place.results,
-            "store": place.folder / f"store-{number}-{source.random()}",
-        }
+    for command in commands:
+        words = {"bad": place.bad, "good": place.good, "all": place.results}
         yield place.run(*(word.format(**words) for word in command))
 
 

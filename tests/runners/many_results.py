@@ -11,10 +11,16 @@ import argparse
 import copy
 import json
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.judgement import ANALYSIS, judgement
+from pagewise.core.record import read_records
+from pagewise.core.result import read_result
+from pagewise.core.text import json_text
 from stage import write_result
 
 SLOW, SLOWER = "node003", 1.2
@@ -75,7 +81,15 @@ def write(
             if "host" in row:
                 row["host"] = {**row["host"], "hostname": host, "kernel": kernel}
             stream.write(json.dumps(row) + "\n")
-    return write_result(result, changed)
+    return analysed(write_result(result, changed))
+
+
+def analysed(folder: Path) -> Path:
+    """Write the file with the verdicts of a result, as `pagewise report` does; returns the folder."""
+    records, _ = read_records(folder / "records.jsonl", checked=True)
+    result = replace(read_result(folder, records=False), records=records)
+    (folder / ANALYSIS).write_text(json_text(judgement(result, analyse_result(result))))
+    return folder
 
 
 if __name__ == "__main__":

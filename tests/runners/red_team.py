@@ -106,7 +106,7 @@ OF_COUNTERS = (
 #: Faults of simulations: their figures are left out, with a reason.
 OF_MODEL = (
     Fault("simulated-program-replaced", "file_changed"),
-    Fault("simulated-records-edited", "not collected"),
+    Fault("simulated-records-edited", "skipped by queries"),
 )
 
 #: Faults in the memory of real kernels, by a preloaded library: see sabotage.c.

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,6 @@ from pagewise.core.reading import parse_json
 from pagewise.core.record import dumped, parse_record
 from pagewise.core.result import read_result
 from pagewise.core.text import json_text
-from pagewise.store.sources import Place
-from pagewise.store.store import as_stored
 
 ARGUMENT = os.fsdecode(b"a\xffb")
 
@@ -39,12 +36,6 @@ def test_other_surrogates_are_refused(text: str):
         parse_json(text.encode())
 
 
-def test_the_store_has_text_for_them(tmp_path: Path):
-    assert json.loads(as_stored({"command": [ARGUMENT]})) == {"command": ["a?b"]}
-    place = Place(tmp_path / ARGUMENT, "", 0)
-    assert place.name.encode() and place.name != Place(tmp_path / os.fsdecode(b"a\xfeb"), "", 0).name
-
-
 @pytest.mark.long
 def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
     folder = own.folder / os.fsdecode(b"f\xff")
@@ -63,13 +54,14 @@ def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
     assert done.returncode == 0, done.stderr
     (result,) = (folder / "results").iterdir()
     assert read_result(result).manifest.command[-1] == ARGUMENT
-    store = str(own.folder / "store")
     for words in (
         ("report", str(result)),
         ("results", "list", "results"),
         ("results", "show", str(result)),
         ("results", "diff", str(result), str(result)),
-        ("results", "collect", "--store", store, "results"),
     ):
         again = run(*own.stage.command(*words))
         assert again.returncode == 0, again.stderr
+    answer = run(*own.stage.command("results", "query", "FROM results", "results", "--json"))
+    (row,) = json.loads(answer.stdout)["rows"]
+    assert row["command"][-1] == "a?b" and "f\\xff" in row["folder"] and answer.returncode == 0

@@ -357,11 +357,9 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     again = stage.run("report", str(stage.result()), "--json")
     reported = json.loads(again.stdout)["kernels"][0]["configurations"]
     assert {one["placement"] for one in reported} == {"first-touch", "interleave:0"}
-    store = ("--store", str(stage.folder / "store.duckdb"))
-    assert stage.run("results", "collect", str(stage.results), *store).returncode == 0
     columns = "run_placement, hugepages, round(time_ratio, 1) AS ratio"
     question = f"SELECT {columns} FROM ratios WHERE prefetch = 'hardware' ORDER BY 1, 2"
-    answer = json.loads(stage.run("results", "query", question, *store, "--json").stdout)
+    answer = json.loads(stage.run("results", "query", question, str(stage.results), "--json").stdout)
     assert [tuple(row.values()) for row in answer["rows"]] == [
         ("first-touch", "thp", 0.5),
         ("interleave:0", "none", 2.0),

@@ -1,4 +1,4 @@
-"""For each code of exclusion: what the report excludes, the store has with that code, and never ranks."""
+"""For each code of exclusion: what the report excludes, queries show with that code, and never rank."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
+from many_results import analysed
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.validity import Code
 from pagewise.core.result import Result, read_result
-from pagewise.store.collect import Collected, collect
-from pagewise.store.store import reading, writing
+from pagewise.store.query import ask
 from stage import Stage, write_result
 
 Change = Callable[[dict[str, Any], list[dict[str, Any]]], list[dict[str, Any]]]
@@ -99,14 +98,9 @@ def result_with(template: Path, folder: Path, change: Change) -> Result:
     return read_result(folder)
 
 
-def collected(file: Path, folder: Path) -> Collected:
-    with writing(file, 0.0) as connection:
-        return collect(connection, [folder], lambda done, total: None)
-
-
-def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[tuple[str, str], Any]:
+def values(folder: Path, sql: str) -> dict[tuple[str, str], Any]:
     """The third column by the first two."""
-    return {(kernel, module): value for kernel, module, value in connection.execute(sql).fetchall()}
+    return {(kernel, module): value for kernel, module, value in ask([folder], sql).rows}
 
 
 def test_every_code_has_a_way():
@@ -115,7 +109,7 @@ def test_every_code_has_a_way():
 
 @pytest.mark.long
 @pytest.mark.parametrize("code", WAYS)
-def test_the_store_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], tmp_path: Path, code: Code):
+def test_a_query_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], tmp_path: Path, code: Code):
     result = result_with(compared[0].result(), tmp_path / "result", WAYS[code])
     reported = {
         (one.kernel.name, row.cell.measured.module): row
@@ -124,44 +118,30 @@ def test_the_store_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any],
         for row in (*group.ranked, *group.unranked)
     }
     assert {row.code for row in reported.values() if row.code} == {code}
-    done = collected(tmp_path / "store", tmp_path / "result")
-    assert (done.taken, done.records, done.skipped) == (1, len(result.records), {})
-    with reading(tmp_path / "store", 0.0) as connection:
-        excluded = rows(connection, "SELECT kernel, module, excluded FROM cells")
-        ratios = rows(connection, "SELECT kernel, module, time_ratio FROM ratios")
-        verdicts = rows(connection, "SELECT kernel, module, verdict FROM ratios")
-        runs = rows(connection, "SELECT kernel, module, count(*) FROM runs GROUP BY ALL")
-        left = connection.execute("SELECT count(*) FROM records WHERE excluded = ?", [code]).fetchone()
-    assert excluded == {key: row.code for key, row in reported.items()}
-    ranked = {key: row for key, row in reported.items() if row.time_ratio is not None}
-    assert ranked and ratios == {key: row.time_ratio.median for key, row in ranked.items()}
-    assert verdicts == {key: row.verdict for key, row in ranked.items()}
-    assert runs.keys() == {key for key, row in reported.items() if row.code is None}
-    assert left is not None and (left[0] > 0) == (code != "not_measured")
+    # Without the file of a report it is analysed.
+    for folder in (result.folder, analysed(result.folder)):
+        excluded = values(folder, "SELECT kernel, module, excluded FROM cells")
+        ratios = values(folder, "SELECT kernel, module, time_ratio FROM ratios")
+        verdicts = values(folder, "SELECT kernel, module, verdict FROM ratios")
+        runs = values(folder, "SELECT kernel, module, count(*) FROM runs GROUP BY ALL")
+        answer = ask([folder], f"SELECT count(*), count(*) FILTER (excluded = '{code}') FROM records")
+        ((records, left),) = answer.rows
+        assert (records, answer.skipped) == (len(result.records), {})
+        assert excluded == {key: row.code for key, row in reported.items()}
+        ranked = {key: row for key, row in reported.items() if row.time_ratio is not None}
+        assert ranked and ratios == {key: row.time_ratio.median for key, row in ranked.items()}
+        assert verdicts == {key: row.verdict for key, row in ranked.items()}
+        assert runs.keys() == {key for key, row in reported.items() if row.code is None}
+        assert (left > 0) == (code != "not_measured")
 
 
 @pytest.mark.long
-def test_altered_records_are_not_in_the_store(compared: tuple[Stage, Any], tmp_path: Path):
+def test_altered_records_are_skipped(compared: tuple[Stage, Any], tmp_path: Path):
     result = result_with(compared[0].result(), tmp_path / "result", lambda manifest, runs: runs)
-    file = result.folder / "records.jsonl"
+    file = analysed(result.folder) / "records.jsonl"
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
     altered = analyse_result(read_result(result.folder))
     codes = {row.code for one in altered for group in one.groups for row in (*group.ranked, *group.unranked)}
     assert codes == {"records_altered"}
-    done = collected(tmp_path / "store", tmp_path / "result")
-    assert done.taken == 0 and str(result.folder) in done.skipped
-
-
-@pytest.mark.long
-def test_many_results_are_analysed_by_several_processes(
-    compared: tuple[Stage, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    for name in ("one", "other"):
-        result_with(compared[0].result(), tmp_path / name, WAYS["wrong_result"])
-        manifest = json.loads((tmp_path / name / "manifest.json").read_text())
-        write_result(tmp_path / name, manifest | {"id": f"{len(name):016x}"})
-    alone = collected(tmp_path / "alone", tmp_path)
-    monkeypatch.setattr("pagewise.store.collect._WORTH_PROCESSES", 0)
-    monkeypatch.setattr("pagewise.store.collect._PROCESSES", 2)
-    done = collected(tmp_path / "store", tmp_path)
-    assert (done.taken, done.records, done.skipped) == (2, alone.records, {})
+    answer = ask([result.folder], "SELECT * FROM results")
+    assert answer.rows == [] and str(result.folder) in answer.skipped

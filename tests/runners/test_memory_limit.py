@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import resource
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pagewise.core.result import read_result
-from pagewise.store import collect, sources
+from pagewise.store import sources
 from stage import Stage
 
 LIMIT = 4_000_000 * 1024
@@ -21,19 +20,15 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 
-@pytest.mark.parametrize("step", [sources.read_source, collect._analysed])
-def test_too_little_memory_is_no_fault_of_a_result(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, step: Callable[[object], object]
-):
+def test_too_little_memory_is_no_fault_of_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{}")
 
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr(sources, "read_result", fail)
-    monkeypatch.setattr(collect, "analysed", fail)
     with pytest.raises(MemoryError):
-        step(sources.Place(tmp_path, "", 0))
+        sources.find_sources([tmp_path])
 
 
 @pytest.mark.long
@@ -59,4 +54,4 @@ def test_a_session_and_its_result(tmp_path: Path):
     (listed,) = json.loads(run("results", "list", "--json", results))["results"]
     assert listed["faults"] == [] and listed["state"] == "complete"
     run("report", str(stage.result()))
-    run("results", "collect", "--store", str(tmp_path / "store"), results)
+    run("results", "query", "programs", results)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from builders import a_host
-from collecting import DATES, NODES, data
 from many_results import SLOW, SLOWER
 from pagewise.analysis.node_differences import differences, host_facts
 from pagewise.analysis.nodes import NodeQuantity, NodeValue, away, measured, population, spread_of
@@ -21,6 +20,7 @@ from pagewise.cluster.findings import find
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Thp
 from pagewise.report.views import cluster
+from querying import DATES, NODES, data
 from stage import Stage
 
 #: ReFrame's configuration without a scheduler.

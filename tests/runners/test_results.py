@@ -1,12 +1,11 @@
-"""Many results in one store: what is taken, and what is reported as skipped."""
+"""Many results: what queries read of them, and what is reported as skipped."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from builders import configuration, record_data
-from collecting import DATES, NODES, collected, count, data, pagewise, rows
 from many_results import multiply
 from pagewise.cli import root
 from pagewise.core.record import Skipped, parse_record, read_records
-from stage import ROOT, write_result
-
-
-@pytest.mark.long
-def test_only_what_is_new_is_taken_and_copies_count_once(template: Path, tmp_path: Path):
-    multiply(template, tmp_path / "results", 2, 1)
-    store = tmp_path / "store.duckdb"
-    first = collected(store, tmp_path / "results")
-    again = collected(store, tmp_path / "results")
-    assert (again["taken"], again["known"], again["records"]) == (0, 2, 0)
-    folder = next((tmp_path / "results").glob("node000/*"))
-    shutil.copytree(folder, tmp_path / "copy")
-    copied = collected(store, tmp_path)
-    assert (copied["taken"], copied["copies"]) == (0, 1) and count(store) == first["records"]
-    assert collected(store, tmp_path)["known"] == 3
-    records = (folder / "records.jsonl").read_bytes().splitlines(keepends=True)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    write_result(folder, manifest, b"".join([*records, records[-1]]))
-    grown = collected(store, tmp_path)
-    assert grown["taken"] == 1 and count(store) == first["records"] + 1
-    assert count(store, "results") == 2
-    shutil.rmtree(folder)
-    assert collected(store, tmp_path)["taken"] == 0 and count(store, "results") == 2
-
-
-@pytest.mark.long
-def test_an_earlier_state_of_a_result_is_a_copy_of_it(template: Path, tmp_path: Path):
-    whole = tmp_path / "b"
-    shutil.copytree(template, whole)
-    lines = (whole / "records.jsonl").read_text().splitlines(keepends=True)
-    for name, kept in (("a", 3), ("c", 5)):
-        shutil.copytree(whole, tmp_path / name)
-        (tmp_path / name / "records.jsonl").write_text("".join(lines[:kept]))
-        edit(tmp_path / name, state="running", finished=None, timing=None, rounds_done=0)
-    reported = collected(tmp_path / "store", tmp_path)
-    assert (reported["taken"], reported["copies"], reported["conflicts"]) == (1, 2, {})
-    assert count(tmp_path / "store") == len(lines)
-    assert collected(tmp_path / "store", tmp_path)["known"] == 3
-    moved = tmp_path / "moved"
-    shutil.copytree(whole, moved)
-    shutil.rmtree(whole)
-    (moved / "report.html").unlink()
-    reported = collected(tmp_path / "store", moved)
-    assert (reported["taken"], reported["copies"], reported["conflicts"]) == (0, 1, {})
+from querying import answer, count, data, pagewise, rows
+from stage import write_result
 
 
 def edit(folder: Path, **changes: Any) -> None:
@@ -69,44 +25,74 @@ def edit(folder: Path, **changes: Any) -> None:
     write_result(folder, {**json.loads((folder / "manifest.json").read_text()), **changes})
 
 
-def conflicting(store: Path, folder: Path) -> dict[str, Any]:
-    arguments = ["results", "collect", str(folder), "--store", str(store), "--json"]
-    done = CliRunner().invoke(root, arguments, standalone_mode=False)
-    assert done.return_value == 1
-    return json.loads(done.stdout)
+def test_copies_and_earlier_states_of_a_result_count_once(template: Path, tmp_path: Path):
+    lines = (template / "records.jsonl").read_text().splitlines(keepends=True)
+    for name, kept in (("a", 3), ("b", len(lines)), ("c", 5), ("d", len(lines))):
+        shutil.copytree(template, tmp_path / name)
+        if kept < len(lines):
+            (tmp_path / name / "records.jsonl").write_text("".join(lines[:kept]))
+            edit(tmp_path / name, state="running", finished=None, timing=None, rounds_done=0)
+    found = answer(
+        tmp_path, "SELECT folder, count(*) AS n FROM records JOIN results USING (result) GROUP BY ALL"
+    )
+    ((folder, number),) = (row.values() for row in found["rows"])
+    assert Path(folder).name in "bd" and number == len(lines)
+    assert len(found["skipped"]) == 3 and folder not in found["skipped"] and found["conflicts"] == {}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("forged", ["faster", "other host", "longer"])
-def test_of_results_with_one_id_and_other_content_none_is_taken(template: Path, tmp_path: Path, forged: str):
-    genuine, other = tmp_path / "in/genuine", tmp_path / "in/a-forged"
+@pytest.mark.parametrize("forged", ["faster", "longer"])
+def test_of_results_with_one_id_and_other_content_none_is_queried(
+    template: Path, tmp_path: Path, forged: str
+):
+    genuine, other = tmp_path / "genuine", tmp_path / "a-forged"
     for folder in (genuine, other):
         shutil.copytree(template, folder)
     lines = [json.loads(line) for line in (other / "records.jsonl").read_text().splitlines()]
-    for line in lines if forged != "other host" else []:
+    for line in lines:
         line["seconds"]["repetitions"] = [value / 5 for value in line["seconds"]["repetitions"]]
     lines *= 2 if forged == "longer" else 1
     (other / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    host = json.loads((other / "manifest.json").read_text())["host"]
-    edit(other, host={**host, "hostname": "elsewhere"} if forged == "other host" else host)
-    store = tmp_path / "store"
-    data = conflicting(store, tmp_path / "in")
-    assert set(data["conflicts"]) == {str(genuine), str(other)}
-    assert (data["taken"], data["records"], count(store), count(store, "results")) == (0, 0, 0, 0)
-    # What the store had before stays and is marked, every time.
-    shutil.move(other, tmp_path / "other")
-    assert collected(store, tmp_path / "in")["taken"] == 1
-    for _ in range(2):
-        assert len(conflicting(store, tmp_path)["conflicts"]) == 2
-        found = rows(store, "SELECT folder, partial, len(faults) AS faults FROM results")
-        assert found == [{"folder": str(genuine), "partial": True, "faults": 1}]
+    edit(other)
+    done = CliRunner().invoke(
+        root, ["results", "query", "FROM results", str(tmp_path), "--json"], standalone_mode=False
+    )
+    assert done.return_value == 1
+    reported = json.loads(done.stdout)
+    assert reported["rows"] == [] and set(reported["conflicts"]) == {str(genuine), str(other)}
+
+
+def test_folders_without_a_current_analysis_or_with_odd_names_are_analysed(template: Path, tmp_path: Path):
+    def verdicts(folder: Path) -> list[dict[str, Any]]:
+        columns = "kernel, module, time_ratio, low, high, verdict, noise_floor, pairs, baseline_seconds"
+        return rows(
+            folder,
+            f"SELECT {columns}, count(r.kernel) AS runs FROM cells "
+            "LEFT JOIN runs AS r USING (result, kernel, module) GROUP BY ALL ORDER BY ALL",
+        )
+
+    assert (template / "analysis.json").is_file()
+    expected = verdicts(template)
+    assert {row["verdict"] for row in expected} > {None} and all(row["runs"] for row in expected)
+    judged = json.loads((template / "analysis.json").read_text())
+    for number, changed in enumerate(
+        [None, b"", b"[]", b"\xff", {**judged, "records": {**judged["records"], "lines": 1}, "cells": []}]
+    ):
+        folder = shutil.copytree(template, tmp_path / f"[{number}]*?" / os.fsdecode(b"\xff"))
+        file = folder / "analysis.json"
+        file.unlink()
+        if changed is not None:
+            file.write_bytes(changed if isinstance(changed, bytes) else json.dumps(changed).encode())
+        assert verdicts(folder) == expected
+    lost = shutil.copytree(template, tmp_path / "lost")
+    (lost / "analysis.json").write_text(json.dumps({**judged, "cells": [1, {"kernel": []}], "excluded": "x"}))
+    assert count(lost, "cells") == 2 and count(lost) == count(template)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
 @pytest.mark.parametrize(
     "place", ["seconds.repetitions", "metrics.latency_ns", "validation.tolerance", "options.size"]
 )
-def test_numbers_that_are_none_are_left_out_by_reports_and_store(tmp_path: Path, place: str, number: str):
+def test_numbers_that_are_none_are_omitted_by_reports_and_queries(tmp_path: Path, place: str, number: str):
     good = record_data(configuration(), 1.0)
     part, name = place.split(".")
     bad = {**good, part: {**good[part], name: ["@"] if name == "repetitions" else "@"}}
@@ -114,8 +100,8 @@ def test_numbers_that_are_none_are_left_out_by_reports_and_store(tmp_path: Path,
     file = tmp_path / "one/records.jsonl"
     file.write_text(json.dumps(good) + "\n" + json.dumps(bad).replace('"@"', number) + "\n")
     assert [len(part) for part in read_records(file)] == [1, 1]
-    reported = collected(tmp_path / "store", tmp_path)
-    assert reported["records"] == count(tmp_path / "store") == 1 and len(reported["partial"]) == 1
+    reported = answer(tmp_path, "FROM records")
+    assert len(reported["rows"]) == 1 and len(reported["partial"]) == 1
 
 
 def skipped_line(number: int, reason: str = "") -> str:
@@ -144,52 +130,27 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
     (tmp_path / "in/foreign/manifest.json").write_text('{"name": "a browser extension"}')
     (tmp_path / "in/newer").mkdir()
     (tmp_path / "in/newer/manifest.json").write_text('{"schema": "pagewise.manifest/99"}')
-    store = tmp_path / "store.duckdb"
-    reported = collected(store, tmp_path / "in")
-    assert reported["taken"] == 5 and count(store) == (len(lines) - 1) + 2 + 2 * len(lines)
-    partial = {Path(folder): " ".join(why) for folder, why in reported["partial"].items()}
-    assert set(partial) == set(folders[:3])
+    reported = answer(tmp_path / "in", "SELECT kind, partial FROM results ORDER BY ALL")
+    assert [tuple(row.values()) for row in reported["rows"]] == [
+        *[("kernels", False)] * 2, *[("kernels", True)] * 2, ("records", True),
+    ]  # fmt: skip
+    assert count(tmp_path / "in") == (len(lines) - 1) + 2 + 2 * len(lines)
+    partial = {Path(folder): why for folder, why in reported["partial"].items()}
+    assert set(partial) == set(folders[:3]) and all(partial.values())
+    # A last line without its end is named as that.
     end = parse_record(cut.read_bytes().splitlines()[-1])[1]
-    assert skipped_line(len(lines)) in partial[folders[0]] and end in partial[folders[0]]
-    # Of a last line without its end, this is reported too.
-    assert skipped_line(len(lines), end) not in partial[folders[0]]
-    named = {2: "pagewise.record", 3: "pagewise.record/9", 4: "sizes", 5: ""}
+    assert end in partial[folders[0]] and skipped_line(len(lines), end) not in partial[folders[0]]
     for number, line in enumerate(mixed.read_bytes().splitlines()[1:5], start=2):
-        fault = parse_record(line)[1]
-        assert named[number] in fault and skipped_line(number, fault) in partial[folders[1]]
-    assert partial[folders[2]]
+        assert skipped_line(number, parse_record(line)[1]) in partial[folders[1]]
     skipped = {Path(folder).name: why for folder, why in reported["skipped"].items()}
-    assert set(skipped) == {"foreign", "newer"}
-    assert "pagewise.manifest" in skipped["foreign"] and "pagewise.manifest/99" in skipped["newer"]
-    assert "pagewise.manifest/99" not in skipped["foreign"]
-    kinds = {row["kind"]: row for row in rows(store, "SELECT kind, count(*) AS n FROM results GROUP BY ALL")}
-    assert kinds["kernels"]["n"] == 4 and kinds["records"]["n"] == 1
-    partly = "results WHERE partial"
-    assert count(store, partly) == 3
-    text = pagewise("results", "collect", tmp_path / "in", "--store", tmp_path / "other.duckdb")
-    assert {"3", "2"} <= set(text.stdout.split()) and str(folders[0]) in text.stderr
+    assert set(skipped) == {"foreign", "newer"} and "pagewise.manifest/99" in skipped["newer"]
+    text = pagewise("results", "query", "FROM results", tmp_path / "in")
+    assert all(str(folder) in text.stderr for folder in [*partial, *reported["skipped"]])
     listing = data("results", "results", "list", tmp_path / "in")["results"]
     assert len(listing) == 7 and sum("fault" in one for one in listing) == 2
 
 
-@pytest.mark.long
-def test_two_at_once_take_all(many: Path, tmp_path: Path):
-    store = tmp_path / "store.duckdb"
-    nodes = sorted(many.iterdir())
-    command = [sys.executable, "-m", "pagewise", "results", "collect", "--store", str(store)]
-    halves = [[*command, *map(str, some)] for some in (nodes[:4], nodes[2:])]
-    both = [
-        subprocess.Popen(half, cwd=ROOT / "runners", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for half in halves
-    ]
-    for one in both:
-        _, said = one.communicate(timeout=60)
-        assert one.returncode == 0, said
-    assert count(store, "results") == NODES * DATES
-    assert count(store) == sum(len(file.read_text().splitlines()) for file in many.glob("*/*/records.jsonl"))
-
-
-def test_models_are_taken_too(tmp_path: Path, template: Path):
+def test_simulations_are_queried_too(tmp_path: Path, template: Path):
     manifest = json.loads((template / "manifest.json").read_text())
     kept = ("schema", "kernel", "started", "status", "configuration")
     modelled = {
@@ -202,10 +163,8 @@ def test_models_are_taken_too(tmp_path: Path, template: Path):
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
     changes["subjects"] = manifest["subjects"][:1]
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
-    reported = collected(tmp_path / "store", tmp_path)
-    assert reported["taken"] == 1 and reported["partial"] == reported["skipped"] == {}
     asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
-    assert rows(tmp_path / "store", asked) == [{"walks": 7, "kind": "simulation"}]
+    assert rows(tmp_path, asked) == [{"walks": 7, "kind": "simulation"}]
 
 
 @pytest.mark.long

@@ -264,9 +264,7 @@ def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable:
     result = read_result(suites.result())
     assert {record.status for record in result.records} == {"ok"} and len(result.records) == 5
     assert {name for name, *_ in metrics(result)} >= {"fill", "index", "join"}
-    store = ("--store", str(suites.folder / "store.duckdb"))
-    assert suites.run("results", "collect", str(suites.results), *store).returncode == 0
-    table = json.loads(suites.run("results", "query", "programs", *store, "--json").stdout)
+    table = json.loads(suites.run("results", "query", "programs", str(suites.results), "--json").stdout)
     (row,) = table["rows"]
     assert (row["program"], row["policy"], row["excluded"]) == ("sqlite", "thp", None)
     assert row["time_ratio"] > 0 and row["memory_ratio"] > 0 and row["p99_ratio"] is None

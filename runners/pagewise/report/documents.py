@@ -188,11 +188,7 @@ class KindRow:
 
 @dataclass(frozen=True)
 class ExecRecord:
-    """The pages of a process at its end (exec --record), one object per line.
-
-    met: at least 80 % of the policy's memory was on huge pages, for none and reuse none; null: unobservable,
-    or less than half of the peak was observed. unobserved_processes: with memory, ended by a signal.
-    """
+    """The pages of a process at its end (exec --record), one object per line."""
 
     schema: Literal["pagewise.exec/1"]
     policy: str
@@ -202,12 +198,12 @@ class ExecRecord:
     rank: Annotated[Natural | None, "the MPI rank, null without one"]
     seconds: Annotated[float, Limits(0)]
     page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
-    met: bool | None
+    met: Annotated[bool | None, "80 % on huge pages, for none and reuse none; null: unobserved"]
     coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
     peak_bytes: Natural
     observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
     kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
-    unobserved_processes: Natural = 0
+    unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
 
 
 @dataclass(frozen=True)
@@ -276,12 +272,15 @@ class Contents(Summary):
 
 
 @dataclass(frozen=True)
-class StoreAnswer:
-    """What a store answered (results query --json)."""
+class QueryAnswer:
+    """What results answered (results query --json): skipped, partial and conflicts are reasons by folder."""
 
     schema: Literal["pagewise.answer/1"]
     columns: tuple[str, ...]
     rows: Rows
+    skipped: Mapping[str, str]
+    partial: Mapping[str, str]
+    conflicts: Annotated[Mapping[str, str], "an id with several contents, omitted; exit code 1"]
 
 
 @dataclass(frozen=True)

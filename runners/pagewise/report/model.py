@@ -325,8 +325,8 @@ class Report:
     `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
     sections; empty for all sections.
     `reading` is the template `reading-*` that explains how to read it, `method` its sentence on verdicts.
-    `tables` are the CSV files by name; `data` is the JSON object. `faulty`: a result was wrong, or a run
-    crashed.
+    `tables` are the CSV files by name; `data` is the JSON object; `analysis` is that of the file for
+    `results query`. `faulty`: a result was wrong, or a run crashed.
     """
 
     title: str
@@ -343,6 +343,7 @@ class Report:
     condition: str = ""
     recommendations: tuple[Recommendation, ...] = ()
     brief: tuple[Block, ...] = ()
+    analysis: Mapping[str, object] | None = None
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:

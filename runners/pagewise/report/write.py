@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pagewise.analysis.judgement import ANALYSIS
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
-from pagewise.core.text import command_text
+from pagewise.core.text import command_text, json_text
 from pagewise.report.model import Report, figures
 from pagewise.report.render import csv, markdown
 
@@ -15,7 +16,7 @@ _MEASURED = ("records.jsonl", "manifest.json")
 
 
 def write_files(folder: Path, report: Report, *, png: bool = False, inside: str = "") -> Path:
-    """Writes report.html, Markdown and CSV; with `png` each figure as PNG and SVG. The page's path.
+    """Writes report.html, Markdown, CSV, analysis.json; with `png` each figure too. The page's path.
 
     inside: the folder in the result's that gets them; empty: that of the result itself.
     Raises RefusedError when the disk refuses; the records are not touched.
@@ -29,6 +30,8 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         for name, text in files.items():
             write_inside(folder, str(Path(inside, name)), text)
         measured = [name for name in _MEASURED if (folder / inside / name).exists()]
+        if report.analysis is not None:
+            write_inside(folder, str(Path(inside, ANALYSIS)), json_text(report.analysis))
         page = write_inside(folder, str(Path(inside, REPORT)), html.render(report, (*measured, *files)))
         for drawn in figures(report.sections) if png else ():
             write_inside(folder, str(Path(inside, FIGURES, f"{drawn.name}.svg")), figure.svg(drawn))

@@ -1,1 +1,1 @@
-"""Results over many nodes and dates: one store of them, comparing two, repeating one."""
+"""Many results: listing, querying by SQL, comparing two."""

@@ -13,8 +13,8 @@ from pagewise.analysis.result import excluding
 from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
+from pagewise.core.structure import unstructured
 from pagewise.core.units import bytes_text
-from pagewise.store.columns import field_at
 
 REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
 #: In the order of reports.
@@ -120,7 +120,10 @@ def _part(fact: str) -> DifferencePart:
 
 
 def _at(result: Result, path: str) -> Any:
-    return field_at(result.manifest, tuple(path.split(".")))
+    value: Any = result.manifest
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return unstructured(value)
 
 
 def _compilers(result: Result) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lists results without a store, and shows what one contains."""
+"""Lists results, and shows what one contains."""
 
 from __future__ import annotations
 
@@ -6,68 +6,74 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from pagewise.analysis.judgement import TableRow, cell_rows
 from pagewise.analysis.validity import invalid_reason
-from pagewise.core.errors import FormatError, PagewiseError
-from pagewise.core.manifest import Manifest
+from pagewise.core.errors import FormatError
 from pagewise.core.record import read_records
-from pagewise.core.structure import structured
-from pagewise.store.columns import TableRow
-from pagewise.store.sources import CELL, FILES, Source, find_places, read_source
+from pagewise.core.result import RECORDS
+from pagewise.core.structure import unstructured
+from pagewise.store.sources import FILES, Source, find_sources, read_source
 
-_ABOUT = ("name", "kind", "state", "created", "finished", "hostname", "rounds")
 _REPORTS = (".csv", ".html", ".md")
+_SCALARS = (str, int, float, bool)
 
 
 def listed(folders: Iterable[Path]) -> list[TableRow]:
     """Each result at or below the folders in order of time; other folders have a `fault`."""
-    results = []
-    for place in find_places(folders):
-        try:
-            results.append(_summary(read_source(place)))
-        except PagewiseError as fault:
-            results.append({"folder": str(place.folder), "fault": fault.what.partition("\n")[0]})
+    sources, faults = find_sources(folders)
+    results = [_summary(source) for source in sources]
+    results += [{"folder": folder, "fault": fault.partition("\n")[0]} for folder, fault in faults.items()]
     return sorted(results, key=lambda result: (result.get("created") or "", result["folder"]))
 
 
 def shown(folder: Path) -> TableRow:
     """What a result contains, and how its runs ended. Raises SelectionError, FormatError."""
-    place = next((place for place in find_places([folder]) if place.folder == folder.resolve()), None)
-    if place is None:
+    if not any((folder / name).exists() for name in FILES):
         raise FormatError(
             f"this folder contains no result: it has none of {', '.join(FILES)}",
             where=folder,
             remedy="name a results/<utc>-<name>; `pagewise results list` lists them",
         )
-    source = read_source(place)
-    records, skipped = read_records(source.file) if source.file is not None else ([], [])
-    manifest = source.about.get("manifest")
+    source = read_source(folder.resolve())
+    read = source.read
+    records, skipped = read_records(folder / RECORDS) if (folder / RECORDS).is_file() else ([], [])
     runs = Counter((record.series or "run", record.status) for record in records)
     faults = Counter(filter(None, map(invalid_reason, records)))
+    facts: TableRow = {}
+    if read is not None:
+        about, host = read.manifest, read.manifest.host
+        for prefix, part in (
+            ("", {**unstructured(about), **unstructured(host), **unstructured(about.modules)}),
+            ("thp_", unstructured(host.thp) or {}),
+            ("", {**unstructured(about.provenance), "pagewise": about.software.get("pagewise")}),
+        ):
+            facts |= {prefix + name: value for name, value in part.items() if isinstance(value, _SCALARS)}
+        facts["kernel_release"] = facts.pop("kernel")
     return {
+        **facts,
         **_summary(source),
-        **{name: value for name, value in source.about.items() if name != "manifest"},
-        "command_line": structured(Manifest, manifest).command_line() if manifest else None,
+        "command": read and read.manifest.command,
+        "command_line": read and read.manifest.command_line(),
         "faults": [*source.faults, *map(str, skipped)],
         "runs": [{"series": series, "status": status, "records": n} for (series, status), n in runs.items()],
         "not_ranked": [{"reason": reason, "records": number} for reason, number in faults.most_common()],
-        "cells": source.cells,
+        "cells": [] if read is None else list(cell_rows(read.subjects, {})),
         "files": sorted(file.name for file in folder.iterdir() if file.suffix in _REPORTS),
     }
 
 
 def _summary(source: Source) -> TableRow:
+    manifest, read = source.manifest, source.read
+    subjects = [] if read is None else read.subjects
     return {
-        "folder": str(source.place.folder),
-        "result": source.result,
-        **{name: source.about.get(name) for name in _ABOUT},
-        "kernels": sorted({cell["kernel"] for cell in source.cells}),
-        "configurations": len({tuple(cell[name] for name in CELL) for cell in source.cells}),
-        "records": _lines(source.file) if source.file is not None else 0,
+        "folder": source.name,
+        "result": manifest["id"],
+        **{name: manifest.get(name) for name in ("name", "kind", "state", "created", "finished")},
+        "hostname": manifest["host"].get("hostname"),
+        "rounds": manifest.get("rounds_done"),
+        "kernels": sorted({subject.kernel.name for subject in subjects if subject.cells}),
+        "configurations": len({cell.key for subject in subjects for cell in subject.cells}),
+        "records": source.content.count(b"\n"),
         "faults": source.faults,
         "altered": source.altered,
     }
-
-
-def _lines(file: Path) -> int:
-    with file.open("rb") as stream:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(1 << 20), b""))

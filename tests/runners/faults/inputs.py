@@ -122,8 +122,7 @@ def _site(content: bytes) -> Callable[[Place], Ended]:
 def _query(content: bytes) -> Callable[[Place], Ended]:
     def happen(place: Place) -> Ended:
         (place.folder / "q.sql").write_bytes(content)
-        place.run("results", "collect", "--store", "s.duckdb")
-        return place.run("results", "query", "q.sql", "--store", "s.duckdb")
+        return place.run("results", "query", "q.sql")
 
     return happen
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fault import Ended, Fault, Place, neighbours
+from fault import Ended, Fault, Place, neighbours, query
 
 EVIL = "a\x1b[31m\x1b]0;t\x07[/]\u202e$x$"
 
@@ -205,13 +205,10 @@ def _all_at_once(place: Place) -> list[Ended]:
     listed = place.run("results", "list", "--json")
     found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
     assert len(found) >= len(made) and found["good"]["records"] > 0 and "fault" not in found["good"]
-    collected = place.run("results", "collect", "--store", "store.duckdb", "--json")
-    data = collected.data()
-    assert data["taken"] >= 1 and str(place.good) not in {**data["skipped"], **data["partial"]}
     return [
         listed,
         place.run("results", "list"),
-        collected,
+        query(place),
         place.run("kernels", "--plan", "--output", str(place.results)),
     ]
 
@@ -229,24 +226,13 @@ def _evil_names(place: Place) -> list[Ended]:
         place.run("results", "show", str(place.bad)),
         place.run("results", "diff", str(place.good), str(place.bad), "--across-machines"),
         place.run("cluster", "nodes", str(place.bad), str(place.good)),
-        place.run("results", "query", "SELECT hostname FROM results", "--store", "store.duckdb"),
+        place.run("results", "query", "SELECT hostname FROM results"),
     ]
     for file in place.bad.rglob("*"):
         if file.suffix in (".md", ".csv", ".html", ".svg"):
             text = file.read_text()
             assert "\x1b" not in text and "\u202e" not in text and "\x07" not in text, file
     return ended
-
-
-def _store(content: bytes) -> Callable[[Place], list[Ended]]:
-    def happen(place: Place) -> list[Ended]:
-        (place.folder / "s.duckdb").write_bytes(content)
-        return [
-            place.run("results", "collect", str(place.results), "--store", "s.duckdb"),
-            place.run("results", "query", "slow-nodes", "--store", "s.duckdb"),
-        ]
-
-    return happen
 
 
 def _gone(place: Place) -> list[Ended]:
@@ -260,7 +246,7 @@ def _gone(place: Place) -> list[Ended]:
 def _same_id(place: Place) -> list[Ended]:
     place.edit(_to("id", value=json.loads((place.good / "manifest.json").read_text())["id"]))
     place.edit_records(_to("run", "position", value=99))
-    return [place.run("results", "collect", "--store", "s.duckdb")]
+    return [place.run("results", "query", "SELECT count(*) FROM records")]
 
 
 FAULTS = [
@@ -269,9 +255,6 @@ FAULTS = [
     *(no_records(*row) for row in NO_RECORDS.items()),
     Fault("all of these folders beside a good one", _all_at_once, (0, 1)),
     Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
-    Fault("store: empty", _store(b""), (0, 3, 4)),
-    Fault("store: text", _store(b"x" * 10_000), (3,)),
-    Fault("store: of another program", _store(b"SQLite format 3\x00" + bytes(4096)), (3, 4)),
     Fault("result is gone", _gone, (2, 3)),
     Fault("two results with one id", _same_id, (1,)),
 ]

@@ -193,7 +193,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-_COLLECT = ["results", "collect", "--store", "s.duckdb"]
+_QUERY = ["results", "query", "slow-nodes"]
 FAULTS = [
     *(variable(*row) for row in VARIABLES),
     *(modules(one) for one in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")),
@@ -225,13 +225,8 @@ FAULTS = [
     Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,)),
     Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,)),
     Fault("PATH without hyperfine", _no_hyperfine, (3,)),
-    Fault("two collect at once", _at_once(_COLLECT, _COLLECT), (0,)),
+    Fault("report and query at once", _at_once(["report", "{good}"], _QUERY), (0, 1)),
     Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0, 1)),
-    Fault(
-        "collect and query at once",
-        _at_once(_COLLECT, ["results", "query", "--store", "s.duckdb"]),
-        (0,),
-    ),
     host("no files", {}),
     host("empty files", dict.fromkeys(("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online"), "")),
     host("CPUs that are none", {"sys/devices/system/cpu/online": "abc\n"}),

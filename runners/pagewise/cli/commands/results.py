@@ -10,9 +10,9 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.output import PlainConsole, make_console, print_json, print_table
+from pagewise.cli.output import make_console, print_json, print_table
 from pagewise.cli.reporting import show
-from pagewise.cli.types import Duration, Folder, Percent
+from pagewise.cli.types import Folder, Percent
 
 #: Folders with results as arguments.
 _FOLDERS = opt.argument(
@@ -22,21 +22,11 @@ _FOLDERS = opt.argument(
     callback=lambda context, parameter, folders: folders or (Path("results"),),
     metavar="[DIR]...",
 )
-_STORE = opt.option(
-    "--store",
-    "Store of collected results.",
-    type=click.Path(path_type=Path),
-    default=Path("results/pagewise.duckdb"),
-    metavar="FILE",
-)
-_WAIT = opt.option(
-    "--wait", "Maximum time to wait for another writer of the store.", type=Duration(), default="60s"
-)
 
 
 @click.group(cls=opt.Group)
 def command() -> None:
-    """List, show, query, collect and diff results (docs/reference/results.md)."""
+    """List, show, query and diff results (docs/reference/results.md)."""
 
 
 @opt.command("pagewise results list /shared/results", result=(opt.JSON,), parent=command, name="list")
@@ -114,17 +104,26 @@ def show_contents(result: Path, as_json: bool) -> None:
 
 @opt.command(
     "pagewise results query  # known questions",
-    "pagewise results query slow-nodes --csv",
+    "pagewise results query slow-nodes /shared/results --csv",
     "pagewise results query 'SELECT kernel, count(*) FROM records GROUP BY kernel'",
-    store=(_STORE, _WAIT),
-    result=(opt.flag("--csv as_csv", "Print CSV instead of a table."), opt.JSON),
+    result=(
+        opt.option(
+            "--write", "Folder that the SQL may write files to (COPY ... TO).", type=Folder(exists=True)
+        ),
+        opt.flag("--csv as_csv", "Print CSV instead of a table."),
+        opt.JSON,
+    ),
     parent=command,
 )
 @opt.argument("question", required=False, type=str)
-def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: float) -> None:
-    """Query a store of `pagewise results collect`: a known QUESTION by name, SQL, or a file ending in .sql.
+@_FOLDERS
+def query(
+    question: str | None, folders: Sequence[Path], write: Path | None, as_csv: bool, as_json: bool
+) -> int:
+    """Query results at or below each DIR (default: results). QUESTION: a known query, SQL, or a .sql file.
 
-    Without a QUESTION, list the known ones. --store may also be a folder of exported Parquet files.
+    Without a QUESTION, list the known queries. Folders without a readable result are listed and skipped. Exit
+    code 1 if folders with the same id differ; skipped folders do not change it.
     """
     from pagewise.report.render import csv
     from pagewise.store.query import ask, known, statement
@@ -132,82 +131,24 @@ def query(question: str | None, store: Path, as_csv: bool, as_json: bool, wait: 
     if question is None:
         for name, text in known().items():
             click.echo(f"{name:<16} {text}")
-        return
-    columns, rows = ask(store, statement(question), wait)
+        return 0
+    answer = ask(folders, statement(question), write)
+    omitted = {
+        "skipped": answer.skipped,
+        "partial": {folder: "; ".join(faults) for folder, faults in answer.partial.items()},
+        "conflicts": answer.conflicts,
+    }
     if as_json:
-        print_json(
-            {
-                "schema": "pagewise.answer/1",
-                "columns": columns,
-                "rows": [dict(zip(columns, row, strict=True)) for row in rows],
-            }
-        )
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        print_json({"schema": "pagewise.answer/1", "columns": answer.columns, "rows": rows, **omitted})
     elif as_csv:
-        click.echo(csv.text(columns, rows), nl=False)
+        click.echo(csv.text(answer.columns, answer.rows), nl=False)
     else:
-        print_table(columns, rows)
-
-
-@opt.command(
-    "pagewise results collect  # results -> results/pagewise.duckdb",
-    "pagewise results collect /shared/results --store /shared/pagewise.duckdb",
-    store=(
-        _STORE,
-        opt.option("--parquet", "Folder to write the store's tables to as Parquet files.", type=Folder()),
-        _WAIT,
-    ),
-    result=(opt.JSON,),
-    parent=command,
-)
-@_FOLDERS
-def collect(folders: Sequence[Path], store: Path, parquet: Path | None, wait: float, as_json: bool) -> int:
-    """Collect all results at or below each DIR (default: results) in one store (docs/reference/results.md).
-
-    Only new or changed results are read. Folders without a result are listed and skipped. The complete
-    records of a truncated result are kept, and it is marked as partial. Exit code 1 if folders with the same
-    id differ; skipped folders do not change it.
-    """
-    from dataclasses import asdict
-
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn
-
-    from pagewise.core.units import count_text
-    from pagewise.store import collect as collecting
-    from pagewise.store.store import export, writing
-
-    columns = (TextColumn("collecting"), MofNCompleteColumn())
-    with (
-        writing(store, wait) as connection,
-        Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress,
-    ):
-        task = progress.add_task("", total=None)
-        done = collecting.collect(
-            connection, folders, lambda passed, total: progress.update(task, completed=passed, total=total)
-        )
-        if parquet is not None:
-            export(connection, parquet)
-    if as_json:
-        print_json({"schema": "pagewise.collected/1", "store": str(store), **asdict(done)})
-        return 1 if done.conflicts else 0
-    partial_results = {folder: "; ".join(faults) for folder, faults in done.partial.items()}
-    for state, reasons in (
-        ("skipped", done.skipped),
-        ("partial", partial_results),
-        ("conflict", done.conflicts),
-    ):
+        print_table(answer.columns, answer.rows)
+    for state, reasons in omitted.items() if not as_json else ():
         for folder, reason in reasons.items():
-            click.echo(f"{state}: {folder}: {reason}", err=True)
-    summary = f"collected {count_text(done.taken, 'result')} with {count_text(done.records, 'record')}"
-    for number, text in (
-        (done.known, f"{done.known} already known"),
-        (done.copies, f"{count_text(done.copies, 'folder')} with copies of these"),
-        (len(done.partial), f"{len(done.partial)} of them partial"),
-        (len(done.skipped), f"{count_text(len(done.skipped), 'folder')} skipped"),
-        (len(done.conflicts), f"{count_text(len(done.conflicts), 'folder')} in conflict"),
-    ):
-        summary += f", {text}" if number else ""
-    click.echo(f"{summary}.\nStore: {store}")
-    return 1 if done.conflicts else 0
+            click.echo(f"{state}: {folder}: {' '.join(reason.split())}", err=True)
+    return 1 if answer.conflicts else 0
 
 
 @opt.command(

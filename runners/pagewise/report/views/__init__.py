@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 
+from pagewise.analysis.judgement import judgement
 from pagewise.core.result import Result
 from pagewise.report.model import Report, Table
 
@@ -23,4 +25,5 @@ def report_of(result: Result) -> Report:
     """The report of a result. Raises FormatError when its manifest has no valid event file."""
     name = _VIEWS.get(result.manifest.kind, "kernels")
     view: Callable[[Result], Report] = import_module(f"{__name__}.{name}").view
-    return view(result)
+    report = view(result)
+    return report if report.analysis is not None else replace(report, analysis=judgement(result, ()))

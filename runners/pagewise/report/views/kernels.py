@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.analysis import KernelResult, analyse_result
 from pagewise.analysis.choices import Best, bests, choices
+from pagewise.analysis.judgement import judgement
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
@@ -149,6 +150,7 @@ def view(result: Result) -> Report:
         session.condition(result.manifest),
         tuple(applying.recommendations(result, kernels)),
         (*brief.blocks(kernels), *program.brief(programs)),
+        judgement(result, kernels),
     )
 
 

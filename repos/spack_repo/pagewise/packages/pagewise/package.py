@@ -26,7 +26,7 @@ class Pagewise(PythonPackage):
         if _release != "0.1.0":
             version(_release, commit=_commit, git=address_of(_commit))
 
-    variant("store", default=True, description="Query many results (pagewise results collect)")
+    variant("store", default=True, description="Query many results (pagewise results query)")
     variant("cluster", default=True, description="Install ReFrame, for comparisons on nodes")
 
     build_directory = "runners"

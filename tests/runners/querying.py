@@ -1,4 +1,4 @@
-"""Commands of `pagewise results` in this process, and rows of a store."""
+"""Commands of `pagewise results` in this process, and rows that results answer."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ def pagewise(*arguments: object) -> Result:
 def data(schema: str, *arguments: object) -> dict[str, Any]:
     done = pagewise(*arguments, "--json")
     reported = json.loads(done.stdout)
-    assert reported["schema"] == f"pagewise.{schema}/1"
-    assert schema == "collected" or faults(schema, reported) == []
+    assert reported["schema"] == f"pagewise.{schema}/1" and faults(schema, reported) == []
     return reported
 
 
-def collected(store: Path, *folders: Path) -> dict[str, Any]:
-    return data("collected", "results", "collect", *folders, "--store", store)
+def answer(folder: Path, question: str) -> dict[str, Any]:
+    return data("answer", "results", "query", question, folder)
 
 
-def rows(store: Path, question: str) -> list[dict[str, Any]]:
-    return data("answer", "results", "query", question, "--store", store)["rows"]
+def rows(folder: Path, question: str) -> list[dict[str, Any]]:
+    return answer(folder, question)["rows"]
 
 
-def count(store: Path, table: str = "records") -> int:
-    return rows(store, f"SELECT count(*) AS n FROM {table}")[0]["n"]
+def count(folder: Path, table: str = "records") -> int:
+    return rows(folder, f"SELECT count(*) AS n FROM {table}")[0]["n"]

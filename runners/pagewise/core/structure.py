@@ -23,8 +23,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 _T = TypeVar("_T")
 _Reader = Callable[[Any], Any]
 # Names and numbers that lead to a place in the data, and what is wrong there.
-_Ignored = Literal["", "unknown", "null"]
 _Fault = tuple[tuple[str, ...], str]
+_Ignored = Literal["", "unknown", "null"]
 _NAMES = {str: "text", int: "integer", float: "number", bool: "truth value", dict: "mapping", list: "list"}
 #: In `Annotated`: unknown fields are ignored, but not further inside.
 OPEN = object()
@@ -147,7 +147,8 @@ def _reader(kind: Any, ignored: _Ignored) -> _Reader:
         return _of_dataclass(kind, ignored)
     if kind is Path:
         return lambda data: Path(_checked(data, str))
-    return _PLAIN.get(kind) or (lambda data: _checked(data, kind))
+    what = f"a {_NAMES.get(kind, 'null')}"
+    return _PLAIN.get(kind) or (lambda data: data if type(data) is kind else _refuse(data, what))
 
 
 def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], ignored: _Ignored) -> _Reader:
@@ -191,12 +192,18 @@ def _of_annotated(kind: Any, rules: tuple[Any, ...], ignored: _Ignored) -> _Read
         try:
             for check in checks:
                 check(value)
-        except StructureError:
-            raise
         except ValueError as fault:
-            raise StructureError([((), str(fault))]) from fault
+            raise (
+                fault if isinstance(fault, StructureError) else StructureError([((), str(fault))])
+            ) from fault
         return value
 
+    if kind in (int, float) and len(checks) == 1 and isinstance(limits := checks[0], Limits):
+        # Most values of a record are such numbers. What is not finite is read by `read`.
+        kinds, least, most, above = types_of(kind), limits.least, min(limits.most, 1e308), limits.above
+        return lambda data: (
+            data if type(data) in kinds and above < data and least <= data <= most else read(data)
+        )
     return read if checks else reader
 
 

@@ -25,8 +25,11 @@ sys.path.insert(0, str(ROOT / "runners"))
 from pagewise.cli import root  # noqa: E402
 from pagewise.cli.documented import Documented, documented  # noqa: E402
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy  # noqa: E402
-from pagewise.workloads.program.policy import DEFAULT, IN_MODULES  # noqa: E402
-from pagewise.workloads.program.table import PARTS  # noqa: E402
+from pagewise.workloads.program.policy import (  # noqa: E402
+    DEFAULT,
+    IN_MODULES,
+    PARTS,
+)
 
 import json_schemas  # noqa: E402
 
@@ -129,9 +132,7 @@ def policies() -> Iterator[str]:
     yield from (*_table(("policy", "pages", "source of the memory"), of_builds), "")
     yield from ("## Of unmodified programs", "")
     yield from ("Parts for `pagewise compare -- PROGRAM` and `pagewise exec`, joined by `+`:", "")
-    of_programs = (
-        (f"`{name}`", part.meaning, "yes" if part.is_sized else "") for name, part in PARTS.items()
-    )
+    of_programs = ((f"`{name}`", part.meaning, "yes" if part.size else "") for name, part in PARTS.items())
     yield from (*_table(("part", "meaning", "takes a size"), of_programs), "")
     yield from (f"Compared by default: {_names(DEFAULT)}.", "")
     yield f"Available as modules `pagewise-pages/NAME`: {_names(IN_MODULES)}."

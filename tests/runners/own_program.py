@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +56,11 @@ needs_thp = pytest.mark.skipif(
 needs_madvise = pytest.mark.skipif(
     not THP.exists() or chosen((THP / "enabled").read_text()) != "madvise",
     reason="this machine gives transparent huge pages to all, or to none",
+)
+
+needs_advised = pytest.mark.skipif(
+    tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 18),
+    reason="PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18",
 )
 
 

@@ -18,7 +18,7 @@ PYTHON = Path(sys.executable).resolve()
 def test_the_segments_are_those_of_readelf() -> None:
     elf = read_elf(PYTHON)
     printed = subprocess.run(
-        ["readelf", "--wide", "--segments", "--file-header", PYTHON],
+        ["readelf", "--wide", "--segments", PYTHON],
         env={"LC_ALL": "C"},
         capture_output=True,
         text=True,
@@ -30,7 +30,6 @@ def test_the_segments_are_those_of_readelf() -> None:
         for part in elf.segments
     ] == [(*(int(value, 16) for value in row[:4]), "W" in row[4], "E" in row[4]) for row in rows]
     assert elf.interpreter == re.findall(r"program interpreter: (\S+)\]", printed)[0]
-    assert elf.bits == (64 if "ELF64" in printed else 32) and elf.movable == (" DYN " in printed)
 
 
 def test_damaged_headers_are_refused_or_read(tmp_path: Path) -> None:

@@ -17,20 +17,8 @@ import pytest
 
 from json_schema import faults
 from launched import MIB, Launcher, recorded, share
-from own_program import POOL, Own, needs_madvise, needs_thp
-from pagewise.machine.host import read_host
-from pagewise.machine.settings.thp import supports_advised
-from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy
-from pagewise.workloads.program.machine import read_machine
-from pagewise.workloads.program.policy import parse_policy
-from pagewise.workloads.program.production import REFUSALS
+from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
 from stage import RUNNERS, Stage
-
-needs_advised = pytest.mark.skipif(
-    not supports_advised(), reason="PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18"
-)
-SHOW = "import json, os; print(json.dumps(dict(os.environ)))"
 
 
 @needs_thp
@@ -112,29 +100,6 @@ def test_one_line_on_standard_error_unless_quiet(launcher: Launcher, programs: P
     assert done.stdout.startswith("sum:")
     quiet = launcher.run("--quiet", "none", "--", programs / "memory", "large")
     assert (quiet.returncode, quiet.stderr, list(launcher.folder.iterdir())) == (0, "", [])
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        *("thp", "none", "reuse+malloc", "malloc", "text+bss+reuse", "bss+malloc"),
-        pytest.param("advised+malloc", marks=needs_advised),
-    ],
-)
-@needs_thp
-def test_the_launcher_sets_what_the_runner_sets(launcher: Launcher, policy: str):
-    machine = read_machine(read_host(), settable=False, reserving=False)
-    mine = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1", "MALLOC_TOP_PAD_": "1"}
-    given = {**os.environ, **mine}
-    applied = AppliedPolicy(parse_policy(policy), examine(sys.executable, given), machine)
-    done = launcher.run("--quiet", policy, "--", sys.executable, "-c", SHOW, **mine)
-    inside = json.loads(done.stdout)
-    for name, value in applied.chosen.changes(given).items():
-        assert inside.get(name) == value, name
-    actions = inside["PAGEWISE_PRELOAD"].split(",") if inside.get("PAGEWISE_PRELOAD") else []
-    assert actions == [*applied.chosen.actions, *REFUSALS[applied.policy.thp]]
-    untouched = {"HOME", "PATH", "LANG"} & set(given)
-    assert all(inside[name] == given[name] for name in untouched)
 
 
 def test_exit_codes_and_signals_are_the_programs(launcher: Launcher, programs: Path):

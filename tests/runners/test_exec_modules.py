@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,9 +14,9 @@ from launched import Launcher
 from own_program import needs_madvise, needs_thp
 from pagewise.core.errors import SelectionError
 from pagewise.stack.lmod import USUAL_PLACES, find_init
-from pagewise.workloads.program.policy import IN_MODULES, parse_policy
+from pagewise.workloads.program.applied import Launcher as AskedLauncher
+from pagewise.workloads.program.policy import IN_MODULES, module_of
 from pagewise.workloads.program.production import MODULES, install, module_text
-from pagewise.workloads.program.table import LISTINGS, Chosen
 
 needs_lmod = pytest.mark.skipif(
     not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
@@ -118,13 +119,20 @@ def test_all_users_can_use_an_installation_whatever_the_umask(
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
 
 
+@needs_madvise
 @pytest.mark.parametrize("name", IN_MODULES)
-def test_modules_and_launcher_set_the_same_where_programs_must_ask(name: str):
-    policy = parse_policy(name)
-    text = module_text(policy)
-    chosen = Chosen(policy.parts, None, ("advised", "replaced"))
-    for listing in LISTINGS:
-        for entry in chosen.entries(listing):
-            assert f'append_path("{listing.variable}", "{entry}", "{listing.separator}")' in text
-    assert ("refuse" in text) == (policy.thp != "allowed")
-    assert policy.module == f"pagewise-pages/{name}" and parse_policy("hugetlbfs:1g").module is None
+def test_a_module_sets_what_the_launcher_sets_where_programs_must_ask(launcher: Launcher, name: str):
+    """Each setting of the launcher, except the sizes of this node."""
+    text = module_text(launcher.program, name).decode()
+    asked = AskedLauncher(launcher.program, ("thp", "pool")).ask(name, Path("/bin/true"), {})
+    set_alone = re.findall(r'^setenv\("(\w+)", "(.*)"\)$', text, re.MULTILINE)
+    entries = re.findall(r'^append_path\("(\w+)", "(.*)", "(.)"\)$', text, re.MULTILINE)
+    lists = {
+        variable: separator.join(entry for name, entry, _ in entries if name == variable)
+        for variable, _, separator in entries
+    }
+    sizes = ("PAGEWISE_PRELOAD_SIZE", "PAGEWISE_PRELOAD_POOL")
+    expected = {name: value for name, value in asked.settings.environment.items() if name not in sizes}
+    assert {**dict(set_alone), **lists} == {**expected, "PAGEWISE_EXEC_REPORT": "warn"}
+    assert asked.settings.is_advised and module_of(name) == f"pagewise-pages/{name}"
+    assert module_of("hugetlbfs:1g") is None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from launched import Launcher
-from own_program import POOL, THP, needs_madvise, needs_thp
+from own_program import needs_madvise, needs_thp
 from pagewise.core.text import printable
-from pagewise.machine.host import read
-from pagewise.machine.settings.thp import supports_advised
-from pagewise.workloads.program.table import PARTS
+from pagewise.workloads.program.policy import PARTS
 
 
 @pytest.mark.parametrize(
@@ -39,26 +36,10 @@ def test_wrong_usage(launcher: Launcher, words: tuple[str, ...]):
     assert launcher.run(*words).returncode == 2
 
 
-def unavailable() -> Iterator[str]:
-    """Policies that this machine cannot have now."""
-    if int(POOL.read_text() if POOL.exists() else 0) == 0:
-        yield "hugetlbfs"
-    for folder in sorted(THP.glob("hugepages-*kB")):
-        if "[never]" in (read(folder / "enabled") or ""):
-            yield f"thp:{int(folder.name[10:-2])}k"
-            break
-    yield from ("thp:4k", "text+hugetlbfs-shared:1g")
-    if not supports_advised():
-        yield "advised"
-
-
-@pytest.mark.parametrize("policy", unavailable())
-def test_an_unavailable_policy_starts_nothing(launcher: Launcher, policy: str):
-    done = launcher.run(policy, "--", "touch", "started")
+def test_an_unavailable_policy_starts_nothing(launcher: Launcher):
+    done = launcher.run("thp:4k", "--", "touch", "started")
     assert done.returncode == 3 and not (launcher.folder / "started").exists()
     assert done.stderr.startswith("pagewise: error:")
-    if policy == "hugetlbfs":
-        assert "nr_hugepages" in done.stderr.split("remedy:")[1]
 
 
 @needs_madvise
@@ -70,6 +51,19 @@ def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
     assert launcher.run("bss", "--", static, "static").returncode == 3
     done = launcher.run("--record", "pages.jsonl", "malloc", "--", static, "large")
     assert done.returncode == 0 and launcher.records() == [] and str(static) in done.stderr
+
+
+@needs_madvise
+def test_a_static_launcher_passes_the_policy_on(launcher: Launcher, programs: Path):
+    """For the program that it starts, which is looked up as the launcher itself is."""
+    static, started = programs / "memory-static", programs / "memory"
+    for options, code in (
+        ((), 3),
+        (("--for", started), 0),
+        ((f"--for={started}",), 0),
+        (("--for", "absent"), 127),
+    ):
+        assert launcher.run("--quiet", *options, "bss", "--", static, "short").returncode == code
 
 
 def test_only_the_old_name_has_a_new_one(launcher: Launcher):

@@ -9,7 +9,7 @@ import pytest
 
 from launched import MIB, Launcher, recorded
 from own_program import build
-from pagewise.workloads.program import table
+from pagewise.workloads.program.policy import FILE
 
 SHARED = ("-shared", "-fPIC")
 
@@ -17,7 +17,7 @@ SHARED = ("-shared", "-fPIC")
 @pytest.fixture(scope="session")
 def snapshot(programs: Path) -> Path:
     """The library of a comparison's trial runs."""
-    return build(str(table.FILE.with_name("snapshot.c")), programs / "snapshot.so", *SHARED)
+    return build(str(FILE.with_name("snapshot.c")), programs / "snapshot.so", *SHARED)
 
 
 @pytest.fixture(scope="session")

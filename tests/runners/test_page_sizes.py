@@ -20,7 +20,6 @@ from pagewise.machine.settings.thp import switches_needed
 from pagewise.session import holder
 from pagewise.workloads.doctor import page_findings, supply_findings
 from pagewise.workloads.kernels import workload
-from pagewise.workloads.program.policy import parse_policy
 from pagewise.workloads.program.smaps import Mapped, by_kind, kinds, parse
 from pagewise.workloads.program.workload import ProgramRuns
 from test_hugepages import FakePool
@@ -195,7 +194,6 @@ def test_switches_by_size(node: Node, tmp_path: Path):
 )
 def test_sizes_by_name(name: str, size: int, normal: str):
     assert PagePolicy(name).size == size and normal_name(name) == normal
-    assert parse_policy(name).name == normal and parse_policy(f"reuse+{name}").size == size
 
 
 @pytest.mark.parametrize("name", ["thp", "none", "thp:3x", "thp:", "thp:0m", "thp:2MB"])

@@ -1,130 +1,219 @@
-"""Page policies of the user's program: names, settings, and why they are unavailable."""
+"""What the launcher answers about page policies, on nodes of synthetic files, and what the runner does."""
 
 from __future__ import annotations
 
+import json
+import os
+import struct
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pagewise.core.environment import ENV
+from conftest import Once
+from json_schema import faults
+from own_program import build
 from pagewise.core.errors import SelectionError
-from pagewise.stack.binary import Binary
-from pagewise.stack.elf import Elf, Segment
-from pagewise.workloads.program.applied import AppliedPolicy, default_policies
-from pagewise.workloads.program.environment import Libraries, command_of_run
-from pagewise.workloads.program.machine import Machine
-from pagewise.workloads.program.policy import DEFAULT, parse_policy
+from pagewise.stack.binary import examine
+from pagewise.workloads.program.applied import Answer, AppliedPolicy, Launcher, default_policies
+from pagewise.workloads.program.policy import DEFAULT, FILE, PARTS
 
-MIB, GIB = 1 << 20, 1 << 30
-X86 = 62
-REASON = "a reason given by the test"
-MACHINE = Machine(
-    base=4096,
-    pmd=2 * MIB,
-    default_pool=2 * MIB,
-    modes={64 << 10: "never", 2 * MIB: "madvise"},
-    free={2 * MIB: 100, GIB: 0},
-    settable=False,
-    reserving=False,
-    compiler=True,
-    hugetlbfs_library=None,
-    elf_machine=X86,
-    limits_to_advised=True,
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+THP, POOLS = Path("mm/transparent_hugepage"), Path("mm/hugepages")
+NO_CHANGE: tuple[dict, dict] = ({}, {})
+TUNABLES = (b"glibc.malloc.hugetlb", b"glibc.malloc.trim_threshold")
+
+
+@pytest.fixture(scope="session")
+def synthetic(installed: Path) -> Path:
+    """A launcher that reads the huge pages of the current folder's node."""
+    options = (f"-I{FILE.parent}", '-DMM_FOLDER="mm"')
+    return build(str(FILE.with_name("exec.c")), installed.with_name("pagewise-exec-synthetic"), *options)
+
+
+@pytest.fixture(scope="session")
+def kinds(once: Once, programs: Path) -> dict[str, Path]:
+    """Programs of all kinds. Their loaders are files of the current folder, because nothing is started."""
+
+    def make(folder: Path) -> dict[str, Path]:
+        plain, static = programs / "memory", programs / "memory-static"
+        made = {"plain": plain, "static": static, "small": Path("/bin/true")}
+        for name in ("old", "musl"):
+            made[name] = build("memory.c", folder / name, f"-Wl,--dynamic-linker={name}.so")
+        contents = {
+            "foreign": plain.read_bytes()[:18] + b"\xb7\0" + plain.read_bytes()[20:],
+            "own": static.read_bytes().replace(TUNABLES[0], b"x" * 20).replace(TUNABLES[1], b"x" * 27),
+            "inside": static.read_bytes().replace(b"this went wrong", b"\0\0\0\0\0TCMALLOC_\0"),
+            "32": b"\x7fELF\1\1\1" + bytes(9)
+            + struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 40, 0, 0)
+            + struct.pack("<IIIIIIII", 3, 84, 0, 0, 7, 7, 4, 1) + b"new.so\0",
+        }  # fmt: skip
+        for name, content in contents.items():
+            made[name] = folder / name
+            made[name].write_bytes(content)
+            made[name].chmod(0o755)
+        return made
+
+    return once("kinds", make)
+
+
+@pytest.fixture
+def node(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
+    """A node that gives pages of 2 MiB to programs that ask, with 100 such pages in the pool."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("old.so", "new.so", "musl.so"):
+        Path(name).write_bytes({"old.so": b"GLIBC_2.17", "new.so": TUNABLES[0], "musl.so": b""}[name])
+    switch({"enabled": "madvise", "64": "never", "2048": "inherit", "shmem": "never"})
+    reserve({2 * KIB: 100, MIB: 0})
+    return Launcher(synthetic)
+
+
+def switch(modes: dict[str, str]) -> None:
+    """Set the modes of transparent huge pages: of all, of shared memory, of a size in KiB."""
+    files = {"enabled": "enabled", "shmem": "shmem_enabled"}
+    for name, mode in modes.items():
+        file = THP / files.get(name, f"hugepages-{name}kB/enabled")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"x [{mode}] y\n")
+    (THP / "hpage_pmd_size").write_text(f"{2 * MIB}\n")
+
+
+def reserve(free: dict[int, int]) -> None:
+    """Set the free pages of pools by page size in KiB."""
+    for size, number in free.items():
+        file = POOLS / f"hugepages-{size}kB/free_hugepages"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{number}\n")
+
+
+def ask(launcher: Launcher, policy: str, program: Path = Path("/bin/true"), **environment: str) -> Answer:
+    return launcher.ask(policy, program, {"PATH": os.environ["PATH"], **environment})
+
+
+@pytest.mark.parametrize(
+    ("policy", "program", "state", "named"),
+    [
+        ("thp", "plain", ({"enabled": "never"}, {}), "2048 KiB|transparent_hugepage/enabled"),
+        ("advised", "plain", ({"enabled": "never"}, {}), "never"),
+        ("thp:64k", "plain", NO_CHANGE, "64 KiB|hugepages-64kB/enabled"),
+        ("thp:64k", "plain", ({"64": "madvise"}, {}), "2048 KiB"),
+        ("thp:128k", "plain", NO_CHANGE, "128 KiB"),
+        ("thp", "static", NO_CHANGE, "collapse|malloc"),
+        ("text", "static", NO_CHANGE, "collapse"),
+        ("bss", "musl", NO_CHANGE, "glibc"),
+        ("bss", "foreign", NO_CHANGE, "architecture"),
+        ("bss", "32", NO_CHANGE, "architecture"),
+        ("malloc", "inside", NO_CHANGE, "tcmalloc (inside)|malloc"),
+        ("shared", "plain", NO_CHANGE, "shmem_enabled"),
+        ("shared", "plain", ({"shmem": "deny"}, {}), "shmem_enabled"),
+        ("shared", "static", ({"shmem": "advise"}, {}), "collapse"),
+        ("hugetlbfs-data", "static", NO_CHANGE, "collapse"),
+        ("hugetlbfs-shared", "plain", ({}, {2 * KIB: 0}), "2048 KiB|hugepages-2048kB"),
+        ("thp+hugetlbfs-shared:1g", "plain", ({}, {MIB: 1}), "2048 KiB|1048576 KiB"),
+        ("reuse", "own", NO_CHANGE, "collapse|reuse"),
+        ("malloc", "own", NO_CHANGE, "collapse|malloc"),
+        ("malloc", "old", NO_CHANGE, "glibc.malloc.hugetlb"),
+        ("thp", "old", NO_CHANGE, "2.35|collapse"),
+        ("hugetlbfs:1g", "plain", NO_CHANGE, "1048576 KiB"),
+        ("hugetlbfs:16m", "plain", NO_CHANGE, "16384 KiB"),
+        ("libhugetlbfs", "plain", NO_CHANGE, "2.34|hugetlbfs"),
+        ("libhugetlbfs", "old", NO_CHANGE, "apt-get install libhugetlbfs0"),
+    ],
 )
-ELF = Elf(
-    Path("/opt/app"),
-    64,
-    X86,
-    True,
-    True,
-    "/lib64/ld.so",
-    (Segment(0, 0, 8 * MIB, 8 * MIB, True, False), Segment(8 * MIB, 8 * MIB, 4096, 64 * MIB, False, True)),
+def test_why_a_policy_is_unavailable(
+    node: Launcher, kinds: dict[str, Path], *, policy: str, program: str, state: tuple[dict, dict], named: str
+):
+    """By the data that the reason and its remedy name. state: modes of huge pages, free pages of pools."""
+    switch(state[0])
+    reserve(state[1])
+    failure = ask(node, policy, kinds[program]).failure
+    assert failure is not None and failure.exit_code == 3
+    assert all(word in f"{failure.message}\n{failure.remedy}" for word in named.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("policy", "program", "modes", "assumed"),
+    [
+        *((policy, "plain", {}, ()) for policy in DEFAULT),
+        ("thp", "plain", {"enabled": "never"}, ("thp",)),
+        ("thp:64k", "plain", {"64": "madvise", "2048": "madvise"}, ("thp",)),
+        ("thp:64k", "plain", {"64": "madvise", "2048": "never"}, ()),
+        ("thp", "static", {"enabled": "always"}, ()),
+        ("malloc", "static", {}, ()),
+        ("malloc", "32", {}, ()),
+        ("shared", "plain", {"shmem": "within_size"}, ()),
+        ("shared", "plain", {}, ("thp",)),
+        ("hugetlbfs-data+hugetlbfs-shared", "plain", {}, ()),
+        ("thp+hugetlbfs-shared", "plain", {}, ()),
+        ("hugetlbfs:1g", "plain", {}, ("pool",)),
+        ("none", "foreign", {}, ()),
+    ],
 )
-BINARY = Binary(
-    program=Path("/opt/app"),
-    image=Path("/opt/app"),
-    elf=ELF,
-    sha256="0" * 64,
-    script=False,
-    libraries=(),
-    c_library="glibc",
-    version=(2, 36),
-    tunable=True,
-    allocator=None,
-    beside=None,
-    go=False,
-    secured=None,
-)
-STATIC = replace(BINARY, elf=replace(ELF, interpreter=None))
-SMALL = replace(BINARY, elf=replace(ELF, segments=(Segment(0, 0, 4096, 4096, True, False),)))
+def test_available_policies(
+    node: Launcher,
+    kinds: dict[str, Path],
+    *,
+    policy: str,
+    program: str,
+    modes: dict,
+    assumed: tuple[str, ...],
+):
+    switch(modes)
+    answer = ask(replace(node, assumed=assumed), policy, kinds[program])
+    assert answer.failure is None and answer.policy == policy
 
 
-def applied(policy: str, machine: Machine = MACHINE, binary: Binary = BINARY) -> AppliedPolicy:
-    return AppliedPolicy(parse_policy(policy), binary, machine)
+@pytest.mark.parametrize("missing", ["thp", "pool"])
+def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: Launcher, missing: str):
+    answer = ask(node, {"thp": "thp:64k", "pool": "hugetlbfs:1g"}[missing])
+    option = {"thp": "--set-thp-sizes", "pool": "--reserve-hugepages"}[missing]
+    assert answer.missing == missing and answer.failure.remedy.startswith(option)
 
 
-@pytest.mark.parametrize("reserving", [False, True])
-def test_a_limit_that_leaves_no_page_of_the_pool_is_the_cause(reserving: bool):
-    machine = replace(MACHINE, reserving=reserving)
-    for left in (None, 1, 0):
-        limited = replace(machine, allowed={} if left is None else {2 * MIB: left})
-        unavailable = applied("hugetlbfs", limited).unavailable
-        assert (unavailable is not None) == (left == 0)
-        assert unavailable is None or "hugetlb.*.max" in unavailable.remedy
-        assert applied("malloc", limited).unavailable is None
+@pytest.mark.parametrize(
+    ("policy", "library", "is_available"),
+    [("reuse", "libtbbmalloc_proxy.so.2", False), ("malloc", "libtbbmalloc_proxy.so.2", True),
+     ("reuse", "libmimalloc.so", True), ("hugetlbfs", "libtcmalloc.so.4", True),
+     ("malloc", "libasan.so.8", False), ("reuse", "libasan.so.8", False), ("none", "libasan.so.8", True)],
+)  # fmt: skip
+def test_what_serves_malloc_decides(node: Launcher, policy: str, library: str, is_available: bool):
+    answer = ask(node, policy, LD_PRELOAD=f"/nowhere/{library}")
+    assert answer.allocator and answer.available == is_available
+    assert is_available or answer.allocator in answer.reason or library in answer.reason
 
 
-def test_what_sys_does_not_show_is_unknown():
-    hidden = replace(MACHINE, modes={}, free={}, hidden=True)
+def test_what_sys_does_not_show_is_unknown(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    launcher = Launcher(synthetic)
     for policy in ("thp", "malloc", "hugetlbfs", "shared", "advised", "thp:64k"):
-        unavailable = applied(policy, hidden).unavailable
-        assert unavailable is not None and "/sys" in unavailable.remedy
-    assert applied("none", hidden).unavailable is None and applied("reuse", hidden).unavailable is None
+        assert "mount -t sysfs" in ask(launcher, policy).failure.remedy
+    assert ask(launcher, "none").available and ask(launcher, "reuse").available
 
 
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("none", "none"),
         ("thp+reuse", "reuse+thp"),
-        ("thp:64k+reuse", "reuse+thp:64k"),
-        ("hugetlbfs:1g", "hugetlbfs:1g"),
-        ("malloc+bss+text", "text+bss+malloc"),
+        ("thp:64K+reuse", "reuse+thp:64k"),
         ("hugetlbfs:1g+hugetlbfs-data", "hugetlbfs-data+hugetlbfs:1g"),
-        ("hugetlbfs-data:1g+hugetlbfs:1g", "hugetlbfs-data+hugetlbfs:1g"),
-        ("hugetlbfs-shared:1g+text", "text+hugetlbfs-shared:1g"),
+        ("hugetlbfs-data:1024m+hugetlbfs:1g", "hugetlbfs-data+hugetlbfs:1g"),
         ("thp+advised+reuse", "reuse+advised+thp"),
     ],
 )
-def test_policies_have_one_name(text: str, name: str):
-    assert parse_policy(text).name == name
-    assert parse_policy(name).name == name
+def test_policies_have_one_name(node: Launcher, text: str, name: str):
+    assert ask(node, text).policy == ask(node, name).policy == name
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("huge", "'huge'"),
-        ("", "''"),
-        ("thp:big", "'thp:big'"),
-        ("malloc:64k", "malloc"),
-        ("none+reuse", "none"),
-        ("none+advised", "none"),
-        ("thp+hugetlbfs", r"^[^\n]*thp\b[^\n]*hugetlbfs"),
-        ("reuse+reuse", "--policies reuse"),
-        ("glibc", "malloc"),
-        ("hugetlbfs:1g+hugetlbfs-data:2m", "--policies hugetlbfs:1g"),
-    ],
-)
-def test_unknown_policies_are_refused(text: str, named: str):
-    with pytest.raises(SelectionError, match=named):
-        parse_policy(text)
-
-
-@pytest.mark.parametrize("name", DEFAULT)
-def test_the_default_policies_are_available_for_a_plain_program(name: str):
-    assert applied(name).unavailable is None
+    "text",
+    ["huge", "", "-x", "thp:big", "malloc:64k", "none+reuse", "none+advised", "thp+hugetlbfs", "reuse+reuse",
+     "glibc", "hugetlbfs:1g+hugetlbfs-data:2m"],
+)  # fmt: skip
+def test_unknown_policies_are_refused(node: Launcher, text: str):
+    with pytest.raises(SelectionError) as fault:
+        ask(node, text)
+    assert str(fault.value.where).endswith(f" {text}") and all(part in fault.value.remedy for part in PARTS)
 
 
 @pytest.mark.parametrize(
@@ -132,237 +221,116 @@ def test_the_default_policies_are_available_for_a_plain_program(name: str):
     [
         ("none", None),
         ("bss", None),
-        ("malloc", "glibc.malloc.hugetlb=1"),
         ("thp", "glibc.malloc.hugetlb=1"),
         ("hugetlbfs", "glibc.malloc.hugetlb=2"),
-        ("hugetlbfs:1g", "glibc.malloc.hugetlb=1073741824"),
+        ("hugetlbfs:1g", f"glibc.malloc.hugetlb={GIB}"),
     ],
 )
-def test_tunables(policy: str, tunables: str | None):
-    assert applied(policy).chosen.changes({}).get("GLIBC_TUNABLES") == tunables
+def test_tunables(node: Launcher, policy: str, tunables: str | None):
+    answer = ask(replace(node, assumed=("pool",)), policy)
+    assert answer.settings.environment.get("GLIBC_TUNABLES") == tunables
 
 
-def test_reuse_keeps_freed_memory():
-    tunables = applied("reuse+malloc").chosen.changes({})["GLIBC_TUNABLES"].split(":")
-    assert "glibc.malloc.mmap_max=0" in tunables and "glibc.malloc.hugetlb=1" in tunables
-    assert any(text.startswith("glibc.malloc.trim_threshold=9223372036854775807") for text in tunables)
-
-
-def test_the_users_page_policies_are_removed_and_other_tunables_kept():
-    inherited = {
+def test_the_callers_page_policies_are_removed_and_other_settings_kept(node: Launcher):
+    caller = {
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
-        "HUGETLB_MORECORE": "yes",
-        "MALLOC_TOP_PAD_": "1",
-    }
-    variables = applied("none").chosen.changes(inherited)
-    assert variables == {
-        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
-        "HUGETLB_MORECORE": None,
-        "MALLOC_TOP_PAD_": None,
-    }
-    assert applied("none").chosen.changes({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}) == {
-        "GLIBC_TUNABLES": None
-    }
-
-
-def test_lists_of_other_allocators_and_languages_keep_the_callers_other_settings():
-    inherited = {
         "MALLOC_CONF": "narenas:4,thp:never,dirty_decay_ms:1000",
-        "JAVA_TOOL_OPTIONS": "-Xmx1g -XX:-UseTransparentHugePages",
-        "MIMALLOC_PURGE_DELAY": "5",
+        "JAVA_TOOL_OPTIONS": '-Dname="ü\\ö" -XX:-UseTransparentHugePages',
+        "HUGETLB_MORECORE": "yes",
+        "MALLOC_ARENA_MAX": "1",
     }
-    changed = applied("reuse+malloc").chosen.changes(inherited)
-    assert changed["MALLOC_CONF"] == "narenas:4,dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"
-    assert changed["JAVA_TOOL_OPTIONS"] == "-Xmx1g -XX:+UseTransparentHugePages"
-    assert changed["MIMALLOC_PURGE_DELAY"] == "-1"
-    none = applied("none").chosen.changes(inherited)
-    assert (none["MALLOC_CONF"], none["JAVA_TOOL_OPTIONS"]) == ("narenas:4", "-Xmx1g")
-    assert none["MIMALLOC_PURGE_DELAY"] is None
-    pool = applied("hugetlbfs:1g").chosen.changes({})
-    assert pool["JAVA_TOOL_OPTIONS"] == f"-XX:+UseLargePages -XX:LargePageSizeInBytes={GIB}"
+    none, both = ask(node, "none", **caller).settings, ask(node, "reuse+malloc", **caller).settings
+    assert none.removed == both.removed == {
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2",
+        "MALLOC_CONF": "thp:never,dirty_decay_ms:1000",
+        "JAVA_TOOL_OPTIONS": "-XX:-UseTransparentHugePages",
+        "HUGETLB_MORECORE": "yes",
+    }  # fmt: skip
+    assert none.environment.items() >= {
+        "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
+        "MALLOC_CONF": "narenas:4",
+        "JAVA_TOOL_OPTIONS": '-Dname="ü\\ö"',
+        "HUGETLB_MORECORE": None,
+    }.items()  # fmt: skip
+    assert both.environment["MALLOC_CONF"] == "narenas:4,dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"
+    assert "glibc.malloc.mmap_max=0" in both.environment["GLIBC_TUNABLES"].split(":")
+    assert "MALLOC_ARENA_MAX" not in {**none.environment, **both.environment}
 
 
-def test_the_preloaded_library_serves_allocators_that_replace_malloc():
-    replaced = replace(BINARY, allocator="tcmalloc")
-    assert applied("malloc").chosen.actions == []
-    assert applied("malloc", binary=replaced).chosen.actions == ["advise-malloc"]
-    assert applied("hugetlbfs", binary=replaced).chosen.actions == ["pool-malloc"]
-    launched = replace(applied("malloc", binary=SMALL), programs=(SMALL, replaced))
-    assert launched.chosen.actions == ["advise-malloc"]
+def test_advice_is_only_given_if_the_system_needs_it(node: Launcher):
+    assert ask(node, "thp").settings.actions == ("advise", "bss")
+    switch({"enabled": "always"})
+    assert ask(node, "thp").settings.actions == () and not ask(node, "thp").settings.is_advised
+    assert ask(node, "text+malloc").settings.actions == ("text", "advise-malloc")
+    assert ask(node, "thp").settings.preloads and ask(node, "none").settings.actions == ("refuse",)
 
 
-def test_advice_is_only_given_if_the_system_needs_it():
-    always = replace(MACHINE, modes={2 * MIB: "always"})
-    assert applied("thp", MACHINE).chosen.actions == ["advise", "bss"]
-    assert applied("thp", always).chosen.actions == []
-    assert applied("thp", always).chosen.changes({}) == {}
-    assert applied("text+malloc", always).chosen.actions == ["text"]
-    assert applied("thp", always, STATIC).unavailable is None
-    assert applied("advised+thp", always).chosen.actions == ["advise", "bss"]
+def test_the_answer_fits_its_schema(node: Launcher):
+    for policy in ("reuse+thp", "thp:64k", "huge"):
+        words = [node.file, "--check", policy, "--", "/bin/true"]
+        done = subprocess.run(words, capture_output=True, check=False)
+        assert faults("check", json.loads(done.stdout)) == []
+        assert done.returncode == {"reuse+thp": 0, "thp:64k": 3, "huge": 2}[policy]
 
 
-def test_policies_without_huge_pages_refuse_them():
-    expected = {"none": "refused", "reuse": "refused", "reuse+thp": "allowed", "advised": "advised"}
-    assert {name: parse_policy(name).thp for name in expected} == expected
-    assert parse_policy("reuse+advised").thp == parse_policy("advised+thp").thp == "advised"
+def applied(launcher: Launcher, policy: str, program: Path) -> AppliedPolicy:
+    return AppliedPolicy(policy, launcher, examine(str(program), os.environ), os.environ)
 
 
-def test_requested_pages():
-    assert applied("none").request(0.8).targets == ()
-    both = applied("text+malloc").request(0.8)
-    assert both.targets == (("text",), ("heap", "anonymous")) and both.page == 2 * MIB
-    small = applied("thp:64k").request(0.8)
-    assert small.by_counter and small.page == 64 << 10
-    assert applied("hugetlbfs:1g").request(0.8).page == GIB
+def test_requested_pages(node: Launcher, kinds: dict[str, Path]):
+    launcher = replace(node, assumed=("thp", "pool"))
+    requests = {
+        policy: applied(launcher, policy, kinds["plain"]).request(0.8)
+        for policy in ("none", "advised", "text+malloc", "thp:64k", "text+hugetlbfs-shared", "hugetlbfs:1g")
+    }
+    assert requests["none"].targets == requests["advised"].targets == () and requests["none"].page < 2 * MIB
+    assert (requests["none"].thp, requests["advised"].thp) == ("refused", "advised")
+    assert requests["text+malloc"].targets == (("text",), ("heap", "anonymous"))
+    assert requests["text+malloc"].page == 2 * MIB and not requests["text+malloc"].by_counter
+    assert requests["thp:64k"].by_counter and requests["thp:64k"].page == 64 * KIB
+    assert requests["text+hugetlbfs-shared"].of_pool == (("shared",),)
+    assert requests["hugetlbfs:1g"].page == GIB and requests["hugetlbfs:1g"].from_pool
 
 
-@pytest.mark.parametrize(
-    ("policy", "binary", "machine", "why"),
-    [
-        ("thp", BINARY, {"modes": {2 * MIB: "never"}}, "2 MiB|transparent_hugepage/enabled"),
-        ("malloc", BINARY, {"modes": {}}, "2 MiB"),
-        ("thp:64k", BINARY, {}, "64 KiB|hugepages-64kB/enabled"),
-        (
-            "thp:64k",
-            BINARY,
-            {"modes": {64 << 10: "madvise", 2 * MIB: "madvise"}},
-            "2 MiB|--set-thp-sizes",
-        ),
-        ("thp", STATIC, {}, "collapse|malloc"),
-        ("text", STATIC, {}, "collapse"),
-        ("text", SMALL, {}, "4 KiB|2 MiB"),
-        ("bss", SMALL, {}, "0 B|2 MiB"),
-        ("bss", BINARY, {"compiler": False}, "CC="),
-        ("bss", replace(BINARY, c_library="musl", tunable=False), {}, "musl"),
-        ("bss", replace(BINARY, elf=replace(ELF, machine=183)), {}, "_preloading"),
-        ("malloc", replace(STATIC, allocator="tcmalloc (inside)"), {}, "tcmalloc (inside)|malloc"),
-        ("hugetlbfs", replace(BINARY, allocator="snmalloc"), {"compiler": False}, "snmalloc|hugetlbfs"),
-        ("reuse", replace(BINARY, allocator="TBB malloc"), {}, "TBB malloc|reuse"),
-        ("shared", BINARY, {}, "shmem_enabled"),
-        ("shared", BINARY, {"shmem": "deny"}, "deny|shmem_enabled"),
-        ("shared", STATIC, {"shmem": "advise"}, "collapse"),
-        ("collapse", BINARY, {"collapses": REASON}, REASON),
-        ("collapse", BINARY, {"compiler": False}, "CC="),
-        ("hugetlbfs-data", SMALL, {}, "0 B|2 MiB"),
-        ("hugetlbfs-data", STATIC, {}, "collapse"),
-        ("hugetlbfs-data:1g", BINARY, {"free": {GIB: 1}}, "64 MiB|1 GiB"),
-        ("hugetlbfs-shared", BINARY, {"free": {2 * MIB: 0}}, "2 MiB|hugepages-2048kB"),
-        ("thp+hugetlbfs-shared:1g", BINARY, {"free": {GIB: 1}}, "thp|2 MiB|1 GiB"),
-        ("bss+hugetlbfs-shared", BINARY, {"free": {GIB: 1}, "default_pool": GIB}, "bss|2 MiB|1 GiB"),
-        ("reuse", replace(STATIC, c_library=None, tunable=False), {}, "collapse|reuse"),
-        ("malloc", replace(STATIC, c_library=None, tunable=False, go=True), {}, "Go|malloc"),
-        (
-            "malloc",
-            replace(BINARY, version=(2, 31), tunable=False),
-            {},
-            "2.31|glibc.malloc.hugetlb",
-        ),
-        ("thp", replace(BINARY, version=(2, 31), tunable=False), {}, "2.35|collapse"),
-        ("hugetlbfs", BINARY, {"free": {2 * MIB: 0}}, "2 MiB"),
-        ("hugetlbfs:1g", BINARY, {}, "1 GiB"),
-        ("hugetlbfs:1g", BINARY, {"free": {2 * MIB: 1}}, "1 GiB"),
-        ("libhugetlbfs", BINARY, {}, "2.36|hugetlbfs"),
-        ("libhugetlbfs", replace(BINARY, version=(2, 31)), {}, "apt-get install libhugetlbfs0"),
-        ("libhugetlbfs", replace(STATIC, version=(2, 31)), {"hugetlbfs_library": "/x.so"}, "_libhugetlbfs"),
-        ("malloc", replace(BINARY, secured=REASON), {}, REASON),
-        ("advised", BINARY, {"limits_to_advised": False}, "PR_THP_DISABLE_EXCEPT_ADVISED"),
-        ("advised", BINARY, {"modes": {2 * MIB: "never"}}, "never"),
-    ],
-)
-def test_why_a_policy_is_unavailable(policy: str, binary: Binary, machine: dict, why: str):
-    """By the data that the reason and its remedy name, or by the check that gives it."""
-    refused = applied(policy, replace(MACHINE, **machine), binary)
-    failure = refused.unavailable
-    assert failure is not None and failure.exit_code == 3
-    if why.startswith("_"):
-        assert list(getattr(refused, why)()) == [failure]
-    else:
-        assert all(named in f"{failure.message}\n{failure.remedy}" for named in why.split("|"))
+def test_switches_of_the_machine(node: Launcher, kinds: dict[str, Path]):
+    launcher = replace(node, assumed=("thp",))
+    expected = {
+        "none": set(),
+        "thp": {"thp"},
+        "thp:64k": set(),
+        "text+thp:64k": {"thp"},
+        "shared": {"shared"},
+    }
+    every = {policy: applied(launcher, policy, kinds["plain"]) for policy in expected}
+    assert {policy: one.switches for policy, one in every.items()} == expected
+    assert every["thp:64k"].switched_size == 64 * KIB and every["thp"].switched_size is None
 
 
-@pytest.mark.parametrize(
-    ("policy", "binary", "machine"),
-    [
-        ("thp", BINARY, {"modes": {2 * MIB: "never"}, "settable": True}),
-        ("thp:64k", BINARY, {"settable": True}),
-        ("thp:64k", BINARY, {"modes": {64 << 10: "madvise", 2 * MIB: "never"}}),
-        ("malloc", STATIC, {}),
-        ("malloc", replace(BINARY, allocator="tcmalloc"), {}),
-        ("malloc", replace(STATIC, allocator="jemalloc (inside)", tunable=False), {}),
-        ("hugetlbfs", replace(BINARY, allocator="mimalloc"), {}),
-        ("reuse", replace(BINARY, allocator="mimalloc"), {}),
-        ("malloc", replace(BINARY, beside="pymalloc"), {}),
-        ("shared", BINARY, {"shmem": "within_size"}),
-        ("shared", BINARY, {"shmem": "never", "settable": True}),
-        ("collapse", replace(STATIC, c_library=None, go=True), {}),
-        ("collapse", BINARY, {"modes": {2 * MIB: "never"}}),
-        ("hugetlbfs-data", BINARY, {}),
-        ("hugetlbfs-shared+hugetlbfs-data", BINARY, {}),
-        ("thp+hugetlbfs-shared", BINARY, {}),
-        ("reuse+hugetlbfs-shared:1g", BINARY, {"free": {GIB: 1}}),
-        ("thp", replace(BINARY, allocator="jemalloc"), {}),
-        ("hugetlbfs:1g", BINARY, {"reserving": True}),
-        ("libhugetlbfs", replace(BINARY, version=(2, 31)), {"hugetlbfs_library": "/usr/lib/libhugetlbfs.so"}),
-        ("none", replace(BINARY, secured=REASON), {}),
-        ("advised", replace(BINARY, secured=REASON), {}),
-        ("advised", STATIC, {}),
-    ],
-)
-def test_available_policies(policy: str, binary: Binary, machine: dict):
-    assert applied(policy, replace(MACHINE, **machine), binary).unavailable is None
+def test_what_is_smaller_than_a_huge_page_is_not_measured(node: Launcher, kinds: dict[str, Path]):
+    for policy in ("text", "bss", "hugetlbfs-data"):
+        assert "2 MiB" in applied(node, policy, kinds["small"]).unavailable.message
+    plain, small, static = (applied(node, "none", kinds[name]) for name in ("plain", "small", "static"))
+    assert applied(node, "bss", kinds["plain"]).unavailable is None
+    assert set(DEFAULT) - set(default_policies(plain, starts_others=False)) == {"text"}
+    assert set(DEFAULT) - set(default_policies(small, starts_others=False)) == {"text", "bss"}
+    assert tuple(default_policies(small, starts_others=True)) == DEFAULT
+    may_collapse = os.geteuid() == 0
+    assert ("collapse" in default_policies(static, starts_others=False)) == may_collapse
+    switch({"enabled": "always"})
+    assert "collapse" not in default_policies(replace(static), starts_others=False)
 
 
-def test_the_default_excludes_text_and_bss_of_a_small_program():
-    assert default_policies(BINARY, MACHINE, starts_others=False) == DEFAULT
-    assert set(DEFAULT) - set(default_policies(SMALL, MACHINE, starts_others=False)) == {"text", "bss"}
-    assert default_policies(SMALL, MACHINE, starts_others=True) == DEFAULT
-    assert default_policies(STATIC, MACHINE, starts_others=False) == (*DEFAULT, "collapse")
-    assert "collapse" not in default_policies(STATIC, replace(MACHINE, collapses="no"), starts_others=False)
-    always = replace(MACHINE, modes={2 * MIB: "always"})
-    assert "collapse" not in default_policies(STATIC, always, starts_others=False)
-
-
-def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named():
-    shell = applied("text+bss+malloc", binary=SMALL)
+def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named(
+    node: Launcher, kinds: dict[str, Path]
+):
+    shell = applied(node, "bss+malloc", kinds["small"])
+    plain = examine(str(kinds["plain"]), os.environ)
     assert shell.unavailable is not None
-    assert replace(shell, programs=(SMALL, BINARY)).unavailable is None
-    served = replace(BINARY, secured=REASON)
-    assert REASON in replace(shell, programs=(served, SMALL)).unavailable.message
+    ran = replace(shell, programs=(shell.binary, plain))
+    assert ran.unavailable is None and f"--for={plain.image}" in ran.command(["-n"])
+    assert replace(shell, programs=(shell.binary,)).unavailable == shell.unavailable
 
 
-def command(policy: AppliedPolicy, inherited: dict[str, str], *, trial: bool = False) -> list[str]:
-    libraries = Libraries(Path("/lib/remap.so"), Path("/lib/snapshot.so"), Path("/lib/collapse"))
-    snapshots = Path("/tmp/snapshots") if trial else None
-    return command_of_run(
-        policy, ("-n", "5"), inherited, libraries, log=Path("/tmp/log"), snapshots=snapshots
-    )
-
-
-def test_the_command_sets_and_removes_variables_of_the_policy():
-    inherited = {"LD_PRELOAD": "/lib/mine.so", "HUGETLB_SHM": "yes", "PATH": "/bin"}
-    words = command(applied("bss"), inherited)
-    assert words[0] == ENV and words[-3:] == ["/opt/app", "-n", "5"]
-    assert "--unset=HUGETLB_SHM" in words and not any(word.startswith("PATH=") for word in words)
-    assert {
-        "PAGEWISE_PRELOAD=bss",
-        f"PAGEWISE_PRELOAD_POOL={2 * MIB}",
-        f"PAGEWISE_PRELOAD_SIZE={2 * MIB}",
-        "LD_PRELOAD=/lib/remap.so:/lib/mine.so",
-    } <= set(words)
-
-
-def test_the_memory_of_a_run_is_moved_from_outside():
-    assert command(applied("collapse"), {}) == [ENV, "/lib/collapse", "/opt/app", "-n", "5"]
-
-
-def test_sizes_of_the_pool_and_of_transparent_pages_are_apart():
-    both = applied("text+hugetlbfs:1g")
-    assert (both.pool_size, both.transparent_size) == (GIB, 2 * MIB)
-    assert applied("thp:64k").transparent_size == 64 << 10
-
-
-def test_only_trial_runs_of_programs_that_can_preload_write_snapshots():
-    assert command(applied("none"), {}) == [ENV, "/opt/app", "-n", "5"]
-    words = command(applied("none"), {}, trial=True)
-    assert {"LD_PRELOAD=/lib/snapshot.so", "PAGEWISE_SNAPSHOT=/tmp/snapshots/smaps"} <= set(words)
-    assert command(applied("none", binary=STATIC), {}, trial=True) == [ENV, "/opt/app", "-n", "5"]
+def test_the_command_is_the_launchers(node: Launcher, kinds: dict[str, Path]):
+    words = applied(node, "malloc+reuse", kinds["plain"]).command(["-n", "5"])
+    assert words == [str(node.file), "--quiet", "reuse+malloc", "--", str(kinds["plain"]), "-n", "5"]

@@ -13,8 +13,8 @@ import pytest
 from killed_sessions import settle
 from own_program import POOL, THP, Own, needs_madvise, needs_thp
 from pagewise.workloads.program.memory import from_snapshots
+from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
-from pagewise.workloads.program.table import PARTS
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long
@@ -100,21 +100,6 @@ def test_machine_code_is_moved_onto_huge_pages(own: Own):
     assert own.statuses() == {"none": {"ok"}, "text": {"ok"}}
     text = next(one for one in own.records() if one.configuration.hugepages == "text")
     assert text.program.kinds["text"].peak.huge_bytes >= 6 << 20
-
-
-@needs_madvise
-def test_a_static_program_gets_what_its_own_glibc_knows_and_the_rest_is_refused(own: Own):
-    # Pages count over time, and on a busy virtual machine it may take a tenth of a second to get them.
-    done = own.run(
-        "--policies", "none,malloc,thp,bss", "--rounds", "1", program="memory-static", way="large 1.2"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {
-        "none": {"ok"},
-        "malloc": {"ok"},
-        "thp": {"pages_unavailable"},
-        "bss": {"pages_unavailable"},
-    }, done.stdout
 
 
 @needs_thp

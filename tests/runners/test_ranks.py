@@ -106,7 +106,7 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
     """The launchers' variables, without the launchers."""
     (place,) = placements(1, Where(ranks=(1,)))
     ranks = Ranks(RankLauncher(kind, "true"), place, tmp_path / "ranks")
-    command = ranks.command(["sh", "-c", "echo $OMP_PLACES; taskset -cp $$"], thp="refused")
+    command = ranks.command(["sh", "-c", "echo $OMP_PLACES; taskset -cp $$"])
     assert ranks.failure() is not None
     started = command[len(ranks.launcher.command(1, 1)) :]
     for variable in KINDS[kind].variables:

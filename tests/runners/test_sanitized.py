@@ -11,14 +11,9 @@ import pytest
 from conftest import Once
 from launched import Launcher
 from own_program import Own, compile_program
-from pagewise.machine.host import read_host
-from pagewise.stack.binary import Binary, examine
-from pagewise.workloads.program.applied import AppliedPolicy
-from pagewise.workloads.program.machine import read_machine
-from pagewise.workloads.program.policy import parse_policy
+from pagewise.stack.binary import examine
 
-#: Neither the policy nor a report needs a preloaded library.
-POSSIBLE, IMPOSSIBLE = ("none",), ("thp", "malloc", "reuse", "bss", "text")
+IMPOSSIBLE = ("thp", "malloc", "reuse", "bss", "text")
 
 
 @pytest.fixture(scope="session")
@@ -82,17 +77,6 @@ def test_a_script_may_start_it_if_the_runtime_does_not_check_the_order(launcher:
     variables = {"ASAN_OPTIONS": "verify_asan_link_order=0"}
     done = launcher.run("none", "--", "sh", "-c", f"'{program}' large 0.01; exit $?", **variables)
     assert done.returncode == 0 and done.stdout.startswith("sum:")
-
-
-def availability(binary: Binary) -> dict[str, bool]:
-    machine = read_machine(read_host(), settable=False, reserving=False)
-    applied = (AppliedPolicy(parse_policy(name), binary, machine) for name in (*POSSIBLE, *IMPOSSIBLE))
-    return {one.policy.name: one.unavailable is None for one in applied}
-
-
-def test_a_comparison_names_the_policies_that_are_unavailable(program: Path):
-    expected = {**dict.fromkeys(POSSIBLE, True), **dict.fromkeys(IMPOSSIBLE, False)}
-    assert availability(examine(str(program), os.environ)) == expected
 
 
 @pytest.mark.long

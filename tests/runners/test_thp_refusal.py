@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.errors import PagewiseError
-from pagewise.machine.settings.thp import left_to_programs, supports_advised
+from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.tracer import Program, Tracer, trace
 
@@ -35,15 +35,9 @@ def started() -> int:
     return int(subprocess.run(ASK, capture_output=True, text=True, check=True).stdout)
 
 
-def test_programs_refuse_or_accept_and_then_inherit_as_before(inherited: int):
-    with left_to_programs("refused"):
+def test_programs_are_refused_huge_pages_and_then_inherit_as_before(inherited: int):
+    with refused_to_programs():
         assert started() == 1
-        with left_to_programs("allowed"):
-            assert started() == 0
-        assert started() == 1
-    if supports_advised():
-        with left_to_programs("advised"):
-            assert started() == 3
     assert started() == inherited
 
 

@@ -35,7 +35,7 @@ class ServicePart:
 
 
 @dataclass(frozen=True)
-class PolicyPart:
+class ProgramPolicy:
     """A page policy of a program, and why it is unavailable (`lack`)."""
 
     name: PolicyName
@@ -74,7 +74,7 @@ class ProgramPart:
     command: Annotated[tuple[str, ...], Limits(1)]
     path: str
     sha256: str | None
-    policies: tuple[Annotated[PolicyPart, OPEN], ...]
+    policies: tuple[Annotated[ProgramPolicy, OPEN], ...]
     metrics: tuple[Mapping[str, Any], ...]
     checks: tuple[str, ...]
     setup: Annotated[tuple[str, ...] | None, "shell commands in the folder of each run"] = None

@@ -34,11 +34,10 @@ def main(spec_file: str, command: list[str]) -> None:
     # A daemon of Slurm starts the ranks of srun, without the settings of the runner.
     sys.path.insert(0, _RUNNERS)
     from pagewise.machine.numa import MemoryPolicy
-    from pagewise.machine.settings.thp import left_to_programs
 
     memory = spec["memory"]
     policy = MemoryPolicy(memory["name"], memory["reported"], memory["mode"], tuple(memory["nodes"]))
-    with policy.applied(), left_to_programs(spec["thp"]):
+    with policy.applied():
         execute(spec, rank, command)
 
 

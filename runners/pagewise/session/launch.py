@@ -115,7 +115,7 @@ class Stopwatch:
     limit: seconds that a run may take. scratch: a folder for temporary files. end_leftovers: end processes
     that a run leaves behind. wrapper: a command that starts hyperfine, such as a counter of events, and exits
     with its exit code; it runs in the C locale, the program in its own. meter: measures the energy of runs.
-    given: the standard input of programs.
+    given: the standard input of programs. starter: what starts programs, whose page faults are overhead.
     """
 
     hyperfine: str
@@ -125,6 +125,7 @@ class Stopwatch:
     wrapper: tuple[str, ...] = ()
     meter: Meter = field(default_factory=find_meter)
     given: Path = NOTHING
+    starter: tuple[str, ...] = ()
 
     def measure(
         self,
@@ -206,13 +207,13 @@ class Stopwatch:
         return [ENV, *(f"{name}={value}" for name, value in C_LOCALE.items()), *self.wrapper, ENV, *own]
 
     def measure_overhead(self) -> int:
-        """The minor page faults of hyperfine and the wrapper, measured once, by running `true`."""
+        """The minor page faults of hyperfine, wrapper and starter, measured once, by running `true`."""
         return self._own_faults
 
     @cached_property
     def _own_faults(self) -> int:
         true = shutil.which("true")
-        return 0 if true is None else self.measure([true], os.environ, nullcontext()).faults[0]
+        return 0 if true is None else self.measure([*self.starter, true], os.environ, nullcontext()).faults[0]
 
     def failure(self, measured: Measurement) -> Failure:
         """How a failed run ended, and what to do."""

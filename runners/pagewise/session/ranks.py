@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pagewise.core.node_state import ProcessThp
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import Failure, RankUse
 from pagewise.core.units import count_text
@@ -39,7 +38,7 @@ class Ranks:
         """How many there are."""
         return len(self.placement.cpus_by_rank)
 
-    def command(self, command: Sequence[str], *, thp: ProcessThp = "allowed") -> list[str]:
+    def command(self, command: Sequence[str]) -> list[str]:
         """The command line that starts the ranks; what they reported before is deleted."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -49,7 +48,6 @@ class Ranks:
             "cpus": self.placement.cpus_by_rank,
             "folder": str(self.folder),
             "inherits": kind.inherits,
-            "thp": thp,
             "memory": {
                 "name": memory.name,
                 "reported": memory.reported,

@@ -1,11 +1,10 @@
-"""The properties of a program that page policies depend on: C library, allocator, privileges."""
+"""What a program is: its file, C library and shared libraries."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,20 +18,9 @@ from pagewise.stack.elf import Elf, NotElfError, holds, read_elf
 from pagewise.stack.files import sha256
 
 _MOST_SCRIPTS = 5
-_TUNABLE, _OLD_TUNABLE = b"glibc.malloc.hugetlb", b"glibc.malloc.trim_threshold"
-# By allocator: the name of its library, and a string in programs that are linked with it statically.
-_ALLOCATORS = {
-    "jemalloc": (r"libjemalloc", b"MALLOC_CONF"),
-    "tcmalloc": (r"libtcmalloc", b"TCMALLOC_"),
-    "mimalloc": (r"libmimalloc", b"MIMALLOC_"),
-    "TBB malloc": (r"libtbbmalloc_proxy", b"TBB_MALLOC_"),
-    "Hoard": (r"libhoard", b"libhoard"),
-    "snmalloc": (r"libsnmalloc", b"snmalloc"),
-    # GCC's and Clang's; the string is a message of the runtime, because tools know its other names.
-    "AddressSanitizer": (r"libasan\.so|libclang_rt\.asan", b"ASan runtime does not come first"),
-}
-# The allocator of a language, beside malloc: the name of its library, and a string in its program.
-_BESIDE = {"pymalloc": (r"libpython", b"PYTHONMALLOC")}
+_TUNABLE = b"glibc.malloc.trim_threshold"
+# The allocator of a language, in addition to malloc: the name of its library, and a string in its program.
+_BESIDE, _BESIDE_LIBRARY, _BESIDE_TEXT = "pymalloc", "libpython", b"PYTHONMALLOC"
 _GO = b"\xff Go build"
 _VERSION = re.compile(rb"GNU C Library \([^)]*\) \w+ release version (\d+)\.(\d+)")
 
@@ -42,9 +30,8 @@ class Binary:
     """A program to compare.
 
     image: the ELF file that runs (a script's interpreter). c_library: `glibc`, `musl` or None. version: that
-    of glibc, if known. tunable: whether its malloc has a tunable for huge pages. allocator: what serves
-    malloc, None for the C library. beside: the allocator of a language, for small objects. secured: why the
-    loader ignores settings of page policies, None if it does not.
+    of glibc, if known. beside: the allocator of a language, for small objects. allocator: what serves malloc,
+    None for the C library or if it was not examined.
     """
 
     program: Path
@@ -55,26 +42,14 @@ class Binary:
     libraries: tuple[str, ...]
     c_library: str | None
     version: tuple[int, int] | None
-    tunable: bool
-    allocator: str | None
     beside: str | None
     go: bool
-    secured: str | None
+    allocator: str | None = None
 
     @property
     def static(self) -> bool:
         """Whether it runs without a loader."""
         return self.elf.interpreter is None
-
-    @property
-    def is_sanitized(self) -> bool:
-        """Whether it has AddressSanitizer's library, which must be loaded before any other."""
-        return self.allocator == "AddressSanitizer"
-
-    def can_preload(self, machine: int) -> bool:
-        """Whether a library for this machine (of ELF) that needs glibc can be preloaded into it."""
-        is_alike = self.elf.machine == machine and self.elf.bits == 64
-        return is_alike and self.c_library == "glibc" and not self.static and not self.is_sanitized
 
     @property
     def text(self) -> str:
@@ -127,7 +102,6 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
     try:
         image, script = _image(program, environment)
         elf = read_elf(image)
-        secured = _secured(image)
     except NotElfError as fault:
         raise SelectionError(
             "this is neither an ELF program nor a script with #!",
@@ -141,7 +115,7 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
             remedy="make it readable: " + command_text(("chmod", "u+r", str(image))),
         ) from fault
     libraries = _libraries(image, elf, environment)
-    c_library, tunable, version = _c_library(image, elf, libraries)
+    c_library, version = _c_library(image, elf, libraries)
     return Binary(
         program,
         image,
@@ -151,11 +125,8 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         libraries,
         c_library,
         version,
-        tunable,
-        _allocator(image, libraries, environment, _ALLOCATORS),
-        _allocator(image, libraries, {}, _BESIDE),
+        _beside(image, libraries),
         bool(holds(image, _GO)),
-        secured,
     )
 
 
@@ -214,23 +185,18 @@ def _libraries(image: Path, elf: Elf, environment: Mapping[str, str]) -> tuple[s
 
 def _c_library(
     image: Path, elf: Elf, libraries: tuple[str, ...]
-) -> tuple[str | None, bool, tuple[int, int] | None]:
-    """Its name, whether it has the tunable, and its version.
-
-    The tunable is in the loader's list of tunables, or in a static program's.
-    """
+) -> tuple[str | None, tuple[int, int] | None]:
+    """Its name and version. A static program has the list of glibc's tunables."""
     if elf.interpreter is None:
-        if _TUNABLE in holds(image, _TUNABLE):
-            return "glibc", True, None
-        return ("glibc" if holds(image, _OLD_TUNABLE) else None), False, None
+        return ("glibc" if holds(image, _TUNABLE) else None), None
     loader = Path(elf.interpreter)
     if loader.name.startswith("ld-musl"):
-        return "musl", False, None
+        return "musl", None
     library = next((file for file in map(Path, libraries) if re.match(r"libc\.so\.|libc-2", file.name)), None)
     version = None if library is None else _version(library)
     if version is None and not holds(loader, b"GLIBC_TUNABLES", b"GLIBC_2"):
-        return None, False, None
-    return "glibc", bool(holds(loader, _TUNABLE)), version
+        return None, None
+    return "glibc", version
 
 
 def _version(file: Path) -> tuple[int, int] | None:
@@ -241,32 +207,8 @@ def _version(file: Path) -> tuple[int, int] | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def _allocator(
-    image: Path,
-    libraries: tuple[str, ...],
-    environment: Mapping[str, str],
-    known: Mapping[str, tuple[str, bytes]],
-) -> str | None:
-    """The first of the known allocators that is there: a library, preloaded or linked, or in the program."""
-    files = (*environment.get("LD_PRELOAD", "").replace(":", " ").split(), *libraries)
-    for name, (pattern, _) in known.items():
-        if any(re.match(pattern, Path(file).name) for file in files):
-            return name
-    inside = holds(image, *(word for _, word in known.values()))
-    return next((f"{name} (inside)" for name, (_, word) in known.items() if word in inside), None)
-
-
-def _secured(image: Path) -> str | None:
-    """Why the loader drops LD_PRELOAD and GLIBC_TUNABLES (ld.so(8), secure-execution mode)."""
-    status = image.stat()
-    if status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid():
-        return "it is set-user-ID"
-    if status.st_mode & stat.S_ISGID and status.st_gid not in (os.getegid(), *os.getgroups()):
-        return "it is set-group-ID"
-    if os.geteuid() != 0:
-        try:
-            os.getxattr(image, "security.capability")
-        except OSError:
-            return None
-        return "it has file capabilities"
-    return None
+def _beside(image: Path, libraries: tuple[str, ...]) -> str | None:
+    is_linked = any(Path(file).name.startswith(_BESIDE_LIBRARY) for file in libraries)
+    if is_linked:
+        return _BESIDE
+    return f"{_BESIDE} (inside)" if holds(image, _BESIDE_TEXT) else None

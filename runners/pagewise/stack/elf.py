@@ -10,7 +10,6 @@ from pathlib import Path
 from elftools.construct import Container
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
-from elftools.elf.enums import ENUM_E_MACHINE
 from elftools.elf.segments import InterpSegment
 
 from pagewise.core.reading import open_file
@@ -34,13 +33,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Elf:
-    """An ELF file. interpreter: its loader, None for a static one. movable: whether it can be relocated."""
+    """An ELF file. interpreter: its loader, None for a static one."""
 
     path: Path
-    bits: int
-    machine: int
-    movable: bool
-    dynamic: bool
     interpreter: str | None
     segments: tuple[Segment, ...]
 
@@ -77,16 +72,10 @@ def read_elf(path: Path) -> Elf:
         try:
             file = ELFFile(stream)
             parts = list(file.iter_segments())
-            kinds = {part.header.p_type for part in parts}
             loader = next((part for part in parts if isinstance(part, InterpSegment)), None)
             interpreter = None if loader is None else str(loader.get_interp_name())
             return Elf(
                 path,
-                file.elfclass,
-                # As a number, because page policies identify machines by number.
-                ENUM_E_MACHINE.get(file.header.e_machine, file.header.e_machine),
-                file.header.e_type == "ET_DYN",
-                "PT_DYNAMIC" in kinds,
                 interpreter,
                 tuple(_segment(part.header) for part in parts if part.header.p_type == "PT_LOAD"),
             )

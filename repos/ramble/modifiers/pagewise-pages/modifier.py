@@ -1,5 +1,7 @@
 """Page policies for applications of Ramble, verified (pagewise: docs/how-to/ramble.md)."""
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +13,7 @@ _HERE = Path(sys._getframe().f_code.co_filename).resolve().parent
 sys.path.append(str(_HERE / "../../../../runners"))
 
 from pagewise.cluster.page_runs import RECORD, RECORDS, find_launcher, prefix_programs, read_pages  # noqa: E402
-from pagewise.core.errors import SelectionError  # noqa: E402
-from pagewise.workloads.program.policy import IN_MODULES, parse_policy  # noqa: E402
+from pagewise.workloads.program.policy import IN_MODULES, meaning  # noqa: E402
 
 _CHOSEN = "policy"
 _SUMMARY = "{experiment_run_dir}/pagewise-pages.txt"
@@ -44,7 +45,7 @@ class PagewisePages(BasicModifier):
     mode(_CHOSEN, description="the page policy that the variable page_policy names")
     default_mode(_CHOSEN)
     for policy in IN_MODULES:
-        mode(policy, description=parse_policy(policy).meaning)
+        mode(policy, description=meaning(policy))
         variable_modification("page_policy", policy, method="set", modes=[policy])
 
     modifier_variable(
@@ -83,11 +84,13 @@ class PagewisePages(BasicModifier):
                 f"{self.name}: no page policy is chosen: define the variable page_policy, "
                 f"or name a mode: {', '.join(IN_MODULES)}"
             )
-        try:
-            parse_policy(app_inst.expander.expand_var_name("page_policy"))
-        except SelectionError as fault:
-            remedy = f"\n  remedy: {fault.remedy}" if fault.remedy else ""
-            logger.die(f"{self.name}: the variable page_policy: {fault.what}{remedy}")
+        launcher = shutil.which(find_launcher())
+        if launcher is None:
+            logger.die(f"{self.name}: {find_launcher()} is missing: add it to PATH")
+        command = [launcher, "--module", app_inst.expander.expand_var_name("page_policy")]
+        asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        if asked.returncode != 0:
+            logger.die(f"{self.name}: the variable page_policy: {asked.stderr.strip()}")
 
     def _is_measured(self, executable, app_inst):
         if executable.mpi or self._on_executables != ["*"]:

@@ -27,6 +27,11 @@ from pagewise.cli.types import Folder
             metavar="FILE",
         ),
         opt.option(
+            "--for started",
+            "Apply the policy to this program, which PROGRAM starts: for a static launcher.",
+            metavar="FILE",
+        ),
+        opt.option(
             "--install prefix",
             "Install the launcher pagewise-exec and the modules pagewise-pages here, and run nothing.",
             type=Folder(),
@@ -36,7 +41,13 @@ from pagewise.cli.types import Folder
 )
 @opt.argument("policy", type=str, required=False)
 def command(
-    quiet: bool, record: str | None, prefix: Path | None, policy: str | None, command: Sequence[str]
+    *,
+    quiet: bool,
+    record: str | None,
+    started: str | None,
+    prefix: Path | None,
+    policy: str | None,
+    command: Sequence[str],
 ) -> int:
     """Become a program under a page policy, for production runs.
 
@@ -56,6 +67,7 @@ def command(
         raise click.UsageError("Name a policy, and a program after --.")
     words = [str(find_launcher()), *(["--quiet"] if quiet else [])]
     words += [] if record is None else ["--record", record]
+    words += [] if started is None else ["--for", started]
     # Python ignores these, and a program inherits what is ignored.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)

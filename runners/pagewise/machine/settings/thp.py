@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,11 +21,6 @@ _ON, _ON_SHARED = "madvise", "advise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
-_SETTINGS: Mapping[ProcessThp, int] = {
-    "allowed": 0,
-    "refused": _REFUSED,
-    "advised": _REFUSED | _UNLESS_ADVISED,
-}
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
@@ -78,9 +73,41 @@ def _word(switch: Switch) -> str:
     return _ON_SHARED if switch.file.name == "shmem_enabled" else _ON
 
 
+def pages_in_use(size: int) -> Path:
+    """The file in which the kernel counts the transparent huge pages of this size that are in use."""
+    return Path("/") / THP / f"hugepages-{size // 1024}kB" / "stats" / "nr_anon"
+
+
 @contextmanager
-def left_to_programs(thp: ProcessThp) -> Iterator[None]:
-    """Sets which transparent huge pages programs started in the block may have.
+def only_size(size: int | None) -> Iterator[None]:
+    """Programs that ask get transparent huge pages of this size and no larger one in the block (root).
+
+    Does nothing without a size. Raises RefusedError.
+    """
+    if size is None:
+        yield
+        return
+    if os.geteuid() != 0:
+        raise RefusedError(
+            "only root may switch transparent huge pages",
+            where="--set-thp-sizes",
+            remedy="run it as root, or omit it: sizes that are switched on do not need it",
+        )
+    switches = {
+        int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
+        for folder in (Path("/") / THP).glob("hugepages-*kB")
+        if (folder / "enabled").exists()
+    }
+    with kept() as journal:
+        for of_size, switch in sorted(switches.items()):
+            if of_size >= size:
+                journal.change(switch, "madvise" if of_size == size else "never")
+        yield
+
+
+@contextmanager
+def refused_to_programs() -> Iterator[None]:
+    """Refuses transparent huge pages to programs that are started in the block.
 
     The setting belongs to this process, is inherited and survives exec. At the end of the block it is as
     before, with its flags. Raises RefusedError.
@@ -88,7 +115,7 @@ def left_to_programs(thp: ProcessThp) -> Iterator[None]:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     # Kernels or emulators without the call return -1: then nothing was inherited.
     before = max(prctl(_GET, 0, 0, 0, 0), 0)
-    _set_refused(prctl, _SETTINGS[thp])
+    _set_refused(prctl, _REFUSED)
     try:
         yield
     finally:
@@ -102,15 +129,6 @@ def process_thp() -> ProcessThp:
     if setting == 0:
         return "allowed"
     return "advised" if setting & _UNLESS_ADVISED else "refused"
-
-
-def supports_advised() -> bool:
-    """Whether this kernel can limit transparent huge pages to memory that a program advises (Linux 6.18)."""
-    try:
-        with left_to_programs("advised"):
-            return True
-    except RefusedError:
-        return False
 
 
 def _set_refused(prctl: Callable[..., int], value: int) -> None:

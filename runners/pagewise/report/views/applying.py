@@ -15,8 +15,7 @@ from pagewise.core.result import Result
 from pagewise.core.text import command_text
 from pagewise.report.model import Recommendation
 from pagewise.report.views.advice import Answer, answers, first_answers
-from pagewise.workloads.program.policy import parse_policy
-from pagewise.workloads.program.table import PARTS
+from pagewise.workloads.program.policy import PARTS, module_of
 
 _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
 #: The word in a command that stands for the user's program.
@@ -91,7 +90,7 @@ def policy_of(result: Result, kernels: Sequence[KernelResult]) -> Policy | None:
     if not _of_programs(result) and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
     command = (PROGRAM,) if program is None else program["command"]
-    return Policy(policy, ("pagewise", "exec", policy, "--", *command), parse_policy(policy).module)
+    return Policy(policy, ("pagewise", "exec", policy, "--", *command), module_of(policy))
 
 
 def _of_programs(result: Result) -> bool:

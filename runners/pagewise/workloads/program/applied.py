@@ -1,29 +1,30 @@
-"""A page policy as it is applied to a program on a machine: its settings, and why it is unavailable."""
+"""A page policy as the launcher pagewise-exec applies it to a program, and why it is unavailable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import json
+import mmap
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.node_state import ProcessThp
-from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
+from pagewise.core.structure import structured
+from pagewise.core.suggestions import choose_of
 from pagewise.core.units import bytes_text
-from pagewise.machine.host import MOUNT_SYS
 from pagewise.stack.binary import Binary
 from pagewise.stack.elf import NotElfError, read_elf
-from pagewise.workloads.program.machine import Machine
-from pagewise.workloads.program.policy import DEFAULT, Policy
-from pagewise.workloads.program.table import PARTS, POOL_PARTS, Chosen, has_settings
+from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 
-# Actions of the preloaded library without which a policy may work.
-_OF_MALLOC = ("advise-malloc", "pool-malloc")
-# glibc 2.34 removed the hook by which libhugetlbfs served malloc; 2.35 brought the tunable.
-_HOOK_REMOVED, _TUNABLE_ADDED = (2, 34), (2, 35)
-_BY_ALWAYS = "have root set transparent huge pages to `always`, or measure the policy collapse as root"
+# What the launcher may be asked to assume: the options that provide it.
+_PROVIDED_BY = {"thp": "--set-thp-sizes", "pool": "--reserve-hugepages (root)"}
+_WRONG_USAGE, _REFUSED = 2, 4
 
 
 @dataclass(frozen=True)
@@ -48,275 +49,192 @@ class PageRequest:
 
 
 @dataclass(frozen=True)
+class PolicyPart:
+    """A part of a policy (columns: policies.h). size_bytes: the page size that the policy names, or 0."""
+
+    name: str
+    source: str | None
+    size_bytes: int
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the launcher sets for the program: variables (None: removed), libraries, actions of its library.
+
+    removed: the caller's settings that are page policies. is_advised: whether only programs that ask get
+    transparent huge pages.
+    """
+
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
+    preloads: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    is_advised: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the launcher answers about a policy for a program (schema pagewise.check/1)."""
+
+    policy: str
+    available: bool
+    thp: ProcessThp
+    page_size_bytes: int
+    thp_size_bytes: int
+    parts: tuple[PolicyPart, ...]
+    reason: str | None = None
+    remedy: str | None = None
+    missing: str | None = None
+    allocator: str | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it is unavailable; the remedy begins with the option that provides what is missing."""
+        if self.available:
+            return None
+        remedies = (_PROVIDED_BY.get(self.missing or ""), self.remedy)
+        return Failure(3, self.reason or "", ", or ".join(filter(None, remedies)) or None)
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """The program pagewise-exec. assumed: what will be provided before runs, `thp` and `pool`."""
+
+    file: Path
+    assumed: tuple[str, ...] = ()
+
+    def ask(self, policy: str, program: Path, environment: Mapping[str, str], *further: str) -> Answer:
+        """What a policy does for a program. Raises SelectionError for no policy, RefusedError, SetupError."""
+        options = ["--check", "--quiet", *further, *(f"--assume={name}" for name in self.assumed)]
+        words = [str(self.file), *options, "+" if policy.startswith("-") else policy, "--", str(program)]
+        try:
+            done = subprocess.run(words, env=environment, capture_output=True, check=False)
+            data = json.loads(os.fsdecode(done.stdout))
+            if done.returncode not in (_WRONG_USAGE, _REFUSED):
+                return structured(Answer, data, ignored="null")
+            reason = str(data["reason"])
+        except (OSError, ValueError, KeyError) as fault:
+            raise SetupError(f"this launcher does not answer: {fault}", where=self.file) from fault
+        if done.returncode == _REFUSED:
+            raise RefusedError(reason, remedy=data["remedy"])
+        known = choose_of(policy.partition(":")[0], PARTS)
+        raise SelectionError(
+            f"{policy!r}: {reason}",
+            where=f"--policies {policy}",
+            remedy=f"{known}; joined as in reuse+thp, with a size as in hugetlbfs:1g",
+        )
+
+    def starter(self, policy: str = "none") -> list[str]:
+        """The command line that starts a program under a policy, without the program."""
+        return [str(self.file), "--quiet", policy, "--"]
+
+    def examined(self, binary: Binary, environment: Mapping[str, str]) -> Binary:
+        """The program, with what serves its malloc."""
+        answer = self.ask("none", binary.image, environment, "--allocator")
+        return replace(binary, allocator=answer.allocator)
+
+
+@dataclass(frozen=True)
 class AppliedPolicy:
-    """A page policy with the program that is run under it, and the machine.
+    """A page policy with the program that is run under it.
 
     programs: those that ran when the program was tried, if they are others (a script, a launcher).
     """
 
-    policy: Policy
+    name: str
+    launcher: Launcher
     binary: Binary
-    machine: Machine
+    environment: Mapping[str, str]
     programs: tuple[Binary, ...] = ()
 
     @property
-    def page_size(self) -> int:
-        """The size of its huge pages in bytes."""
-        return self.pool_size if self.policy.from_pool else self.transparent_size
+    def answer(self) -> Answer:
+        """What the launcher does."""
+        return self._decided[1]
 
     @property
-    def pool_size(self) -> int:
-        """The size of pages that it takes from a hugetlb pool."""
-        return self.policy.size or self.machine.default_pool
-
-    @property
-    def transparent_size(self) -> int:
-        """The size of its transparent huge pages. A size in the name may be the pool's."""
-        return self.machine.pmd if self.policy.from_pool else self.policy.size or self.machine.pmd
-
-    @property
-    def switched_size(self) -> int | None:
-        """The size of transparent huge pages to switch on for its runs alone."""
-        return self.policy.size if self.machine.settable and "thp" in self.policy.parts else None
-
-    @property
-    def advises(self) -> bool:
-        """Whether only programs that ask get transparent huge pages, by the system or by the policy."""
-        by_policy = self.policy.thp == "advised" or self.machine.settable
-        return by_policy or self.machine.modes.get(self.page_size) != "always"
-
-    @property
-    def chosen(self) -> Chosen:
-        """Its settings for this program."""
-        conditions = ["advised"] if self.advises else []
-        if any(program.allocator or program.beside for program in (self.binary, *self.programs)):
-            conditions.append("replaced")
-        return Chosen(self.policy.parts, self.policy.size, conditions)
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether its memory is moved onto huge pages from outside, while it runs."""
-        return "collapse" in self.policy.parts
-
-    def request(self, enough: float) -> PageRequest:
-        """The pages that a run must be on, with this minimum coverage."""
-        policy, machine = self.policy, self.machine
-        if not policy.targets:
-            return PageRequest(policy.name, (), machine.base, machine.pmd, 0.0, thp=policy.thp)
-        size = self.page_size
-        by_counter = "thp" in policy.parts and size != machine.pmd
-        of_pool = tuple(PARTS[part].targets for part in policy.parts if PARTS[part].from_pool)
-        return PageRequest(
-            policy.name, policy.targets, size, size, enough, by_counter, policy.from_pool, policy.thp, of_pool
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the manifest has it."""
-        return {
-            "name": self.policy.name,
-            "meaning": self.policy.meaning,
-            "preloaded": self.chosen.actions,
-            "advised": self.advises,
-            "lack": None if self.unavailable is None else self.unavailable.message,
-        }
-
-    @cached_property
     def unavailable(self) -> Failure | None:
         """Why it cannot work for this program on this machine, and what to do; None when nothing is known.
 
         Of several programs, one that it works for suffices; else the reason is that of the first.
         """
-        of_programs = [replace(self, binary=binary, programs=()) for binary in self.programs] or [self]
-        reasons = [next(applied._obstacles(), None) for applied in of_programs]
-        return None if None in reasons else reasons[0]
+        return self._decided[2]
 
-    def _obstacles(self) -> Iterator[Failure]:
-        parts = set(self.policy.parts)
-        yield from self._two_sizes(parts)
-        yield from self._of_machine(parts)
-        yield from self._of_program(parts)
-        if self.policy.from_pool:
-            yield from self._pool()
+    @cached_property
+    def _decided(self) -> tuple[Binary, Answer, Failure | None]:
+        decisions = [(binary, *self._of(binary)) for binary in self.programs or (self.binary,)]
+        return next((decision for decision in decisions if decision[2] is None), decisions[0])
 
-    def _two_sizes(self, parts: set[str]) -> Iterator[Failure]:
-        """Transparent huge pages beside those of a pool with another size: a run is verified by one size."""
-        transparent = {part for part in parts - POOL_PARTS if PARTS[part].targets}
-        if self.policy.from_pool and transparent and self.pool_size != self.machine.pmd:
-            sizes = bytes_text(self.machine.pmd), bytes_text(self.pool_size)
-            yield _obstacle(
-                f"transparent huge pages ({', '.join(sorted(transparent))}) have {sizes[0]}, and the pool "
-                f"{sizes[1]}: a policy has one page size",
-                f"name a pool with the other size (:{size_name(self.machine.pmd)}), or measure them apart",
-            )
+    def _of(self, binary: Binary) -> tuple[Answer, Failure | None]:
+        answer = self.launcher.ask(self.name, binary.image, self.environment)
+        return answer, answer.failure or _too_small(answer, binary)
 
-    def _of_machine(self, parts: set[str]) -> Iterator[Failure]:
-        machine = self.machine
-        if machine.hidden and (self.policy.targets or self.policy.thp == "advised"):
-            yield _obstacle("/sys/kernel/mm is missing: the huge pages of this node are unknown", MOUNT_SYS)
-        if parts & {"text", "bss", "thp", "malloc", "advised"}:
-            yield from self._transparent_pages()
-        if "shared" in parts:
-            yield from self._shared_memory()
-        if "collapse" in parts:
-            if machine.collapses is not None:
-                yield _obstacle(machine.collapses, "run pagewise as root on Linux 6.1 or newer, or use thp")
-            yield from self._compiler()
-        if "advised" in parts and not machine.limits_to_advised:
-            yield _obstacle(
-                "this kernel cannot limit transparent huge pages to memory that a program advises "
-                "(PR_THP_DISABLE_EXCEPT_ADVISED)",
-                "run it on Linux 6.18 or newer, or have root set transparent huge pages to `madvise`",
-            )
+    def refusal(self) -> Failure | None:
+        """Why the launcher refuses it now: the pages of a pool may be gone."""
+        assumed = tuple(name for name in self.launcher.assumed if name != "pool")
+        return replace(self, launcher=replace(self.launcher, assumed=assumed)).unavailable
 
-    def _of_program(self, parts: set[str]) -> Iterator[Failure]:
-        binary = self.binary
-        if binary.secured and parts - {"none", "advised", "collapse"}:
-            yield _obstacle(
-                f"{binary.secured}: its loader drops LD_PRELOAD and GLIBC_TUNABLES, and its memory is hidden",
-                "run it as its owner, or measure a copy without these rights",
-            )
-        if "libhugetlbfs" in parts:
-            yield from self._libhugetlbfs()
-        if of_malloc := parts & {"malloc", "hugetlbfs", "reuse"}:
-            yield from self._malloc(of_malloc)
-        if any(action not in _OF_MALLOC for action in self.chosen.actions):
-            yield from self._preloading()
-        pmd = self.machine.pmd
-        if "bss" in parts and binary.elf.zeroed_bytes < pmd:
-            yield _too_small("its zeroed static data (.bss) is", binary.elf.zeroed_bytes, pmd)
-        if "hugetlbfs-data" in parts and binary.elf.static_bytes < self.page_size:
-            yield _too_small("its static data (.data, .bss) is", binary.elf.static_bytes, self.page_size)
-        if "text" in parts and (largest := largest_text(binary)) < pmd:
-            yield _too_small("the largest machine code of it and its libraries is", largest, pmd)
+    @property
+    def is_too_small(self) -> bool:
+        """Whether the program's machine code or static data, which it is for, is smaller than a huge page."""
+        return _too_small(self.answer, self.binary) is not None
 
-    def _transparent_pages(self) -> Iterator[Failure]:
-        modes, pmd = self.machine.modes, self.machine.pmd
-        size = self.policy.size if "thp" in self.policy.parts and self.policy.size else pmd
-        mode = modes.get(size)
-        if mode is None:
-            known = ", ".join(map(bytes_text, sorted(modes))) or "none"
-            yield _obstacle(
-                f"this kernel has no transparent huge pages of {bytes_text(size)}; its sizes: {known}"
-            )
-        if self.machine.settable:
-            return
-        if mode == "never":
-            of_size = "" if size == pmd else f"/hugepages-{size // 1024}kB"
-            yield _obstacle(
-                f"transparent huge pages of {bytes_text(size)} are switched off on this machine (never)",
-                "--set-thp-sizes, or as root: "
-                f"echo madvise > /sys/kernel/mm/transparent_hugepage{of_size}/enabled",
-            )
-        if larger := [other for other, its_mode in modes.items() if other > size and its_mode != "never"]:
-            yield _obstacle(
-                f"pages of {bytes_text(max(larger))} are on too, and the kernel takes the largest that fits",
-                "--set-thp-sizes switches the larger ones off during these runs",
-            )
+    @property
+    def switched_size(self) -> int | None:
+        """The size of transparent huge pages to switch on for its runs alone."""
+        sizes = (part.size_bytes for part in self.answer.parts if part.source == "thp" and part.size_bytes)
+        return next(sizes, None) if "thp" in self.launcher.assumed else None
 
-    def _shared_memory(self) -> Iterator[Failure]:
-        mode = self.machine.shmem
-        if mode is None or (mode in ("never", "deny") and not self.machine.settable):
-            yield _obstacle(
-                f"transparent huge pages of shared memory are switched off here ({mode or 'missing'})",
-                "--set-thp-sizes, or as root: "
-                "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled; "
-                "for files in /dev/shm: mount -o remount,huge=advise /dev/shm",
-            )
+    @property
+    def switches(self) -> set[str]:
+        """The policies whose switches must be on for all runs: `thp`, `shared`."""
+        sources = {part.source for part in self.answer.parts if not part.size_bytes}
+        return {source for source in sources if source and source != "pool"}
 
-    def _malloc(self, parts: set[str]) -> Iterator[Failure]:
-        """Why the settings of its allocator do nothing."""
-        binary, names = self.binary, ", ".join(sorted(parts))
-        if binary.allocator is not None:
-            own = binary.allocator.split(" ", maxsplit=1)[0]
-            without = {part for part in parts if not has_settings(own, part)}
-            if "reuse" in without:
-                yield _obstacle(f"malloc is served by {binary.allocator}, which has no settings for reuse")
-            elif without and not (self.machine.compiler and binary.can_preload(self.machine.elf_machine)):
-                yield _obstacle(
-                    f"malloc is served by {binary.allocator}, which has no settings for huge pages "
-                    f"({names}), and nothing can be preloaded",
-                    _BY_ALWAYS,
-                )
-            return
-        if binary.c_library != "glibc":
-            library = f" ({binary.c_library})" if binary.c_library else ""
-            what = (
-                "it is a Go program, which has its own allocator"
-                if binary.go
-                else "its malloc is not glibc's"
-            )
-            yield _obstacle(f"{what}{library}: glibc's tunables do nothing ({names})", _BY_ALWAYS)
-        if parts & {"malloc", "hugetlbfs"} and not binary.tunable:
-            yield _obstacle(
-                f"its glibc{_version(binary)} does not have the tunable glibc.malloc.hugetlb, which "
-                f"{'.'.join(map(str, _TUNABLE_ADDED))} added",
-                f"run it on a newer system; or {_BY_ALWAYS}",
-            )
+    @property
+    def from_pool(self) -> bool:
+        """Whether it takes pages of a hugetlb pool."""
+        return any(part.source == "pool" for part in self.answer.parts)
 
-    def _preloading(self) -> Iterator[Failure]:
-        binary, machine, by_thp = self.binary, self.machine, "thp" in self.policy.parts
-        if binary.static:
-            other = "; glibc's tunable works: policy malloc" if binary.tunable and by_thp else ""
-            yield _obstacle(
-                "it is linked statically: no library can be preloaded that advises or moves its memory",
-                f"link it dynamically, or {_BY_ALWAYS}{other}",
-            )
-        if binary.is_sanitized:
-            yield _obstacle(
-                "AddressSanitizer's library must be loaded before any other: nothing can be preloaded",
-                "measure a build without AddressSanitizer",
-            )
-        if binary.c_library != "glibc":
-            library = binary.c_library or "an unknown C library"
-            yield _obstacle(f"it runs with {library}; the preloaded library needs glibc")
-        if binary.elf.machine != machine.elf_machine or binary.elf.bits != 64:
-            yield _obstacle("it is built for another architecture than pagewise: nothing can be preloaded")
-        yield from self._compiler()
-        if by_thp and not binary.allocator and not binary.tunable:
-            yield _obstacle(
-                "its glibc's malloc maps memory itself, and has no tunable for advice (2.35 added it)",
-                _BY_ALWAYS,
-            )
+    def request(self, enough: float) -> PageRequest:
+        """The pages that a run must be on, with this minimum coverage."""
+        answer, size = self.answer, self.answer.page_size_bytes
+        reached = [part for part in answer.parts if part.kinds]
+        if not reached:
+            return PageRequest(answer.policy, (), mmap.PAGESIZE, answer.thp_size_bytes, 0.0, thp=answer.thp)
+        return PageRequest(
+            answer.policy,
+            tuple(part.kinds for part in reached),
+            size,
+            size,
+            enough,
+            not self.from_pool and size != answer.thp_size_bytes,
+            self.from_pool,
+            answer.thp,
+            tuple(part.kinds for part in reached if part.source == "pool"),
+        )
 
-    def _compiler(self) -> Iterator[Failure]:
-        if not self.machine.compiler:
-            yield _obstacle(
-                "there is no C compiler, and what starts or serves the program is compiled on first use",
-                "apt-get install gcc, or name one: CC=...",
-            )
+    def command(self, arguments: Iterable[str]) -> list[str]:
+        """The program's command line."""
+        decisive, program = self._decided[0].image, self.binary.program
+        first, *rest = self.launcher.starter(self.answer.policy)
+        named = [] if decisive == program.resolve() else [f"--for={decisive}"]
+        return [first, *named, *rest, str(program), *arguments]
 
-    def _libhugetlbfs(self) -> Iterator[Failure]:
-        binary = self.binary
-        if binary.c_library != "glibc" or binary.static or binary.allocator:
-            yield _obstacle("libhugetlbfs serves only the malloc of a dynamic program with glibc")
-        if binary.version is None or binary.version >= _HOOK_REMOVED:
-            yield _obstacle(
-                "libhugetlbfs would silently do nothing: glibc 2.34 removed its hook into malloc "
-                f"(here{_version(binary)})",
-                "use hugetlbfs: glibc's own tunable",
-            )
-        if self.machine.hugetlbfs_library is None:
-            yield _obstacle("libhugetlbfs is not installed", "apt-get install libhugetlbfs0")
-
-    def _pool(self) -> Iterator[Failure]:
-        size, free = self.page_size, self.machine.free
-        if self.machine.allowed.get(size) == 0:
-            yield _obstacle(
-                f"the control groups of this process leave it no page of the hugetlb pool of "
-                f"{bytes_text(size)} pages: programs would be killed by SIGBUS",
-                "ask for such pages: the batch system or the container has set this limit (hugetlb.*.max)",
-            )
-        if size not in free:
-            yield _obstacle(f"this kernel has no hugetlb pool of {bytes_text(size)} pages")
-        elif free[size] == 0 and not self.machine.reserving:
-            yield _obstacle(
-                f"the hugetlb pool of {bytes_text(size)} pages is empty: glibc would silently use base pages",
-                "--reserve-hugepages (root), or as root: "
-                f"echo N > /sys/kernel/mm/hugepages/hugepages-{size // 1024}kB/nr_hugepages",
-            )
+    def to_dict(self) -> dict[str, Any]:
+        """As the manifest has it."""
+        return {
+            "name": self.answer.policy,
+            "meaning": meaning(self.answer.policy),
+            "preloaded": list(self.answer.settings.actions),
+            "advised": self.answer.settings.is_advised,
+            "lack": None if self.unavailable is None else self.unavailable.message,
+        }
 
 
-def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -> tuple[str, ...]:
+def default_policies(baseline: AppliedPolicy, *, starts_others: bool) -> Sequence[str]:
     """The policies that are measured by default: without code or static arrays smaller than a huge page.
 
     Where programs must ask for huge pages and nothing can be preloaded: also `collapse`, if permitted.
@@ -324,10 +242,10 @@ def default_policies(binary: Binary, machine: Machine, *, starts_others: bool) -
     """
     if starts_others:
         return DEFAULT
-    sizes = {"text": largest_text(binary), "bss": binary.elf.zeroed_bytes}
-    names = tuple(name for name in DEFAULT if sizes.get(name, machine.pmd) >= machine.pmd)
-    is_reached = machine.modes.get(machine.pmd) == "always" or binary.can_preload(machine.elf_machine)
-    return names if is_reached or machine.collapses is not None else (*names, "collapse")
+    names = [name for name in DEFAULT if not replace(baseline, name=name).is_too_small]
+    settings, outside = baseline.answer.settings, replace(baseline, name="collapse")
+    is_reached = settings.preloads or not settings.is_advised
+    return names if is_reached or outside.unavailable is not None else [*names, outside.name]
 
 
 def largest_text(binary: Binary) -> int:
@@ -341,13 +259,19 @@ def largest_text(binary: Binary) -> int:
     return largest
 
 
-def _too_small(what: str, size: int, page: int) -> Failure:
-    return _obstacle(f"{what} {bytes_text(size)}: less than one page of {bytes_text(page)}")
+# What a program has of the kinds of memory whose size is known before it runs.
+_SIZES = {
+    ("text",): ("the largest machine code of it and its libraries is", largest_text),
+    ("bss",): ("its zeroed static data (.bss) is", lambda binary: binary.elf.zeroed_bytes),
+    ("bss", "data"): ("its static data (.data, .bss) is", lambda binary: binary.elf.static_bytes),
+}
 
 
-def _obstacle(reason: str, remedy: str | None = None) -> Failure:
-    return Failure(3, reason, remedy)
-
-
-def _version(binary: Binary) -> str:
-    return "" if binary.version is None else f" {binary.version[0]}.{binary.version[1]}"
+def _too_small(answer: Answer, binary: Binary) -> Failure | None:
+    """Why no page of the policy's size fits into the memory that a part is for."""
+    for part in answer.parts:
+        what, measure = _SIZES.get(part.kinds, ("", None))
+        page = answer.page_size_bytes if part.source == "pool" else answer.thp_size_bytes
+        if measure is not None and (size := measure(binary)) < page:
+            return Failure(3, f"{what} {bytes_text(size)}: less than one page of {bytes_text(page)}")
+    return None

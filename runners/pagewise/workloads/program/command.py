@@ -19,14 +19,13 @@ from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
 from pagewise.core.text import identifier
 from pagewise.core.units import bytes_text, parse_bytes
-from pagewise.machine.host import read_host
+from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.applied import AppliedPolicy
-from pagewise.workloads.program.machine import read_machine
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
-from pagewise.workloads.program.policy import DEFAULT, Policy, parse_policy
-from pagewise.workloads.program.prepare import prepare
+from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
+from pagewise.workloads.program.prepare import launcher_for, prepare
 from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.several import Named, prepare_several
@@ -39,7 +38,6 @@ from pagewise.workloads.program.suite import (
     known_codes,
     parse_builds,
 )
-from pagewise.workloads.program.table import PARTS
 from pagewise.workloads.program.workload import ProgramOptions
 
 
@@ -132,22 +130,31 @@ class Survey:
     """Page policies, each with the reason if it is unavailable to the program; without one all policies."""
 
     program: Program | None
-    rows: Sequence[tuple[Policy, Failure | None]]
+    rows: Sequence[tuple[str, Failure | None]]
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any], console: Console) -> Survey:
         """The policies that the options name. Raises SelectionError, SetupError."""
         if not chosen["command"] and not chosen["suite"]:
-            return cls(None, [(parse_policy(part), None) for part in PARTS])
+            return cls(None, [(part, None) for part in PARTS])
         program = _program(chosen, _code(chosen), console)
-        machine = read_machine(read_host(), chosen["set_thp_sizes"], chosen["reserve"])
-        further = [f"thp:{size_name(size)}" for size in sorted(machine.modes) if size != machine.pmd]
-        further += [f"hugetlbfs:{size_name(size)}" for size in sorted(machine.free)]
+        launcher, host = launcher_for(chosen["set_thp_sizes"], chosen["reserve"]), read_host()
+        binary = launcher.examined(program.binary, program.environment)
+        sizes = {
+            "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
+            "pool": [pool.page_bytes for pool in host.pools],
+        }
+        further = [
+            f"{name}:{size_name(size)}"
+            for name, part in PARTS.items()
+            if part.size and "heap" in part.targets
+            for size in sizes[part.source]
+            if (part.source, size) != ("thp", thp_size())
+        ]
         names = chosen["policies"] or dict.fromkeys((*DEFAULT, *PARTS, *further))
-        policies = map(parse_policy, names)
-        return cls(
-            program, [(one, AppliedPolicy(one, program.binary, machine).unavailable) for one in policies]
-        )
+        every = (AppliedPolicy(name, launcher, binary, program.environment) for name in names)
+        rows = [(applied.answer.policy, applied.unavailable) for applied in every]
+        return cls(replace(program, binary=binary), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Schema pagewise.survey/1."""
@@ -157,8 +164,8 @@ class Survey:
             "starts_others": self.program is not None and self.program.starts_others,
             "policies": [
                 {
-                    "policy": policy.name,
-                    "meaning": policy.meaning,
+                    "policy": policy,
+                    "meaning": meaning(policy),
                     "lack": None if unavailable is None else unavailable.message,
                     "remedy": None if unavailable is None else unavailable.remedy,
                 }
@@ -179,12 +186,12 @@ class Survey:
                     "It starts other programs, which decide what is available when they are measured."
                 )
         for policy, unavailable in self.rows:
-            style, text = "bold green", policy.meaning
+            style, text = "bold green", meaning(policy)
             if unavailable is not None:
                 style, text = "bold yellow", f"unavailable: {unavailable.message}"
                 if unavailable.remedy is not None:
                     text += f"\n{'':<17}remedy: {unavailable.remedy}"
-            console.print(Text.assemble((f"{policy.name:<17}", style), text), soft_wrap=True)
+            console.print(Text.assemble((f"{policy:<17}", style), text), soft_wrap=True)
         if self.program is None:
             console.print(
                 "Join them with +, as in reuse+thp; some take a size: thp:64k, hugetlbfs:1g.\n"

@@ -1,23 +1,16 @@
-/* pagewise-exec POLICY -- PROGRAM ARGUMENTS: becomes the program, under a page policy (policies.h).
+/* pagewise-exec POLICY -- PROGRAM ARGUMENTS: becomes the program, under a page policy (policies.h). With --check it reports
+ * what it would do.
  *
  * The policy reaches the program by its environment (tunables of glibc, preloaded libraries) and by prctl, both of
  * which its children inherit. Nothing is set where the policy cannot work: exit code 3. The library report.c writes
  * at the end which pages were observed. The libraries lie where the macros name them, relative to this program.
  */
 #define _GNU_SOURCE
-#include "collapse.h"
-#include "image.h"
+#include "answer.h"
+#include "checks.h"
 #include "quiet.h"
-#include "table.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 
 #ifndef PAGEWISE_REMAP
 #define PAGEWISE_REMAP "../lib/pagewise/remap.so"
@@ -25,11 +18,13 @@
 #ifndef PAGEWISE_REPORT
 #define PAGEWISE_REPORT "../lib/pagewise/report.so"
 #endif
+#ifndef PAGEWISE_SNAPSHOT
+#define PAGEWISE_SNAPSHOT "../lib/pagewise/snapshot.so"
+#endif
 
 enum { LIST = 65536 };
 
-/* Whether transparent huge pages go to programs that ask; whether libraries can be preloaded: one that replaces malloc may
- * be there, which only the started program shows. */
+/* Of settings (policies.h): `advised` and `replaced`. */
 struct conditions {
     int is_advised, is_preloaded;
 };
@@ -43,116 +38,20 @@ static void list_policies(FILE *stream)
 
 static void usage(FILE *stream)
 {
-    fputs("Usage: pagewise-exec [--quiet] [--record FILE] POLICY -- PROGRAM [ARGUMENTS]\n\n"
+    fputs("Usage: pagewise-exec [OPTIONS] POLICY -- PROGRAM [ARGUMENTS]\n\n"
           "Become PROGRAM, under a page policy. At its end it reports on standard error which pages it had.\n\n"
-          "  --quiet        Report nothing on standard error.\n"
-          "  --record FILE  Append the report to FILE as a line of JSON; %h is the host's name, %p the process.\n"
-          "  --help         Show this text.\n\n"
+          "  --quiet         Report nothing on standard error.\n"
+          "  --record FILE   Append the report to FILE as a line of JSON; %h is the host's name, %p the process.\n"
+          "  --for FILE      Apply the policy to this program, which PROGRAM starts.\n"
+          "  --check         Start nothing: report as JSON whether the policy is available, and what it sets.\n"
+          "  --assume WHAT   With --check: `thp`, transparent huge pages will be switched on; `pool`, the hugetlb pool\n"
+          "                  will have pages.\n"
+          "  --allocator     With --check: look for an allocator in the file of PROGRAM in any case.\n"
+          "  --module        Print the module of POLICY, for Lmod; without PROGRAM.\n"
+          "  --help          Show this text.\n\n"
           "Policies:\n",
           stream);
     list_policies(stream);
-}
-
-/* The mode of transparent huge pages of a size: `always`, `madvise`, `never`; empty if the kernel has no such size. */
-static void read_mode(uint64_t size, uint64_t pmd, char mode[16])
-{
-    char name[128], text[128], general[128];
-    read_text(THP_FOLDER "/enabled", general, sizeof general);
-    snprintf(name, sizeof name, THP_FOLDER "/hugepages-%llukB/enabled", (unsigned long long)size >> 10);
-    read_text(name, text, sizeof text);
-    const char *from = strstr(text, "[inherit]") || (!*text && size == pmd) ? general : text;
-    const char *open = strchr(from, '['), *end = open ? strchr(open, ']') : NULL;
-    mode[0] = '\0';
-    if (end && end - open < 16) snprintf(mode, (size_t)(end - open), "%s", open + 1);
-}
-
-static void check_transparent_pages(uint64_t size, uint64_t pmd, const char *mode)
-{
-    unsigned long long kib = size >> 10;
-    char remedy[160], larger_mode[16];
-    if (!*mode) fail(UNAVAILABLE, NULL, "this kernel has no transparent huge pages of %llu KiB", kib);
-    snprintf(remedy, sizeof remedy, "as root: echo madvise > " THP_FOLDER "/hugepages-%llukB/enabled", kib);
-    if (size == pmd) snprintf(remedy, sizeof remedy, "as root: echo madvise > " THP_FOLDER "/enabled");
-    if (!strcmp(mode, "never"))
-        fail(UNAVAILABLE, remedy, "transparent huge pages of %llu KiB are switched off on this node (never)", kib);
-    for (uint64_t larger = size * 2; larger <= pmd; larger *= 2) {
-        read_mode(larger, pmd, larger_mode);
-        if (*larger_mode && strcmp(larger_mode, "never"))
-            fail(UNAVAILABLE, "have root switch the larger size off (never)",
-                 "pages of %llu KiB are on too, and the kernel takes the largest that fits",
-                 (unsigned long long)larger >> 10);
-    }
-}
-
-static void check_shared_memory(void)
-{
-    char text[128];
-    read_text(THP_FOLDER "/shmem_enabled", text, sizeof text);
-    if (!*text || strstr(text, "[never]") || strstr(text, "[deny]"))
-        fail(UNAVAILABLE,
-             "as root: echo advise > " THP_FOLDER "/shmem_enabled; for /dev/shm: mount -o remount,huge=advise /dev/shm",
-             "transparent huge pages of shared memory are switched off on this node");
-}
-
-static void check_pool(uint64_t size)
-{
-    char name[128], text[32], remedy[160];
-    unsigned long long kib = size >> 10;
-    snprintf(name, sizeof name, POOL_FOLDER "/hugepages-%llukB/free_hugepages", kib);
-    read_text(name, text, sizeof text);
-    if (!*text) fail(UNAVAILABLE, NULL, "this kernel has no hugetlb pool of pages of %llu KiB", kib);
-    if (!pages_left(size))
-        fail(UNAVAILABLE, "ask for such pages: the batch system or the container has set this limit (hugetlb.*.max)",
-             "the control groups of this process leave it no page of the hugetlb pool of pages of %llu KiB", kib);
-    snprintf(remedy, sizeof remedy, "as root: echo N > " POOL_FOLDER "/hugepages-%llukB/nr_hugepages", kib);
-    if (strtoull(text, NULL, 10) == 0)
-        fail(UNAVAILABLE, remedy,
-             "the hugetlb pool of pages of %llu KiB is empty: glibc would silently use base pages", kib);
-}
-
-/* Whether a policy works only with the preloaded library: an allocator that replaces malloc may also have settings. */
-static int needs_preloading(const char *actions)
-{
-    static const char *const optional[] = {"", "advise-malloc", "pool-malloc"};
-    for (size_t number = 0; number < sizeof optional / sizeof *optional; number++)
-        if (!strcmp(actions, optional[number])) return 0;
-    return 1;
-}
-
-static void check_program(const struct policy *policy, const char *name, const struct image *image, int by_preloading)
-{
-    struct stat status;
-    if (stat(image->path, &status)) return;
-    int is_secured = (status.st_mode & S_ISUID && status.st_uid != geteuid())
-                     || (status.st_mode & S_ISGID && status.st_gid != getegid())
-                     || (geteuid() && getxattr(image->path, "security.capability", NULL, 0) > 0);
-    if (is_secured && strcmp(name, "none") && strcmp(name, "advised") && strcmp(name, "collapse"))
-        fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
-             "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
-    if (*image->runtime
-        && ((by_preloading && wants_huge_pages(policy)) || has(policy, "malloc") || has(policy, "hugetlbfs") || has(policy, "reuse")))
-        fail(UNAVAILABLE, "build it without AddressSanitizer",
-             "%s: its runtime %s serves malloc and must be loaded before any other library", image->path, image->runtime);
-    if (!image->is_elf) return;
-    if (by_preloading && wants_huge_pages(policy) && !can_preload(image))
-        fail(UNAVAILABLE, "link it dynamically with glibc; collapse and, with a static glibc, malloc preload nothing",
-             "%s is static, runs with musl, or is built for another architecture: nothing can be preloaded",
-             image->path);
-    int by_tunable = has(policy, "malloc") || has(policy, "hugetlbfs") || (has(policy, "thp") && by_preloading);
-    if (by_tunable && !image->has_tunable)
-        fail(UNAVAILABLE, "run it on a newer system, or have root set transparent huge pages to `always`",
-             "%s: its C library does not have the tunable glibc.malloc.hugetlb (glibc 2.35)", image->path);
-    if (has(policy, "libhugetlbfs") && (image->is_new_glibc || !can_preload(image)))
-        fail(UNAVAILABLE, "use hugetlbfs: glibc's own tunable",
-             "libhugetlbfs would silently do nothing: glibc 2.34 removed its hook into malloc");
-}
-
-static const char *find_libhugetlbfs(void)
-{
-    static const char *const files[] = {"/usr/lib/libhugetlbfs.so", "/usr/lib64/libhugetlbfs.so"};
-    for (size_t number = 0; number < sizeof files / sizeof *files; number++)
-        if (!access(files[number], R_OK)) return files[number];
-    fail(UNAVAILABLE, "apt-get install libhugetlbfs0", "libhugetlbfs is not installed");
 }
 
 static int applies(const struct setting *row, const struct policy *policy, const struct conditions *conditions)
@@ -201,15 +100,17 @@ static int is_variable(const char *kind)
 /* A variable that lists settings: the caller's entries that are no page policies, and those of the policy. */
 static void set_list(const struct listing *listing, const struct policy *policy, const struct conditions *conditions)
 {
-    static char list[LIST];
+    static char list[LIST], removed[LIST];
     const char *inherited = getenv(listing->variable), separator = *listing->separator;
     const char stops[] = {separator, *listing->joiner, '\0'};
-    list[0] = '\0';
+    list[0] = removed[0] = '\0';
     for (const char *at = inherited ? inherited : ""; *at;) {
         size_t length = strcspn(at, listing->separator), name = strcspn(at, stops);
-        if (length && !is_policy(listing->kind, at, name)) append(list, separator, "%.*s", (int)length, at);
+        int is_removed = is_policy(listing->kind, at, name);
+        if (length) append(is_removed ? removed : list, separator, "%.*s", (int)length, at);
         at += length + (at[length] == separator);
     }
+    note_removed(listing->variable, removed);
     for (unsigned row = 0; row < SETTINGS; row++) {
         const struct setting *of = &settings[row];
         if (strcmp(of->kind, listing->kind) || !applies(of, policy, conditions)) continue;
@@ -225,7 +126,10 @@ static void set_list(const struct listing *listing, const struct policy *policy,
 static void apply_settings(const struct policy *policy, const struct conditions *conditions, char actions[LIST])
 {
     for (unsigned row = 0; row < SETTINGS; row++)
-        if (is_variable(settings[row].kind)) unsetenv(settings[row].name);
+        if (is_variable(settings[row].kind)) {
+            note_removed(settings[row].name, getenv(settings[row].name));
+            unsetenv(settings[row].name);
+        }
     for (unsigned row = 0; row < SETTINGS; row++) {
         const struct setting *of = &settings[row];
         if (!applies(of, policy, conditions)) continue;
@@ -233,6 +137,61 @@ static void apply_settings(const struct policy *policy, const struct conditions 
         if (!strcmp(of->kind, "action") && !listed(actions, of->name, ',')) append(actions, ',', "%s", of->name);
     }
     for (unsigned number = 0; number < LISTINGS; number++) set_list(&listings[number], policy, conditions);
+}
+
+/* What the preloaded library refuses: daemons that start ranks (srun) do not pass on what prctl set. */
+static void append_refusal(const struct policy *policy, char actions[LIST])
+{
+    unsigned long setting = thp_setting(policy);
+    if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
+}
+
+/* The entries of a variable of the environment as lines of a module; the last of two values counts. */
+static void print_entries(const struct listing *listing)
+{
+    static char list[LIST];
+    snprintf(list, sizeof list, "%s", getenv(listing->variable) ? getenv(listing->variable) : "");
+    for (char *rest, *entry = strtok_r(list, listing->separator, &rest); entry; entry = strtok_r(NULL, listing->separator, &rest))
+        printf("append_path(\"%s\", \"%s\", \"%s\")\n", listing->variable, entry, listing->separator);
+}
+
+/* The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one. */
+static void print_module(const struct policy *policy, const char *name)
+{
+    static const struct conditions everywhere = {1, 1};
+    static char actions[LIST];
+    if (clearenv()) fail(REFUSED, NULL, "%s", strerror(errno));
+    apply_settings(policy, &everywhere, actions);
+    append_refusal(policy, actions);
+    set("PAGEWISE_PRELOAD", actions);
+    set("PAGEWISE_EXEC_POLICY", name);
+    printf("whatis(\"Page policy %s:", name);
+    const char *between = " ";
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1) printf("%s%s", between, parts[number].meaning), between = "; ";
+    fputs("\")\n"
+          "family(\"pagewise_pages\")\n"
+          "-- The folder of the installation, wherever it is now.\n"
+          "local libraries = myFileName():gsub(\"/share/pagewise/modulefiles/.*$\", \"/lib/pagewise\")\n"
+          "if libraries:find(\"[ :]\") then\n"
+          "    LmodError(\"The loader splits LD_PRELOAD at spaces and colons. Move this installation to another folder: \""
+          " .. libraries)\n"
+          "end\n"
+          "setenv(\"PAGEWISE_EXEC_REPORT\", \"warn\")\n",
+          stdout);
+    for (unsigned row = 0; row < SETTINGS; row++) {
+        const char *variable = settings[row].name, *value = getenv(variable);
+        unsigned first = 0;
+        while (strcmp(settings[first].name, variable)) first++;
+        if (first < row || !is_variable(settings[row].kind)) continue;
+        if (value) printf("setenv(\"%s\", \"%s\")\n", variable, value);
+        else printf("unsetenv(\"%s\")\n", variable);
+    }
+    for (unsigned number = 0; number < LISTINGS; number++) print_entries(&listings[number]);
+    /* The report first, so that it looks before memory is given back. */
+    fputs("prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"remap.so\"))\n"
+          "prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"report.so\"))\n",
+          stdout);
 }
 
 /* Adds a library to those that are preloaded. */
@@ -306,80 +265,98 @@ static void set_record(const char *record)
 static void apply(const struct policy *policy, const char *name, const struct image *image, int reporting)
 {
     static char actions[LIST], libraries[LIST];
-    char mode[16], text[32];
-    int is_advisable = has(policy, "text") || has(policy, "bss") || has(policy, "thp") || has(policy, "malloc")
-                         || has(policy, "advised");
-    if ((wants_huge_pages(policy) || is_advisable) && access("/sys/kernel/mm", F_OK))
-        fail(UNAVAILABLE, "as root: mount -t sysfs sysfs /sys; for a container, pass /sys/kernel/mm in",
-             "/sys/kernel/mm is missing: the huge pages of this node are unknown");
-    uint64_t pmd = pmd_size(), size = has(policy, "thp") && policy->size ? policy->size : pmd;
-    uint64_t of_pool = is_from_pool(policy) && policy->size ? policy->size : pool_size();
-    if (is_from_pool(policy) && is_transparent(policy) && of_pool != pmd)
-        fail(UNAVAILABLE, "name a pool with the size of transparent huge pages",
-             "transparent huge pages have %llu KiB, and the pool %llu: a policy has one page size",
-             (unsigned long long)pmd >> 10, (unsigned long long)of_pool >> 10);
-    read_mode(size, pmd, mode);
-    struct conditions conditions = {has(policy, "advised") || strcmp(mode, "always"), can_preload(image)};
-    if (is_advisable) check_transparent_pages(size, pmd, mode);
-    if (has(policy, "shared")) check_shared_memory();
-    if (has(policy, "collapse") && cannot_collapse())
-        fail(UNAVAILABLE, "run it as root on Linux 6.1 or newer", "%s", cannot_collapse());
-    if (is_from_pool(policy)) check_pool(of_pool);
+    char text[32];
+    const struct pages pages = read_pages(policy);
+    const struct conditions conditions = {pages.is_advised, can_preload(image)};
+    check_node(policy, &pages);
     apply_settings(policy, &conditions, actions);
-    check_program(policy, name, image, needs_preloading(actions));
-    /* Daemons that start ranks (srun) do not pass on what prctl set. */
-    unsigned long setting = thp_setting(policy);
-    if (setting) append(actions, ',', setting & UNLESS_ADVISED ? "refuse-unadvised" : "refuse");
+    check_program(policy, image, needs_preloading(policy, actions));
+    if (needs(policy, "pool")) check_pool(pages.pool);
+    append_refusal(policy, actions);
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image) || *image->runtime) {
+        /* The runner's: it looks before remap.so gives memory back. */
+        if (getenv("PAGEWISE_SNAPSHOT")) preload(PAGEWISE_SNAPSHOT, libraries);
         if (reporting || *image->runtime) preload(PAGEWISE_REPORT, libraries);
         preload(PAGEWISE_REMAP, libraries);
     }
     set("PAGEWISE_PRELOAD", actions);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)size);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)pages.size);
     set("PAGEWISE_PRELOAD_SIZE", text);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)of_pool);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)pages.pool);
     set("PAGEWISE_PRELOAD_POOL", text);
     set("PAGEWISE_EXEC_POLICY", name);
     if (*libraries) set_preloaded(libraries, can_preload(image));
-    limit_transparent_pages(setting);
+    limit_transparent_pages(thp_setting(policy));
+    if (answer) accept(can_preload(image) ? libraries : "", actions, pages.is_advised);
     if (has(policy, "collapse") && start_watching()) fail(REFUSED, NULL, "no process can be started: %s", strerror(errno));
+}
+
+static struct {
+    const char *record, *program;
+    int is_quiet, is_check, is_module;
+} options;
+
+/* Reads the options; returns the number of the first other argument. */
+static int read_options(int count, char **arguments)
+{
+    static const struct {
+        const char *name, **value;
+    } valued[] = {{"--record", &options.record}, {"--for", &options.program}, {"--assume", NULL}};
+    int at = 1;
+    for (; at < count && arguments[at][0] == '-'; at++) {
+        size_t number = 0, length = strcspn(arguments[at], "=");
+        if (!strcmp(arguments[at], "--quiet")) options.is_quiet = 1;
+        else if (!strcmp(arguments[at], "--check")) options.is_check = 1;
+        else if (!strcmp(arguments[at], "--allocator")) is_thorough = 1;
+        else if (!strcmp(arguments[at], "--module")) options.is_module = 1;
+        else if (!strcmp(arguments[at], "--help")) usage(stdout), exit(0);
+        else {
+            while (number < sizeof valued / sizeof *valued
+                   && (strlen(valued[number].name) != length || strncmp(valued[number].name, arguments[at], length)))
+                number++;
+            const char *option = arguments[at], *value = option[length] ? option + length + 1 : arguments[at + 1];
+            if (number == sizeof valued / sizeof *valued || !value)
+                fail(USAGE, "pagewise-exec --help", "%s: there is no such option, or its value is missing", option);
+            at += !option[length];
+            if (valued[number].value) *valued[number].value = value;
+            else if (!strcmp(value, "thp")) provided.thp = 1;
+            else if (!strcmp(value, "pool")) provided.pool = 1;
+            else fail(USAGE, "pagewise-exec --help", "--assume %s: it is neither thp nor pool", value);
+        }
+    }
+    return at;
 }
 
 int main(int count, char **arguments)
 {
-    const char *record = NULL;
-    int quiet = 0, at = 1;
-    for (; at < count && arguments[at][0] == '-'; at++) {
-        if (!strcmp(arguments[at], "--quiet")) quiet = 1;
-        else if (!strcmp(arguments[at], "--record") && at + 1 < count) record = arguments[++at];
-        else if (!strncmp(arguments[at], "--record=", 9)) record = arguments[at] + 9;
-        else if (!strcmp(arguments[at], "--help")) return usage(stdout), 0;
-        else fail(USAGE, "pagewise-exec --help", "%s: there is no such option, or its value is missing", arguments[at]);
-    }
-    int program = at + 1;
+    int at = read_options(count, arguments), program = at + 1;
     if (program < count && !strcmp(arguments[program], "--")) program++;
-    if (program >= count) return usage(stderr), USAGE;
-    struct policy policy;
+    if (options.is_module ? at >= count : program >= count) return usage(stderr), USAGE;
+    static struct policy policy;
+    static struct image image;
+    static char name[256], process[16];
     const char *why = parse_policy(arguments[at], &policy);
+    if (options.is_check) begin_answer(arguments[at], why ? NULL : &policy, &image);
+    if (why && options.is_check) fail(USAGE, NULL, "%s", why);
     if (why) {
         fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", plain(arguments[at]), why);
         list_policies(stderr);
         return USAGE;
     }
-    static struct image image;
-    static char name[256], process[16];
+    write_name(&policy, name, sizeof name);
+    if (options.is_module) return print_module(&policy, name), 0;
     if (access("/proc/self", F_OK))
         fail(REFUSED, "as root: mount -t proc proc /proc", "/proc is missing, which shows the pages of programs");
-    examine(arguments[program], &image);
-    write_name(&policy, name, sizeof name);
-    if (record) set_record(record);
+    examine(options.program ? options.program : arguments[program], &image);
+    int is_reporting = !options.is_quiet || options.record;
+    apply(&policy, name, &image, is_reporting);
+    if (options.record) set_record(options.record);
     else unsetenv("PAGEWISE_EXEC_RECORD");
     snprintf(process, sizeof process, "%d", (int)getpid());
     set("PAGEWISE_EXEC_PROCESS", process);
-    set("PAGEWISE_EXEC_REPORT", quiet ? "" : "line");
-    apply(&policy, name, &image, !quiet || record);
-    if (!can_preload(&image) && (!quiet || record)) {
+    set("PAGEWISE_EXEC_REPORT", options.is_quiet ? "" : "line");
+    if (!can_preload(&image) && is_reporting) {
         static char line[PATH_MAX + 128];
         int length = snprintf(line, sizeof line, "pagewise: %s: %s: its memory is not observed, nothing is recorded\n",
                               plain(image.path), *image.runtime ? image.runtime : "static, or not with glibc");

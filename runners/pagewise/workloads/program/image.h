@@ -11,12 +11,35 @@
 
 enum { USAGE = 2, UNAVAILABLE = 3, REFUSED = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127, MOST_SEGMENTS = 64 };
 
-/* The program's file. `loader`: that of the program, empty for a static one. `runtime`: a library that must be loaded
- * before any other, and serves malloc; empty without one. is_elf: else a script. */
+/* The program's file. `loader`: that of the program, empty for a static one. `allocator`: what serves malloc, empty for the
+ * C library; `inside`: one that makes no difference to policies; `runtime`: the library of an allocator that must be loaded
+ * before any other. is_elf: else a script. is_foreign: of another architecture. */
 struct image {
-    char path[PATH_MAX], loader[PATH_MAX], runtime[64];
-    int is_elf, is_foreign, has_tunable, is_musl, is_new_glibc;
+    char path[PATH_MAX], loader[PATH_MAX], allocator[64], inside[64], runtime[64];
+    int is_elf, is_foreign, has_tunable, is_glibc, is_new_glibc;
 };
+
+/* Allocators: how the names of their libraries begin, and a text in programs that are linked with them statically. GCC's and
+ * Clang's AddressSanitizer ends the program if another library is loaded before it; tools know its other names. */
+static const struct {
+    const char *name, *library, *text;
+} allocators[] = {
+    {"jemalloc", "libjemalloc", "MALLOC_CONF"},
+    {"tcmalloc", "libtcmalloc", "TCMALLOC_"},
+    {"mimalloc", "libmimalloc", "MIMALLOC_"},
+    {"TBB malloc", "libtbbmalloc_proxy", "TBB_MALLOC_"},
+    {"Hoard", "libhoard", "libhoard"},
+    {"snmalloc", "libsnmalloc", "snmalloc"},
+    {"AddressSanitizer", "libasan.so", "ASan runtime does not come first"},
+    {"AddressSanitizer", "libclang_rt.asan", "ASan runtime does not come first"},
+};
+static const char sanitizer[] = "AddressSanitizer";
+
+/* What answers instead of a message: --check. */
+static void (*answer)(const char *reason, const char *remedy);
+
+/* Whether to look for an allocator also where it makes no difference (--allocator). */
+static int is_thorough;
 
 __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const char *remedy, const char *format, ...)
 {
@@ -25,8 +48,9 @@ __attribute__((noreturn, format(printf, 3, 4))) static void fail(int code, const
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    fprintf(stderr, "pagewise: error: %s\n", plain(text));
-    if (remedy) fprintf(stderr, "  remedy: %s\n", remedy);
+    if (answer) answer(plain(text), remedy);
+    else fprintf(stderr, "pagewise: error: %s\n", plain(text));
+    if (remedy && !answer) fprintf(stderr, "  remedy: %s\n", remedy);
     exit(code);
 }
 
@@ -50,95 +74,128 @@ static void find_program(const char *name, char path[PATH_MAX])
     fail(NOT_FOUND, "name a program with its path, or one on PATH", "%s: there is no such program", name);
 }
 
-/* Whether a file contains a text. */
-static int contains(const char *path, const char *text)
+/* The segments of an ELF file; `number` is 0 if they cannot be read. */
+struct segments {
+    Elf64_Phdr entries[MOST_SEGMENTS];
+    int number;
+};
+
+/* Whether a file contains a text: in the data of a program, if its constants are not in a segment with machine code, else
+ * anywhere. Machine code and information for debuggers may be large. */
+static int contains(const char *path, const struct segments *segments, const char *text)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC), contained = 0, is_apart = 0;
     struct stat status;
     if (file < 0) return 0;
-    if (!fstat(file, &status) && status.st_size > 0) {
-        size_t length = (size_t)status.st_size;
-        void *content = mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0);
-        if (content != MAP_FAILED) {
-            contained = memmem(content, length, text, strlen(text)) != NULL;
-            munmap(content, length);
-        }
-    }
+    size_t length = !fstat(file, &status) && status.st_size > 0 ? (size_t)status.st_size : 0;
+    char *content = length ? mmap(NULL, length, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
     close(file);
+    if (content == MAP_FAILED) return 0;
+    for (int number = 0; segments && number < segments->number; number++) {
+        const Elf64_Phdr *segment = &segments->entries[number];
+        if (segment->p_type != PT_LOAD || segment->p_flags & PF_X || segment->p_offset > length
+            || segment->p_filesz > length - segment->p_offset)
+            continue;
+        is_apart |= !(segment->p_flags & PF_W);
+        contained |= memmem(content + segment->p_offset, segment->p_filesz, text, strlen(text)) != NULL;
+    }
+    if (!is_apart) contained = memmem(content, length, text, strlen(text)) != NULL;
+    munmap(content, length);
     return contained;
 }
 
-/* AddressSanitizer's runtime, of GCC or Clang: it ends the program if another library is loaded before it. */
-static int is_runtime(const char *library, size_t length)
+/* Notes an allocator that is linked or preloaded; the first one serves malloc. */
+static void note_library(const char *library, size_t length, struct image *image)
 {
-    static const char *const names[] = {"libasan.so", "libclang_rt.asan"};
     const char *slash = memrchr(library, '/', length), *name = slash ? slash + 1 : library;
-    for (size_t number = 0; number < sizeof names / sizeof *names; number++)
-        if (length - (size_t)(name - library) >= strlen(names[number]) && !strncmp(name, names[number], strlen(names[number])))
-            return 1;
-    return 0;
-}
-
-/* A runtime among the libraries that are preloaded. */
-static void find_preloaded_runtime(const char *list, struct image *image)
-{
-    for (size_t length; list && *list; list += length + (list[length] != '\0')) {
-        length = strcspn(list, ": ");
-        if (is_runtime(list, length)) snprintf(image->runtime, sizeof image->runtime, "%.*s", (int)length, list);
+    size_t rest = length - (size_t)(name - library);
+    for (size_t number = 0; number < sizeof allocators / sizeof *allocators; number++) {
+        const char *start = allocators[number].library;
+        if (*image->allocator || rest < strlen(start) || strncmp(name, start, strlen(start))) continue;
+        snprintf(image->allocator, sizeof image->allocator, "%s", allocators[number].name);
+        if (!strcmp(image->allocator, sanitizer)) snprintf(image->runtime, sizeof image->runtime, "%.*s", (int)length, library);
     }
 }
 
-/* A runtime among the libraries that the program names itself; `segments` are those of its file. */
-static void find_linked_runtime(int file, const Elf64_Phdr *segments, int count, struct image *image)
+/* Notes the allocators among the libraries that the program names itself. */
+static void note_linked(int file, const struct segments *of, struct image *image)
 {
+    const Elf64_Phdr *segments = of->entries;
     Elf64_Dyn entry = {0};
     uint64_t dynamic = 0, length = 0, names = 0, names_at = 0;
-    for (int number = 0; number < count; number++)
+    for (int number = 0; number < of->number; number++)
         if (segments[number].p_type == PT_DYNAMIC) dynamic = segments[number].p_offset, length = segments[number].p_filesz;
     for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry)
         if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
-    for (int number = 0; number < count; number++)
+    for (int number = 0; number < of->number; number++)
         if (segments[number].p_type == PT_LOAD && names - segments[number].p_vaddr < segments[number].p_filesz)
             names_at = names - segments[number].p_vaddr + segments[number].p_offset;
     for (uint64_t at = 0; at < length && pread(file, &entry, sizeof entry, (off_t)(dynamic + at)) > 0; at += sizeof entry) {
         char name[sizeof image->runtime] = "";
-        if (entry.d_tag != DT_NEEDED || pread(file, name, sizeof name - 1, (off_t)(names_at + entry.d_un.d_val)) < 0) continue;
-        if (is_runtime(name, strlen(name))) memcpy(image->runtime, name, sizeof name);
+        if (entry.d_tag == DT_NEEDED && pread(file, name, sizeof name - 1, (off_t)(names_at + entry.d_un.d_val)) >= 0)
+            note_library(name, strlen(name), image);
     }
 }
 
-static void examine(const char *name, struct image *image)
+/* Reads the segments of a file of either class. */
+static void read_segments(int file, const Elf64_Ehdr *head, struct segments *segments)
 {
-    Elf64_Ehdr head, own;
-    find_program(name, image->path);
-    find_preloaded_runtime(getenv("LD_PRELOAD"), image);
-    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (file >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)) {
-        image->is_elf = 1;
-        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || self < 0
-                            || read(self, &own, sizeof own) != sizeof own || own.e_machine != head.e_machine;
-        static Elf64_Phdr segments[MOST_SEGMENTS];
-        size_t room = head.e_phnum < MOST_SEGMENTS ? head.e_phnum * sizeof *segments : sizeof segments;
-        ssize_t got = image->is_foreign ? 0 : pread(file, segments, room, (off_t)head.e_phoff);
-        int count = got < 0 ? 0 : (int)((size_t)got / sizeof *segments);
-        for (int number = 0; number < count; number++) {
-            if (segments[number].p_type != PT_INTERP || segments[number].p_filesz >= PATH_MAX) continue;
-            if (pread(file, image->loader, segments[number].p_filesz, (off_t)segments[number].p_offset) < 0)
-                image->loader[0] = '\0';
-        }
-        find_linked_runtime(file, segments, count, image);
+    const Elf32_Ehdr *small = (const Elf32_Ehdr *)(const void *)head;
+    int is_small = head->e_ident[EI_CLASS] == ELFCLASS32, count = is_small ? small->e_phnum : head->e_phnum;
+    for (int number = 0; number < count && number < MOST_SEGMENTS; number++) {
+        Elf64_Phdr *segment = &segments->entries[number];
+        Elf32_Phdr of_32;
+        size_t at = is_small ? small->e_phoff + (size_t)number * sizeof of_32 : head->e_phoff + (size_t)number * sizeof *segment;
+        size_t length = is_small ? sizeof of_32 : sizeof *segment;
+        if (pread(file, is_small ? (void *)&of_32 : segment, length, (off_t)at) != (ssize_t)length) return;
+        if (is_small)
+            *segment = (Elf64_Phdr){.p_type = of_32.p_type, .p_flags = of_32.p_flags, .p_offset = of_32.p_offset,
+                                    .p_filesz = of_32.p_filesz};
+        segments->number = number + 1;
     }
-    if (file >= 0) close(file);
-    if (self >= 0) close(self);
-    if (!image->is_elf || image->is_foreign) return;
-    const char *of_libc = *image->loader ? image->loader : image->path;
-    image->is_musl = strstr(image->loader, "ld-musl") != NULL;
-    image->has_tunable = contains(of_libc, "glibc.malloc.hugetlb");
-    image->is_new_glibc = contains(of_libc, "GLIBC_2.34");
 }
 
 /* Whether a library can be preloaded into the program. What a script starts is unknown. */
 static int can_preload(const struct image *image)
 {
-    return !*image->runtime && (!image->is_elf || (!image->is_foreign && *image->loader && !image->is_musl));
+    return !*image->runtime && (!image->is_elf || (!image->is_foreign && *image->loader && image->is_glibc));
+}
+
+static void examine(const char *name, struct image *image)
+{
+    Elf64_Ehdr head, own;
+    static struct segments segments;
+    find_program(name, image->path);
+    const char *preloaded = getenv("LD_PRELOAD");
+    for (size_t length; preloaded && *preloaded; preloaded += length + (preloaded[length] != '\0')) {
+        length = strcspn(preloaded, ": ");
+        note_library(preloaded, length, image);
+    }
+    int file = open(image->path, O_RDONLY | O_CLOEXEC), self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && self >= 0 && read(file, &head, sizeof head) == sizeof head && !memcmp(head.e_ident, ELFMAG, SELFMAG)
+        && read(self, &own, sizeof own) == sizeof own) {
+        image->is_elf = 1;
+        image->is_foreign = head.e_ident[EI_CLASS] != ELFCLASS64 || own.e_machine != head.e_machine;
+        if (head.e_ident[EI_DATA] == own.e_ident[EI_DATA]) read_segments(file, &head, &segments);
+        for (int number = 0; number < segments.number; number++) {
+            const Elf64_Phdr *segment = &segments.entries[number];
+            if (segment->p_type != PT_INTERP || segment->p_filesz >= PATH_MAX) continue;
+            if (pread(file, image->loader, segment->p_filesz, (off_t)segment->p_offset) < 0) image->loader[0] = '\0';
+        }
+        if (head.e_ident[EI_CLASS] == ELFCLASS64) note_linked(file, &segments, image);
+    }
+    if (file >= 0) close(file);
+    if (self >= 0) close(self);
+    if (!image->is_elf) return;
+    const char *of_libc = *image->loader ? image->loader : image->path;
+    const struct segments *in = *image->loader ? NULL : &segments;
+    image->has_tunable = contains(of_libc, in, "glibc.malloc.hugetlb");
+    image->is_new_glibc = *image->loader && contains(of_libc, in, "GLIBC_2.34");
+    image->is_glibc = image->has_tunable || contains(of_libc, in, *image->loader ? "GLIBC_2" : "glibc.malloc.trim_threshold");
+    /* Looking for texts takes time in a large file. */
+    int is_decisive = !can_preload(image) || !image->has_tunable;
+    char *inside = is_decisive ? image->allocator : image->inside;
+    for (size_t number = 0; number < sizeof allocators / sizeof *allocators && (is_thorough || is_decisive); number++)
+        if (!*image->allocator && !*inside && contains(image->path, &segments, allocators[number].text))
+            snprintf(inside, sizeof image->inside, "%s (inside)", allocators[number].name);
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,7 +27,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
-from pagewise.machine.settings.thp import left_to_programs
+from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
     LARGEST_OUTPUT,
     Measurement,
@@ -45,8 +45,6 @@ from pagewise.session.workload import Outcome
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
-from pagewise.workloads.program.environment import Libraries, command_of_run
-from pagewise.workloads.program.machine import only_size, pages_in_use
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
@@ -82,7 +80,6 @@ class ProgramLauncher:
     policies: Mapping[str, AppliedPolicy]
     placements: Mapping[str | None, Placement]
     stopwatch: Stopwatch
-    libraries: Libraries | None
     interval: float | None
     enough: float
     trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
@@ -126,7 +123,7 @@ class ProgramLauncher:
         seen = replace(seen, memory=used)
         record = self._record(step, applied, request, seen)
         if ranks is not None:
-            record = _of_ranks(record, ranks, request, used, applied)
+            record = _of_ranks(record, ranks, request, used)
         run = seen.measured.run_of(step, command, placement)
         run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
         if is_trial and record.status != "ok":
@@ -153,23 +150,19 @@ class ProgramLauncher:
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
         environment = step.cell.environment({**program.environment, **placement.environment})
-        command = command_of_run(
-            applied,
-            program.command_on(placement.threads)[1:],
-            environment,
-            self.libraries,
-            log=scratch / "preload.log",
-            snapshots=snapshots if is_trial else None,
-        )
+        command = applied.command(program.command_on(placement.threads)[1:])
+        if is_trial:
+            # The launcher preloads a library that writes there.
+            environment["PAGEWISE_SNAPSHOT"] = str(snapshots / "smaps")
         if ranks is not None:
-            command = ranks.command(command, thp=applied.policy.thp)
+            command = ranks.command(command)
             environment |= ranks.launcher.environment
         prefix = self.settings.prefix(step.cell)
         command = [*prefix, *command]
         counter = pages_in_use(request.page) if request.by_counter else None
         # Measured before the run: both write to the same files.
         overhead = self.stopwatch.measure_overhead()
-        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), *map(Path, prefix[:1]))
+        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), applied.launcher.file, *map(Path, prefix[:1]))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
         stopwatch = replace(self.stopwatch, meter=self.stopwatch.meter.over_time(self.interval, others))
         with (
@@ -182,7 +175,7 @@ class ProgramLauncher:
                 request.huge, self.interval, launchers, counter, others, ranks=ranks, identify=is_trial
             )
             began = time.time()
-            inherited, log = _inherited(applied, placement), ""
+            inherited, log = placement.bound(), ""
             try:
                 if program.service is None:
                     run_all(program.setup, shell, self.stopwatch.limit)
@@ -209,12 +202,14 @@ class ProgramLauncher:
         measured, placement = seen.measured, self.placements[step.cell.placement]
         started = measured.started
         if measured.exit_code not in self.program.ok or measured.wall is None:
+            if measured.exit_code == UNVERIFIED and (refusal := applied.refusal()) is not None:
+                return failed_record(step, started, "pages_unavailable", refusal)
             return failed_record(step, started, "failed", self._failure(measured, applied))
         if measured.implausible is not None:
             return failed_record(step, started, "failed", Failure(4, measured.implausible))
         if seen.fault is not None:
             return failed_record(step, started, "check_failed", Failure(1, seen.fault))
-        pages = page_use(request, seen.memory, applied.machine.base)
+        pages = page_use(request, seen.memory, mmap.PAGESIZE)
         unverified = page_failure(request, seen.memory, pages)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
@@ -269,7 +264,7 @@ def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Fail
     """The failure, with the limit that explains it, or its likely cause where a pool ran short."""
     if limit is not None:
         return limited_by(limit, failure)
-    if not applied.policy.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
+    if not applied.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
         return failure
     return Failure(
         failure.exit_code,
@@ -289,13 +284,6 @@ def trial_text(policy: str, record: Record) -> str:
     peak = record.program.total.peak
     share = f", {peak.huge_coverage:.0%} of it on huge pages" if peak.huge_bytes else ""
     return f"{text}, {bytes_text(peak.resident_bytes)} in memory{share}"
-
-
-@contextmanager
-def _inherited(applied: AppliedPolicy, placement: Placement) -> Iterator[None]:
-    """The settings that a run inherits from the process that starts it."""
-    with left_to_programs(applied.policy.thp), placement.bound():
-        yield
 
 
 def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:
@@ -321,9 +309,7 @@ def _memory_by_rank(
     )
 
 
-def _of_ranks(
-    record: Record, ranks: Ranks, request: PageRequest, used: memory.Memory | None, applied: AppliedPolicy
-) -> Record:
+def _of_ranks(record: Record, ranks: Ranks, request: PageRequest, used: memory.Memory | None) -> Record:
     """The record with the observed pages of each rank; one rank on wrong pages excludes the run.
 
     The kernel's counter of pages (mTHP) is that of the machine: such pages are verified for all ranks
@@ -334,7 +320,7 @@ def _of_ranks(
     for use in ranks.started():
         pages = None
         if use.rank in by_rank:
-            pages = page_use(request, by_rank[use.rank], applied.machine.base)
+            pages = page_use(request, by_rank[use.rank], mmap.PAGESIZE)
             fault = page_failure(request, by_rank[use.rank], pages)
             if fault is not None:
                 faults.append(replace(fault, message=f"rank {use.rank}: {fault.message}"))

@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
-#define POOL_FOLDER "/sys/kernel/mm/hugepages"
+#ifndef MM_FOLDER
+#define MM_FOLDER "/sys/kernel/mm"
+#endif
+#define THP_FOLDER MM_FOLDER "/transparent_hugepage"
+#define POOL_FOLDER MM_FOLDER "/hugepages"
 
 /* Whether a list with this separator contains the word. */
 __attribute__((unused)) static int listed(const char *list, const char *word, char separator)

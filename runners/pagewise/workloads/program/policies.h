@@ -1,8 +1,10 @@
 /* The page policies of unmodified programs. The runner reads this file (table.py); the C programs include it.
  * One row per line, all columns strings. A policy joins parts in the order of this table.
  *
- * PART(part, size, targets, meaning)
- *   size     "sized": it takes a page size; that part comes last. "pool": the same, and its pages are of the hugetlb pool
+ * PART(part, size, source, targets, meaning)
+ *   size     "sized": it takes a page size; that part comes last
+ *   source   what the system must provide: transparent huge pages of private memory ("thp") or of shared memory ("shared"),
+ *            a hugetlb pool ("pool")
  *   targets  the kinds of memory that it puts on huge pages
  *
  * LIST(kind, variable, separator, joiner)
@@ -12,7 +14,8 @@
  * SETTING(part, condition, kind, name, value)
  *   part       "" only removes the caller's setting, as every other row does, too
  *   condition  ""; "advised": the system or the policy gives transparent huge pages to programs that ask; "sized" or
- *              "unsized": whether the policy has a page size; "replaced": malloc is not the C library's
+ *              "unsized": whether the policy has a page size; "replaced": a library can be preloaded; it serves an
+ *              allocator that replaces malloc, which only the started program shows
  *   kind       that of a list; "action" of the preloaded library (remap.c); any other kind is a whole variable, of
  *              the allocator, the language or the library that the kind names
  *   value      {size}: the page size in bytes
@@ -23,19 +26,19 @@
  * mimalloc, gperftools' tcmalloc.html, OpenJDK's java(1), CPython 3.15's Doc/using/cmdline.rst, libhugetlbfs(7).
  */
 /* clang-format off */
-PART("none", "", "", "base pages: huge pages refused (prctl PR_SET_THP_DISABLE), no tunables")
-PART("reuse", "", "", "freed memory is kept and used again (settings of glibc, jemalloc, mimalloc, tcmalloc)")
-PART("advised", "", "", "transparent huge pages only where the program or another part asks for them (Linux 6.18)")
-PART("collapse", "", "heap anonymous bss", "private and shared memory moved onto transparent huge pages from outside, for any program (root)")
-PART("text", "", "text", "machine code copied onto huge pages (preloaded library)")
-PART("bss", "", "bss", "zeroed static arrays on transparent huge pages (preloaded library)")
-PART("shared", "", "shared", "shared memory on transparent huge pages, as given by the system or by advice")
-PART("thp", "sized", "heap anonymous bss", "transparent huge pages for all private memory, as given by the system (always) or by advice")
-PART("malloc", "", "heap anonymous", "transparent huge pages for malloc alone (settings of the allocator, or advice)")
-PART("libhugetlbfs", "", "heap anonymous", "malloc on the hugetlb pool by libhugetlbfs (glibc before 2.34)")
-PART("hugetlbfs-data", "pool", "bss data", "static arrays (.data, .bss) on the hugetlb pool (preloaded library)")
-PART("hugetlbfs-shared", "pool", "shared", "shared memory on the hugetlb pool: System V, anonymous (preloaded library)")
-PART("hugetlbfs", "pool", "heap anonymous", "malloc on the hugetlb pool (settings of the allocator, or a preloaded library)")
+PART("none", "", "", "", "base pages: huge pages refused (prctl PR_SET_THP_DISABLE), no tunables")
+PART("reuse", "", "", "", "freed memory is kept and used again (settings of glibc, jemalloc, mimalloc, tcmalloc)")
+PART("advised", "", "thp", "", "transparent huge pages only where the program or another part asks for them (Linux 6.18)")
+PART("collapse", "", "", "heap anonymous bss", "private and shared memory moved onto transparent huge pages from outside, for any program (root)")
+PART("text", "", "thp", "text", "machine code copied onto huge pages (preloaded library)")
+PART("bss", "", "thp", "bss", "zeroed static arrays on transparent huge pages (preloaded library)")
+PART("shared", "", "shared", "shared", "shared memory on transparent huge pages, as given by the system or by advice")
+PART("thp", "sized", "thp", "heap anonymous bss", "transparent huge pages for all private memory, as given by the system (always) or by advice")
+PART("malloc", "", "thp", "heap anonymous", "transparent huge pages for malloc alone (settings of the allocator, or advice)")
+PART("libhugetlbfs", "", "pool", "heap anonymous", "malloc on the hugetlb pool by libhugetlbfs (glibc before 2.34)")
+PART("hugetlbfs-data", "sized", "pool", "bss data", "static arrays (.data, .bss) on the hugetlb pool (preloaded library)")
+PART("hugetlbfs-shared", "sized", "pool", "shared", "shared memory on the hugetlb pool: System V, anonymous (preloaded library)")
+PART("hugetlbfs", "sized", "pool", "heap anonymous", "malloc on the hugetlb pool (settings of the allocator, or a preloaded library)")
 
 LIST("tunable", "GLIBC_TUNABLES", ":", "=")
 LIST("jemalloc", "MALLOC_CONF", ",", ":")

@@ -28,16 +28,14 @@ from pagewise.session.manifest import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.session.standard_input import StandardInput, take_input
+from pagewise.stack import launcher as of_ranks
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
-from pagewise.stack.launcher import find_launcher
 from pagewise.stack.provenance import software
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.applied import AppliedPolicy, default_policies
-from pagewise.workloads.program.machine import Machine, read_machine
-from pagewise.workloads.program.policy import parse_policy
+from pagewise.workloads.program.applied import AppliedPolicy, Launcher, default_policies
+from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.table import removed_variables
 from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
 
 #: The `compiler` of a program that was not built by pagewise.
@@ -91,11 +89,11 @@ def arrange(
 
 @dataclass(frozen=True)
 class Tools:
-    """What all programs of a session share: stopwatch, machine with settings, placements, standard input."""
+    """What all programs of a session share: stopwatch, launcher, machine, placements, standard input."""
 
     hyperfine: str
     host: Host
-    machine: Machine
+    launcher: Launcher
     places: list[Placement]
     settings: MachineSettings
     given: StandardInput
@@ -105,7 +103,7 @@ class Tools:
         """Finds them, and prints the placements. Raises SetupError or SelectionError."""
         hyperfine = find_hyperfine()
         host = read_host()
-        machine = read_machine(host, options.set_thp_sizes, options.reserve)
+        launcher = launcher_for(options.set_thp_sizes, options.reserve)
         places = placements(options.threads, options.where)
         if "first-thread" in options.where.memory and not places[0].pinned:
             raise SelectionError(
@@ -114,9 +112,18 @@ class Tools:
                 remedy="bind it: --threads N, --cores N or --cpus",
             )
         print_placements(console, places)
-        _check_settings(options.settings)
+        _check_settings(options.settings, launcher)
         settings = MachineSettings.find(options, places)
-        return cls(hyperfine, host, machine, places, settings, take_input(console))
+        return cls(hyperfine, host, launcher, places, settings, take_input(console))
+
+
+def launcher_for(set_thp_sizes: bool, reserve: bool) -> Launcher:
+    """What starts programs under policies, if the settings of the machine are changed as the user asks.
+
+    Raises SetupError.
+    """
+    given = {"thp": set_thp_sizes, "pool": reserve}
+    return Launcher(find_launcher(), tuple(name for name, is_given in given.items() if is_given))
 
 
 def runs_of(
@@ -132,22 +139,23 @@ def runs_of(
 
     key: its name among several programs; build: that of its build. Raises SetupError or SelectionError.
     """
-    starts_others = program.starts_others
-    names = options.policies or default_policies(program.binary, tools.machine, starts_others=starts_others)
-    policies = {
-        f"{key}/{policy.name}" if key else policy.name: AppliedPolicy(policy, program.binary, tools.machine)
-        for policy in map(parse_policy, (options.baseline, *names))
-    }
-    baseline = next(iter(policies.values()))
+    binary, environment = tools.launcher.examined(program.binary, program.environment), program.environment
+    program = replace(program, binary=binary)
+    baseline = AppliedPolicy(options.baseline, tools.launcher, binary, environment)
     if baseline.unavailable is not None:
         raise SelectionError(
-            f"the baseline {baseline.policy.name} is unavailable: {baseline.unavailable.message}",
+            f"the baseline {baseline.answer.policy} is unavailable: {baseline.unavailable.message}",
             where="--baseline",
             remedy=baseline.unavailable.remedy,
         )
+    names = options.policies or default_policies(baseline, starts_others=program.starts_others)
+    every = [baseline, *(replace(baseline, name=name) for name in names)]
+    policies = {
+        f"{key}/{applied.answer.policy}" if key else applied.answer.policy: applied for applied in every
+    }
     launcher = None
     if options.where.ranks:
-        launcher = find_launcher(files_of(program.binary.program, program.environment), program.environment)
+        launcher = of_ranks.find_launcher(files_of(binary.program, environment), environment)
     subject = _subject(program, policies, build)
     return ProgramRuns(
         options,
@@ -206,11 +214,11 @@ def _described(
     }
 
 
-def _check_settings(settings: Mapping[str, tuple[str, ...]]) -> None:
+def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: Launcher) -> None:
     """Raises SelectionError for a variable that page policies set."""
     for name, values in settings.items():
         for value in values:
-            if removed_variables({name: value}):
+            if launcher.ask("none", launcher.file, {name: value}).settings.removed:
                 raise SelectionError(
                     f"{name}={value} is a page policy",
                     where="--vary",
@@ -223,11 +231,11 @@ def _environment(
 ) -> dict[str, dict[str, str]]:
     """What the caller's environment decides about memory, libraries and threads of the runs."""
     given = {name: text for name, text in program.environment.items() if name not in placement.environment}
-    changed = replace(baseline, policy=parse_policy("none")).chosen.changes(given)
-    passed = {name: changed.get(name, text) for name, text in influences(given).items()}
+    none = baseline.launcher.ask("none", baseline.binary.image, given).settings
+    passed = {name: none.environment.get(name, text) for name, text in influences(given).items()}
     return {
         "passed": {name: text for name, text in passed.items() if text is not None},
-        "removed": removed_variables(given),
+        "removed": dict(none.removed),
     }
 
 
@@ -242,14 +250,14 @@ def _subject(program: Program, policies: Mapping[str, AppliedPolicy], build: str
         module=baseline,
         package=program.name,
         compiler=UNCHANGED,
-        hugepages=applied.policy.name,
+        hugepages=applied.answer.policy,
         target=platform.machine(),
         openmp="on" if re.search(r"\blib(g|i)?omp", libraries) else "off",
         papi="on" if "libpapi" in libraries else "off",
         flags=build,
     )
     configurations = [
-        replace(unchanged, module=name, hugepages=applied.policy.name) for name, applied in policies.items()
+        replace(unchanged, module=name, hugepages=applied.answer.policy) for name, applied in policies.items()
     ]
     return Subject(kernel, tuple(Cell(one, (one,), one.module == baseline) for one in configurations))
 

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
-from pagewise.core.node_state import ProcessThp
 from pagewise.stack.c_code import Product, can_be_preloaded, compiled, find_compiler
 from pagewise.stack.paths import project_root
-from pagewise.workloads.program.environment import LIBRARY
-from pagewise.workloads.program.policy import IN_MODULES, Policy, parse_policy
-from pagewise.workloads.program.table import LISTINGS, Chosen, variable_names
+from pagewise.workloads.program.policy import IN_MODULES, module_of
 
 NAME = "pagewise-exec"
 #: The folder of modulefiles in an installation.
 MODULES = "share/pagewise/modulefiles"
-#: What the preloaded library refuses where the launcher's refusal is not inherited (remap.c).
-REFUSALS: Mapping[ProcessThp, list[str]] = {
-    "allowed": [],
-    "advised": ["refuse-unadvised"],
-    "refused": ["refuse"],
-}
 _FOLDER = "lib/pagewise"
-_SPLIT = "The loader splits LD_PRELOAD at spaces and colons. Move this installation to another folder: "
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
-_LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
-_LAUNCHER = Product("the launcher pagewise-exec", LIBRARY.kind, ("-std=c11", "-O2"))
+_LIBRARIES = {
+    "PAGEWISE_REMAP": "remap.c",
+    "PAGEWISE_REPORT": "report.c",
+    "PAGEWISE_SNAPSHOT": "snapshot.c",
+}
+_LIBRARY = Product(
+    "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
+)
+_LAUNCHER = Product("the launcher pagewise-exec", _LIBRARY.kind, ("-std=c11", "-O2"))
 
 
 def find_launcher() -> Path:
@@ -45,7 +42,7 @@ def find_launcher() -> Path:
     if find_compiler() is None and os.access(set_up, os.X_OK):
         return set_up
     compiler = _compiler()
-    names = {macro: compiled(_HERE / file, LIBRARY, compiler).name for macro, file in _LIBRARIES.items()}
+    names = {macro: compiled(_HERE / file, _LIBRARY, compiler).name for macro, file in _LIBRARIES.items()}
     macros = [f'-D{macro}="{name}"' for macro, name in names.items()]
     return compiled(_HERE / "exec.c", replace(_LAUNCHER, options=(*_LAUNCHER.options, *macros)), compiler)
 
@@ -63,13 +60,14 @@ def install(prefix: Path) -> Path:
         )
     compiler = _compiler()
     launcher = prefix / "bin" / NAME
-    files = {launcher: compiled(_HERE / "exec.c", _LAUNCHER, compiler).read_bytes()}
+    built = compiled(_HERE / "exec.c", _LAUNCHER, compiler)
+    files = {launcher: built.read_bytes()}
     for name in _LIBRARIES.values():
         made = prefix / _FOLDER / Path(name).with_suffix(".so")
-        files[made] = compiled(_HERE / name, LIBRARY, compiler).read_bytes()
-    texts = {}
-    for policy in map(parse_policy, IN_MODULES):
-        texts[prefix / MODULES / f"{policy.module}.lua"] = module_text(policy).encode()
+        files[made] = compiled(_HERE / name, _LIBRARY, compiler).read_bytes()
+    texts = {
+        prefix / MODULES / f"{module_of(policy)}.lua": module_text(built, policy) for policy in IN_MODULES
+    }
     try:
         for file, content in (*files.items(), *texts.items()):
             _make_folder(file.parent)
@@ -83,39 +81,9 @@ def install(prefix: Path) -> Path:
     return launcher
 
 
-def module_text(policy: Policy) -> str:
-    """The module of a policy, for Lmod. It advises on every node, because it may be loaded on another one."""
-    chosen = Chosen(policy.parts, policy.size, ("advised", "replaced"))
-    actions = [*chosen.actions, *REFUSALS[policy.thp]]
-    variables = {
-        **chosen.variables,
-        **({"PAGEWISE_PRELOAD": ",".join(actions)} if actions else {}),
-        "PAGEWISE_EXEC_POLICY": policy.name,
-        "PAGEWISE_EXEC_REPORT": "warn",
-    }
-    removed = [name for name in variable_names() if name not in variables]
-    listed = [
-        f"append_path({_lua(listing.variable)}, {_lua(entry)}, {_lua(listing.separator)})"
-        for listing in LISTINGS
-        for entry in chosen.entries(listing)
-    ]
-    lines = [
-        f"whatis({_lua(f'Page policy {policy.name}: {policy.meaning}')})",
-        'family("pagewise_pages")',
-        # The folder that --install named, wherever it is now.
-        f'local libraries = myFileName():gsub("/{MODULES}/.*$", "/{_FOLDER}")',
-        'if libraries:find("[ :]") then',
-        f"    LmodError({_lua(_SPLIT)} .. libraries)",
-        "end",
-        *(f"unsetenv({_lua(name)})" for name in removed),
-        *(f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()),
-        # The last of two values counts.
-        *listed,
-        'prepend_path("LD_PRELOAD", pathJoin(libraries, "remap.so"))',
-        # First, so that it looks before memory is given back.
-        'prepend_path("LD_PRELOAD", pathJoin(libraries, "report.so"))',
-    ]
-    return "\n".join(lines) + "\n"
+def module_text(launcher: Path, policy: str) -> bytes:
+    """The module of a policy, for Lmod."""
+    return subprocess.run([launcher, "--module", policy], stdout=subprocess.PIPE, check=True).stdout
 
 
 def _make_folder(folder: Path) -> None:
@@ -124,11 +92,6 @@ def _make_folder(folder: Path) -> None:
         _make_folder(folder.parent)
         folder.mkdir(exist_ok=True)
         folder.chmod(0o755)
-
-
-def _lua(text: str) -> str:
-    """A string of Lua."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _compiler() -> list[str]:

@@ -105,11 +105,11 @@ static int is_met(uint64_t peak, double *coverage)
     for (unsigned number = 0; number < PARTS; number++) {
         if (!(state.policy.parts >> number & 1) || !*parts[number].targets) continue;
         struct usage used = used_by(&parts[number]);
-        uint64_t fewest = listed(parts[number].targets, "heap", ' ') && !is_from_pool(&state.policy)
+        uint64_t fewest = listed(parts[number].targets, "heap", ' ') && !needs(&state.policy, "pool")
                               ? fewest_pages_of_a_heap
                               : 1;
         /* An allocator may take transparent huge pages where the pool is short. */
-        uint64_t wanted = strcmp(parts[number].size, "pool") ? used.huge : used.pool;
+        uint64_t wanted = strcmp(parts[number].source, "pool") ? used.huge : used.pool;
         double share = used.eligible ? (double)wanted / (double)used.eligible : 0.0;
         if (share < least) least = share;
         if (used.eligible < fewest * sizes.page) met = met ? -1 : 0;
@@ -233,7 +233,7 @@ static void write_line(uint64_t peak, int met)
 
 static void finish(const char *status)
 {
-    uint64_t peak = kib_after(status, "VmHWM:") + (is_from_pool(&state.policy) ? state.most.huge : 0);
+    uint64_t peak = kib_after(status, "VmHWM:") + (needs(&state.policy, "pool") ? state.most.huge : 0);
     double coverage;
     state.is_refusing = strstr(status, "THP_enabled:\t0") && is_transparent(&state.policy);
     if (peak < state.most.total) peak = state.most.total;
@@ -301,7 +301,7 @@ __attribute__((constructor)) static void begin(void)
     if (record) snprintf(state.record, sizeof state.record, "%s", record);
     state.started = started ? atoi(started) : 0;
     read_rank();
-    uint64_t size = is_from_pool(&state.policy) ? pool_size() : pmd_size();
+    uint64_t size = needs(&state.policy, "pool") ? pool_size() : pmd_size();
     sizes.page = state.policy.size ? state.policy.size : size;
     sizes.base = (uint64_t)sysconf(_SC_PAGESIZE);
     state.process = getpid();

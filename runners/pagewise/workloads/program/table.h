@@ -3,7 +3,7 @@
 #include "node.h"
 
 struct part {
-    const char *name, *size, *targets, *meaning;
+    const char *name, *size, *source, *targets, *meaning;
 };
 struct listing {
     const char *kind, *variable, *separator, *joiner;
@@ -60,21 +60,19 @@ static int wants_huge_pages(const struct policy *policy)
     return 0;
 }
 
-/* Whether it takes pages of a hugetlb pool. */
-__attribute__((unused)) static int is_from_pool(const struct policy *policy)
+/* Whether a part needs this of the system. */
+static int needs(const struct policy *policy, const char *source)
 {
     for (unsigned number = 0; number < PARTS; number++)
-        if (policy->parts >> number & 1 && !strcmp(parts[number].size, "pool")) return 1;
-    return has(policy, "libhugetlbfs");
+        if (policy->parts >> number & 1 && !strcmp(parts[number].source, source)) return 1;
+    return 0;
 }
 
 /* Whether a part puts memory on transparent huge pages. */
 __attribute__((unused)) static int is_transparent(const struct policy *policy)
 {
     for (unsigned number = 0; number < PARTS; number++)
-        if (policy->parts >> number & 1 && *parts[number].targets && strcmp(parts[number].size, "pool")
-            && strcmp(parts[number].name, "libhugetlbfs"))
-            return 1;
+        if (policy->parts >> number & 1 && *parts[number].targets && strcmp(parts[number].source, "pool")) return 1;
     return 0;
 }
 

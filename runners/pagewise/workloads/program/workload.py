@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import CellKey, Step, Subject
 from pagewise.core.record_parts import Failure
@@ -22,13 +22,10 @@ from pagewise.session.settings import MachineSettings, changed_settings, pools_u
 from pagewise.session.standard_input import NO_INPUT, StandardInput
 from pagewise.session.workload import Trials
 from pagewise.stack.binary import examine, files_of
-from pagewise.stack.c_code import find_compiler
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program.applied import AppliedPolicy
-from pagewise.workloads.program.environment import Libraries
 from pagewise.workloads.program.launch import ProgramLauncher, trial_text
 from pagewise.workloads.program.memory import Memory
-from pagewise.workloads.program.policy import Policy
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.work import Work
 
@@ -90,7 +87,7 @@ class ProgramRuns:
     @property
     def baseline(self) -> str:
         """The page policy to compare against."""
-        return next(iter(self.policies.values())).policy.name
+        return next(iter(self.policies.values())).answer.policy
 
     @property
     def unavailable(self) -> dict[str, Failure]:
@@ -106,13 +103,20 @@ class ProgramRuns:
 
     def launcher(self, scratch: Path) -> ProgramLauncher:
         """Launches the program through hyperfine, and samples its memory."""
-        options, given = self.options, self.given.path
+        options, launcher = self.options, next(iter(self.policies.values())).launcher
+        stopwatch = Stopwatch(
+            self.hyperfine,
+            options.limit,
+            scratch,
+            options.end_leftovers,
+            given=self.given.path,
+            starter=tuple(launcher.starter()),
+        )
         return ProgramLauncher(
             self.program,
             self.policies,
             by_name(self.placements),
-            Stopwatch(self.hyperfine, options.limit, scratch, options.end_leftovers, given=given),
-            _libraries(self.console),
+            stopwatch,
             options.interval,
             options.enough,
             self.trials,
@@ -149,10 +153,11 @@ class ProgramRuns:
         files = [file for file in ran if self.images[file] >= least and Path(file).is_file()]
         if set(files) <= {str(self.program.binary.image)}:
             return
-        programs, unread = [], []
+        programs, unread, launcher = [], [], next(iter(self.policies.values())).launcher
         for file in files:
             try:
-                programs.append(examine(file, self.program.environment))
+                binary = examine(file, self.program.environment)
+                programs.append(launcher.examined(binary, self.program.environment))
             except SelectionError as fault:
                 unread.append(f"  not examined: {file}: {fault.what}")
         for name, applied in self.policies.items():
@@ -195,7 +200,7 @@ class ProgramRuns:
         memory = self.trials.get(self._trials[0].cell.key)
         if memory is None:
             return {}
-        sizes = {applied.page_size for applied in self._of_pools}
+        sizes = {applied.answer.page_size_bytes for applied in self._of_pools}
         return {
             size: -(-self._pages_needed(memory, size) // len(pools_used(self.placements, size)))
             for size in sizes
@@ -205,12 +210,13 @@ class ProgramRuns:
     def _of_pools(self) -> list[AppliedPolicy]:
         """The available policies that take pages of a pool."""
         every = self.policies.values()
-        return [applied for applied in every if applied.policy.from_pool and applied.unavailable is None]
+        return [applied for applied in every if applied.from_pool and applied.unavailable is None]
 
     def _pages_needed(self, memory: Memory, size: int) -> int:
         if self.options.pool_memory is not None:
             return -(-self.options.pool_memory // size)
-        kinds = {kind for applied in self._of_pools for kinds in applied.policy.targets for kind in kinds}
+        parts = (part for applied in self._of_pools for part in applied.answer.parts)
+        kinds = {kind for part in parts for kind in part.kinds}
         used = memory.peak(*kinds).resident
         most = max(place.threads for place in self.placements)
         arenas = _PAGES_PER_CPU * most if size <= hugepages.PAGE_BYTES else 0
@@ -229,9 +235,8 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
     with first.settings.set_for_all(session.recorder):
         for runs in several:
             runs.try_baseline(session)
-        policies = [applied.policy for runs in several for applied in runs.policies.values()]
-        transparent = {"thp" for policy in policies if _is_transparent(policy)}
-        transparent |= {"shared" for policy in policies if "shared" in policy.parts}
+        policies = [applied for runs in several for applied in runs.policies.values()]
+        switches = {switch for applied in policies for switch in applied.switches}
         pages: dict[int, int] = {}
         for runs in several:
             for size, count in runs.pool_pages().items():
@@ -239,7 +244,7 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
         with changed_settings(
             session.recorder,
             first.placements,
-            thp_policies=transparent if first.options.set_thp_sizes else None,
+            thp_policies=switches if first.options.set_thp_sizes else None,
             pool_pages=pages if first.options.reserve else None,
         ):
             session.recorder.save()
@@ -251,18 +256,3 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
                 differing = [part for runs in several for part in runs.differing_work()]
                 known = session.recorder.manifest.differing_work
                 session.recorder.note(differing_work=tuple(dict.fromkeys((*known, *differing))))
-
-
-def _libraries(console: Console) -> Libraries | None:
-    compiler = find_compiler()
-    try:
-        return None if compiler is None else Libraries.compiled(compiler)
-    except SetupError as fault:
-        console.print(f"pagewise: {fault}", style="yellow", highlight=False)
-        return None
-
-
-def _is_transparent(policy: Policy) -> bool:
-    return any(part in ("text", "bss", "malloc", "advised") for part in policy.parts) or (
-        "thp" in policy.parts and policy.size is None
-    )

@@ -15,7 +15,7 @@ from typing import Any
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, parse_record
-from pagewise.machine.settings.thp import left_to_programs
+from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.commands import output_of
@@ -156,7 +156,7 @@ def trace(
     if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
         variables.setdefault("QEMU_LD_PREFIX", str(libraries))
     output = scratch / OUTPUT
-    within = left_to_programs("refused") if without_thp else contextlib.nullcontext()
+    within = refused_to_programs() if without_thp else contextlib.nullcontext()
     with in_session(
         command, output, variables, folder or scratch, within, end_leftovers=True, given=given
     ) as running:

@@ -31,6 +31,8 @@ from pagewise.workloads.program.policy import (  # noqa: E402
     PARTS,
 )
 
+import json_schemas  # noqa: E402
+
 
 def main(target: Path) -> int:
     """Build the site; returns the exit code of zensical, which refuses broken links."""
@@ -41,6 +43,7 @@ def main(target: Path) -> int:
         for name, page in PAGES.items():
             text = "\n".join(page()) + "\n"
             (stage / "docs" / "reference" / name).write_text(text, encoding="utf-8")
+        json_schemas.write(stage / "docs" / "reference" / "schemas")
         build = [sys.executable, "-m", "zensical", "build", "--strict"]
         if (code := subprocess.run(build, cwd=stage, check=False).returncode) == 0:
             shutil.rmtree(target, ignore_errors=True)
@@ -136,19 +139,36 @@ def policies() -> Iterator[str]:
 
 
 def schemas() -> Iterator[str]:
-    """The fields of each file and output, from the JSON Schemas."""
+    """The fields of each file and output, from their types."""
     yield from ("# Files and schemas", "")
-    yield "Generated from the JSON Schemas in `runners/pagewise/core/schema`. They contain all fields."
-    for file in sorted((ROOT / "runners/pagewise/core/schema").glob("*.json")):
-        schema = json.loads(file.read_text(encoding="utf-8"))
-        name, title = re.split(": |, ", schema["title"], maxsplit=1)
-        yield from ("", f"## {name}", "", _escaped(f"{title[:1].upper()}{title[1:]}."), "")
-        required = schema.get("required", ())
+    yield "Generated from the program's types. The JSON Schemas have all parts."
+    for name, schema in json_schemas.documents().items():
+        file = json_schemas.file_name(name)
+        yield from (
+            "",
+            f"## {name}",
+            "",
+            _escaped(schema["description"]),
+            "",
+            f"JSON Schema: [{file}](schemas/{file}).",
+            "",
+        )
         rows = (
-            (f"`{field}`", _type(one), "yes" if field in required else "", one.get("description", ""))
-            for field, one in schema.get("properties", {}).items()
+            (
+                f"`{field}`",
+                _type(one),
+                "yes" if field in schema["required"] else "",
+                one.get("description")
+                or schema.get("$defs", {}).get(_reference(one), {}).get("description", ""),
+            )
+            for field, one in schema["properties"].items()
         )
         yield from _table(("field", "type", "required", "meaning"), rows)
+
+
+def _reference(schema: dict[str, Any]) -> str:
+    """The name of the part that a field is."""
+    return str(schema.get("$ref", "")).rpartition("/")[2]
 
 
 def _type(schema: dict[str, Any]) -> str:
@@ -156,10 +176,11 @@ def _type(schema: dict[str, Any]) -> str:
         return f"`{json.dumps(schema['const'])}`"
     if "enum" in schema:
         return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2].replace("_", " "))
-    kind = schema.get("type", "")
-    return str(kind) if isinstance(kind, str) else " or ".join(kind)
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_type, schema["anyOf"])))
+    if "items" in schema:
+        return f"list of {_type(schema['items'])}"
+    return _reference(schema) or str(schema.get("type", "any"))
 
 
 def _names(names: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
 !> The result record as JSON, schema `pagewise.record/1`, which is part of the program that reads records
-!> (runners/pagewise/core/schema).
+!> (runners/pagewise/core/record.py).
 module pw_record_json
     use pw_error, only: error_t, exit_check, exit_ok, exit_system
     use pw_json, only: json_t

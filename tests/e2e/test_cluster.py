@@ -17,7 +17,8 @@ sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2
 
 from pagewise.analysis.validity import exclusion
 from pagewise.core.record import read_records
-from pagewise.core.schemas import faults
+from pagewise.core.structure import faults
+from pagewise.report.documents import ClusterReport
 from stage import CHASE, TRIAD, Stage
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def swept(cluster: tuple[Slurm, Stage]) -> dict:
     done = stage.run("cluster", "nodes", "results/sweep", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert faults("cluster-report", report) == []
+    assert faults(ClusterReport, report) == []
     return report
 
 

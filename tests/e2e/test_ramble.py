@@ -17,7 +17,8 @@ import yaml
 sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2)]
 
 from own_program import compile_program, needs_thp
-from pagewise.core.schemas import faults
+from pagewise.core.structure import faults
+from pagewise.report.documents import ExecRecord
 from pagewise.stack.launcher import find_launcher
 from stage import TRIAD, Stage
 
@@ -160,7 +161,7 @@ def measured(
 def records(ramble: Ramble, workload: str, experiment: str) -> list[dict]:
     folder = ramble.workspace / "experiments" / "memory" / workload / experiment
     lines = [line for file in folder.glob("pagewise-pages.*.jsonl") for line in file.read_text().splitlines()]
-    assert [fault for line in lines for fault in faults("exec", json.loads(line))] == []
+    assert [fault for line in lines for fault in faults(ExecRecord, json.loads(line))] == []
     return [json.loads(line) for line in lines]
 
 

@@ -31,7 +31,6 @@ PYTHON = {
 _LIBRARIES = (
     "duckdb",
     "jinja2",
-    "jsonschema",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",

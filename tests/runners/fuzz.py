@@ -12,7 +12,9 @@ from typing import Any
 
 from fault import INTERNAL, Ended, Place
 
-from pagewise.core.schemas import faults_of_file
+from pagewise.core.manifest import Manifest
+from pagewise.core.record import Record
+from pagewise.core.structure import faults
 from pagewise.core.text import printable
 from stage import write_result
 
@@ -72,12 +74,12 @@ def _parents(data: Any) -> Iterator[tuple[Any, Any]]:
         yield from _parents(data[key])
 
 
-def changed(name: str, data: Any, source: random.Random, *, valid: bool) -> Any:
+def changed(kind: type[Any], data: Any, source: random.Random, *, valid: bool) -> Any:
     """Data with a random change; if `valid`, one that its schema permits, so that it reaches later code."""
     for _ in range(8):
         made = copy.deepcopy(data)
         change(made, source)
-        if not valid or not faults_of_file(name, made):
+        if not valid or not faults(kind, made):
             return made
     return data
 
@@ -90,12 +92,12 @@ def fuzzed(result: Path, to: Path, source: random.Random) -> None:
     kind, valid = source.random(), source.random() < 0.8
     for _ in range(source.choice((1, 1, 2, 4, 8))):
         if kind < 0.6:
-            manifest = changed("manifest", manifest, source, valid=valid)
+            manifest = changed(Manifest, manifest, source, valid=valid)
         if kind > 0.4 and lines:
             # One record, or all of them alike.
             seed, alike = source.random(), source.random() < 0.3
             for at in range(len(lines)) if alike else (source.randrange(len(lines)),):
-                lines[at] = changed("record", lines[at], random.Random(seed), valid=valid)
+                lines[at] = changed(Record, lines[at], random.Random(seed), valid=valid)
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
     records = "".join(json.dumps(line) + "\n" for line in lines).encode()

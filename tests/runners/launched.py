@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from pagewise.core.schemas import faults
+from json_schema import faults
 
 MIB = 1 << 20
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from json_schema import faults
 from pagewise.cli import root
-from pagewise.core.schemas import faults
 
 NODES, DATES = 6, 2
 

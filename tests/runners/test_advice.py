@@ -11,6 +11,7 @@ import pytest
 
 import tabled_results
 from builders import a_manifest, configuration, kernel, record, subject_of
+from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.analysis.analysis import KernelResult, analyse, analyse_result
 from pagewise.analysis.choices import Choice, Effect, advise
@@ -20,7 +21,6 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import subject
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.report.render import json, markdown
 from pagewise.report.views import advice, applying, report_of
 from pagewise.report.views.applying import PROGRAM, policy_of, spec_of

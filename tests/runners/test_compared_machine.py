@@ -17,11 +17,11 @@ import pytest
 from rich.console import Console
 
 from builders import configuration, kernel
+from json_schema import faults
 from pagewise.cli.vary import varies
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.machine.placement import Where, placements
 from pagewise.machine.settings import clocks, prefetchers
 from pagewise.machine.settings.session import traces

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, kernel, record
+from json_schema import faults
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.node_state import verdicts_by_state
 from pagewise.core.errors import RefusedError
 from pagewise.core.plan import Subject, subject, with_states
-from pagewise.core.schemas import faults
 from pagewise.machine.host import size
 from pagewise.machine.node_state import huge_order
 from pagewise.report.views import node_state as views

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
+from json_schema import faults
 from pagewise.analysis.sessions import between, changes, session
 from pagewise.analysis.verdict import Reason
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
 from pagewise.core.record import Record, dumped
-from pagewise.core.schemas import faults
 from pagewise.core.structure import unstructured
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare

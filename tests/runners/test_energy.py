@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from builders import a_manifest, configuration, kernel, record, subject_of
+from json_schema import faults
 from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record import Record
 from pagewise.core.record_parts import ENERGY, POWER, PowerInterval
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.machine.host import read_host
 from pagewise.report.model import Lines, figures

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from json_schema import faults
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
-from pagewise.core.schemas import faults
 from stage import RUNNERS, Stage
 
 

@@ -30,7 +30,8 @@ from fuzz import COMMANDS, check, fuzzed, read_all
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, PagewiseError
 from pagewise.core.kernel import Kernel
-from pagewise.core.manifest import Manifest, SimulationPart
+from pagewise.core.manifest import Manifest
+from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import subject
 from pagewise.core.record import Record
 from pagewise.core.result import read_result

@@ -9,13 +9,13 @@ import pytest
 
 from builders import compared, configuration, kernel, record
 from builders import varied as recorded_with
+from json_schema import faults
 from pagewise.analysis.analysis import KernelResult, analyse
 from pagewise.analysis.changes import neighbour
 from pagewise.analysis.consistency import incomparable
 from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
 from pagewise.core.result import read_result
-from pagewise.core.schemas import faults
 from pagewise.report.model import Table
 from pagewise.report.views import structures
 from stage import CHASE, TRIAD, Stage

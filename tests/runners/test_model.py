@@ -13,9 +13,16 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.schemas import faults
+from pagewise.core.structure import faults
 from pagewise.core.suggestions import choose_of, nearest
-from pagewise.workloads.simulation.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
+from pagewise.workloads.simulation.geometry import (
+    FOLDER,
+    Geometry,
+    GeometryFile,
+    find_geometry,
+    known,
+    read_geometry,
+)
 from simulator import PARTS, SOURCES, compiled
 
 EXTENT = 2 << 20
@@ -33,7 +40,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_geometry_is_valid_sourced_and_read_by_the_model(name: str, replay: Path, tmp_path: Path) -> None:
     geometry = find_geometry(name)
     assert geometry.name == name
-    assert faults("geometry", geometry.data) == []
+    assert faults(GeometryFile, geometry.data) == []
     assert counts(replay, geometry.lines(), "r 0 8\n", tmp_path)["L1D_TLB_REFILL"] == 1
 
 

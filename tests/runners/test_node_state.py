@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from builders import a_manifest, compared, configuration, record, varied
+from json_schema import faults
 from own_program import bytes_on_huge_pages
 from pagewise.analysis.node_state import use_by_cell
 from pagewise.core.configuration import Configuration
@@ -28,7 +29,6 @@ from pagewise.core.node_state import (
 from pagewise.core.plan import key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, read_state, unit_of_process
 from pagewise.report.views import node_state as views

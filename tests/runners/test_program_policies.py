@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Once
+from json_schema import faults
 from own_program import build
 from pagewise.core.errors import SelectionError
-from pagewise.core.schemas import faults
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.applied import Answer, AppliedPolicy, Launcher, default_policies
 from pagewise.workloads.program.policy import DEFAULT, FILE, PARTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from builders import configuration, record, record_data
 from pagewise.core.cpus import cpu_list
 from pagewise.core.reading import DEEPEST, parse_json, parse_yaml, read_file
-from pagewise.core.record import dumped, parse_record
-from pagewise.core.schemas import faults
+from pagewise.core.record import Record, dumped, parse_record
+from pagewise.core.structure import faults
 
 
 def nested(depth: int) -> str:
@@ -85,7 +86,7 @@ def test_cpus_that_the_kernel_does_not_write_are_refused(text: str):
         cpu_list(text)
     whole = record_data(configuration(), 1.0)
     whole["placement"]["cpus_allowed"] = text
-    assert faults("record", whole) != []
+    assert faults(Record, whole) != []
 
 
 @pytest.mark.parametrize(
@@ -98,14 +99,14 @@ def test_cpus_that_the_kernel_does_not_write_are_refused(text: str):
 )  # fmt: skip
 def test_numbers_that_no_run_has_are_refused(part: str, name: str, value: object):
     whole = record_data(configuration(), 1.0)
-    assert faults("record", whole) == []
+    assert faults(Record, whole) == []
     whole[part][name] = value
-    assert faults("record", whole) != []
+    assert faults(Record, whole) != []
 
 
 @pytest.mark.parametrize("moment", ["2026-99-99T99:99:99Z", "٢٠٢٦-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n"])
 def test_a_moment_that_does_not_exist_is_refused(moment: str):
-    whole = record(configuration(), 1.0, started=moment)
+    whole = replace(record(configuration(), 1.0), started=moment)
     assert parse_record(dumped(whole))[0] is None
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from json_schema import faults
 from pagewise.analysis.targets import Goal, answers
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.result import read_result
-from pagewise.core.schemas import faults
 from pagewise.workloads.program.output import calculated, metric
 from pagewise.workloads.program.suite import read_code
 from stage import Stage

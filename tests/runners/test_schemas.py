@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from builders import configuration, failed_record, record_data
+import json_schema
+from builders import a_manifest, configuration, failed_record, record_data
 from pagewise.core.errors import FormatError
 from pagewise.core.kernel import Kernel, swept_name
-from pagewise.core.schemas import faults
-from pagewise.core.structure import unstructured
+from pagewise.core.record import Record
+from pagewise.core.structure import faults, unstructured
+from pagewise.workloads.counters.machine import EVENTS
+from pagewise.workloads.simulation.geometry import FOLDER
 from stage import CHASE, ROOT, TRIAD
 
-SCHEMAS = ROOT / "runners" / "pagewise" / "core" / "schema"
 GOOD = record_data(configuration(), 1.0)
 
 
@@ -37,20 +38,52 @@ def changed(data: dict, path: str, value: object) -> dict:
 DELETED = object()
 
 
-@pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.stem)
-def test_the_schemas_are_schemas(file):
-    schema = json.loads(file.read_text())
+@pytest.mark.parametrize("name", sorted(json_schema.SCHEMAS))
+def test_the_schemas_are_schemas(name):
+    schema = json_schema.SCHEMAS[name]
     Draft202012Validator.check_schema(schema)
-    name = "pagewise." + "/".join(file.stem.rsplit("-", 1))
-    assert schema["title"].split(":")[0] == name and schema["properties"]["schema"] == {"const": name}
+    assert schema["properties"]["schema"] == {"const": name} and "schema" in schema["required"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(
+            ("kernel", DELETED),
+            ("surprise", 1),
+            ("sizes.surprise", 1),
+            ("pages", None),
+            ("seconds.repetitions", []),
+        ),
+        *(("started", "yesterday"), ("pages.policy", "thp:64"), ("run.round", 0), ("run.series", "other")),
+        *(("metrics", {"a": "3"}), ("validation.passed", "yes"), ("pages.huge_coverage", 1.5)),
+    ],
+)
+def test_a_generated_schema_refuses_what_the_types_refuse(path, value):
+    assert json_schema.faults("record", GOOD) == []
+    bad = changed(GOOD, path, value)
+    assert json_schema.faults("record", bad) and faults(Record, bad)
+
+
+def test_good_files_follow_their_generated_schemas():
+    manifest = unstructured(a_manifest(suites={"a": {}}, started_in=None))
+    places = {fault.partition(":")[0] for fault in json_schema.faults("manifest", manifest)}
+    assert places == {"configurations", "subjects", "suites.a"}
+    files = [*ROOT.glob("kernels/m*/*/kernel.yaml"), *ROOT.glob("envs/suites/codes/*.yaml")]
+    files += [*ROOT.glob("envs/sites/*/site.yaml"), *FOLDER.glob("*.yaml"), *EVENTS.glob("*.yaml")]
+    names = set()
+    for file in files:
+        data = yaml.safe_load(file.read_text())
+        name = data["schema"].partition("/")[0].partition(".")[2]
+        names.add(name)
+        assert json_schema.faults(name, data) == [], file
+    assert names == {"kernel", "suite", "site", "geometry", "events"}
 
 
 def test_good_records_are_good():
-    assert faults("record", GOOD) == []
-    assert (
-        faults("record", unstructured(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
-    )
-    assert faults("record", unstructured(failed_record(configuration(), "failed", "SIGSEGV"))) == []
+    assert faults(Record, GOOD) == []
+    assert faults(Record, unstructured(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
+    assert faults(Record, unstructured(failed_record(configuration(), "failed", "SIGSEGV"))) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +108,7 @@ def test_good_records_are_good():
     ],
 )
 def test_a_bad_record_is_reported_with_its_place(path, value, place):
-    found = faults("record", changed(GOOD, path, value))
+    found = faults(Record, changed(GOOD, path, value))
     assert found
     assert any(fault.startswith(place + ":") for fault in found), found
 
@@ -104,7 +137,7 @@ def test_a_record_with_regions_is_good():
         ],
         "region_cost_seconds": 6e-8,
     }
-    assert not faults("record", GOOD | counted)
+    assert not faults(Record, GOOD | counted)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +157,14 @@ def test_a_record_with_regions_is_good():
     ],
 )
 def test_bad_regions_are_reported_with_their_place(path, value, place):
-    found = faults("record", changed(GOOD, path, value))
+    found = faults(Record, changed(GOOD, path, value))
     assert any(fault.startswith(place + ":") for fault in found), found
 
 
 def test_a_failed_record_reports_why():
     bad = unstructured(failed_record(configuration(), "check_failed", "sum is wrong"))
     del bad["failure"]
-    assert faults("record", bad)
+    assert faults(Record, bad)
 
 
 @pytest.mark.parametrize("data", [TRIAD, CHASE])
@@ -182,7 +215,7 @@ def test_a_sweep_is_over_the_working_set_or_an_option(x):
     [
         ("name", DELETED, "(top): 'name'"),
         ("sensitive_to", ["colour"], "sensitive_to.0: 'colour'"),
-        ("metrics", [], "metrics: []"),
+        ("metrics", [], "metrics: "),
         ("metrics.0.better", "more", "metrics.0.better"),
         ("compare.arguments", "--sweep", "compare.arguments"),
         ("compare.arguments", [1], "compare.arguments.0: 1 "),

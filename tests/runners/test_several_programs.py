@@ -11,8 +11,9 @@ from typing import NoReturn
 import pytest
 
 from pagewise.core.errors import SelectionError
+from pagewise.core.manifest import Manifest
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
+from pagewise.core.structure import faults
 from pagewise.workloads.program.suite import Build, known_codes, parse_builds, read_code
 from stage import ROOT, Stage
 from test_suites import OUTPUTS
@@ -53,7 +54,7 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     assert set(manifest.suites or {}) == {
         f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")
     }
-    assert faults("manifest", json.loads((result.folder / "manifest.json").read_text())) == []
+    assert faults(Manifest, json.loads((result.folder / "manifest.json").read_text())) == []
     for subject in result.subjects:
         cells = {(cell.measured.flags, cell.placement, cell.is_baseline) for cell in subject.cells}
         expected = {(b, f"threads:{t}", (b, t) == ("old", 1)) for b in ("old", "new") for t in (1, 2)}

@@ -14,12 +14,14 @@ from click.testing import CliRunner
 from rich.console import Console
 from tracing import needs_tracer
 
+from builders import configuration, record_data
+from json_schema import faults
 from pagewise.cli import root
+from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
-from pagewise.core.schemas import faults
 from pagewise.core.structure import structured, unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.report.render import csv as csv_file
@@ -66,15 +68,17 @@ def record(misses: int, passes: int, **more: Any) -> Record:
         "counters": {"unavailable": "emulated"},
         **more,
     }
-    return figures.simulated_record(structured(Record, reported), modelled, "qemu-x86_64 7.2.22")
+    return figures.simulated_record(
+        structured(Record, record_data(configuration(), 1.0) | reported), modelled, "qemu-x86_64 7.2.22"
+    )
 
 
 def test_a_modelled_record_holds_nothing_measured() -> None:
     made = unstructured(record(30, 4))
-    assert faults("record", made) == []
+    assert structure.faults(Record, made) == []
     assert made["modelled"]["passes"] == 4
     assert not {"seconds", "metrics", "counters"} & made.keys()
-    assert faults("record", {**made, "seconds": {"populate": 0, "repetitions": [1.0]}})
+    assert structure.faults(Record, {**made, "seconds": {"populate": 0, "repetitions": [1.0]}})
 
 
 def test_ratios_are_of_counts_a_pass() -> None:

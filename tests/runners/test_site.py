@@ -145,7 +145,7 @@ def test_a_new_site_is_made_of_what_was_detected_by_the_documented_commands(chec
     done = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     site = read_site("mine", checkout)
-    assert site.data["target"] is None and site.toolchains == ["pagewise-gcc", "pagewise-llvm"]
+    assert site.data.target is None and site.toolchains == ["pagewise-gcc", "pagewise-llvm"]
     assert site.packages == read_site("debian", checkout).packages
     assert "mine" in pagewise(checkout, "site", "list").stdout
     assert pagewise(checkout, "site", "check", "mine").returncode == 0

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-import pagewise.core.schemas
-from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import (
+    OPEN,
+    As,
+    Form,
+    Limits,
+    StructureError,
+    faults,
+    structured,
+    unstructured,
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,13 @@ def test_types_go_there_and_back() -> None:
 
 
 def test_what_is_not_there_has_its_default() -> None:
-    bare = {"name": "n", "parts": [], "by_name": {}, "unknown": 1}
-    assert unstructured(structured(Whole, bare)) == {"name": "n", "parts": [], "by_name": {}, "count": 1}
+    bare = {"name": "n", "parts": [], "by_name": {}, "unknown": 1, "file": None}
+    assert unstructured(structured(Whole, bare, ignored="null")) == {
+        "name": "n",
+        "parts": [],
+        "by_name": {},
+        "count": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -52,11 +64,16 @@ def test_what_is_not_there_has_its_default() -> None:
         ("name", {"name": 1}),
         ("count", {"count": True}),
         ("count", {"count": "2"}),
-        ("parts: 0: kind", {"parts": [{"kind": "c", "seconds": 1}]}),
-        ("parts: 0: seconds", {"parts": [{"kind": "a"}]}),
+        ("parts.0.kind", {"parts": [{"kind": "c", "seconds": 1}]}),
+        ("parts.0", {"parts": [{"kind": "a"}]}),
         ("parts", {"parts": {}}),
-        ("by_name: x: seconds", {"by_name": {"x": {"kind": "a", "seconds": None}}}),
+        ("by_name.x.seconds", {"by_name": {"x": {"kind": "a", "seconds": None}}}),
         ("file", {"file": 1}),
+        ("file", {"file": None}),
+        ("count", {"count": 2.0}),
+        ("parts.0.seconds", {"parts": [{"kind": "a", "seconds": float("nan")}]}),
+        ("parts.0.seconds", {"parts": [{"kind": "a", "seconds": False}]}),
+        ("(top)", {"unknown": 1}),
     ],
 )
 def test_other_data_is_refused_with_its_place(place: str, change: dict[str, Any]) -> None:
@@ -65,25 +82,49 @@ def test_other_data_is_refused_with_its_place(place: str, change: dict[str, Any]
     assert str(caught.value).startswith(f"{place}: ")
 
 
-def _at(schema: Any, *path: str) -> Any:
-    for name in path:
-        schema = schema[name]
-        schema = next((part for part in schema.get("anyOf", ()) if part.get("type") != "null"), schema)
-    return schema
+def _is_even(number: int) -> None:
+    if number % 2:
+        raise ValueError("odd")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    IGNORED: ClassVar = ("earlier",)
+    schema: Literal["pagewise.limited/1"]
+    even: Annotated[int, Limits(2, 8), _is_even]
+    above: Annotated[float, Limits(above=0)] = 1
+    names: Annotated[Mapping[Annotated[str, Form("[a-z]+")], int], Limits(most=2)]
+    kept: Annotated[Mapping[str, Any], As(Part), OPEN]
+    several: tuple[int | Annotated[str, Limits(1)] | Part, ...] = ()
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        if self.even == 8:
+            yield "even", "not today"
+
+
+LIMITED = {
+    "schema": "pagewise.limited/1", "even": 4, "names": {"a": 1}, "kept": {"kind": "a", "seconds": 1, "x": 2},
+}  # fmt: skip
+
+
+def test_what_is_kept_is_data_and_what_is_ignored_is_not_there() -> None:
+    read = structured(Limited, {**LIMITED, "earlier": {}, "several": [1, "x", {"kind": "b", "seconds": 0.5}]})
+    assert read.kept == LIMITED["kept"] and read.several == (1, "x", Part("b", 0.5))
 
 
 @pytest.mark.parametrize(
-    ("kind", "path"),
+    ("places", "change"),
     [
-        (Host, ()),
-        (NumaNode, ("properties", "numa_nodes", "items")),
-        (Cache, ("properties", "caches", "items")),
-        (Thp, ("properties", "thp")),
-        (PoolState, ("properties", "pools", "items")),
+        (["even"], {"even": 1}), (["even"], {"even": 3}), (["even"], {"even": 8}), (["even"], {"even": 10}),
+        (["above"], {"above": 0}), (["names"], {"names": {"A": 1}}), (["names.a"], {"names": {"a": "1"}}),
+        (["names"], {"names": {"a": 1, "b": 2, "c": 3}}), (["kept"], {"kept": {"kind": "a"}}),
+        (["several.0", "several.1", "several.2.kind"], {"several": ["", None, {"kind": 1, "seconds": 1}]}),
+        (["(top)", "above", "even"], {"even": "", "above": "", "more": 1}),
+        (["(top)"], {"schema": "pagewise.other/1"}), (["schema"], {"schema": "pagewise.limited/2"}),
+        (["(top)"], {"schema": None}),
     ],
-)
-def test_types_are_those_of_the_schema(kind: Any, path: tuple[str, ...]) -> None:
-    file = Path(pagewise.core.schemas.__file__).parent / "schema" / "manifest-1.json"
-    schema = _at(json.loads(file.read_text()), "$defs", "host", *path)
-    needed = {field.name for field in fields(kind) if field.default is MISSING}
-    assert (set(schema["properties"]), set(schema["required"])) == ({f.name for f in fields(kind)}, needed)
+)  # fmt: skip
+def test_every_fault_is_reported_with_its_place(places: list[str], change: dict[str, Any]) -> None:
+    assert [fault.partition(": ")[0] for fault in faults(Limited, {**LIMITED, **change})] == places
+    with pytest.raises(StructureError):
+        structured(Limited, {**LIMITED, **change})

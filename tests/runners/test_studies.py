@@ -19,7 +19,7 @@ from pagewise.analysis.counter_runs import rates
 from pagewise.cli import root
 from pagewise.core.dimensions import BY_NAME
 from pagewise.core.kernel import Kernel
-from pagewise.core.manifest import CountersPart
+from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.plan import placed, subject
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result

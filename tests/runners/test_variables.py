@@ -7,11 +7,11 @@ import json
 import pytest
 
 from builders import configuration, kernel
+from json_schema import faults
 from pagewise.core.environment import influences
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject, with_settings
 from pagewise.core.result import read_result
-from pagewise.core.schemas import faults
 from stage import ROOT, TRIAD, Stage
 
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))

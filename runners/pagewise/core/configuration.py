@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated
 
+from pagewise.core.fields import Builder, Loop, OnOff, PolicyName, SomeText
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy
+from pagewise.core.structure import Limits
 
 PREFETCH = ("hardware", "compiler", "software", "block")
 STORES = ("regular", "nontemporal", "zfill")
@@ -25,6 +28,8 @@ OF_THREADS = ("parallel",)
 OF_MACHINE = {"node-state": "node_state", "hardware-prefetchers": "prefetchers", "cpu-clocks": "clocks"}
 #: Fields that no module sets, because runs of one module may differ in them.
 OF_RUNS = ("placement", *OF_MACHINE.values(), "setting", *OPTIONS)
+#: The type of these: a manifest has them in its cells.
+OfRuns = Annotated[str, Limits(most=0)]
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
 
@@ -49,39 +54,39 @@ class Configuration:
     module: str
     package: str
     version: str
-    compiler: str
-    hugepages: str
-    prefetch: str
-    stores: str
-    openmp: str
-    papi: str
+    compiler: SomeText
+    hugepages: PolicyName
+    prefetch: SomeText
+    stores: SomeText
+    openmp: OnOff
+    papi: OnOff
     target: str
     hash: str
-    builder: str
+    builder: Builder
     prefix: str
     digest: str
-    loop: str = "explicit"
-    library: str = ""
-    runtime: str = ""
-    simd: str = ""
-    sector: str = ""
-    flags: str = ""
-    ancestors: str = ""
-    placement: str = ""
-    node_state: str = ""
-    prefetchers: str = ""
-    clocks: str = ""
-    setting: str = ""
-    scheme: str = ""
-    layout: str = ""
-    table: str = ""
-    parallel: str = ""
-    allocation: str = ""
-    copy: str = ""
-    cache: str = ""
-    order: str = ""
-    function: str = ""
-    indices: str = ""
+    loop: Loop = "explicit"
+    library: Annotated[str, "that its programs call instead of the system's"] = ""
+    runtime: Annotated[str, "that serves OpenMP instead of the compiler's"] = ""
+    simd: Annotated[str, "SIMD width of timed code; absent: according to the toolchain's flags"] = ""
+    sector: Annotated[str, "sectors of the caches: isolate; simulated: arrays with their ways"] = ""
+    flags: Annotated[str, "the set of compiler flags by its name; absent: pagewise's own"] = ""
+    ancestors: Annotated[str, "targets, by archspec, whose code this one's processor runs too"] = ""
+    placement: OfRuns = ""
+    node_state: OfRuns = ""
+    prefetchers: OfRuns = ""
+    clocks: OfRuns = ""
+    setting: OfRuns = ""
+    scheme: OfRuns = ""
+    layout: OfRuns = ""
+    table: OfRuns = ""
+    parallel: OfRuns = ""
+    allocation: OfRuns = ""
+    copy: OfRuns = ""
+    cache: OfRuns = ""
+    order: OfRuns = ""
+    function: OfRuns = ""
+    indices: OfRuns = ""
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+from pagewise.core.fields import Count, Positive
+from pagewise.core.structure import OPEN
 
 
 @dataclass(frozen=True)
 class NumaNode:
     """A NUMA node with its CPUs and its memory in bytes."""
 
-    node: int
-    cpus: tuple[int, ...]
-    memory_bytes: int | None
+    node: Count
+    cpus: tuple[Count, ...]
+    memory_bytes: Count | None
 
 
 @dataclass(frozen=True)
 class Cache:
     """A data or unified cache: its level, size and how many CPUs share it."""
 
-    level: int
-    bytes: int
-    shared_by: int
+    level: Count
+    bytes: Count
+    shared_by: Count
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,16 @@ class Thp:
     enabled: str
     defrag: str | None
     sizes: Mapping[str, str | None]
-    shared: str | None = None
+    shared: Annotated[str | None, "null: unknown"] = None
 
 
 @dataclass(frozen=True)
 class PoolState:
     """The hugetlb pool of a page size: its pages, and those that are free."""
 
-    page_bytes: int
-    total: int
-    free: int
+    page_bytes: Positive
+    total: Count
+    free: Count
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,15 @@ class Host:
     architecture: str
     microcode: str | None
     kernel: str
-    base_page_size_bytes: int
-    memory_bytes: int | None
-    cpus: int
+    base_page_size_bytes: Count
+    memory_bytes: Count | None
+    cpus: Count
     smt: bool | None
-    numa_nodes: tuple[NumaNode, ...]
-    caches: tuple[Cache, ...]
-    thp: Thp | None
+    numa_nodes: tuple[Annotated[NumaNode, OPEN], ...]
+    caches: tuple[Annotated[Cache, OPEN], ...]
+    thp: Annotated[Thp, OPEN] | None
     thp_allowed: bool | None
-    pools: tuple[PoolState, ...]
+    pools: tuple[Annotated[PoolState, OPEN], ...]
     governors: tuple[str, ...] | None
     virtual_machine: str | None
     container: bool

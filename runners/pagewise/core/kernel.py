@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pagewise.core.configuration import OF_MACHINE, VALUES, Configuration
+from pagewise.core.configuration import OF_MACHINE, OPTIONS, VALUES, Configuration
 from pagewise.core.errors import FormatError
+from pagewise.core.fields import Better, SomeText, check_distinct
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults_of_file
-from pagewise.core.structure import structured
+from pagewise.core.structure import Form, Limits, StructureError, document
 
-SCHEMA = "pagewise.kernel/1"
+SCHEMA: Final = "pagewise.kernel/1"
 # Dimensions that decide, with the compiler, which code it generates.
 _CODE_DIMENSIONS = ("simd", "flags", "target")
+
+Arguments = tuple[str, ...]
+SensitiveTo = Annotated[str, Form("compiler|hugepages|prefetch|stores|loop|library|runtime|sector")]
+OptionName = Annotated[str, Form("|".join(OPTIONS))]
+VariedName = Annotated[str, Form("|".join((*VALUES, *OPTIONS)))]
+OptionValue = Annotated[str, Form("[a-z0-9][a-z0-9_.-]*")]
+FieldName = Annotated[str, Form("[a-z][a-z0-9_]*")]
+NotNegative = Annotated[float, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -27,12 +36,12 @@ class Metric:
     estimated: it is not measured, but follows from a formula for work and the time.
     """
 
-    field: str
-    label: str
-    unit: str
-    better: str
-    convention: str | None = None
-    estimated: bool = False
+    field: FieldName
+    label: SomeText
+    unit: SomeText
+    better: Better
+    convention: Annotated[Literal["stream", "hardware"] | None, "null: as absent"] = None
+    estimated: Annotated[bool, "from a formula, such as traffic per step, instead of measured"] = False
 
     @property
     def kind(self) -> str:
@@ -43,6 +52,127 @@ class Metric:
     def title(self) -> str:
         """Label with unit and convention: `Bandwidth [GB/s, stream]`."""
         return f"{self.label} [{self.kind}]"
+
+
+@dataclass(frozen=True)
+class TrafficPart:
+    """What a pass of a kernel moves and computes, on one line: CMake reads it."""
+
+    loads: NotNegative
+    stores: NotNegative
+    element_bytes: Annotated[float, Limits(above=0)]
+    per: (
+        Annotated[FieldName, "the option with the number per pass, such as updates; absent: per element"]
+        | None
+    ) = None
+    write_allocate: NotNegative | None = None
+    lines: (
+        Annotated[NotNegative, "whole cache lines that the hardware moves, instead of write_allocate"] | None
+    ) = None
+    flops: NotNegative | None = None
+
+
+@dataclass(frozen=True)
+class ComparePart:
+    """How it is compared."""
+
+    arguments: Arguments
+    default: Annotated[bool, "whether it is compared when no kernel is named"] = False
+
+
+@dataclass(frozen=True)
+class SmokePart:
+    """How it is tried."""
+
+    arguments: Arguments
+
+
+@dataclass(frozen=True)
+class SweepPart:
+    """A curve of a comparison."""
+
+    arguments: Arguments
+    x: Annotated[
+        str, Form(r"working_set_bytes|options\.[a-z][a-z0-9_]*"), "what is swept, as the record has it"
+    ]
+    y: Annotated[SomeText, "a metric's field"]
+    name: Annotated[str, Form("[a-z][a-z0-9-]*"), "unique in its kernel; from x if absent"] | None = None
+    label: Annotated[SomeText, "of the x axis, with its unit; from x if absent"] | None = None
+    when: (
+        Annotated[
+            Mapping[VariedName, str | Annotated[tuple[str, ...], Limits(1)]],
+            Limits(1),
+            "the configurations that have this curve, by variant or varied option; absent: all",
+        ]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """What a kernel is and how it is measured, as its kernel.yaml has it."""
+
+    # Of earlier versions.
+    IGNORED: ClassVar = ("published_test", "published_region")
+    schema: Literal["pagewise.kernel/1"]
+    name: FieldName
+    group: Annotated[str, Form("[a-z][a-z0-9_-]*")]
+    title: SomeText
+    summary: SomeText
+    executable: SomeText
+    sensitive_to: Annotated[tuple[SensitiveTo, ...], Limits(1), check_distinct]
+    metrics: Annotated[tuple[Metric, ...], Limits(1)]
+    compare: ComparePart
+    equation: str = ""
+    source: str = ""
+    program: Annotated[Literal[True], "the user's own program, unchanged: not in a file"] | None = None
+    needs: Annotated[Literal["blas", "fftw"], "the library that it measures"] | None = None
+    static_arrays: (
+        Annotated[Literal[True], "on one line: CMake reads it; programs have 1 GiB of static memory"] | None
+    ) = None
+    ranks: (
+        Annotated[Literal[True], "it runs as MPI ranks, if built with MPI; absent: in one process"] | None
+    ) = None
+    options: (
+        Annotated[
+            Mapping[OptionName, Annotated[tuple[OptionValue, ...], Limits(2), check_distinct]],
+            Limits(1),
+            "options of the program that a comparison can vary, with their values, the default first",
+        ]
+        | None
+    ) = None
+    traffic: TrafficPart | None = None
+    scales: (
+        Annotated[
+            Mapping[Annotated[str, Form("[a-z0-9][a-z0-9_-]*")], Arguments],
+            Limits(1),
+            "arguments of other problem sizes (compare --scale), by their names",
+        ]
+        | None
+    ) = None
+    sweeps: Annotated[tuple[SweepPart, ...], "the curves of a comparison"] = ()
+    smoke: SmokePart | None = None
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """The name of the program, and sweeps over what is unknown or that have one name."""
+        if self.program is None and re.fullmatch("pw-[a-z0-9_-]+", self.executable) is None:
+            yield "executable", f"{self.executable!r} does not begin with pw-"
+        known, names = (
+            [metric.field for metric in self.metrics],
+            [Sweep.name_of(sweep) for sweep in self.sweeps],
+        )
+        for place, sweep in enumerate(self.sweeps):
+            if sweep.y not in known:
+                yield f"sweeps.{place}.y", f"{sweep.y!r} is not one of the metrics: {', '.join(known)}"
+            if names[place] in names[:place]:
+                yield f"sweeps.{place}", f"another sweep has the name {names[place]!r}; set `name`"
+            for variant, values in Sweep.values_of(sweep).items():
+                values_known = VALUES.get(variant, (self.options or {}).get(variant, ()))
+                for value in filter(lambda value: value not in values_known, values):
+                    yield (
+                        f"sweeps.{place}.when.{variant}",
+                        f"{value!r} is not one of {', '.join(values_known)}",
+                    )
 
 
 @dataclass(frozen=True)
@@ -62,11 +192,21 @@ class Sweep:
     when: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], metrics: Iterable[Metric]) -> Sweep:
-        """Reads one of a kernel.yaml's `sweeps`. Raises LookupError if y is not one of the metrics."""
-        y = {metric.field: metric for metric in metrics}[data["y"]]
-        label = data.get("label", swept_name(data["x"], " "))
-        return cls(sweep_name(data), tuple(data["arguments"]), data["x"], y, label, _when(data))
+    def of(cls, part: SweepPart, metrics: Mapping[str, Metric]) -> Sweep:
+        """One of a kernel.yaml's `sweeps`; metrics by field."""
+        label = part.label or swept_name(part.x, " ")
+        return cls(cls.name_of(part), part.arguments, part.x, metrics[part.y], label, cls.values_of(part))
+
+    @staticmethod
+    def name_of(part: SweepPart) -> str:
+        """Its name in the file, or else from x."""
+        return part.name or swept_name(part.x)
+
+    @staticmethod
+    def values_of(part: SweepPart) -> dict[str, tuple[str, ...]]:
+        """Its `when`, always with several values."""
+        when = part.when or {}
+        return {name: (value,) if isinstance(value, str) else value for name, value in when.items()}
 
     def suits(self, configuration: Configuration) -> bool:
         """Whether this configuration has this curve."""
@@ -113,33 +253,31 @@ class Kernel:
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
         """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
-        metrics: tuple[Metric, ...] = ()
-        faults = faults_of_file("kernel", data)
-        if not faults:
-            metrics = tuple(structured(Metric, entry) for entry in data["metrics"])
-            faults = list(_faults_of_sweeps(data.get("sweeps", ()), metrics, data.get("options", {})))
-        if faults:
+        try:
+            file = document(KernelFile, data)
+        except StructureError as error:
             raise FormatError(
-                f"this kernel.yaml does not follow {SCHEMA}:\n    " + "\n    ".join(faults),
+                "this kernel.yaml does not follow pagewise.kernel/1:\n    " + "\n    ".join(error.texts),
                 where=where,
                 remedy="correct these fields and install the kernel again",
-            )
+            ) from error
+        metrics = {metric.field: metric for metric in file.metrics}
         return cls(
-            name=data["name"],
-            group=data["group"],
-            title=data["title"],
-            summary=data["summary"],
-            executable=data["executable"],
+            name=file.name,
+            group=file.group,
+            title=file.title,
+            summary=file.summary,
+            executable=file.executable,
             sensitive_to=(
-                *data["sensitive_to"],
-                *(_CODE_DIMENSIONS if "compiler" in data["sensitive_to"] else ()),
+                *file.sensitive_to,
+                *(_CODE_DIMENSIONS if "compiler" in file.sensitive_to else ()),
             ),
-            metrics=metrics,
-            arguments=tuple(data["compare"]["arguments"]),
-            default=data["compare"].get("default", False),
-            sweeps=tuple(Sweep.from_dict(sweep, metrics) for sweep in data.get("sweeps", ())),
-            ranks=data.get("ranks", False),
-            options={name: tuple(values) for name, values in data.get("options", {}).items()},
+            metrics=file.metrics,
+            arguments=file.compare.arguments,
+            default=file.compare.default,
+            sweeps=tuple(Sweep.of(sweep, metrics) for sweep in file.sweeps),
+            ranks=file.ranks is not None,
+            options=file.options or {},
             data=data,
         )
 
@@ -202,33 +340,3 @@ class Kernel:
 def swept_name(x: str, between: str = "-") -> str:
     """The swept quantity, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
     return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
-
-
-def sweep_name(sweep: Mapping[str, Any]) -> str:
-    """The name of a sweep in a kernel.yaml, unique in its kernel."""
-    name: str = sweep.get("name", swept_name(sweep["x"]))
-    return name
-
-
-def _when(sweep: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The values of variants that a sweep names."""
-    when = sweep.get("when", {})
-    return {name: (value,) if isinstance(value, str) else tuple(value) for name, value in when.items()}
-
-
-def _faults_of_sweeps(
-    sweeps: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], options: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """The faults of sweeps that no schema finds."""
-    known, names = [metric.field for metric in metrics], [sweep_name(sweep) for sweep in sweeps]
-    for place, sweep in enumerate(sweeps):
-        if sweep["y"] not in known:
-            yield f"sweeps.{place}.y: {sweep['y']!r} is not one of the metrics: {', '.join(known)}"
-        if names[place] in names[:place]:
-            yield f"sweeps.{place}: another sweep has the name {names[place]!r}; set `name`"
-        for variant, values in _when(sweep).items():
-            for value in values:
-                values_known = VALUES.get(variant, options.get(variant, ()))
-                if value not in values_known:
-                    known_values = ", ".join(values_known)
-                    yield f"sweeps.{place}.when.{variant}: {value!r} is not one of {known_values}"

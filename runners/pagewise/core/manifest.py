@@ -1,20 +1,36 @@
 """The manifest of a session: what was run and how, on which machine, from which sources.
 
-core/schema/manifest-1.json describes the file; None is what a manifest does not have.
+None is what a manifest does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pagewise.core.configuration import Configuration
+from pagewise.core.fields import (
+    Count,
+    CpuNumber,
+    Moment,
+    PolicyName,
+    Positive,
+    PositiveSeconds,
+    RankCount,
+    Seconds,
+    Sha256,
+    SomeText,
+    Threads,
+)
 from pagewise.core.host import Host
+from pagewise.core.manifest_parts import CountersPart, Described, SimulationPart
+from pagewise.core.record_parts import OPTIONS_OF_RUNS
+from pagewise.core.structure import OPEN, Form, Limits
 from pagewise.core.text import command_text
 from pagewise.core.units import bytes_text
 
-SCHEMA = "pagewise.manifest/1"
+PathText = Annotated[str, Form(r"[^\x00]*")]
 #: What a session runs.
 Kind = Literal["kernels", "program", "counters", "simulation", "programs"]
 State = Literal["running", "complete", "interrupted", "failed"]
@@ -46,8 +62,8 @@ class ProgramDigest:
 class Digest:
     """The number of lines and the SHA-256 of a records file."""
 
-    lines: int
-    sha256: str
+    lines: Annotated[int, Limits(0)]
+    sha256: Sha256
 
 
 @dataclass(frozen=True)
@@ -61,11 +77,13 @@ class RecordsDigest(Digest):
 class Until:
     """How adding rounds ended: rounds by kernel, and the widest intervals of kernels that need more."""
 
-    width: float
-    budget_seconds: float
+    width: Annotated[float, Limits(above=0), "of the widest interval, as a share"]
+    budget_seconds: PositiveSeconds
     ended: Literal["narrow", "budget"] | None
-    rounds: Mapping[str, int]
-    widest: Mapping[str, float | None]
+    rounds: Annotated[Mapping[str, int], "by kernel"]
+    widest: Annotated[
+        Mapping[str, float | None], "of the kernels that are not narrow enough; null: no interval"
+    ]
 
 
 @dataclass(frozen=True)
@@ -73,9 +91,9 @@ class Scaled:
     """A kernel that was scaled down because too little memory was available."""
 
     kernel: str
-    asked_bytes: int
-    taken_bytes: int
-    available_bytes: int
+    asked_bytes: Positive
+    taken_bytes: Positive
+    available_bytes: Count
 
     @property
     def text(self) -> str:
@@ -91,12 +109,12 @@ class Scaled:
 class Break:
     """An interruption (`state` running: the session was killed). `aside`: runs that were measured again."""
 
-    state: State
-    stopped: str
-    resumed: str
-    rounds_done: int
-    runs: int
-    aside: int
+    state: Annotated[Literal["running", "interrupted", "failed"], "running: it was killed"]
+    stopped: Moment
+    resumed: Moment
+    rounds_done: Count
+    runs: Count
+    aside: Annotated[int, Limits(0), "runs of a round begun, measured again"]
 
 
 @dataclass(frozen=True)
@@ -108,24 +126,24 @@ class PlannedPlacement:
     """
 
     name: str
-    threads: int
-    cpus: tuple[int, ...]
-    memory: str
+    threads: Threads
+    cpus: Annotated[tuple[CpuNumber, ...], Limits(1), "by thread"]
+    memory: Annotated[str, "the policy, as numa_maps reports it"]
     environment: Mapping[str, str]
-    ranks: int | None = None
-    order: str | None = None
-    cores: int | None = None
-    policy: str | None = None
+    ranks: RankCount | None = None
+    order: Annotated[str, Form("compact|scatter"), "absent: listed CPUs, or none bound"] | None = None
+    cores: Annotated[Threads, "how many cores the CPUs are of"] | None = None
+    policy: Annotated[str, "the memory policy as it was requested"] | None = None
 
 
 @dataclass(frozen=True)
 class Reservation:
     """A change of hugetlb pools: pages before, requested in addition to the free ones, and now."""
 
-    page_bytes: int
-    before: int
-    needed: int
-    now: int
+    page_bytes: Positive
+    before: Count
+    needed: Count
+    now: Count
 
 
 @dataclass(frozen=True)
@@ -141,7 +159,7 @@ class Switched:
 class SwitchValue:
     """The value of a place that switches the hardware prefetchers of a CPU."""
 
-    cpu: int
+    cpu: Count
     place: str
     value: str
 
@@ -154,7 +172,7 @@ class SwitchedOff:
     method: str
     read_back: bool
     before: tuple[SwitchValue, ...]
-    adjusted: tuple[str, ...] = ()
+    adjusted: Annotated[tuple[str, ...], Limits(1)] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +180,7 @@ class Modules:
     """The module tree, and the environment that it belongs to."""
 
     environment: str | None
-    tree: str
+    tree: PathText
 
 
 @dataclass(frozen=True)
@@ -179,7 +197,7 @@ class ChangedFile:
 
     module: str
     file: str
-    round: int
+    round: Annotated[int, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -203,63 +221,38 @@ class PlannedCell:
     """A cell, by modules: see core.plan.Cell."""
 
     measured: str
-    stands_for: tuple[str, ...]
+    stands_for: Annotated[tuple[str, ...], Limits(1)]
     is_baseline: bool
-    pages: str | None = None
-    placement: str | None = None
-    options: str | None = None
+    pages: Annotated[PolicyName, "what its runs request; else the built one"] | None = None
+    placement: Annotated[str, "the name of that of its runs, where there are several"] | None = None
+    options: Annotated[str, OPTIONS_OF_RUNS] | None = None
 
 
 @dataclass(frozen=True)
 class PlannedSubject:
     """A kernel, by the content of its kernel.yaml, with its cells."""
 
-    kernel: Mapping[str, Any]
-    cells: tuple[PlannedCell, ...]
+    kernel: Annotated[Mapping[str, Any], "pagewise.kernel"]
+    cells: Annotated[tuple[PlannedCell, ...], Limits(1)]
 
 
 @dataclass(frozen=True)
 class Timing:
     """How long the session took, its runs, and the rest as a share (the runner overhead)."""
 
-    wall_seconds: float
-    kernel_seconds: float
+    wall_seconds: Seconds
+    kernel_seconds: Seconds
     own_share: float
-    runs: int
-
-
-@dataclass(frozen=True)
-class CountersPart:
-    """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
-
-    events: Mapping[str, Any]
-    groups: tuple[str, ...]
-    multiplexed: bool
-    region: str | None
-    reason: str
-    remedy: str | None
-
-
-@dataclass(frozen=True)
-class SimulationPart:
-    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
-
-    standard_input: that of the program, None: none.
-    """
-
-    geometry: Mapping[str, Any]
-    tool: str
-    functions: int
-    standard_input: Mapping[str, Any] | None = None
+    runs: Count
 
 
 @dataclass(frozen=True)
 class EnergyPart:
     """What measures the energy of runs: powercap, hwmon energy or hwmon power; or why nothing does."""
 
-    source: str | None = None
+    source: Annotated[str, Form("powercap|hwmon energy|hwmon power"), "absent: unavailable"] | None = None
     sensors: tuple[str, ...] = ()
-    unavailable: str | None = None
+    unavailable: Annotated[str, "why no energy was measured"] | None = None
     remedy: str | None = None
 
     @property
@@ -279,51 +272,64 @@ class Manifest:
     them; each is restored after each run.
     """
 
-    schema: str = SCHEMA
-    kind: Kind
-    id: str
-    name: str
-    created: str
-    finished: str | None
+    # Of earlier versions.
+    IGNORED: ClassVar = ("seal", "rerun_of")
+    schema: Literal["pagewise.manifest/1"] = "pagewise.manifest/1"
+    kind: Annotated[Kind, "what was run"]
+    id: Annotated[str, Form("[0-9a-f]{16,32}"), "the same wherever the folder is copied to"]
+    name: SomeText
+    created: Moment
+    finished: Moment | None
     state: State
     command: tuple[str, ...]
-    started_in: str | None
+    started_in: Annotated[PathText | None, "the folder"]
     seed: int
-    rounds: int
-    rounds_done: int
-    aa: int
-    until: Until | None
-    scaled: tuple[Scaled, ...] = ()
-    breaks: tuple[Break, ...]
-    threads: int
-    baseline: str
+    rounds: Annotated[int, Limits(1, 100_000)]
+    rounds_done: Count
+    aa: Annotated[int, Limits(1, 1000), "A/A pairs per round"]
+    until: Annotated[Until | None, "what --until did; null: as many rounds as were requested"]
+    scaled: Annotated[
+        tuple[Scaled, ...], "kernels that were made smaller to fit into memory; absent: none"
+    ] = ()
+    breaks: Annotated[tuple[Break, ...], "interruptions after which it was resumed (--resume)"]
+    threads: Threads
+    baseline: Annotated[str, "a glob over hugepages/prefetch-stores"]
     sweep: bool
-    limit_seconds: float
+    limit_seconds: PositiveSeconds
     placement: PlannedPlacement
-    placements: tuple[PlannedPlacement, ...]
-    pool: tuple[Reservation, ...] | None
-    switches: tuple[Switched, ...] | None = None
-    clocks: tuple[Switched, ...] | None = None
-    prefetchers: SwitchedOff | None
-    compared_prefetchers: Mapping[str, SwitchedOff] | None = None
+    placements: Annotated[
+        tuple[PlannedPlacement, ...], Limits(1), "all that were compared; the first is that of baselines"
+    ]
+    pool: Annotated[tuple[Reservation, ...] | None, "what --reserve-hugepages did, pool by pool"]
+    switches: Annotated[tuple[Switched, ...], "what --set-thp-sizes did"] | None = None
+    clocks: Annotated[tuple[Switched, ...], "what --vary clocks did; `host` has the old values"] | None = None
+    prefetchers: Annotated[SwitchedOff | None, "off or adjusted during all runs; null: as found"]
+    compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in options of cells"] | None = None
     software: Mapping[str, str | None]
     provenance: Provenance
     modules: Modules
-    configurations: tuple[Configuration, ...]
-    programs: tuple[ProgramDigest, ...]
-    records: RecordsDigest
-    files: Mapping[str, str | None]
-    changed_files: tuple[ChangedFile, ...] = ()
+    configurations: Annotated[tuple[Configuration, ...], Limits(1)]
+    programs: Annotated[tuple[ProgramDigest, ...], "digests of the programs that were run"]
+    records: Annotated[RecordsDigest, "the records that were written"]
+    files: Annotated[
+        Mapping[str, str | None], "digests of all files that were measured, at the beginning, by path"
+    ]
+    changed_files: Annotated[tuple[ChangedFile, ...], "what was measured with them is not ranked"] = ()
     differing_work: tuple[WorkDifference, ...] = ()
-    subjects: tuple[PlannedSubject, ...]
+    subjects: Annotated[tuple[PlannedSubject, ...], Limits(1)]
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None
-    energy: EnergyPart | None = None
-    program: Mapping[str, Any] | None = None
-    suites: Mapping[str, Mapping[str, Any]] | None = None
-    counters: CountersPart | None = None
-    simulation: SimulationPart | None = None
-    host: Host
+    energy: Annotated[EnergyPart, "absent: not examined"] | None = None
+    program: Annotated[Described, "what compare -- PROGRAM compared"] | None = None
+    suites: Annotated[Mapping[str, Described], Limits(1), "several programs, by name"] | None = None
+    counters: Annotated[CountersPart, "where events were counted"] | None = None
+    simulation: Annotated[SimulationPart, "what simulated the program"] | None = None
+    host: Annotated[Host, OPEN]
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """What a session of its kind must have."""
+        needed = {"kernels": (), "programs": ("suites",)}.get(self.kind, (self.kind,))
+        yield from (("", f"{name!r} is missing") for name in needed if not getattr(self, name))
 
     def command_line(self, *options: str) -> str:
         """The command that began it with its folder and environment, for a shell; `options` are added to it.

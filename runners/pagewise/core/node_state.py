@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pagewise.core.fields import Count, Positive, Share
 
 #: The states of the node that a comparison can ask for.
 STATES = ("fresh", "aged")
 #: What a process may use: all modes, transparent huge pages only for memory that it advises, none.
 ProcessThp = Literal["allowed", "advised", "refused"]
 #: Free blocks of 2^0, 2^1, ... base pages by zone, as `0/Normal`: NUMA node and name.
-FreeBlocks = Mapping[str, tuple[int, ...]]
+FreeBlocks = Mapping[str, tuple[Count, ...]]
 # The events of /proc/vmstat that are recorded.
 _COUNTERS = re.compile(r"^((?:compact|numa|thp)_\w+) (\d+)$", re.MULTILINE)
 _WATERMARKS = re.compile(
@@ -39,9 +41,9 @@ class NodeChange:
     counted: the events that occurred, by their names in /proc/vmstat, and the progress of khugepaged.
     """
 
-    free_blocks: FreeBlocks
-    unusable_index: float | None
-    counted: Mapping[str, int]
+    free_blocks: Annotated[FreeBlocks, "/proc/buddyinfo"]
+    unusable_index: Share | None
+    counted: Mapping[str, Count]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +57,14 @@ class HugePageSupply:
     and the control groups leave to new programs, None if unknown.
     """
 
-    page_bytes: int
-    obtainable: int
-    with_compaction: int
-    usable_share: float | None
+    page_bytes: Positive
+    obtainable: Count
+    with_compaction: Count
+    usable_share: Share | None
     mode: str
     defrag: str | None
     process: ProcessThp
-    limit_bytes: int | None
+    limit_bytes: Count | None
 
 
 def parse_buddyinfo(text: str) -> dict[str, tuple[int, ...]]:

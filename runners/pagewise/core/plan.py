@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from pagewise.core.configuration import OF_MACHINE, OF_THREADS, OPTIONS, Configuration
 from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.record_parts import RunOf
+from pagewise.core.record_parts import RunOf, Series
 
 #: As the value of a setting: the variable is removed.
 UNSET = "-"
 _NODE = "node-state"
-Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate"]
 # See Cell.key.
 CellKey: TypeAlias = tuple[str, str | None, str | None, str | None]
 

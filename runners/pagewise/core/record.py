@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Annotated, Literal
 
 from pagewise.core.errors import RefusedError
+from pagewise.core.fields import Amount, FiniteNumber, SomeText, Utc
 from pagewise.core.manifest import Digest
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import (
@@ -29,58 +30,86 @@ from pagewise.core.record_parts import (
     RecordedHost,
     RegionCounts,
     RunOf,
-    Simulated,
     ThreadPlaces,
     Times,
     Traffic,
     Validation,
 )
-from pagewise.core.schemas import faults_of_file
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.simulated import Simulated
+from pagewise.core.structure import Limits, StructureError, document, structured, unstructured
 from pagewise.core.text import command_text
 
-SCHEMA = "pagewise.record/1"
 Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
+CounterSource = Literal["papi", "perf_event", "software"]
 #: The largest file of records, in bytes: about a million.
 LARGEST = 4 << 30
+# What a run that was measured has if it is valid.
+_OF_VALID = ("seconds", "metrics", "validation", "pages", "placement", "host")
 # A link that lies in the folder of a result from elsewhere leads out of it.
 _APPENDED = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
+def _check_counters(counters: Mapping[str, float | str]) -> None:
+    """Raises ValueError unless it has counts, or only the reason why they are unavailable."""
+    texts = [name for name, count in counters.items() if isinstance(count, str)]
+    if ("unavailable" in counters or texts) and not list(counters) == texts == ["unavailable"]:
+        raise ValueError("counts are numbers, and `unavailable` is alone")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A run of a kernel or program at one size, as core/schema/record-1.json describes it.
+    """A run of a kernel or program at one size; the kernel writes all but `run`.
 
     A record of the status `ok` has seconds, metrics, validation, pages, placement and host, or is simulated.
     """
 
-    schema: str = SCHEMA
-    kernel: str
-    started: str
-    status: Status
+    schema: Literal["pagewise.record/1"] = "pagewise.record/1"
+    kernel: SomeText
+    started: Utc
+    status: Annotated[Status, "failed: a crash, a timeout, or another exit code than 0, 1 and 3"]
     failure: Failure | None = None
     configuration: BuildReport
     options: Mapping[str, Option] | None = None
     sizes: ProblemSize | None = None
     seconds: Times | None = None
-    passes_per_repetition: int | None = None
+    passes_per_repetition: Annotated[int, Limits(1, 10**15)] | None = None
     traffic: Traffic | None = None
-    metrics: Mapping[str, float] | None = None
+    metrics: Mapping[str, FiniteNumber] | None = None
     validation: Validation | None = None
     pages: PageUse | None = None
     page_faults: PageFaults | None = None
-    power_over_time: tuple[PowerInterval, ...] = ()
-    counters: Mapping[str, float | str] | None = None
-    counters_source: str | None = None
-    counters_refused: Mapping[str, str] | None = None
+    power_over_time: Annotated[tuple[PowerInterval, ...], Limits(most=128)] = ()
+    counters: Annotated[Mapping[str, FiniteNumber | str], _check_counters] | None = None
+    counters_source: Annotated[CounterSource, "software: of the operating system"] | None = None
+    counters_refused: Annotated[Mapping[str, str], "events not counted, with the reason"] | None = None
     regions: tuple[RegionCounts, ...] | None = None
-    region_cost_seconds: float | None = None
+    region_cost_seconds: Annotated[Amount, "of an empty region; not subtracted"] | None = None
     modelled: Simulated | None = None
     placement: ThreadPlaces | None = None
     host: RecordedHost | None = None
     program: ProgramMemory | None = None
-    ranks: tuple[RankUse, ...] = ()
+    ranks: Annotated[tuple[RankUse, ...], "absent: it ran without a launcher"] = ()
     run: RunOf | None = None
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """What a record of its status has too little or too much."""
+        needed: dict[str, object] = {}
+        if self.modelled is not None:
+            measured = {"seconds": self.seconds, "metrics": self.metrics, "counters": self.counters}
+            yield from (
+                ("", f"{name!r} is not simulated") for name, part in measured.items() if part is not None
+            )
+        elif self.status == "ok":
+            needed = {name: getattr(self, name) for name in _OF_VALID}
+            if self.run is None or self.run.builder != "own":
+                # A kernel of ours reports its sizes and its first-touch time; the user's program cannot.
+                needed["sizes"] = self.sizes
+                needed["seconds.populate"] = None if self.seconds is None else self.seconds.populate
+        if self.status == "ok" and self.failure is not None:
+            yield "", "'failure' contradicts the status ok"
+        if self.status != "ok":
+            needed["failure"] = self.failure
+        yield from (("", f"{name!r} is missing") for name, part in needed.items() if part is None)
 
     @property
     def repetitions(self) -> tuple[float, ...]:
@@ -134,9 +163,9 @@ class Skipped:
 def read_records(file: Path, *, checked: bool = False) -> tuple[list[Record], list[Skipped]]:
     """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
 
-    The lines of a file that was `checked` against its digest are as they were written, where each was
-    validated: they are not validated again, which takes most of the time. Raises RefusedError when the file
-    cannot be read, ValueError when lines that were checked are no JSON.
+    The lines of a file that was `checked` against its digest are as they were written: their JSON is not
+    examined again, which takes a third of the time. Raises RefusedError when the file cannot be read,
+    ValueError when lines that were checked are not JSON.
     """
     content = read_lines(file)
     if checked:
@@ -169,12 +198,10 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
         data = parse_json(line)
     except ValueError as fault:
         return None, f"not JSON: {fault}"
-    if found := faults_of_file("record", data):
-        return None, "; ".join(found[:5])
     try:
-        return structured(Record, data), None
-    except ValueError as fault:
-        return None, str(fault)
+        return document(Record, data), None
+    except StructureError as fault:
+        return None, "; ".join(fault.texts[:5])
 
 
 class RecordWriter:

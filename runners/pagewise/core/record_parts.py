@@ -1,14 +1,39 @@
-"""The parts of a record, as core/schema/record-1.json describes them; None is what a record does not have."""
+"""The parts of a record; None is what a record does not have."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
+from pagewise.core.fields import (
+    Amount,
+    Builder,
+    Count,
+    CpuList,
+    CpuNumber,
+    ExitCode,
+    FiniteNumber,
+    Loop,
+    NodeOfThread,
+    PolicyName,
+    Positive,
+    RankCount,
+    Seconds,
+    Share,
+    SomeText,
+    Threads,
+    Utc,
+)
 from pagewise.core.node_state import NodeChange
+from pagewise.core.structure import Form, Limits
 
 Option = float | str | bool | None
+#: The series of runs.
+Series = Literal["compare", "aa", "sweep", "trial", "counters", "counters_aa", "simulate", "aside"]
+#: Describes the options of a cell and of its runs.
+OPTIONS_OF_RUNS = "beyond the kernel's own: layout=soa, variables as OMP_WAIT_POLICY=active, node-state=aged"
 #: The metric of a program that is the most memory that a run used.
 PEAK_MEMORY = "peak_memory_gib"
 #: The metrics of a run's energy in joules, and of its mean power in watts (docs/explanation/energy.md).
@@ -19,9 +44,9 @@ ENERGY, POWER = "energy_joules", "power_watts"
 class Failure:
     """Why a run gave nothing valid, and what to do."""
 
-    exit_code: int
+    exit_code: ExitCode
     message: str
-    remedy: str | None = None
+    remedy: Annotated[str | None, "null: as absent"] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,24 +54,24 @@ class BuildReport:
     """How the program was built, by its own report."""
 
     version: str | None = None
-    compiler: str
+    compiler: SomeText
     compiler_version: str | None = None
     compiler_options: str | None = None
-    hugepages: str
-    prefetch: str
-    stores: str
-    loop: str = "explicit"
-    simd: str | None = None
-    sector: str | None = None
-    library: str | None = None
-    library_file: str | None = None
+    hugepages: PolicyName
+    prefetch: SomeText
+    stores: SomeText
+    loop: Loop = "explicit"
+    simd: Annotated[str, "SIMD width of timed code; absent: according to the compiler's flags"] | None = None
+    sector: Annotated[str, "sectors of the caches: isolate; absent: none"] | None = None
+    library: Annotated[str, "that it calls instead of the system's; absent: none"] | None = None
+    library_file: Annotated[str, "of the library that computed, by the dynamic linker"] | None = None
     openmp: bool | None = None
-    runtime: str | None = None
-    runtime_file: str | None = None
-    runtime_version: str | None = None
-    runtime_build: str | None = None
+    runtime: Annotated[str, "library that serves OpenMP's threads: libgomp, libomp"] | None = None
+    runtime_file: Annotated[str, "its file, as the process has it mapped"] | None = None
+    runtime_version: Annotated[str, "its newest interfaces: OMP_5.1 GOMP_5.1"] | None = None
+    runtime_build: Annotated[str, "its build ID"] | None = None
     papi: bool | None = None
-    finalizers: bool | None = None
+    finalizers: Annotated[bool, "the compiler finalises objects at the end of a block"] | None = None
 
     @property
     def code_options(self) -> list[str]:
@@ -64,11 +89,11 @@ class BuildReport:
 class ProblemSize:
     """The arrays that a kernel works on. warning: memory was short for the default working set."""
 
-    elements: int
-    element_bytes: int
-    arrays: int
-    working_set_bytes: int
-    array_spacing_bytes: int | None = None
+    elements: Count
+    element_bytes: Count
+    arrays: Count
+    working_set_bytes: Count
+    array_spacing_bytes: Count | None = None
     warning: str | None = None
 
 
@@ -76,24 +101,24 @@ class ProblemSize:
 class Times:
     """Seconds of each repetition, and apart from them the first-touch time (`populate`)."""
 
-    populate: float | None = None
-    repetitions: tuple[float, ...]
+    populate: Seconds | None = None
+    repetitions: Annotated[tuple[Annotated[float, Limits(1e-12, 1e9)], ...], Limits(1)]
 
 
 @dataclass(frozen=True)
 class Traffic:
     """Bytes by convention and floating-point operations of a repetition."""
 
-    bytes_stream: float | None = None
-    bytes_hardware: float | None = None
-    flops: float | None = None
+    bytes_stream: Amount | None = None
+    bytes_hardware: Amount | None = None
+    flops: Amount | None = None
 
 
 @dataclass(frozen=True)
 class Check:
     """One of several checks of a result."""
 
-    name: str
+    name: SomeText
     error: float
     tolerance: float
 
@@ -107,9 +132,9 @@ class Validation:
 
     passed: bool
     method: str
-    error: float | None = None
-    tolerance: float | None = None
-    checks: tuple[Check, ...] = ()
+    error: Annotated[float | None, "null: as absent"] = None
+    tolerance: Annotated[float | None, "null: as absent"] = None
+    checks: Annotated[tuple[Check, ...], Limits(1)] = ()
 
 
 @dataclass(frozen=True)
@@ -117,21 +142,21 @@ class ArrayPages:
     """The observed pages of an array."""
 
     name: str
-    bytes: int
-    huge_bytes: int
-    page_size_observed_bytes: int
+    bytes: Count
+    huge_bytes: Count
+    page_size_observed_bytes: Count
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageUse:
     """Requested and observed pages. `enough_coverage`: the least that ranks, if not that of kernels."""
 
-    policy: str
-    page_size_requested_bytes: int
-    page_size_observed_bytes: int
-    huge_coverage: float
-    enough_coverage: float | None = None
-    base_page_size_bytes: int | None = None
+    policy: PolicyName
+    page_size_requested_bytes: Count
+    page_size_observed_bytes: Count
+    huge_coverage: Share
+    enough_coverage: Share | None = None
+    base_page_size_bytes: Count | None = None
     method: str | None = None
     arrays: tuple[ArrayPages, ...]
 
@@ -140,10 +165,10 @@ class PageUse:
 class PageFaults:
     """Page faults of first touch and of computing."""
 
-    populate_minor: int | None = None
-    populate_major: int | None = None
-    compute_minor: int | None = None
-    compute_major: int | None = None
+    populate_minor: Count | None = None
+    populate_major: Count | None = None
+    compute_minor: Count | None = None
+    compute_major: Count | None = None
 
     @property
     def total(self) -> int | None:
@@ -165,8 +190,8 @@ class PageFaults:
 class PowerInterval:
     """The mean power of an interval of a run, up to `end` from its start; None: a sensor failed in it."""
 
-    end_seconds: float
-    watts: float | None
+    end_seconds: Seconds
+    watts: Amount | None
 
 
 @dataclass(frozen=True)
@@ -176,42 +201,15 @@ class RegionCounts:
     imbalance: of each count, the most of a thread divided by the mean of the threads.
     """
 
-    name: str
-    path: str
-    calls: int
-    threads: int
-    seconds: float
-    seconds_mean_of_threads: float
-    seconds_exclusive: float
-    counts: Mapping[str, float] | None = None
-    imbalance: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True)
-class SimulatedRegion:
-    """The simulated counts of a region."""
-
-    name: str
-    calls: int
-    counts: Mapping[str, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulated:
-    """Counts of the TLB and cache simulator; a record with these holds nothing measured."""
-
-    geometry: str
-    tool: str
-    pages: str
-    observed_by: str | None = None
-    unclear_extents: int | None = None
-    whole: bool
-    open_regions: int | None = None
-    accesses_of_other_threads: int | None = None
-    passes: int | None = None
-    counts: Mapping[str, int]
-    regions: tuple[SimulatedRegion, ...]
-    functions: tuple[Mapping[str, int | str], ...] | None = None
+    name: Annotated[str, Form("[^/]{1,63}")]
+    path: Annotated[str, "with the regions that it lies in: step/hydro"]
+    calls: Annotated[Positive, "of all threads"]
+    threads: Annotated[Threads, "that came here"]
+    seconds: Annotated[Amount, "of the thread with the most"]
+    seconds_mean_of_threads: Amount
+    seconds_exclusive: Annotated[Amount, "mean of threads, without regions inside on the same thread"]
+    counts: Annotated[Mapping[str, FiniteNumber], "of all threads"] | None = None
+    imbalance: Mapping[str, Annotated[float, Limits(0, 65536)]] | None = None
 
 
 @dataclass(frozen=True)
@@ -222,16 +220,16 @@ class ThreadPlaces:
     after some repetition; None where the program does not report it.
     """
 
-    threads: int
-    cpus: tuple[int, ...]
-    numa_nodes: tuple[int, ...] | None = None
-    cpus_at_end: tuple[int, ...] | None = None
-    numa_nodes_at_end: tuple[int, ...] | None = None
-    migrated: int | None = None
-    last_level_cache_bytes: int | None = None
-    cpus_allowed: str | None = None
-    memory_policy: str | None = None
-    node_bytes: tuple[int, ...] | None = None
+    threads: Threads
+    cpus: Annotated[tuple[CpuNumber, ...], "as the timed part began"]
+    numa_nodes: tuple[NodeOfThread, ...] | None = None
+    cpus_at_end: Annotated[tuple[CpuNumber, ...], "as the timed part ended"] | None = None
+    numa_nodes_at_end: tuple[NodeOfThread, ...] | None = None
+    migrated: Annotated[int, Limits(0, 65536)] | None = None
+    last_level_cache_bytes: Annotated[Count, "of the CPUs that the program may use"] | None = None
+    cpus_allowed: Annotated[CpuList, "what all threads of its process might use, as 0-3,8"] | None = None
+    memory_policy: Annotated[str, "of its process, as numa_maps reports it"] | None = None
+    node_bytes: Annotated[tuple[Count, ...], "its memory but for files, by NUMA node from 0"] | None = None
 
     @property
     def has_migrated(self) -> bool:
@@ -251,16 +249,16 @@ class RecordedHost:
     hostname: str
     cpu: str | None = None
     kernel: str
-    base_page_size_bytes: int | None = None
+    base_page_size_bytes: Count | None = None
 
 
 @dataclass(frozen=True)
 class MemoryUse:
     """Resident bytes, and those on huge pages."""
 
-    resident_bytes: int
-    huge_bytes: int
-    huge_coverage: float
+    resident_bytes: Count
+    huge_bytes: Count
+    huge_coverage: Amount
 
 
 @dataclass(frozen=True)
@@ -275,16 +273,16 @@ class OverTime:
 class GivenPages:
     """Pages of the size asked for that the machine had more than before the run (mTHP)."""
 
-    mean: int
-    peak: int
+    mean: Count
+    peak: Count
 
 
 @dataclass(frozen=True)
 class PageTables:
     """Bytes of the page tables of all processes: the peak, and the mean over time."""
 
-    peak_bytes: int
-    mean_bytes: int
+    peak_bytes: Count
+    mean_bytes: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,11 +290,11 @@ class ProgramMemory:
     """The sampled memory of a program that is no kernel of pagewise."""
 
     method: str
-    samples: int
-    full_samples: int
-    sampling_seconds: float
-    sampled_seconds: float
-    processes: int
+    samples: Count
+    full_samples: Count
+    sampling_seconds: Amount
+    sampled_seconds: Amount
+    processes: Count
     total: OverTime
     page_tables: PageTables | None = None
     given: GivenPages | None = None
@@ -307,7 +305,7 @@ class ProgramMemory:
 class ProcessPlacement:
     """What the kernel reports of a process: its CPUs, and the policy of its memory; None: unknown."""
 
-    cpus: tuple[int, ...] | None
+    cpus: tuple[CpuNumber, ...] | None
     memory: str | None
 
 
@@ -316,19 +314,19 @@ class Binding:
     """Where a run was to be, and what its process had. `ranks`: None without a launcher of MPI ranks."""
 
     name: str
-    threads: int
-    cpus: tuple[int, ...]
-    memory: str
+    threads: Threads
+    cpus: Annotated[tuple[CpuNumber, ...], Limits(1), "by thread"]
+    memory: Annotated[str, "the policy as numa_maps reports it: default, local, bind:0, interleave:0-3"]
     had: ProcessPlacement
-    ranks: int | None = None
+    ranks: RankCount | None = None
 
 
 @dataclass(frozen=True)
 class RankUse:
     """An MPI rank of a run: what its process had as it started, and its observed pages if known."""
 
-    rank: int
-    cpus: tuple[int, ...]
+    rank: Annotated[int, Limits(0, 4095)]
+    cpus: tuple[CpuNumber, ...]
     memory: str | None
     pages: PageUse | None = None
 
@@ -337,7 +335,7 @@ class RankUse:
 class LeftProcess:
     """A process that a run left behind; `ended`: pagewise ended it."""
 
-    pid: int
+    pid: Count
     command: str
     ended: bool
 
@@ -346,28 +344,28 @@ class LeftProcess:
 class RunOf:
     """The run that a record is of: its place in the plan, its settings, and how it ended."""
 
-    kernel: str | None = None
+    kernel: Annotated[str, "whose comparison it belongs to; a program may serve several"] | None = None
     module: str
     hash: str
-    builder: str
-    round: int
-    position: int
-    series: str
-    wall_seconds: float | None
-    exit_code: int
-    command: tuple[str, ...]
-    pages: str | None = None
-    placement: str | None = None
-    options: str | None = None
+    builder: Builder
+    round: Annotated[int, Limits(1, 100_000)]
+    position: Annotated[int, Limits(1, 10**9)]
+    series: Annotated[Series, "aside: before a break, measured again, and not counted"]
+    wall_seconds: Seconds | None
+    exit_code: ExitCode
+    command: Annotated[tuple[str, ...], Limits(1)]
+    pages: Annotated[PolicyName, "what the run requested, if not the built one"] | None = None
+    placement: Annotated[str, "the name of its placement, where several were compared"] | None = None
+    options: Annotated[str, OPTIONS_OF_RUNS] | None = None
     bound: Binding | None = None
-    sweep: str | None = None
-    started: str | None = None
-    involuntary_switches: int | None = None
-    group: str | None = None
-    settings: Mapping[str, str] | None = None
-    left_behind: tuple[LeftProcess, ...] | None = None
-    node: NodeChange | None = None
-    log: str | None = None
+    sweep: Annotated[str, "what a run of the series `sweep` sweeps; absent: the first"] | None = None
+    started: Annotated[Utc, "by the runner's clock"] | None = None
+    involuntary_switches: Annotated[int, Limits(0), "of its processes, to others"] | None = None
+    group: Annotated[str, "the events that it was to count, a name in the event file"] | None = None
+    settings: Annotated[Mapping[str, str], "environment variables in addition to the module's"] | None = None
+    left_behind: Annotated[tuple[LeftProcess, ...], "outside of its group; absent: none"] | None = None
+    node: Annotated[NodeChange, "of the memory of the whole node"] | None = None
+    log: Annotated[str, "the output of a failed run, a file of the result folder"] | None = None
 
 
 def _sum(*counts: int | None) -> int | None:

@@ -13,8 +13,7 @@ from pagewise.core.manifest import Digest, Manifest
 from pagewise.core.plan import Subject
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
-from pagewise.core.schemas import faults_of_file
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import StructureError, document, unstructured
 from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
@@ -107,16 +106,16 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
-    if faults := faults_of_file("manifest", data):
-        text = "the manifest does not follow its schema:\n    " + "\n    ".join(faults)
-        raise FormatError(text, where=file, remedy=_REMEDY)
     try:
-        manifest = structured(Manifest, data)
+        manifest = document(Manifest, data)
         configurations = {one.module: one for one in manifest.configurations}
         subjects = [Subject.of(planned, configurations) for planned in manifest.subjects]
         if manifest.kind == "simulation" and len(subjects) != 1:
             raise ValueError("a simulation is of one program")
         return manifest, subjects
+    except StructureError as fault:
+        text = "the manifest does not follow its schema:\n    " + "\n    ".join(fault.texts)
+        raise FormatError(text, where=file, remedy=_REMEDY) from fault
     except ValueError as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
     except KeyError as fault:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
@@ -19,7 +19,7 @@ from pagewise.core.result import Result, check_unaltered, read_manifest, read_re
 from pagewise.core.structure import unstructured
 
 #: The series of runs of an interrupted round, which is measured again.
-ASIDE = "aside"
+ASIDE: Final = "aside"
 # What must be unchanged; of the host, the settings and the parts that determine times.
 _ASKED = ("kind", "seed", "rounds", "aa", "threads", "baseline", "sweep", "limit_seconds")
 _HOST = (

@@ -5,14 +5,173 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.fields import SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults
-from pagewise.core.structure import structured
+from pagewise.core.structure import As, Form, Limits, StructureError, document
 from pagewise.core.suggestions import choose_of
+
+Natural = Annotated[int, Limits(0)]
+EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
+
+
+@dataclass(frozen=True)
+class X86Part:
+    """Processors by vendor, family and models."""
+
+    vendor: SomeText
+    family: Natural
+    models: Annotated[tuple[Natural | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)]
+
+
+@dataclass(frozen=True)
+class ArmPart:
+    """Processors by implementer and part."""
+
+    implementer: Natural
+    part: Natural
+
+
+@dataclass(frozen=True)
+class PowerPart:
+    """Processors by how the cpu line begins."""
+
+    cpu: SomeText
+
+
+@dataclass(frozen=True)
+class CounterPart:
+    """How many counters there are."""
+
+    programmable: Annotated[int, Limits(1)]
+    fixed: Natural
+
+
+@dataclass(frozen=True)
+class ReferencePart:
+    """cycles: counted in every group, to see whether the runs agree."""
+
+    cycles: EventName
+    instructions: EventName | None = None
+
+
+@dataclass(frozen=True)
+class ConstantPart:
+    """A constant of formulas."""
+
+    value: float
+    unit: SomeText
+    source: SomeText
+
+
+@dataclass(frozen=True)
+class EventPart:
+    """An event. source: absent: the file's. fixed: it has a dedicated counter."""
+
+    native: Annotated[str, Form("[A-Za-z0-9_:-]{1,63}"), "as PAPI and libpfm name it"]
+    unit: Literal["count", "cycles", "instructions", "bytes", "ns"]
+    description: SomeText
+    source: SomeText | None = None
+    fixed: bool = False
+    counter: Annotated[int, Limits(1), "the only counter that can count it"] | None = None
+
+
+@dataclass(frozen=True)
+class GroupPart:
+    """Events that are counted together."""
+
+    name: Annotated[str, Form("[a-z][a-z0-9-]*")]
+    title: SomeText
+    events: Annotated[tuple[EventName, ...], Limits(1), check_distinct]
+
+
+@dataclass(frozen=True)
+class FormulaPart:
+    """What is derived. formula: of events, constants and `seconds`, by + - * / ( )."""
+
+    name: Annotated[str, Form("[a-z][a-z0-9_]*")]
+    title: SomeText
+    formula: SomeText
+    unit: SomeText
+    source: SomeText | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventsContent:
+    """What is counted on a micro-architecture in groups that its counters hold, and what is derived."""
+
+    schema: Literal["pagewise.events/1"]
+    name: Annotated[str, Form("[a-z][a-z0-9-]*")]
+    title: SomeText
+    matches: (
+        Annotated[
+            Mapping[str, Any],
+            As(X86Part | ArmPart | PowerPart),
+            "the CPU according to /proc/cpuinfo; absent: a fallback",
+        ]
+        | None
+    ) = None
+    pmu: Annotated[
+        SomeText | Annotated[tuple[SomeText, ...], Limits(1)],
+        "libpfm's name or names; papi: PAPI's presets",
+    ]
+    libpfm: Annotated[str, Form(r"[0-9]+\.[0-9]+"), "the first version that knows all names"]
+    counters: CounterPart
+    source: SomeText
+    reference: ReferencePart
+    constants: Mapping[EventName, ConstantPart] | None = None
+    events: Annotated[Mapping[EventName, EventPart], Limits(1)]
+    groups: Annotated[tuple[GroupPart, ...], Limits(1)]
+    metrics: tuple[FormulaPart, ...]
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Undefined names, groups that do not fit, units that disagree."""
+        yield from _twice("events", [entry.native for entry in self.events.values()])
+        yield from _twice("groups", [group.name for group in self.groups])
+        yield from _twice("metrics", [metric.name for metric in self.metrics])
+        for part, name in (("cycles", self.reference.cycles), ("instructions", self.reference.instructions)):
+            if name is not None and name not in self.events:
+                yield f"reference.{part}", f"{name} is not an event of this file"
+        for number, group in enumerate(self.groups):
+            for fault in self._group_faults(group.events):
+                yield f"groups.{number} ({group.name})", fault
+        used = {name for group in self.groups for name in group.events}
+        for name in sorted(set(self.events) - used):
+            yield f"events.{name}", "no group counts it"
+        units: dict[str, Unit] = {SECONDS: Unit.of("s")}
+        kinds: dict[str, Mapping[str, EventPart | ConstantPart]] = {
+            "constants": self.constants or {},
+            "events": self.events,
+        }
+        for kind, entries in kinds.items():
+            for name, entry in entries.items():
+                try:
+                    units[name] = Unit.of(entry.unit)
+                except ValueError as fault:
+                    yield f"{kind}.{name}", str(fault)
+        for number, metric in enumerate(self.metrics):
+            for what in _metric_faults(metric, units):
+                yield f"metrics.{number} ({metric.name})", what
+
+    def _group_faults(self, names: Sequence[str]) -> Iterator[str]:
+        events, room = self.events, self.counters
+        unknown = [name for name in names if name not in events]
+        if unknown:
+            yield f"{', '.join(unknown)}: not an event of this file"
+            return
+        fixed = [name for name in names if events[name].fixed]
+        if len(fixed) > room.fixed:
+            yield f"{len(fixed)} events for {room.fixed} fixed counters"
+        if len(names) - len(fixed) > room.programmable:
+            yield f"{len(names) - len(fixed)} events for {room.programmable} counters"
+        bound = [counter for name in names if (counter := events[name].counter) is not None]
+        for counter in sorted({number for number in bound if bound.count(number) > 1}):
+            yield f"{bound.count(counter)} events that only counter {counter} can count"
+        if self.reference.cycles not in names:
+            yield f"without {self.reference.cycles} its run cannot be compared with the others"
 
 
 @dataclass(frozen=True)
@@ -84,37 +243,42 @@ class EventFile:
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: object) -> EventFile:
         """Checks and parses a file's content. Raises FormatError that lists every fault."""
-        all_faults = faults("events", data) or list(_inner_faults(data))
-        if all_faults:
+        try:
+            read = document(EventsContent, data)
+        except StructureError as error:
             raise FormatError(
-                "this file does not follow pagewise.events/1:\n    " + "\n    ".join(all_faults),
+                "this file does not follow pagewise.events/1:\n    " + "\n    ".join(error.texts),
                 where=where,
                 remedy="correct these fields; docs/how-to/counters.md describes them",
-            )
-        source, pmu = {"source": data["source"]}, data["pmu"]
+            ) from error
         events = {
-            name: structured(Event, {**source, **entry, "name": name})
-            for name, entry in data["events"].items()
+            name: Event(
+                name, one.native, one.unit, one.description, one.source or read.source, one.fixed, one.counter
+            )
+            for name, one in read.events.items()
         }
         return cls(
-            name=data["name"],
-            title=data["title"],
-            pmus=(pmu,) if isinstance(pmu, str) else tuple(pmu),
-            libpfm=data["libpfm"],
-            programmable=data["counters"]["programmable"],
-            fixed=data["counters"]["fixed"],
-            source=data["source"],
-            cycles=data["reference"]["cycles"],
+            name=read.name,
+            title=read.title,
+            pmus=(read.pmu,) if isinstance(read.pmu, str) else read.pmu,
+            libpfm=read.libpfm,
+            programmable=read.counters.programmable,
+            fixed=read.counters.fixed,
+            source=read.source,
+            cycles=read.reference.cycles,
             constants={
-                name: entry["value"] * float(Unit.of(entry["unit"]).scale)
-                for name, entry in data.get("constants", {}).items()
+                name: entry.value * float(Unit.of(entry.unit).scale)
+                for name, entry in (read.constants or {}).items()
             },
             events=events,
             groups=tuple(
-                EventGroup(entry["name"], entry["title"], tuple(events[name] for name in entry["events"]))
-                for entry in data["groups"]
+                EventGroup(entry.name, entry.title, tuple(events[name] for name in entry.events))
+                for entry in read.groups
             ),
-            metrics=tuple(structured(DerivedMetric, {**source, **entry}) for entry in data["metrics"]),
+            metrics=tuple(
+                DerivedMetric(one.name, one.title, one.formula, one.unit, one.source or read.source)
+                for one in read.metrics
+            ),
             data=data,
         )
 
@@ -165,65 +329,19 @@ def merged(groups: Sequence[EventGroup]) -> EventGroup:
     return EventGroup("all", "All events in rotation", tuple(events.values()))
 
 
-def _inner_faults(data: Mapping[str, Any]) -> Iterator[str]:
-    """Faults that no schema finds: undefined names, groups that do not fit, units that disagree."""
-    events = data["events"]
-    yield from _twice("events", [entry["native"] for entry in events.values()])
-    yield from _twice("groups", [group["name"] for group in data["groups"]])
-    yield from _twice("metrics", [metric["name"] for metric in data["metrics"]])
-    for part, name in data["reference"].items():
-        if name not in events:
-            yield f"reference.{part}: {name} is not an event of this file"
-    for number, group in enumerate(data["groups"]):
-        for fault in _group_faults(data, group["events"]):
-            yield f"groups.{number} ({group['name']}): {fault}"
-    used = {name for group in data["groups"] for name in group["events"]}
-    for name in sorted(set(events) - used):
-        yield f"events.{name}: no group counts it"
-    units: dict[str, Unit] = {SECONDS: Unit.of("s")}
-    for kind in ("constants", "events"):
-        for name, entry in data.get(kind, {}).items():
-            try:
-                units[name] = Unit.of(entry["unit"])
-            except ValueError as fault:
-                yield f"{kind}.{name}: {fault}"
-    for number, metric in enumerate(data["metrics"]):
-        for what in _metric_faults(metric, units):
-            yield f"metrics.{number} ({metric['name']}): {what}"
-
-
-def _twice(place: str, names: Sequence[str]) -> Iterator[str]:
+def _twice(place: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"{place}: {name} is listed twice"
+        yield place, f"{name} is listed twice"
 
 
-def _group_faults(data: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
-    events, room = data["events"], data["counters"]
-    unknown = [name for name in names if name not in events]
-    if unknown:
-        yield f"{', '.join(unknown)}: not an event of this file"
-        return
-    fixed = [name for name in names if events[name].get("fixed")]
-    if len(fixed) > room["fixed"]:
-        yield f"{len(fixed)} events for {room['fixed']} fixed counters"
-    if len(names) - len(fixed) > room["programmable"]:
-        yield f"{len(names) - len(fixed)} events for {room['programmable']} counters"
-    bound = [events[name]["counter"] for name in names if "counter" in events[name]]
-    for counter in sorted({number for number in bound if bound.count(number) > 1}):
-        yield f"{bound.count(counter)} events that only counter {counter} can count"
-    cycles = data["reference"]["cycles"]
-    if cycles not in names:
-        yield f"without {cycles} its run cannot be compared with the others"
-
-
-def _metric_faults(metric: Mapping[str, Any], units: Mapping[str, Unit]) -> Iterator[str]:
+def _metric_faults(metric: FormulaPart, units: Mapping[str, Unit]) -> Iterator[str]:
     try:
-        declared, computed = Unit.of(metric["unit"]), Formula.of(metric["formula"]).unit(units)
+        declared, computed = Unit.of(metric.unit), Formula.of(metric.formula).unit(units)
     except ValueError as fault:
         yield str(fault)
         return
     if declared.powers != computed.powers:
-        yield f"its formula gives {_powers_text(computed)}, its unit is {metric['unit']}"
+        yield f"its formula gives {_powers_text(computed)}, its unit is {metric.unit}"
 
 
 def _powers_text(unit: Unit) -> str:

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from pagewise.core.errors import SetupError
 from pagewise.stack.commands import output_of
 from pagewise.stack.paths import checkout
-from pagewise.stack.site import find_folder, read_site
+from pagewise.stack.site import SiteLauncher, find_folder, read_site
 
 _MPI = re.compile(r"lib(mpi|mpich|mpi_[a-z]+)\.so(\.|$)")
 
@@ -111,9 +110,9 @@ def find_launcher(files: Iterable[Path], environment: Mapping[str, str]) -> Rank
     SetupError if it is missing or of an unknown kind.
     """
     declared = _of_site(os.environ)
-    name = declared.get("kind")
+    name = declared and declared.kind
     names = KINDS[name].programs if name else ("mpiexec", "mpirun", "srun")
-    options = tuple(declared.get("options", ()))
+    options = declared.options if declared else ()
     for program in _candidates(files, names, environment):
         kind = name or _kind_of(program, environment)
         if kind is not None:
@@ -131,15 +130,15 @@ def links_mpi(files: Iterable[Path]) -> bool:
     return any(_MPI.match(file.name) for file in files)
 
 
-def _of_site(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The launcher in the site.yaml of this machine; nothing without one."""
+def _of_site(environment: Mapping[str, str]) -> SiteLauncher | None:
+    """The launcher in the site.yaml of this machine; None without one."""
     root, name = checkout(environment), environment.get("PAGEWISE_SITE")
     if root is None and not name:
-        return {}
+        return None
     folder = find_folder(name, root) if name else (root or Path()) / ".pagewise" / "site"
     if not (folder / "site.yaml").is_file():
-        return {}
-    return dict(read_site(str(folder), root).data.get("launcher", {}))
+        return None
+    return read_site(str(folder), root).data.launcher
 
 
 def _candidates(files: Iterable[Path], names: Iterable[str], environment: Mapping[str, str]) -> Iterator[str]:

@@ -77,7 +77,7 @@ def setup_facts(environ: Mapping[str, str] = os.environ) -> SetupFacts | None:
     """The facts, None before the setup ran. Raises FormatError for other content."""
     file = project_root(environ) / ".pagewise" / "setup.json"
     try:
-        return structured(SetupFacts, parse_json(read_file(file)))
+        return structured(SetupFacts, parse_json(read_file(file)), ignored="null")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.fields import SomeText, check_distinct
+from pagewise.core.page_policy import HUGEPAGES
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults
+from pagewise.core.structure import Form, Limits, StructureError, document
 from pagewise.stack.paths import project_root
 
 #: The packages that every build takes from the site, in addition to compilers.
@@ -19,12 +21,56 @@ _TOOLS = ("cmake", "ninja")
 _LIBMPG = "fujitsu-libmpg"
 
 
+Hugepages = Annotated[str, Form("|".join(HUGEPAGES))]
+
+
+@dataclass(frozen=True)
+class SitePages:
+    """Base pages in KiB, and the page policies of builds."""
+
+    base_kib: Literal[4, 16, 64]
+    policies: Annotated[tuple[Hugepages, ...], Limits(1), check_distinct]
+    reserve: Annotated[SomeText, "how a job gets a pool of huge pages, in a sentence"] | None = None
+
+
+@dataclass(frozen=True)
+class SiteLauncher:
+    """What starts MPI ranks in a comparison (--ranks)."""
+
+    kind: Literal["mpiexec-openmpi", "mpiexec-hydra", "srun"]
+    options: Annotated[tuple[SomeText, ...], "further ones"] = ()
+
+
+@dataclass(frozen=True)
+class SiteModules:
+    """What makes the command `module` available, and the modules loaded before anything is built or run."""
+
+    init: Annotated[Annotated[str, Form("/.*")] | None, "what a shell sources; null: set-up finds it"]
+    load: tuple[SomeText, ...] = ()
+
+
+@dataclass(frozen=True)
+class SiteFile:
+    """What a machine is, in addition to Spack's own files about it."""
+
+    schema: Literal["pagewise.site/1"]
+    name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its folder"]
+    summary: Annotated[str, Limits(1, 110)]
+    target: Annotated[
+        Annotated[str, Form("[a-z][a-z0-9_]*")] | None,
+        "the processor by archspec's name; null: that of the machine where it is built",
+    ]
+    pages: SitePages
+    modules: SiteModules
+    launcher: Annotated[SiteLauncher, "absent: that of the program's MPI"] | None = None
+
+
 @dataclass(frozen=True)
 class Site:
     """A site as its files describe it."""
 
     folder: Path
-    data: dict[str, Any]
+    data: SiteFile
     packages: dict[str, Any]
     #: The settings of packages.yaml for all packages.
     of_all: dict[str, Any]
@@ -34,14 +80,14 @@ class Site:
     @property
     def name(self) -> str:
         """Its name, which is also its folder's."""
-        return str(self.data["name"])
+        return self.data.name
 
     @property
     def toolchains(self) -> list[str]:
         """The named flag sets that environments use as `$toolchains`, without the target in front of them."""
         entries = self.definitions.get("definitions") or []
         named = [spec for entry in entries for spec in entry.get("toolchains", ())]
-        return [spec.removeprefix(f"target={self.data['target']} ").removeprefix("%") for spec in named]
+        return [spec.removeprefix(f"target={self.data.target} ").removeprefix("%") for spec in named]
 
 
 def sites_folder(root: Path | None = None) -> Path:
@@ -73,27 +119,32 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
     Raises FormatError that lists every fault, SelectionError for an unknown site.
     """
     folder = find_folder(name, root)
-    data = _read(folder / "site.yaml")
-    all_faults = [f"site.yaml: {fault}" for fault in faults("site", data)]
+    data, all_faults = None, []
+    try:
+        data = document(SiteFile, _read(folder / "site.yaml"))
+    except StructureError as error:
+        all_faults += [f"site.yaml: {fault}" for fault in error.texts]
     packages = _read(folder / "packages.yaml").get("packages")
     if not isinstance(packages, dict):
         all_faults.append("packages.yaml: the section `packages` is missing")
         packages = {}
     of_all = packages.pop("all", {})
     definitions = folder / "definitions.yaml"
-    site = Site(folder, data, packages, of_all, _read(definitions) if definitions.is_file() else {})
+    named = _read(definitions) if definitions.is_file() else {}
     for package, entry in packages.items():
         all_faults += [f"packages.yaml: {package}: {fault}" for fault in _external_faults(entry)]
-    all_faults = all_faults or list(_inconsistencies(site, root or project_root()))
-    if here and not all_faults:
-        all_faults = list(_missing_here(site))
-    if all_faults:
-        raise FormatError(
-            "this site has faults:\n    " + "\n    ".join(all_faults),
-            where=folder,
-            remedy="correct these lines; docs/how-to/new-site.md describes them",
-        )
-    return site
+    if data is not None and not all_faults:
+        site = Site(folder, data, packages, of_all, named)
+        all_faults += _inconsistencies(site, root or project_root())
+        if here and not all_faults:
+            all_faults += _missing_here(site)
+        if not all_faults:
+            return site
+    raise FormatError(
+        "this site has faults:\n    " + "\n    ".join(all_faults),
+        where=folder,
+        remedy="correct these lines; docs/how-to/new-site.md describes them",
+    )
 
 
 def toolchain_compilers(root: Path) -> dict[str, set[str]]:
@@ -136,14 +187,14 @@ def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
             yield f"definitions.yaml: toolchains: {toolchain!r} is not one of {', '.join(known)}"
         for compiler in sorted(known.get(toolchain, ())):
             yield from (f"packages.yaml: {fault}" for fault in _compiler_faults(site, compiler, toolchain))
-    target = site.data["target"]
+    target = site.data.target
     if site.of_all.get("target", []) != ([target] if target else []):
         fault = f"`all: {{target: [{target}]}}` is missing" if target else "all: target: site.yaml has none"
         yield f"packages.yaml: {fault}"
     for tool in _TOOLS:
         if tool not in site.packages:
             yield f"packages.yaml: {tool} is missing; every build needs it"
-    policies = site.data["pages"]["policies"]
+    policies = site.data.pages.policies
     if _LIBMPG not in site.packages and any(policy.startswith("fjmpg") for policy in policies):
         yield f"packages.yaml: {_LIBMPG} is missing; the page policies fjmpg need it"
 
@@ -171,11 +222,11 @@ def _missing_here(site: Site) -> Iterator[str]:
             for driver in _compilers_of(external).values():
                 if not os.access(driver, os.X_OK):
                     yield f"packages.yaml: {name}: {driver} is not a program on this machine"
-    init = site.data["modules"]["init"]
+    init = site.data.modules.init
     if init and not Path(init).is_file():
         yield f"site.yaml: modules: this machine has no file {init}"
     base = os.sysconf("SC_PAGE_SIZE") // 1024
-    if base != site.data["pages"]["base_kib"]:
+    if base != site.data.pages.base_kib:
         yield f"site.yaml: pages: base pages have {base} KiB on this machine"
 
 

@@ -20,8 +20,8 @@ def list_sites() -> None:
 
     for name in site_names(needed_checkout("the list of sites")):
         site = read_site(name)
-        target = site.data["target"] or "this machine's processor"
-        click.echo(f"{name:<10} {site.data['summary']} ({target})")
+        target = site.data.target or "this machine's processor"
+        click.echo(f"{name:<10} {site.data.summary} ({target})")
 
 
 @opt.command(

@@ -31,7 +31,7 @@ _NUMBER = r"(?P<value>-?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
 _RECORD = f"{{experiment_run_dir}}/{RECORDS}"
 # The output of `pagewise results show` on the record: by the rules of comparisons.
 _CHECKED = "{experiment_run_dir}/checked.json"
-# What the record contains for every kernel, in addition to its metrics (schema/record-1.json).
+# What the record contains for every kernel, in addition to its metrics.
 _COMMON = (
     ("huge_coverage", "", "share of the arrays on huge pages"),
     ("page_size_observed_bytes", "B", "page size observed"),

@@ -214,7 +214,7 @@ class Journal:
         try:
             with os.fdopen(folder.open(cls.name(), os.O_RDONLY), encoding="utf-8") as stream:
                 # The guardian runs this without third-party packages, so without core.reading.
-                content = structured(_Content, json.load(stream))
+                content = structured(_Content, json.load(stream), ignored="null")
             changes = [
                 SettingChange(setting_of(entry.setting), entry.before, entry.now) for entry in content.changes
             ]

@@ -368,7 +368,7 @@ def described(setting: Setting) -> dict[str, Any]:
 def setting_of(data: Mapping[str, Any]) -> Setting:
     """The setting that `described` wrote. Raises FormatError."""
     try:
-        return structured(_KINDS[data["kind"]], data)
+        return structured(_KINDS[data["kind"]], data, ignored="null")
     except (KeyError, ValueError) as fault:
         raise FormatError(f"this describes no setting of the machine: {data!r:.200}") from fault
 

@@ -10,7 +10,7 @@ from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
 from pagewise.core.dimensions import values_of
 from pagewise.core.kernel import Kernel
-from pagewise.core.manifest import CountersPart
+from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
 from pagewise.report.model import (

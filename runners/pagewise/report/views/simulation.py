@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pagewise.analysis.result import excluding
 from pagewise.analysis.validity import exclusion
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Simulated
 from pagewise.core.result import Result
+from pagewise.core.simulated import Simulated
 from pagewise.core.structure import unstructured
 from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pagewise.core.errors import FormatError, SetupError
-from pagewise.core.manifest import CountersPart
+from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.plan import Step, Subject, order_of_groups
 from pagewise.core.record import Record
 from pagewise.core.units import count_text

@@ -21,7 +21,7 @@ from rich.console import Console
 from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Step, Subject
-from pagewise.core.record import Record
+from pagewise.core.record import CounterSource, Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
@@ -54,7 +54,7 @@ class Counter(Protocol):
     """Counts the events of a group in a run from outside."""
 
     @property
-    def source(self) -> str:
+    def source(self) -> CounterSource:
         """Who counts, for the record."""
 
     def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class PerfStat:
 
     program: str
     multiplexed: bool
-    source: str = "perf_event"
+    source: CounterSource = "perf_event"
 
     def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
         """`perf stat`, which writes one line of JSON per event."""
@@ -114,7 +114,7 @@ class Accounting:
     """The kernel's accounting of ended processes, from the record. `reason`: why perf does not count."""
 
     reason: str
-    source: str = "software"
+    source: CounterSource = "software"
 
     def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
         """None."""

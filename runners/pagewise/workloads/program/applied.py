@@ -113,7 +113,7 @@ class Launcher:
             done = subprocess.run(words, env=environment, capture_output=True, check=False)
             data = json.loads(os.fsdecode(done.stdout))
             if done.returncode not in (_WRONG_USAGE, _REFUSED):
-                return structured(Answer, data)
+                return structured(Answer, data, ignored="null")
             reason = str(data["reason"])
         except (OSError, ValueError, KeyError) as fault:
             raise SetupError(f"this launcher does not answer: {fault}", where=self.file) from fault

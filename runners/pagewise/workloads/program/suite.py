@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.fields import Better, SomeText, SomeTexts
+from pagewise.core.manifest_parts import Range
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults
+from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
@@ -26,6 +28,82 @@ ENVIRONMENTS = ("suites", "suites-system")
 BIN = "{bin}"
 #: The range of a ratio; None: no limit.
 Target = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class CasesPart:
+    """Cases of a code; in all texts {case} stands for the named case, {name} for a group of the pattern."""
+
+    default: str
+    pattern: SomeText
+
+
+@dataclass(frozen=True)
+class LoadPart:
+    """How a program that serves is loaded; {port}: a free port, {bin}: the folder of the program."""
+
+    load: Annotated[SomeText, "the command whose time and output are measured"]
+    ready: Annotated[SomeText, "as --ready"] | None = None
+    fill: Annotated[tuple[SomeText, ...], "shell commands before the load"] = ()
+
+
+@dataclass(frozen=True)
+class CodeMetric:
+    """What an output reports."""
+
+    label: SomeText
+    unit: SomeText
+    better: Better
+    pattern: Annotated[SomeText, "the group of the last match is the value"]
+    optional: Annotated[bool, "some runs, such as those of one process, have no such value"] = False
+    value: Annotated[SomeText, "formula over the named groups that gives the value instead"] | None = None
+    target: Annotated[Range, "of the ratio to the metric in `relative_to`"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteFile:
+    """How a third-party code is run, and what its output reports."""
+
+    schema: Literal["pagewise.suite/1"]
+    name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its Spack package and module"]
+    title: SomeText
+    summary: SomeText
+    source: Annotated[str, Form("https://.*")]
+    programs: Annotated[SomeTexts, "names or absolute globs of its program; the first that is found is run"]
+    cases: CasesPart | None = None
+    packages: Annotated[
+        tuple[Annotated[str, Form("[a-z0-9][a-z0-9.+-]+")], ...],
+        Limits(1),
+        "packages of Debian that have its programs; it is then not a package of Spack",
+    ] = ()
+    obtain: Annotated[SomeText, "how to get it, if no environment here builds it"] | None = None
+    start: Annotated[
+        tuple[str, ...], Limits(1), "words before the program, if another program starts it"
+    ] = ()
+    arguments: Annotated[tuple[str, ...], "{threads} stands for the number of threads"] = ()
+    module: Annotated[SomeText, "first part of the names of its modules, if not its name"] | None = None
+    relative_to: Annotated[SomeText, "another code, with its case, measured in the same session"] | None = (
+        None
+    )
+    policies: Annotated[
+        SomeTexts, "page policies to compare by default: those that can reach its memory"
+    ] = ()
+    setup: Annotated[
+        tuple[SomeText, ...],
+        "shell commands in the folder of each run, before it starts; {bin}: as below",
+    ] = ()
+    input: (
+        Annotated[
+            Mapping[str, str],
+            "files of the fresh folder in which it runs, by name; {ranks} stands for the number of MPI ranks",
+        ]
+        | None
+    ) = None
+    reads: Annotated[tuple[SomeText, ...], "files that it writes and that count as its output; globs"] = ()
+    service: Annotated[LoadPart, "the program serves (docs/how-to/services.md)"] | None = None
+    exit_codes: Annotated[tuple[int, ...], Limits(1), "good ones"] = (0,)
+    metrics: Annotated[tuple[CodeMetric, ...], Limits(1)]
+    checks: Annotated[SomeTexts, "patterns that its output must have, or with `! ` before them must not"]
 
 
 @dataclass(frozen=True)
@@ -85,65 +163,73 @@ def read_code(file: Path, case: str = "") -> Code:
             where=file,
             remedy="correct it, as in the files beside it",
         ) from fault
-    wrong = faults("suite", data)
-    if not wrong and data["name"] != file.stem:
-        wrong = [f"name: {data['name']!r} is not the file's name"]
-    if wrong:
-        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
-        raise FormatError(text, where=file, remedy="correct these fields")
-    cases = data.get("cases", {"default": "", "pattern": ""})
-    named = re.fullmatch(cases["pattern"], case := case or cases["default"])
+    read = _document(data, file)
+    cases = read.cases or CasesPart("", "")
+    named = re.fullmatch(cases.pattern, case := case or cases.default)
     if named is None:
-        known = f"its cases match {cases['pattern']}" if cases["pattern"] else "it has no cases"
+        known = f"its cases match {cases.pattern}" if cases.pattern else "it has no cases"
         raise SelectionError(
-            f"{data['name']} has no case {case!r}: {known}",
-            where=f"--suite {data['name']}:{case}",
-            remedy=f"--suite {data['name']}" + (f":{cases['default']}" if cases["default"] else ""),
+            f"{read.name} has no case {case!r}: {known}",
+            where=f"--suite {read.name}:{case}",
+            remedy=f"--suite {read.name}" + (f":{cases.default}" if cases.default else ""),
         )
-    data = _filled(data, {"case": case, **named.groupdict("")})
-    metrics = [_metric(row, str(file)) for row in data["metrics"]]
+    read = _document(_filled(data, {"case": case, **named.groupdict("")}), file)
+    metrics = [_metric(row, str(file)) for row in read.metrics]
     targets = {
-        pattern.field: tuple(row["target"])
-        for pattern, row in zip(metrics, data["metrics"], strict=True)
-        if "target" in row
+        pattern.field: (row.target[0], row.target[1])
+        for pattern, row in zip(metrics, read.metrics, strict=True)
+        if row.target
     }
-    if bool(targets) != ("relative_to" in data):
+    if bool(targets) != (read.relative_to is not None):
         raise FormatError(
             "relative_to and the target of a metric belong together",
             where=file,
             remedy="name the other code in relative_to, and give a metric its target",
         )
-    packages = tuple(data.get("packages", ()))
-    by_packages = f"apt-get install --no-install-recommends {' '.join(packages)}"
+    by_packages = f"apt-get install --no-install-recommends {' '.join(read.packages)}"
+    by_stack = "make stack ENV=suites, or ENV=suites-system"
     return Code(
-        data["name"],
-        data["title"],
-        data["summary"],
-        tuple(data["programs"]),
-        packages,
-        data.get("obtain", by_packages if packages else "make stack ENV=suites, or ENV=suites-system"),
-        tuple(data.get("start", ())),
-        tuple(data.get("arguments", ())),
-        tuple(data.get("policies", ())),
-        tuple(data.get("setup", ())),
-        data.get("input", {}),
-        tuple(data.get("reads", ())),
-        tuple(data.get("exit_codes", (0,))),
+        read.name,
+        read.title,
+        read.summary,
+        read.programs,
+        read.packages,
+        read.obtain or (by_packages if read.packages else by_stack),
+        read.start,
+        read.arguments,
+        read.policies,
+        read.setup,
+        read.input or {},
+        read.reads,
+        read.exit_codes,
         distinct(metrics),
-        tuple(parse_check(text) for text in data["checks"]),
-        data.get("service"),
+        tuple(parse_check(text) for text in read.checks),
+        None if read.service is None else unstructured(read.service),
         case,
-        data.get("module", data["name"]),
-        data.get("relative_to"),
+        read.module or read.name,
+        read.relative_to,
         targets,
     )
 
 
-def _metric(row: Mapping[str, Any], where: str) -> Pattern:
+def _document(data: Any, file: Path) -> SuiteFile:
+    """The content of a file. Raises FormatError."""
+    try:
+        read = document(SuiteFile, data)
+        wrong = [] if read.name == file.stem else [f"name: {read.name!r} is not the file's name"]
+    except StructureError as error:
+        wrong = error.texts
+    if wrong:
+        text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
+        raise FormatError(text, where=file, remedy="correct these fields")
+    return read
+
+
+def _metric(row: CodeMetric, where: str) -> Pattern:
     """A metric of a file. Raises SelectionError for a wrong pattern or formula."""
-    pattern = metric(row["label"], row["unit"], row["better"], row["pattern"], where)
-    pattern = replace(pattern, optional=row.get("optional", False))
-    return calculated(pattern, row["value"], where) if "value" in row else pattern
+    pattern = metric(row.label, row.unit, row.better, row.pattern, where)
+    pattern = replace(pattern, optional=row.optional)
+    return pattern if row.value is None else calculated(pattern, row.value, where)
 
 
 def _filled(value: Any, words: Mapping[str, str]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Simulated
+from pagewise.core.simulated import Simulated
 from pagewise.core.structure import structured
 
 #: Rates: name, what is counted, by what it is divided.
@@ -53,7 +53,7 @@ def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) ->
         placement=record.placement,
         host=record.host,
         run=record.run,
-        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}),
+        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null"),
     )
 
 

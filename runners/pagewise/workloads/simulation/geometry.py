@@ -6,14 +6,112 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.fields import SomeText
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.schemas import faults
+from pagewise.core.structure import Form, Limits, StructureError, document
 from pagewise.core.suggestions import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
+
+
+AtLeastOne = Annotated[int, Limits(1)]
+Level = Annotated[int, Limits(1, 3)]
+
+
+@dataclass(frozen=True)
+class PageSizes:
+    """The sizes of its pages in bytes."""
+
+    base: AtLeastOne
+    huge: AtLeastOne
+    source: SomeText
+
+
+@dataclass(frozen=True)
+class TlbPart:
+    """A TLB."""
+
+    level: Level
+    entries: AtLeastOne
+    ways: AtLeastOne
+    replacement: Literal["lru", "fifo"]
+    pages: Literal["base", "huge", "both"]
+    source: SomeText
+
+
+@dataclass(frozen=True)
+class HashPart:
+    """Bits of the address that are XORed, shifted left, into the set number."""
+
+    lowest: Annotated[int, Limits(0, 63)]
+    width: Annotated[int, Limits(1, 32)]
+    shift: Annotated[int, Limits(0, 32)]
+
+
+@dataclass(frozen=True)
+class CachePart:
+    """A cache. sectors: parts of some ways that software can assign to arrays."""
+
+    level: Level
+    bytes: AtLeastOne
+    ways: AtLeastOne
+    line_bytes: AtLeastOne
+    inclusion: Literal["none", "inclusive", "victim"]
+    source: SomeText
+    sectors: Annotated[int, Limits(2, 4)] | None = None
+    index_hash: Annotated[tuple[HashPart, ...], Limits(most=8)] = ()
+
+
+@dataclass(frozen=True)
+class GeometryFile:
+    """The data TLBs and caches of a micro-architecture, as one core sees them."""
+
+    schema: Literal["pagewise.geometry/1"]
+    name: Annotated[str, Form("[a-z0-9_]+")]
+    title: SomeText
+    pages: PageSizes
+    tlbs: Annotated[tuple[TlbPart, ...], Limits(1)]
+    caches: Annotated[tuple[CachePart, ...], Limits(1, 3)]
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """What cannot be built, or that the model cannot simulate."""
+        for name, size in (("base", self.pages.base), ("huge", self.pages.huge)):
+            if not _is_power_of_two(size):
+                yield f"pages.{name}", f"{size} is not a power of two"
+        if self.pages.base >= self.pages.huge:
+            yield "pages", "huge pages are not larger than base pages"
+        held: Counter[tuple[int, str]] = Counter()
+        for i, tlb in enumerate(self.tlbs):
+            if tlb.entries % tlb.ways != 0:
+                yield f"tlbs.{i}", f"{tlb.entries} entries are not a multiple of {tlb.ways} ways"
+            held.update((tlb.level, kind) for kind in ("base", "huge") if tlb.pages in (kind, "both"))
+        for (level, kind), number in held.items():
+            if number > 1:
+                yield "tlbs", f"level {level} has two for {kind} pages"
+        levels = sorted({tlb.level for tlb in self.tlbs})
+        if levels != list(range(1, len(levels) + 1)):
+            yield "tlbs", f"the levels are {levels}; count them from 1"
+        yield from self._contradictions_of_caches()
+
+    def _contradictions_of_caches(self) -> Iterator[tuple[str, str]]:
+        levels = [cache.level for cache in self.caches]
+        if levels != list(range(1, len(levels) + 1)):
+            yield "caches", f"the levels are {levels}; write 1, 2 and so on"
+        if self.caches[0].inclusion != "none":
+            yield "caches.0", "the first level can only have the inclusion none"
+        if len({cache.line_bytes for cache in self.caches}) > 1:
+            yield "caches", "all must have lines of one size"
+        for i, cache in enumerate(self.caches):
+            line, way = cache.line_bytes, cache.ways * cache.line_bytes
+            if not _is_power_of_two(line) or not 8 <= line <= self.pages.base:
+                yield f"caches.{i}", f"{line} bytes is not a power of two from 8 to the base page"
+            elif cache.bytes % way != 0:
+                yield f"caches.{i}", f"{cache.bytes} bytes are not a multiple of ways x line"
+            elif cache.index_hash and not _is_power_of_two(cache.bytes // way):
+                yield f"caches.{i}", "a hash needs a power of two of sets"
 
 
 @dataclass(frozen=True)
@@ -79,49 +177,14 @@ def read_geometry(file: Path) -> Geometry:
             where=file,
             remedy="correct it, as docs/explanation/simulation.md has it",
         ) from fault
-    found = faults("geometry", data) or list(_contradictions(data))
-    if found:
-        text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(found)
-        raise FormatError(text, where=file, remedy="docs/explanation/simulation.md describes geometry files")
-    return Geometry(data["name"], data["title"], data)
-
-
-def _contradictions(data: dict[str, Any]) -> Iterator[str]:
-    """What the schema cannot see, as `place: what`."""
-    pages = data["pages"]
-    for name in ("base", "huge"):
-        if not _is_power_of_two(pages[name]):
-            yield f"pages.{name}: {pages[name]} is no power of two"
-    if pages["base"] >= pages["huge"]:
-        yield "pages: huge pages are not larger than base pages"
-    held: Counter[tuple[int, str]] = Counter()
-    for i, tlb in enumerate(data["tlbs"]):
-        if tlb["entries"] % tlb["ways"] != 0:
-            yield f"tlbs.{i}: {tlb['entries']} entries are not a multiple of {tlb['ways']} ways"
-        held.update((tlb["level"], kind) for kind in ("base", "huge") if tlb["pages"] in (kind, "both"))
-    yield from (f"tlbs: level {level} has two for {kind} pages" for (level, kind), n in held.items() if n > 1)
-    levels = sorted({tlb["level"] for tlb in data["tlbs"]})
-    if levels != list(range(1, len(levels) + 1)):
-        yield f"tlbs: the levels are {levels}, and are counted from 1"
-    yield from _contradictions_of_caches(data["caches"], pages["base"])
-
-
-def _contradictions_of_caches(caches: list[dict[str, Any]], page: int) -> Iterator[str]:
-    levels = [cache["level"] for cache in caches]
-    if levels != list(range(1, len(caches) + 1)):
-        yield f"caches: the levels are {levels}, and are to be 1, 2 and so on"
-    if caches[0]["inclusion"] != "none":
-        yield "caches.0: the first level can only have the inclusion none"
-    if len({cache["line_bytes"] for cache in caches}) > 1:
-        yield "caches: all must have lines of one size"
-    for i, cache in enumerate(caches):
-        line, way = cache["line_bytes"], cache["ways"] * cache["line_bytes"]
-        if not _is_power_of_two(line) or not 8 <= line <= page:
-            yield f"caches.{i}: {line} bytes is no power of two from 8 to the base page"
-        elif cache["bytes"] % way != 0:
-            yield f"caches.{i}: {cache['bytes']} bytes are not a multiple of ways x line"
-        elif cache.get("index_hash") and not _is_power_of_two(cache["bytes"] // way):
-            yield f"caches.{i}: a hash needs a power of two of sets"
+    try:
+        read = document(GeometryFile, data)
+    except StructureError as error:
+        text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(error.texts)
+        raise FormatError(
+            text, where=file, remedy="docs/explanation/simulation.md describes geometry files"
+        ) from error
+    return Geometry(read.name, read.title, data)
 
 
 def _is_power_of_two(number: int) -> bool:

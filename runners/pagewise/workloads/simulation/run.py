@@ -19,7 +19,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.environment import without_influences
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.kernel import SCHEMA, Kernel
-from pagewise.core.manifest import SimulationPart
+from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.reading import parse_yaml, read_end, read_file
 from pagewise.core.record import Record, Status

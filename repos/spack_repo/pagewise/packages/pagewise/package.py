@@ -45,7 +45,6 @@ class Pagewise(PythonPackage):
         depends_on("py-jinja2@3.1:3")
         depends_on("py-markupsafe@2.1:3")
         depends_on("py-pyyaml@6.0:6")
-        depends_on("py-jsonschema@4.20:4")
         depends_on("py-pyelftools@0.29:0")
         depends_on("duckdb@1.3:1 +python", when="+store")
     with default_args(type="run"):

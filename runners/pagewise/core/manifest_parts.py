@@ -1,0 +1,128 @@
+"""What a manifest has of some kinds of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pagewise.core.fields import Count, PolicyName, Seconds, Sha256, Share
+from pagewise.core.structure import OPEN, As, Limits
+
+
+@dataclass(frozen=True)
+class InputPart:
+    """The standard input of each run."""
+
+    kind: Annotated[Literal["file", "device", "pipe", "silent"], "silent: a pipe that gave nothing in time"]
+    path: Annotated[str, "that of a file or device"] | None = None
+    start: Annotated[Count, "the offset in a file"] | None = None
+    bytes: Annotated[Count, "from there on"] | None = None
+    sha256: (
+        Annotated[Sha256, "of a pipe, or of a file from its middle on; `files` has that of a whole file"]
+        | None
+    ) = None
+
+
+@dataclass(frozen=True)
+class ServicePart:
+    """How a program that serves was loaded."""
+
+    load: Annotated[tuple[str, ...], Limits(1)]
+    ready: str | None
+    setup: tuple[str, ...]
+    fill: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProgramPolicy:
+    """A page policy of a program, and why it is unavailable (`lack`)."""
+
+    name: PolicyName
+    meaning: str
+    lack: str | None
+
+
+@dataclass(frozen=True)
+class EnvironmentPart:
+    """The caller's variables for memory, libraries and threads. removed: page policies; no run has them."""
+
+    passed: Mapping[str, str]
+    removed: Mapping[str, str]
+
+
+#: The range of a ratio: least and most; null: no limit.
+Range = Annotated[
+    tuple[Annotated[float, Limits(most=1e9, above=0)] | None, ...],
+    Limits(2, 2),
+    "least and most; null: no limit",
+]
+
+
+@dataclass(frozen=True)
+class RelativePart:
+    """What a program of several is compared with: its name in `suites`, and targets by metric."""
+
+    program: str
+    targets: Annotated[Mapping[str, Range], Limits(1), "ranges of its value over that of the other"]
+
+
+@dataclass(frozen=True)
+class ProgramPart:
+    """A program that was compared, with its page policies; further fields repeat the request."""
+
+    command: Annotated[tuple[str, ...], Limits(1)]
+    path: str
+    sha256: str | None
+    policies: tuple[Annotated[ProgramPolicy, OPEN], ...]
+    metrics: tuple[Mapping[str, Any], ...]
+    checks: tuple[str, ...]
+    setup: Annotated[tuple[str, ...] | None, "shell commands in the folder of each run"] = None
+    service: Annotated[ServicePart | None, "null: the program was timed itself"] = None
+    environment: EnvironmentPart | None = None
+    standard_input: Annotated[InputPart | None, "null: none"] = None
+    relative_to: Annotated[RelativePart, "absent: nothing"] | None = None
+    enough_coverage: Share | None = None
+    memory_budget: Annotated[Seconds | None, "null: none"] = None
+    sample_interval_seconds: Annotated[Seconds | None, "null: chosen"] = None
+
+
+#: As data.
+Described = Annotated[Mapping[str, Any], As(ProgramPart), OPEN]
+
+
+@dataclass(frozen=True)
+class CountersPart:
+    """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
+
+    # Of earlier versions.
+    IGNORED: ClassVar = ("published_events",)
+    events: Annotated[Mapping[str, Any], "pagewise.events/1"]
+    groups: Annotated[tuple[str, ...], Limits(1)]
+    multiplexed: bool
+    region: str | None
+    reason: str
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class GeometryName:
+    """What of a geometry is read."""
+
+    name: str
+    title: str
+
+
+@dataclass(frozen=True)
+class SimulationPart:
+    """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
+
+    standard_input: that of the program, None: none.
+    """
+
+    # Of earlier versions.
+    IGNORED: ClassVar = ("published_events",)
+    geometry: Annotated[Mapping[str, Any], As(GeometryName), OPEN, "pagewise.geometry/1"]
+    tool: Annotated[str, "the emulator with its version"]
+    functions: Annotated[Count, "how many functions the report shows"]
+    standard_input: Annotated[Mapping[str, Any] | None, As(InputPart | None), "null: as absent"] = None

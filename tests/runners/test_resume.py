@@ -180,7 +180,7 @@ def test_a_result_is_resumed_by_the_command_that_began_it(stage: Stage, compared
     commands = {
         "option": (name, "--resume", str(folder), *words, "--rounds", "3"),
         "command": ("counters", f"--resume={folder}", *words),
-        "program": (name, "--resume", str(folder), *words, "--", "true"),
+        "program": ("compare", "--resume", str(folder), "--", "true"),
         "none": (name, "--resume", str(folder)),
         "complete": (name, *words, "--quiet", f"--resume={folder}"),
         "folder": (name, "--resume", str(folder), *words),

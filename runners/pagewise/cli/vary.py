@@ -1,4 +1,4 @@
-"""`--vary NAME=VALUES`: what a command compares besides configurations and page policies."""
+"""`--vary NAME=VALUES`: what a command compares in addition to configurations and page policies."""
 
 from __future__ import annotations
 

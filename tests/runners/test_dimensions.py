@@ -62,6 +62,7 @@ def test_a_module_names_library_width_and_target():
     required = {field.name for field in fields(Configuration) if field.default is MISSING}
     given = {f"PAGEWISE_{name.upper()}": "x" for name in required - {"module", "digest"}}
     given |= {"PAGEWISE_HUGEPAGES": "thp", "PAGEWISE_PREFETCH": "hardware", "PAGEWISE_STORES": "regular"}
+    given |= {"PAGEWISE_BUILDER": "spack", "PAGEWISE_OPENMP": "on", "PAGEWISE_PAPI": "off"}
     more = {"PAGEWISE_TARGET": "x86_64_v3", "PAGEWISE_SIMD": "128", "PAGEWISE_LIBRARY": "sleef"}
     more |= {"PAGEWISE_RUNTIME": "libomp", "PAGEWISE_LOOP": "compiler", "PAGEWISE_FLAGS": "pearc23"}
     tail = "hardware-regular-loop-compiler-sleef-libomp-simd-128-pearc23-x86_64_v3"

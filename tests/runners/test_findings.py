@@ -80,11 +80,11 @@ def test_many_comparisons_are_corrected_together():
     times = {one.module: rng.lognormal(0.0, 0.02, 10) for one in (BASE, THP, *others)}
     again = rng.lognormal(0.0, 0.02, 10)
     records = [
-        record(one, float(times[one.module][number]) * (0.98 if one is THP else 1.0), number=number)
+        record(one, float(times[one.module][number]) * (0.98 if one is THP else 1.0), number=number + 1)
         for one in (BASE, THP, *others)
         for number in range(10)
     ]
-    records += [record(BASE, float(again[number]), number=number, series="aa") for number in range(10)]
+    records += [record(BASE, float(again[number]), number=number + 1, series="aa") for number in range(10)]
     result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
     rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
     assert result.comparisons == 4 and len(rows) == 4
@@ -144,9 +144,11 @@ def test_several_pairs_of_aa():
     base, again, third, thp = STEADY[:4]
     records = []
     for number in range(14):
-        records += [record(BASE, float(base[number]), number=number)]
-        records += [record(BASE, float(one[number]), number=number, series="aa") for one in (again, third)]
-        records += [record(THP, float(thp[number]), number=number)]
+        records += [record(BASE, float(base[number]), number=number + 1)]
+        records += [
+            record(BASE, float(one[number]), number=number + 1, series="aa") for one in (again, third)
+        ]
+        records += [record(THP, float(thp[number]), number=number + 1)]
     group = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0].groups[0]
     assert len(group.repeated) == 2
     assert group.repeated[0].pairs == 14 and wording.floor_text(group)

@@ -193,3 +193,13 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"numpy", "scipy", "matplotlib", "duckdb", "jinja2", "yaml", "reframe"}
     assert heavy & set(done.stderr.split()) == set()
+
+
+def test_listing_needs_no_package_that_a_small_installation_does_not_have():
+    script = (
+        f"import sys; sys.path.insert(0, {str(RUNNERS)!r})\n"
+        "import pagewise.cli.commands.list, pagewise.report.views.catalog, pagewise.report.render.terminal\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"numpy", "scipy", "matplotlib", "duckdb", "jinja2"} & set(done.stdout.split()) == set()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 
-from pagewise.analysis.judgement import judgement
 from pagewise.core.result import Result
 from pagewise.report.model import Report, Table
 
@@ -23,6 +22,9 @@ def verdicts_of(result: Result) -> tuple[str, Table] | None:
 
 def report_of(result: Result) -> Report:
     """The report of a result. Raises FormatError when its manifest has no valid event file."""
+    # It imports numpy, without which `list` works.
+    from pagewise.analysis.judgement import judgement
+
     name = _VIEWS.get(result.manifest.kind, "kernels")
     view: Callable[[Result], Report] = import_module(f"{__name__}.{name}").view
     report = view(result)

@@ -70,6 +70,7 @@ def test_an_option_that_was_replaced_is_refused_with_the_new_one(name: str):
     ("command", "given"),
     [
         ("compare", "clocks"),
+        ("compare", "variables=1,2"),
         ("compare", "LANG=C"),
         ("counters", "clocks=boost=on/off"),
         ("counters", "A=1,2"),

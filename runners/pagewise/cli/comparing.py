@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pagewise.cli.options import option, rare_option
+from pagewise.cli.options import rare_option
 from pagewise.cli.types import Number
 from pagewise.cli.vary import varies
 from pagewise.core.errors import SelectionError
@@ -15,16 +15,17 @@ from pagewise.core.node_state import STATES
 _ROUNDS, _WIDTH = 7, 0.03
 
 VARIED = varies(
-    ("variables", "node-state", "prefetchers", "clocks"),
+    ("node-state", "prefetchers", "clocks"),
     "What else to compare, with its values, the baseline's first: an option of kernels, as layout, "
     "layout=studies,soa or all; an environment variable, as OMP_WAIT_POLICY=active,passive (-: unset); "
     "node-state=fresh,aged; prefetchers=off; clocks=boost=on/off (root). Repeat --vary for more "
     "(docs/how-to/compare.md).",
+    variables=True,
 )
 AA = rare_option(
     "--aa", "Number of additional runs of each baseline per round (A/A).", type=Number(1, 10), default=1
 )
-BASELINE_OPTION = option("--baseline", metavar="GLOB|POLICY", rare=True)
+BASELINE_OPTION = rare_option("--baseline", metavar="GLOB|POLICY")
 
 
 def complete(chosen: dict[str, Any], baseline: str) -> dict[str, Any]:

@@ -24,25 +24,25 @@ REPLACED = {
 }
 
 
-def varies(names: Collection[str], text: str) -> Option:
+def varies(machine: Collection[str], text: str, *, variables: bool = False) -> Option:
     """Return the option `--vary`, which sets the parameters `varied`, `settings` and those of _MACHINE.
 
-    names: the states and settings of the machine that the command varies; "variables": environment
-    variables too. text: the help.
+    machine: the states and settings of the machine that the command varies. text: the help. variables:
+    whether it also varies environment variables.
     """
 
     def read(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> None:
         """Sort the texts by what they vary. Raises BadParameter."""
-        machine: dict[str, list[str]] = {name: [] for name in _MACHINE}
-        variables, of_kernels = [], []
+        of_machine: dict[str, list[str]] = {name: [] for name in machine}
+        of_variables, of_kernels = [], []
         for each in texts:
             name, equals, values = each.partition("=")
-            if name in names and equals:
-                machine[name].append(values)
-            elif _VARIABLE.fullmatch(each) and "variables" in names:
-                variables.append(Setting().convert(each, parameter, context))
+            if name in of_machine and equals:
+                of_machine[name].append(values)
+            elif variables and _VARIABLE.fullmatch(each):
+                of_variables.append(Setting().convert(each, parameter, context))
             elif name in _MACHINE or _VARIABLE.fullmatch(each):
-                known = ", ".join(sorted(names))
+                known = ", ".join((*machine, *(["a variable of the environment"] if variables else [])))
                 raise click.BadParameter(
                     f"{each!r}: write NAME=VALUES, with an option of kernels or one of {known}.",
                     context,
@@ -51,12 +51,11 @@ def varies(names: Collection[str], text: str) -> Option:
             else:
                 of_kernels.append(each)
         context.params |= {"varied": tuple(of_kernels), "prefetchers": ()}
-        if "variables" in names:
-            context.params["settings"] = tuple(variables)
-        for name, parameter_name in _MACHINE.items():
-            if name in names:
-                split = lists.split if name == "node-state" else lists.several
-                context.params[parameter_name] = split(context, parameter, machine[name])
+        if variables:
+            context.params["settings"] = tuple(of_variables)
+        for name, given in of_machine.items():
+            split = lists.split if name == "node-state" else lists.several
+            context.params[_MACHINE[name]] = split(context, parameter, given)
 
     return option("--vary", text, multiple=True, metavar="NAME=VALUES", callback=read, expose_value=False)
 

@@ -86,7 +86,7 @@ def write(
 
 def analysed(folder: Path) -> Path:
     """Write the file with the verdicts of a result, as `pagewise report` does; returns the folder."""
-    records, _ = read_records(folder / "records.jsonl", checked=True)
+    records, _ = read_records(folder / "records.jsonl")
     result = replace(read_result(folder, records=False), records=records)
     (folder / ANALYSIS).write_text(json_text(judgement(result, analyse_result(result))))
     return folder

@@ -36,7 +36,7 @@ from pagewise.core.record_parts import (
     Validation,
 )
 from pagewise.core.simulated import Simulated
-from pagewise.core.structure import Limits, StructureError, document, structured, unstructured
+from pagewise.core.structure import Limits, StructureError, document, unstructured
 from pagewise.core.text import command_text
 
 Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
@@ -160,16 +160,12 @@ class Skipped:
         return f"{self.file}, line {self.line}: {self.reason}"
 
 
-def read_records(file: Path, *, checked: bool = False) -> tuple[list[Record], list[Skipped]]:
+def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
     """All valid records of a file in order, and the lines that had to be skipped, each with its reason.
 
-    The lines of a file that was `checked` against its digest are as they were written: their JSON is not
-    examined again, which takes a third of the time. Raises RefusedError when the file cannot be read,
-    ValueError when lines that were checked are not JSON.
+    Raises RefusedError when the file cannot be read.
     """
     content = read_lines(file)
-    if checked:
-        return [structured(Record, json.loads(line)) for line in content.splitlines()], []
     records: list[Record] = []
     skipped: list[Skipped] = []
     for number, line, whole in _lines(content):

@@ -189,8 +189,7 @@ def _is_readable(source: Source) -> bool:
 def _copy(source: Source, aside: Path) -> list[str]:
     """Writes the files of a result as pagewise reads them, analysed; what cannot be read of its records."""
     file, read = source.folder / RECORDS, source.read
-    is_whole = source.state not in (None, "running")
-    records, faults = read_records(file, checked=is_whole) if file.is_file() else ([], [])
+    records, faults = read_records(file) if file.is_file() else ([], [])
     analysis: Mapping[str, object]
     if read is None:
         analysis = {"excluded": list(excluded_rows(records, nothing_excluded))}

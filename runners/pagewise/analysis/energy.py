@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pagewise.analysis.analysis import Group, KernelResult
 from pagewise.analysis.quantities import compared_values
 from pagewise.analysis.rows import Row
-from pagewise.analysis.series import by_cell, run_seconds, valid_records
+from pagewise.analysis.series import by_cell, run_seconds
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
 from pagewise.core.record import Record
 from pagewise.core.record_parts import POWER
@@ -60,11 +60,3 @@ def energy_rows(kernels: Sequence[KernelResult], records: Iterable[Record], seed
                 rows.append(EnergyRow(result, group, by_key[cell.key], middle))
     verdicts = judge_all(comparisons)
     return [replace(row, verdict=verdicts.get(place)) for place, row in enumerate(rows)]
-
-
-def typical_run(records: Iterable[Record]) -> Record | None:
-    """The valid run of median time, of those that have their power over time; None if no run has it."""
-    sampled = [
-        record for record in valid_records(records) if any(each.watts for each in record.power_over_time)
-    ]
-    return sorted(sampled, key=run_seconds)[(len(sampled) - 1) // 2] if sampled else None

@@ -43,8 +43,7 @@ JUDGED = (
     ),
     rare_option(
         "--sample-interval interval",
-        "Sampling interval of memory and power, as 0.05s (default: memory adaptive, at most 1 % of one CPU; "
-        "power 0.1s).",
+        "Sampling interval of memory, as 0.05s (default: adaptive, at most 1 % of one CPU).",
         type=Duration(0.001),
     ),
     rare_option(

@@ -248,7 +248,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class EnergyPart:
-    """What measures the energy of runs: powercap, hwmon energy or hwmon power; or why nothing does."""
+    """What measures the energy of runs: powercap, hwmon energy (before: hwmon power), or why nothing does."""
 
     source: Annotated[str, Form("powercap|hwmon energy|hwmon power"), "absent: unavailable"] | None = None
     sensors: tuple[str, ...] = ()

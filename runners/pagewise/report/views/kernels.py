@@ -142,7 +142,6 @@ def view(result: Result) -> Report:
             "policies.csv": data.policies(kernels),
             "data.csv": data.medians(kernels, result.manifest),
             **of_program,
-            **energy.over_time_of(result, kernels),
         },
         _data(programs, notes, of_program),
         bool(data.faults(kernels)) or program.misses_target(programs),

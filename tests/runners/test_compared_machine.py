@@ -157,14 +157,14 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
     assert contents(files) == before and traces(root) == []
     seen = {
-        "hardware-prefetchers=unchanged": "auto strong",
-        "hardware-prefetchers=distL1=3+weakL2": "768 weak",
-        "hardware-prefetchers=distL1=9": "2304 strong",
+        "prefetchers=unchanged": "auto strong",
+        "prefetchers=distL1=3+weakL2": "768 weak",
+        "prefetchers=distL1=9": "2304 strong",
     }
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     # Interleaved: each round has every setting, the baseline once more.
     by_round = [[one.run.options for one in result.records if one.round == at] for at in (1, 2, 3)]
-    every = sorted([*seen, "hardware-prefetchers=unchanged"])
+    every = sorted([*seen, "prefetchers=unchanged"])
     assert [sorted(map(str, each)) for each in by_round] == [every] * 3
     compared = result.manifest.compared_prefetchers or {}
     assert {name: (each.adjusted, each.read_back) for name, each in compared.items()} == {
@@ -208,7 +208,7 @@ def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> N
     log = watching(stage, staged(stage, monkeypatch), [boost], {"1": 1.0, "0": 1.5})
     chosen = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
     result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
-    seen = {"cpu-clocks=boost=on": "1", "cpu-clocks=boost=off": "0"}
+    seen = {"clocks=boost=on": "1", "clocks=boost=off": "0"}
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     assert boost.read_text() == "1\n" and traces(stage.folder / "root") == []
     (of_kernel,) = json.loads(stage.run("report", "--json", str(stage.result())).stdout)["kernels"]
@@ -256,11 +256,12 @@ def test_the_guardian_restores_what_a_killed_run_had(tmp_path: Path) -> None:
 import time
 from pathlib import Path
 from pagewise.core.configuration import Configuration
+from pagewise.core.manifest import RunSettings
 from pagewise.core.plan import Cell
 from pagewise.machine.settings.prefetchers import find_control
 from pagewise.session.settings import MachineSettings
 built = Configuration("a", *"bcdefghijklmn")
-cell = Cell(built, (built,), False, options="hardware-prefetchers=off")
+cell = Cell(built, (built,), False, settings=RunSettings(machine={{"prefetchers": "off"}}))
 settings = MachineSettings({{"off": find_control(["off"], {CPUS!r}, Path({str(root)!r}))}})
 with settings.set_for(cell):
     print("set", flush=True)

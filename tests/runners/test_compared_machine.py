@@ -18,6 +18,7 @@ from rich.console import Console
 
 from builders import configuration, kernel
 from json_schema import faults
+from pagewise.cli.chosen import options_of
 from pagewise.cli.vary import varies
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
@@ -151,7 +152,7 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     of_tree(monkeypatch, root)
     watched = [files["index0 dist"], files["index2 strength"]]
     log = watching(stage, staged(stage, monkeypatch), watched, {"auto": 1.0, "768": 1.5, "2304": 0.5})
-    chosen = options(rounds=3, threads=len(CPUS), results=stage.results, prefetchers=DISTANCES)
+    chosen = options(rounds=3, threads=(len(CPUS),), results=stage.results, prefetchers=DISTANCES)
     # `files` are those of the last CPU, which all placements of all CPUs have.
     result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
     assert contents(files) == before and traces(root) == []
@@ -225,10 +226,16 @@ def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    chosen = ProgramOptions(
-        environment=None, modules=None, rounds=1, threads=None, baseline="none", seed=1, name="true",
-        results=tmp_path / "results", limit=60.0, policies=("none",), prefetchers=DISTANCES,
-    )  # fmt: skip
+    chosen = options_of(
+        ProgramOptions,
+        {
+            "baseline": "none",
+            "name": "true",
+            "results": tmp_path / "results",
+            "policies": ("none",),
+            "prefetchers": DISTANCES,
+        },
+    )
     result = measured(program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic()))
     # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     calls = [line.split()[0] for line in log.read_text().splitlines()]

@@ -22,8 +22,8 @@ _PREFETCHERS, _CLOCKS = "hardware-prefetchers", "cpu-clocks"
 
 def in_all_states(subjects: Sequence[Subject], options: SessionOptions) -> list[Subject]:
     """The subjects with each cell once per combination of environment variables and states of the machine."""
-    varied = with_states(with_settings(subjects, options.settings), options.node_states)
-    for name, settings in ((_PREFETCHERS, options.prefetchers), (_CLOCKS, options.clocks)):
+    varied = with_states(with_settings(subjects, options.settings), options.machine.node_states)
+    for name, settings in ((_PREFETCHERS, options.machine.prefetchers), (_CLOCKS, options.machine.clocks)):
         if len(settings) > 1:
             varied = with_states(varied, ["+".join(parts) for parts in settings], name)
     return varied
@@ -46,17 +46,17 @@ class MachineSettings:
         Raises SelectionError, also for two settings that are equal, and RefusedError.
         """
         cpus = {cpu for place in places for cpu in place.cpus}
-        words = [_parts(each) for each in options.clocks]
+        words = [_parts(each) for each in options.machine.clocks]
         files = [{(each.file, each.value) for each in clocks.find_clocks(parts)} for parts in words]
         _check_different("--vary clocks", files)
         controls = [
             prefetchers.find_control(parts, cpus) if parts else None
-            for parts in map(_parts, options.prefetchers)
+            for parts in map(_parts, options.machine.prefetchers)
         ]
         _check_different("--vary prefetchers", [each and each.setting for each in controls])
         return cls(
-            dict(zip(_names(options.prefetchers), controls, strict=True)),
-            dict(zip(_names(options.clocks), words, strict=True)),
+            dict(zip(_names(options.machine.prefetchers), controls, strict=True)),
+            dict(zip(_names(options.machine.clocks), words, strict=True)),
         )
 
     def prefix(self, cell: Cell) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ module pw_text
     implicit none
     private
 
-    public :: to_text, bytes_to_text, text_to_bytes, text_to_real, from_c, shown, edits
+    public :: to_text, bytes_to_text, text_to_bytes, text_to_real, from_c, shown
 
     !> Shortest exact decimal text of an integer; a real in the given format.
     interface to_text
@@ -128,7 +128,7 @@ contains
         ok = .true.
     end subroutine text_to_real
 
-    !> A word of a file or command line for a message: truncated if long, '?' for unprintable characters.
+    !> A word of a command line for a message: truncated if long, '?' for unprintable characters.
     pure function shown(word) result(text)
         character(*), intent(in) :: word
         character(:), allocatable :: text
@@ -141,24 +141,6 @@ contains
             if (iachar(text(i:i)) < 32 .or. iachar(text(i:i)) == 127) text(i:i) = '?'
         end do
     end function shown
-
-    !> Number of characters to insert, delete or replace to turn `a` into `b` (Levenshtein 1966; the table row by row).
-    pure integer function edits(a, b)
-        character(*), intent(in) :: a, b
-        integer :: row(0:len(b)), diagonal, above, i, j
-
-        row = [(j, j=0, len(b))]
-        do i = 1, len(a)
-            diagonal = row(0)
-            row(0) = i
-            do j = 1, len(b)
-                above = row(j)
-                row(j) = min(above + 1, row(j - 1) + 1, diagonal + merge(0, 1, a(i:i) == b(j:j)))
-                diagonal = above
-            end do
-        end do
-        edits = row(len(b))
-    end function edits
 
     !> Fortran text of a C string: everything before the first null character.
     pure function from_c(buffer) result(text)

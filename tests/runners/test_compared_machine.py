@@ -15,6 +15,7 @@ from rich.console import Console
 
 from builders import configuration, kernel
 from json_schema import faults
+from pagewise.cli.chosen import options_of
 from pagewise.cli.vary import varies
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
@@ -148,19 +149,19 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     of_tree(monkeypatch, root)
     watched = [files["index0 dist"], files["index2 strength"]]
     log = watching(stage, staged(stage, monkeypatch), watched, {"auto": 1.0, "768": 1.5, "2304": 0.5})
-    chosen = options(rounds=3, threads=len(CPUS), results=stage.results, prefetchers=DISTANCES)
+    chosen = options(rounds=3, threads=(len(CPUS),), results=stage.results, prefetchers=DISTANCES)
     # `files` are those of the last CPU, which all placements of all CPUs have.
     result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
     assert contents(files) == before and traces(root) == []
     seen = {
-        "hardware-prefetchers=unchanged": "auto strong",
-        "hardware-prefetchers=distL1=3+weakL2": "768 weak",
-        "hardware-prefetchers=distL1=9": "2304 strong",
+        "prefetchers=unchanged": "auto strong",
+        "prefetchers=distL1=3+weakL2": "768 weak",
+        "prefetchers=distL1=9": "2304 strong",
     }
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     # Interleaved: each round has every setting, the baseline once more.
     by_round = [[one.run.options for one in result.records if one.round == at] for at in (1, 2, 3)]
-    every = sorted([*seen, "hardware-prefetchers=unchanged"])
+    every = sorted([*seen, "prefetchers=unchanged"])
     assert [sorted(map(str, each)) for each in by_round] == [every] * 3
     compared = result.manifest.compared_prefetchers or {}
     assert {name: (each.adjusted, each.read_back) for name, each in compared.items()} == {
@@ -204,7 +205,7 @@ def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> N
     log = watching(stage, staged(stage, monkeypatch), [boost], {"1": 1.0, "0": 1.5})
     chosen = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
     result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
-    seen = {"cpu-clocks=boost=on": "1", "cpu-clocks=boost=off": "0"}
+    seen = {"clocks=boost=on": "1", "clocks=boost=off": "0"}
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     assert boost.read_text() == "1\n" and traces(stage.folder / "root") == []
     (of_kernel,) = json.loads(stage.run("report", "--json", str(stage.result())).stdout)["kernels"]
@@ -222,10 +223,16 @@ def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    chosen = ProgramOptions(
-        environment=None, modules=None, rounds=1, threads=None, baseline="none", seed=1, name="true",
-        results=tmp_path / "results", limit=60.0, policies=("none",), prefetchers=DISTANCES,
-    )  # fmt: skip
+    chosen = options_of(
+        ProgramOptions,
+        {
+            "baseline": "none",
+            "name": "true",
+            "results": tmp_path / "results",
+            "policies": ("none",),
+            "prefetchers": DISTANCES,
+        },
+    )
     result = measured(program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic()))
     # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     calls = [line.split()[0] for line in log.read_text().splitlines()]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pagewise.cli.chosen import options_of
 from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.machine.settings import prefetchers
@@ -287,10 +288,16 @@ def test_a_program_of_the_user_runs_with_them_set(tmp_path: Path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
-    chosen = ProgramOptions(
-        environment=None, modules=None, rounds=1, threads=None, baseline="none", seed=1, name="true",
-        results=tmp_path / "results", limit=60.0, policies=("none",), prefetchers=(("distL2=20",),),
-    )  # fmt: skip
+    chosen = options_of(
+        ProgramOptions,
+        {
+            "baseline": "none",
+            "name": "true",
+            "results": tmp_path / "results",
+            "policies": ("none",),
+            "prefetchers": (("distL2=20",),),
+        },
+    )
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)

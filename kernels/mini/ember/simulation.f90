@@ -61,7 +61,6 @@ module ember_simulation
     contains
         procedure :: prepare
         procedure :: place_initial_state
-        procedure :: take_over
         procedure :: advance
         procedure :: is_plain
         procedure :: whole_ledger
@@ -122,17 +121,6 @@ contains
             if (error%failed()) return
         end do
     end subroutine place_initial_state
-
-    !> Continue from a mesh, with data, that was read: set up the rates and lists that depend on it.
-    subroutine take_over(self, error)
-        class(simulation_t), intent(inout) :: self
-        type(error_t), intent(inout) :: error
-
-        ! The equation of state starts from its last result, and would change the last bits if called again.
-        call self%derive(error, fresh=spread(self%is_plain(), 1, self%mesh%tree%n_leaves))
-        if (error%failed()) return
-        call self%new_tree()
-    end subroutine take_over
 
     !> Assign slots of the container to the leaves of this rank.
     subroutine take_slots(self, error)

@@ -56,7 +56,7 @@ def view(session: Session) -> Report:
     options, planner = session.options, session.workload.planner
     rounds = [
         [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
-        for number in range(1, options.rounds + 1)
+        for number in range(1, options.runs.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
     kernels = [_planned(subject, rounds[0], sweeps) for subject in session.workload.subjects]
@@ -65,10 +65,10 @@ def view(session: Session) -> Report:
         {"kernel": planned.subject.kernel.name, "cell": cell} for planned in kernels for cell in planned.cells
     ]
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
-    budget = None if options.until is None else options.budget
+    budget = None if options.runs.until is None else options.runs.budget
     return Report(
-        f"pagewise: plan of {options.name}",
-        f"{count_text(runs, 'run')}.{_until(options.until, budget)}",
+        f"pagewise: plan of {options.result.name}",
+        f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)}",
         (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
         data={
@@ -93,11 +93,11 @@ def _request(session: Session) -> dict[str, object]:
     options, placements = session.options, session.workload.placements
     return {
         "schema": "pagewise.plan/1",
-        "name": options.name,
+        "name": options.result.name,
         "tree": session.manifest.modules.tree,
-        "rounds": options.rounds,
-        "until": options.until,
-        "seed": options.seed,
+        "rounds": options.runs.rounds,
+        "until": options.runs.until,
+        "seed": options.runs.seed,
         "baseline": options.baseline,
         "threads": placements[0].threads,
         "cpus": placements[0].cpus,

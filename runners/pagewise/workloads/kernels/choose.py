@@ -31,7 +31,7 @@ _ALL = "all"
 class KernelOptions(SessionOptions):
     """Which kernels and configurations are measured, and how; see `pagewise kernels --help`.
 
-    policies: page policies with a size, besides the built-in ones.
+    policies: page policies with a size, in addition to the built-in ones.
     """
 
     environment: str

@@ -56,7 +56,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class TrafficPart:
-    """What a pass of a kernel moves and computes, on one line: CMake reads it."""
+    """What a pass of a kernel moves and computes."""
 
     loads: NotNegative
     stores: NotNegative
@@ -127,9 +127,7 @@ class KernelFile:
     source: str = ""
     program: Annotated[Literal[True], "the user's own program, unchanged: not in a file"] | None = None
     needs: Annotated[Literal["blas", "fftw"], "the library that it measures"] | None = None
-    static_arrays: (
-        Annotated[Literal[True], "on one line: CMake reads it; programs have 1 GiB of static memory"] | None
-    ) = None
+    static_arrays: Annotated[Literal[True], "programs have 1 GiB of static memory"] | None = None
     ranks: (
         Annotated[Literal[True], "it runs as MPI ranks, if built with MPI; absent: in one process"] | None
     ) = None

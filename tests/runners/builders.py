@@ -82,7 +82,7 @@ def a_host(**changes: Any) -> Host:
 
 def a_manifest(**changes: Any) -> Manifest:
     """The manifest of a complete session on `a_host`."""
-    place = PlannedPlacement("compact", 1, (0,), "default", {})
+    place = PlannedPlacement("close", 1, (0,), "default", {})
     manifest = Manifest(
         kind="kernels",
         id="0123456789abcdef",

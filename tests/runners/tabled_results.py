@@ -26,9 +26,7 @@ Value = Callable[[Kernel, Configuration, str], tuple[float, Mapping[str, float]]
 
 def place(name: str, threads: int, *, ranks: int | None = None, cores: int, policy: str = "first-touch"):
     count = threads * (ranks or 1)
-    return PlannedPlacement(
-        name, threads, tuple(range(count)), "default", {}, ranks, "compact", cores, policy
-    )
+    return PlannedPlacement(name, threads, tuple(range(count)), "default", {}, ranks, "close", cores, policy)
 
 
 def program(name: str, title: str, *metrics: tuple[str, str, str]) -> Kernel:

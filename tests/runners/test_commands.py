@@ -312,7 +312,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     for label in (BASE, THP):
         stage.add("gcc-12.2.0", label, [TRIAD], interleaved="2", factor="0.5" if label == THP else "1")
     stage.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD], mode="wrong_cpu", factor="0.1")
-    chosen = ("--rounds", "5", "--no-sweep", "--memory", "first-touch,interleave:0")
+    chosen = ("--rounds", "5", "--no-sweep", "--bind", "first-touch,interleave:0")
     done = stage.compare(*chosen)
     assert done.returncode == 1, done.stdout + done.stderr
     wrong = [row["invalid"] for row in rows_of(stage.result()) if row["code"] == "wrong_placement"]
@@ -373,9 +373,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
         ("--threads", "9999"),
         ("--threads", "4096"),
         ("--cpus", "4000"),
-        ("--smt", "9"),
-        ("--placement", "spread"),
-        ("--memory", "bind:77"),
+        ("--bind", "smt:9"),
+        ("--bind", "membind:77"),
     ],
 )
 def test_what_cannot_be_placed(small: Stage, option, value):

@@ -7,9 +7,8 @@ from pathlib import Path
 import rich_click as click
 from click.core import ParameterSource
 
-from pagewise.cli.options import option, rare_option
+from pagewise.cli.options import Command, option, rare_option
 from pagewise.cli.types import Duration, Percent, Size
-from pagewise.cli.vary import explain_replaced
 
 POOL_MEMORY = rare_option(
     "--pool-memory",
@@ -91,7 +90,7 @@ OF_SERVICE = ("load", "ready", "setup", "fill")
 OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
 
 
-class TakesProgram(click.RichCommand):
+class TakesProgram(Command):
     """A command with `-- PROGRAM ARGS`: the parameter `command` is the program with its arguments, or ()."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
@@ -99,12 +98,7 @@ class TakesProgram(click.RichCommand):
         place = arguments.index("--") if "--" in arguments else len(arguments)
         options, program = arguments[:place], tuple(arguments[place + 1 :])
         context.allow_extra_args = True
-        try:
-            extra = super().parse_args(context, options)
-        except click.NoSuchOption as fault:
-            if text := explain_replaced(fault.option_name):
-                context.fail(text)
-            raise
+        extra = super().parse_args(context, options)
         if not context.resilient_parsing:
             if extra:
                 hint = "name kernels with --kernels, and a program after --"

@@ -120,7 +120,7 @@ class Break:
 class PlannedPlacement:
     """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP.
 
-    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order. order: compact or scatter.
+    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order. order: close or spread.
     cores: how many cores the CPUs are of. policy: the memory policy as it was requested.
     """
 
@@ -130,7 +130,7 @@ class PlannedPlacement:
     memory: Annotated[str, "the policy, as numa_maps reports it"]
     environment: Mapping[str, str]
     ranks: RankCount | None = None
-    order: Annotated[str, Form("compact|scatter"), "absent: listed CPUs, or none bound"] | None = None
+    order: Annotated[str, Form("close|spread"), "absent: listed CPUs, or none bound"] | None = None
     cores: Annotated[Threads, "how many cores the CPUs are of"] | None = None
     policy: Annotated[str, "the memory policy as it was requested"] | None = None
 

@@ -114,7 +114,7 @@ def command(parameters: Parameters, console: Console) -> Session:
 
     Every round runs the program once under each policy, in randomised order, and the baseline twice (A/A). A
     run whose memory was not on the requested pages is excluded, with the reason. The program runs unchanged,
-    and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured so far is
+    and is bound to CPUs only with --threads or --cpus. After Ctrl-C, everything measured so far is
     kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers, clocks and
     node-state change settings of the machine, which are always restored. See docs/how-to/programs.md and
     docs/how-to/services.md; to compare kernels, use pagewise kernels.

@@ -164,7 +164,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     for broken in catalog.broken:
         note("excluded:", f"{broken.module}: {broken.reason}")
     where = options.where if options.where.counts else replace(options.where, threads=(1,))
-    places = placements(None, where)
+    places = placements(where)
     print_placements(console, places)
     settings = MachineSettings.find(options, places)
     chosen = in_all_states(choose(catalog, options), options)

@@ -104,13 +104,7 @@ class Tools:
         hyperfine = find_hyperfine()
         host = read_host()
         launcher = launcher_for(options.machine.set_thp_sizes, options.machine.reserve)
-        places = placements(None, options.where)
-        if "first-thread" in options.where.memory and not places[0].pinned:
-            raise SelectionError(
-                "the first thread may run on any NUMA node",
-                where="--memory first-thread",
-                remedy="bind it: --threads N, --cores N or --cpus",
-            )
+        places = placements(options.where)
         print_placements(console, places)
         _check_settings(options.settings, launcher)
         settings = MachineSettings.find(options, places)

@@ -238,7 +238,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         text += f" Each without and with sectors: {text_of(target.sectors)}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
-    places = placements(None)
+    places = placements()
     manifest = new_manifest(
         options,
         "simulation",

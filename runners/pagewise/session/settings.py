@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -13,7 +13,6 @@ from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
 from pagewise.session.options import SessionOptions
-from pagewise.session.workload import Recorder
 
 #: As a setting of prefetchers or clocks: as the machine has them.
 UNCHANGED = "unchanged"
@@ -85,20 +84,20 @@ class MachineSettings:
             yield
 
     @contextmanager
-    def set_for_all(self, recorder: Recorder) -> Iterator[None]:
-        """Sets what all runs have, during the block; notes it and the compared settings in the manifest."""
+    def set_for_all(self, note: Callable[..., None]) -> Iterator[None]:
+        """Sets what all runs have, during the block; passes it and the compared settings to `note`."""
         with ExitStack() as stack:
             if words := self.clocks.get(None):
-                recorder.note(clocks=tuple(stack.enter_context(clocks.clocks_set(words))))
+                note(clocks=tuple(stack.enter_context(clocks.clocks_set(words))))
             if (control := self.prefetchers.get(None)) is not None:
-                recorder.note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
+                note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
             compared: dict[str, SwitchedOff] = {
                 name: prefetchers.described(control)
                 for name, control in self.prefetchers.items()
                 if name is not None and control is not None
             }
             if compared:
-                recorder.note(compared_prefetchers=compared)
+                note(compared_prefetchers=compared)
             yield
 
 
@@ -119,6 +118,18 @@ def _check_different(option: str, settings: Sequence[object]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What the user allows to change for the rounds; None: nothing.
+
+    thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
+    pool.
+    """
+
+    thp_policies: Collection[str] | None = None
+    pool_pages: Mapping[int, int] | None = None
+
+
 def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
     """The hugetlb pools of this page size from which runs in these placements take pages."""
     return hugepages.pools_of({node for place in placements for node in place.nodes}, page_bytes=page_bytes)
@@ -126,26 +137,18 @@ def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
 
 @contextmanager
 def changed_settings(
-    recorder: Recorder,
-    placements: Sequence[Placement],
-    *,
-    thp_policies: Collection[str] | None = None,
-    pool_pages: Mapping[int, int] | None = None,
+    note: Callable[..., None], placements: Sequence[Placement], needs: Needs
 ) -> Iterator[None]:
-    """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
-
-    thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
-    pool. Raises RefusedError.
-    """
+    """Changes settings until the block ends, and passes what was done to `note`. Raises RefusedError."""
     with ExitStack() as stack:
-        if thp_policies is not None:
-            switched = stack.enter_context(thp.switched_on(set(thp_policies)))
-            recorder.note(switches=tuple(switched))
-        if pool_pages is not None:
+        if needs.thp_policies is not None:
+            switched = stack.enter_context(thp.switched_on(set(needs.thp_policies)))
+            note(switches=tuple(switched))
+        if needs.pool_pages is not None:
             # The largest pages first: they need the most memory in one piece.
             reservations = [
                 stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
-                for size, pages in sorted(pool_pages.items(), reverse=True)
+                for size, pages in sorted(needs.pool_pages.items(), reverse=True)
             ]
-            recorder.note(pool=tuple(reservations))
+            note(pool=tuple(reservations))
         yield

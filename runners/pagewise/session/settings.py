@@ -12,7 +12,7 @@ from pagewise.core.plan import Cell, Subject, with_settings
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
-from pagewise.session.options import SessionOptions
+from pagewise.session.options import PagesToPrepare, SessionOptions
 from pagewise.session.workload import Recorder
 
 #: As a setting of prefetchers or clocks: as the machine has them.
@@ -128,24 +128,45 @@ def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
 def changed_settings(
     recorder: Recorder,
     placements: Sequence[Placement],
+    prepare: PagesToPrepare | None,
     *,
-    thp_policies: Collection[str] | None = None,
-    pool_pages: Mapping[int, int] | None = None,
+    thp_policies: Collection[str],
+    pool_pages: Mapping[int, int],
 ) -> Iterator[None]:
-    """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
+    """Prepares huge pages as the user permits until the block ends, and notes it in the manifest.
 
-    thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
-    pool. Raises RefusedError.
+    thp_policies: the policies whose THP sizes are needed. pool_pages: by page size, the pages that each pool
+    needs. Raises RefusedError, SelectionError.
     """
     with ExitStack() as stack:
-        if thp_policies is not None:
-            switched = stack.enter_context(thp.switched_on(set(thp_policies)))
-            recorder.note(switches=tuple(switched))
-        if pool_pages is not None:
+        if prepare is not None and (prepare.thp or prepare.sizes):
+            policies = {*prepare.sizes, *(thp_policies if prepare.thp else ())}
+            recorder.note(switches=tuple(stack.enter_context(thp.switched_on(policies))))
+        if prepare is not None and (prepare.pools or prepare.requests):
+            wanted = list(_pools_wanted(placements, prepare, pool_pages))
             # The largest pages first: they need the most memory in one piece.
-            reservations = [
-                stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
-                for size, pages in sorted(pool_pages.items(), reverse=True)
-            ]
+            wanted.sort(key=lambda each: each[0][0].page_bytes, reverse=True)
+            reservations = [stack.enter_context(hugepages.reserved(pools, pages)) for pools, pages in wanted]
             recorder.note(pool=tuple(reservations))
         yield
+
+
+def _pools_wanted(
+    placements: Sequence[Placement], prepare: PagesToPrepare, needed: Mapping[int, int]
+) -> Iterator[tuple[list[Pool], int]]:
+    """Pools with the pages to have in each: what the user names, and of other sizes what is needed."""
+    named = {request.page_bytes for request in prepare.requests}
+    for request in prepare.requests:
+        pools = pools_used(placements, request.page_bytes)
+        if request.node is not None:
+            pools = hugepages.pools_of({request.node}, page_bytes=request.page_bytes)
+            if f"node{request.node}" not in pools[0].folder.parts:
+                raise SelectionError(
+                    f"NUMA node {request.node} has no hugetlb pool of these pages",
+                    where="--prepare-pages",
+                    remedy="`pagewise doctor` lists the page sizes, `lstopo` the nodes",
+                )
+        yield pools, -(-request.pages // len(pools))
+    for size, pages in needed.items() if prepare.pools else ():
+        if size not in named:
+            yield pools_used(placements, size), pages

@@ -97,8 +97,9 @@ class Kernels:
             changed_settings(
                 session.recorder,
                 self.placements,
-                thp_policies=policies if self.options.machine.set_thp_sizes else None,
-                pool_pages=self._pool_pages() if self.options.machine.reserve else None,
+                self.options.machine.prepare,
+                thp_policies=policies,
+                pool_pages=self._pool_pages(),
             ),
         ):
             yield

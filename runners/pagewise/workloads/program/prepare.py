@@ -103,21 +103,12 @@ class Tools:
         """Finds them, and prints the placements. Raises SetupError or SelectionError."""
         hyperfine = find_hyperfine()
         host = read_host()
-        launcher = launcher_for(options.machine.set_thp_sizes, options.machine.reserve)
+        launcher = Launcher(find_launcher(), options.machine.provided)
         places = placements(options.where)
         print_placements(console, places)
         _check_settings(options.settings, launcher)
         settings = MachineSettings.find(options, places)
         return cls(hyperfine, host, launcher, places, settings, take_input(console))
-
-
-def launcher_for(set_thp_sizes: bool, reserve: bool) -> Launcher:
-    """What starts programs under policies, if the settings of the machine are changed as the user asks.
-
-    Raises SetupError.
-    """
-    given = {"thp": set_thp_sizes, "pool": reserve}
-    return Launcher(find_launcher(), tuple(name for name, is_given in given.items() if is_given))
 
 
 def runs_of(

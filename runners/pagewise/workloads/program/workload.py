@@ -245,8 +245,6 @@ class ProgramRuns:
         return [applied for applied in every if applied.from_pool and applied.unavailable is None]
 
     def _pages_needed(self, memory: Memory, size: int) -> int:
-        if self.options.machine.pool_memory is not None:
-            return -(-self.options.machine.pool_memory // size)
         parts = (part for applied in self._of_pools for part in applied.answer.parts)
         kinds = {kind for part in parts for kind in part.kinds}
         used = memory.peak(*kinds).resident
@@ -276,8 +274,9 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
         with changed_settings(
             session.recorder,
             first.placements,
-            thp_policies=switches if first.options.machine.set_thp_sizes else None,
-            pool_pages=pages if first.options.machine.reserve else None,
+            first.options.machine.prepare,
+            thp_policies=switches,
+            pool_pages=pages,
         ):
             session.recorder.save()
             for runs in several:

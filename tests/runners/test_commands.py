@@ -293,10 +293,13 @@ def test_unwritable_results(small: Stage):
 def test_report_of_what_is_no_result(stage: Stage):
     done = stage.run("report", str(stage.folder))
     assert done.returncode == 3 and f" {stage.folder}\n" in done.stderr
-    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/1"}')
+    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/2"}')
     done = stage.run("report", str(stage.folder))
     assert done.returncode == 3 and f" {stage.folder}/manifest.json\n" in done.stderr
     assert "'seed'" in done.stderr
+    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/1"}')
+    done = stage.run("report", str(stage.folder))
+    assert done.returncode == 3 and "pagewise.manifest/1" in done.stderr and "remedy" in done.stderr
 
 
 def test_two_builds_that_describe_a_kernel_differently(stage: Stage):

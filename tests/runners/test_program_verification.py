@@ -170,13 +170,13 @@ def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():
 
 def test_the_tables_of_memory_and_of_the_cost_of_sampling():
     observed = memory(sample(0.0, heap=usage(100, 90)), end=2.0).recorded()
-    thp = record(configuration(label=("thp", "hardware", "regular")), 1.0)
-    timed, trial = replace(thp, program=observed), replace(record(configuration(), 1.0), program=observed)
+    thp = record(configuration(module="code/thp"), 1.0)
+    trial = replace(record(configuration(module="code/none"), 1.0), program=observed)
+    timed = replace(thp, program=observed)
     trial = varied(trial, "run", series="trial")
     rows = memory_rows([trial, timed, timed, thp])
-    assert [(row.policy, row.kind) for row in rows] == [
-        *(("none", "heap"), ("none", "all")),
-        *(("thp", "heap"), ("thp", "all")),
+    assert [(row.program, row.policy, row.kind) for row in rows] == [
+        ("code", policy, kind) for policy in ("none", "thp") for kind in ("heap", "all")
     ]
     assert rows[2].coverage == pytest.approx(0.9)
     assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)

@@ -50,7 +50,7 @@ def test_a_program_with_a_large_array(own: Own):
     memory = list(csv.DictReader((folder / "memory.csv").open()))
     heap = next(row for row in memory if row["hugepages"] == "reuse+malloc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
-    reported = json.loads((folder / "manifest.json").read_text())["program"]
+    reported = json.loads((folder / "manifest.json").read_text())["programs"]["memory"]
     assert reported["sha256"] == own.records()[0].run.hash and reported["c_library"] == "glibc"
     own.stage.environment["COLUMNS"] = "100"
     brief = own.stage.run("report", str(folder)).stdout.splitlines()

@@ -31,8 +31,8 @@ from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
 from pagewise.analysis.validity import Code, Exclusion, exclusion
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
@@ -115,7 +115,7 @@ class Compared:
 class KernelCounts:
     """All that was counted of a kernel: its cells, their quantities, and ratios."""
 
-    kernel: Kernel
+    kernel: Benchmark
     cells: tuple[CellCounts, ...]
     quantities: tuple[CountedQuantity, ...]
     compared: tuple[Compared, ...] = ()
@@ -198,7 +198,7 @@ class _Counting:
     region: str | None
     excluding: Excluding
 
-    def counts(self, kernel: Kernel, cell: Cell, records: Sequence[Record]) -> CellCounts:
+    def counts(self, kernel: Benchmark, cell: Cell, records: Sequence[Record]) -> CellCounts:
         """The counts of a cell, or why there are none: one wrong result or lost pages exclude it."""
         faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
         valid = valid_records(records)

@@ -47,7 +47,7 @@ def ramble(
 
     catalog, root = find_catalog(environment, modules), checkout()
     selection = Chosen(
-        catalog.select_kernels(kernels),
+        [kernel.benchmark for kernel in catalog.select_kernels(kernels)],
         catalog.select_entries(configurations),
         catalog.tree,
         lmod.find_init(setup_facts()),

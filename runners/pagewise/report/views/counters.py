@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import values_of
-from pagewise.core.kernel import Kernel
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
@@ -186,7 +186,7 @@ def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kin
 
 def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if counts.kernel.data.get("program") else "With : without huge pages"
+    return "Page policy : none" if counts.kernel.unit == "run" else "With : without huge pages"
 
 
 def _ratios(counts: KernelCounts, title: str, compared: Sequence[Compared]) -> Iterator[Table]:
@@ -256,7 +256,7 @@ def _events(counted: Counted) -> Section:
     )
 
 
-def _who(kernel: Kernel, cell: CellCounts) -> dict[str, Value]:
+def _who(kernel: Benchmark, cell: CellCounts) -> dict[str, Value]:
     return {"kernel": kernel.name, **values_of(cell.cell.measured)}
 
 

@@ -243,7 +243,7 @@ def test_each_placement_is_counted(stage: Stage):
     assert done.returncode == 0, done.stdout + done.stderr
     ratios = rows(stage.result() / "ratios.csv")
     found = {(row["hugepages"], row["placement"]) for row in ratios}
-    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
+    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
 
 
 @pytest.mark.long

@@ -96,7 +96,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
         (["--policies", "huge", "--", "true"], "'huge'"),
         (["--metric", "x", "--", "true"], "--metric"),
         (["--check", "(", "--", "true"], "--check"),
-        (["--pool-memory", "much", "--", "true"], "--pool-memory"),
+        (["--prepare-pages", "much", "--", "true"], "--prepare-pages"),
         (["--baseline", "libhugetlbfs", "--", "true"], "--baseline"),
         (["--threads", "4000", "--", "true"], "4000"),
     ],

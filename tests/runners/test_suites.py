@@ -109,7 +109,7 @@ def test_the_environments_name_these_codes():
         *reported["definitions"][0]["codes"],
         *(one for one in reported["specs"] if isinstance(one, str)),
     ]
-    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).packages}
+    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).file.packages}
     assert {spec.split("@")[0].split()[0] for spec in specs} == built
 
 
@@ -132,10 +132,10 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
     assert fault(name, "", tmp_path) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if code(name).relative_to])
+@pytest.mark.parametrize("name", [name for name in VALUES if code(name).file.relative_to])
 def test_what_a_code_is_relative_to_has_its_metrics(name: str):
     ours = code(name)
-    other, _, case = (ours.relative_to or "").partition(":")
+    other, _, case = (ours.file.relative_to or "").partition(":")
     theirs = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
     aimed = {one.metric for one in ours.metrics if one.field in ours.targets}
     assert aimed and aimed <= theirs

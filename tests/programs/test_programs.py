@@ -83,7 +83,7 @@ def compare(program: Mapping[str, Any], folder: Path, policies: tuple[str, ...])
     words = [ROOT / "pagewise", "compare", "--rounds", "1", "--json", "--end-leftovers"]
     words += ["--policies", ",".join(("none", *policies)), "--output", folder / "results", "--timeout", "120"]
     if os.geteuid() == 0:
-        words.append("--set-thp-sizes")
+        words.append("--prepare-pages=thp")
     shell = shutil.which("bash") or "/bin/bash"
     done = subprocess.run(
         [*map(str, words), "--", shell, "-c", program["run"]],

@@ -68,7 +68,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
         (["--policies", "huge", "--", "true"], "'huge'"),
         (["--metric", "x", "--", "true"], "--metric"),
         (["--check", "(", "--", "true"], "--check"),
-        (["--pool-memory", "much", "--", "true"], "--pool-memory"),
+        (["--prepare-pages", "much", "--", "true"], "--prepare-pages"),
         (["--baseline", "libhugetlbfs", "--", "true"], "--baseline"),
         (["--threads", "4000", "--", "true"], "4000"),
     ],

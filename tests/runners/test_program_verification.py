@@ -97,7 +97,7 @@ def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
     assert all(named in failure.message for named in ("anonymous", "0 B", "50 MiB"))
     assert "--enough-coverage" in (failure.remedy or "")
     _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
-    assert failure is not None and "--pool-memory" in (failure.remedy or "")
+    assert failure is not None and "--prepare-pages" in (failure.remedy or "")
 
 
 def test_transparent_pages_do_not_count_for_a_pool():

@@ -12,7 +12,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import lists
-from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent
+from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Prepared
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -60,6 +60,9 @@ REPLACED = {
     "--hardware-prefetchers": "--vary prefetchers=SETTING",
     "--node-state": "--vary node-state=STATES",
     "--clocks": "--vary clocks=SETTINGS",
+    "--reserve-hugepages": "--prepare-pages",
+    "--set-thp-sizes": "--prepare-pages",
+    "--pool-memory": "--prepare-pages 2M:SIZE",
     "--placement": "--bind close or --bind spread",
     "--rank-placement": "--bind close or --bind spread",
     "--smt": "--bind smt or --bind fill",
@@ -325,12 +328,13 @@ PLACED = (
 )
 
 # Settings of the machine.
-RESERVE = flag(
-    "--reserve-hugepages reserve",
-    "Reserve huge pages in the hugetlb pools during the command, then restore the pools (root).",
-)
-SET_THP_SIZES = flag(
-    "--set-thp-sizes", "Enable the needed THP sizes during the command, then restore them (root)."
+PREPARE_PAGES = option(
+    "--prepare-pages prepare",
+    "Reserve huge pages and enable THP sizes as the policies need, during the command (root); or only these: "
+    "pools, thp, thp:64k, 2M:512 (pages), 2M:4GiB, 1G:2@0 (on a NUMA node; docs/explanation/pages.md).",
+    type=Prepared(),
+    is_flag=False,
+    flag_value="all",
 )
 PREFETCHERS = option(
     "--prefetchers",

@@ -8,13 +8,8 @@ import rich_click as click
 from click.core import ParameterSource
 
 from pagewise.cli.options import Command, option, rare_option
-from pagewise.cli.types import Duration, Percent, Size
+from pagewise.cli.types import Duration, Percent
 
-POOL_MEMORY = rare_option(
-    "--pool-memory",
-    "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
-    type=Size(),
-)
 #: How the runs of a program are made and judged.
 JUDGED = (
     option(
@@ -87,7 +82,7 @@ SERVICE = (
 )
 OF_SERVICE = ("load", "ready", "setup", "fill")
 #: Parameters for programs only that every command which measures programs has.
-OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
+OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough")
 
 
 class TakesProgram(Command):

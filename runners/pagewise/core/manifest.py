@@ -328,8 +328,8 @@ class Manifest:
     placements: Annotated[
         tuple[PlannedPlacement, ...], Limits(1), "all that were compared; the first is that of baselines"
     ]
-    pool: Annotated[tuple[Reservation, ...] | None, "what --reserve-hugepages did, pool by pool"]
-    switches: Annotated[tuple[Switched, ...], "what --set-thp-sizes did"] | None = None
+    pool: Annotated[tuple[Reservation, ...] | None, "what --prepare-pages reserved, pool by pool"]
+    switches: Annotated[tuple[Switched, ...], "what --prepare-pages switched on"] | None = None
     clocks: Annotated[tuple[Switched, ...], "what --vary clocks did; `host` has the old values"] | None = None
     prefetchers: Annotated[SwitchedOff | None, "off or adjusted during all runs; null: as found"]
     compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in settings of cells"] | None = None

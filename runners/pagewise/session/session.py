@@ -136,7 +136,8 @@ class Session:
         """Trial runs of the baselines, then of all others, then the rounds, each as those before decide."""
         baselines = self._try(self.workload, scratch, of_baselines=True)
         decided = self._decide(self.workload, baselines)
-        with changed_settings(self.recorder.note, decided.placements, decided.needs()):
+        prepare = self.options.machine.prepare
+        with changed_settings(self.recorder.note, decided.placements, prepare, decided.needs()):
             self.recorder.save()
             others = self._try(decided, scratch, of_baselines=False)
             self.workload = self._decide(decided, [*baselines, *others])

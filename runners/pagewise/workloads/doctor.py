@@ -252,7 +252,7 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
         elif pool.total:
             yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free{limit}")
         elif pool.page_bytes == default:
-            remedy = "as root: pagewise kernels --reserve-hugepages, or compare"
+            remedy = "as root: pagewise kernels --prepare-pages, or compare"
             yield _PAGES.note(name, "empty: configurations with hugetlbfs will be excluded", remedy)
         else:
             policy = f"hugetlbfs:{size_name(pool.page_bytes)}"

@@ -103,7 +103,7 @@ COMMANDS = [
     (["compare", "--rounds", "1", "--metric", "[", "--", "true"], 2),
     (["compare", "--rounds", "1", "--metric", "a=(", "--", "true"], 2),
     (["compare", "--rounds", "1", "--check", "(", "--", "true"], 2),
-    (["compare", "--pool-memory", "1e400g", "--rounds", "1", "--", "true"], 2),
+    (["compare", "--prepare-pages", "2M:1e400g", "--rounds", "1", "--", "true"], 2),
     (["compare", "--sample-interval", "nan", "--rounds", "1", "--", "true"], 2),
     (["compare", "--enough-coverage", "nan", "--rounds", "1", "--", "true"], 2),
     (["compare", "--"], 2),

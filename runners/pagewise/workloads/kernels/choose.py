@@ -213,7 +213,9 @@ def fit(
     fitted, scaled = [], []
     for subject in subjects:
         pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
-        kernel, change = memory.fitted(subject.kernel, room, 2 if options.machine.reserve and pooled else 1)
+        kernel, change = memory.fitted(
+            subject.kernel, room, 2 if "pool" in options.machine.provided and pooled else 1
+        )
         fitted.append(replace(subject, kernel=kernel))
         if change is not None:
             scaled.append(change)

@@ -99,12 +99,9 @@ class Kernels:
         return Decision(self)
 
     def needs(self) -> Needs:
-        """The settings that the user asked to change."""
+        """Huge pages for the working sets."""
         policies = {cell.measured.hugepages for subject in self.subjects for cell in subject.cells}
-        return Needs(
-            policies if self.options.machine.set_thp_sizes else None,
-            self._pool_pages() if self.options.machine.reserve else None,
-        )
+        return Needs(policies, self._pool_pages())
 
     def _pool_pages(self) -> dict[int, int]:
         """By page size, the pages to reserve in each pool."""

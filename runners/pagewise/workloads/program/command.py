@@ -21,10 +21,11 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy
+from pagewise.workloads.program.applied import AppliedPolicy, Launcher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
-from pagewise.workloads.program.prepare import launcher_for, prepare
+from pagewise.workloads.program.prepare import prepare
+from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.suite import (
@@ -146,7 +147,7 @@ class Survey:
         if not options.command and not options.suite:
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
-        launcher, host = launcher_for(options.machine.set_thp_sizes, options.machine.reserve), read_host()
+        launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),

@@ -280,7 +280,7 @@ def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Fail
         failure.exit_code,
         f"{failure.message}: the hugetlb pool may have run short, because glibc's arenas and "
         "children of fork use its pages unreserved",
-        "more pages in the pool: --pool-memory",
+        "more pages in the pool: --prepare-pages 2M:4GiB",
     )
 
 

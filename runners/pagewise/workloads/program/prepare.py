@@ -84,19 +84,9 @@ def arrange(
     return workload, manifest
 
 
-def launcher_for(set_thp_sizes: bool, reserve: bool) -> Launcher:
-    """What starts programs under policies, if the settings of the machine are changed as the user asks.
-
-    Raises SetupError.
-    """
-    given = {"thp": set_thp_sizes, "pool": reserve}
-    return Launcher(find_launcher(), tuple(name for name, is_given in given.items() if is_given))
-
-
 def _find_tools(options: ProgramOptions, console: Console) -> Tools:
     """Finds what programs share, and prints the placements. Raises SetupError or SelectionError."""
-    hyperfine, machine = find_hyperfine(), options.machine
-    launcher = launcher_for(machine.set_thp_sizes, machine.reserve)
+    hyperfine, launcher = find_hyperfine(), Launcher(find_launcher(), options.machine.provided)
     places = placements(options.where)
     print_placements(console, places)
     _check_settings(options.settings, launcher)

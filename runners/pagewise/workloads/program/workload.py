@@ -309,8 +309,7 @@ class Programs:
         for runs in self.programs:
             for size, count in self._pool_pages(runs).items():
                 pages[size] = max(count, pages.get(size, 0))
-        allowed = self.options.machine
-        return Needs(switches if allowed.set_thp_sizes else None, pages if allowed.reserve else None)
+        return Needs(switches, pages)
 
     def _pool_pages(self, runs: ProgramRuns) -> dict[int, int]:
         """By page size, what the baseline's trial run used, shared among the pools."""
@@ -323,8 +322,6 @@ class Programs:
         }
 
     def _pages_needed(self, runs: ProgramRuns, memory: Memory, size: int) -> int:
-        if self.options.machine.pool_memory is not None:
-            return -(-self.options.machine.pool_memory // size)
         parts = (part for applied in runs.from_pool for part in applied.answer.parts)
         kinds = {kind for part in parts for kind in part.kinds}
         used = memory.peak(*kinds).resident

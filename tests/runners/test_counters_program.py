@@ -248,7 +248,10 @@ def test_a_program_is_counted_under_each_policy(stage: Stage):
     quantities = {row["quantity"] for row in data["values"]}
     assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities
     result = read_result(stage.result())
-    assert result.manifest.kind == "counters" and result.manifest.program["command"][0] == sys.executable
+    assert (
+        result.manifest.kind == "counters"
+        and next(iter(result.manifest.programs.values()))["command"][0] == sys.executable
+    )
     series = [one.run.series for one in result.records]
     assert {name: series.count(name) for name in set(series)} == {"trial": 2, "counters": 4, "counters_aa": 2}
     faults = {row["hugepages"]: row["value"] for row in data["values"] if row["quantity"] == "PAGE_FAULTS"}

@@ -48,7 +48,7 @@ _PROGRAM = (
     "relative_to",
 )
 _PARTS = {
-    "counters": ("events", "groups", "multiplexed", "region"),
+    "counters": ("events", "groups", "region"),
     "simulation": ("geometry", "tool", "standard_input"),
 }
 _MISSING = "missing"

@@ -79,8 +79,8 @@ class Planner(Protocol):
     def can_run(self, step: Step) -> bool:
         """Whether the run starts a program; if not, the launcher only reports why."""
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
-        """Which later runs are not tried, because this one failed with these records."""
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
+        """Which later runs are not tried, because a run failed with these records."""
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
@@ -108,7 +108,7 @@ class ComparisonPlanner:
         """Whether the step starts a program."""
         return self.starts(step)
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
         """Missing pages and crashes recur: they are reported once instead of in every round."""
         return "configuration"
 

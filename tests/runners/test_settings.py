@@ -106,7 +106,7 @@ def test_a_session_restores_after_success_error_and_interrupt(tmp_path: Path, ma
         assert state(machine) == before and traces(tmp_path) == []
 
 
-def test_what_else_changes_meanwhile_is_not_restored(tmp_path: Path, machine: dict[str, Any]):
+def test_what_others_change_at_the_same_place_is_not_restored(tmp_path: Path, machine: dict[str, Any]):
     """The other bits of a register, and surplus pages of a pool."""
     with kept(tmp_path) as changes:
         changes.change(machine["msr"], "0xf")

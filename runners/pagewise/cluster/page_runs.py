@@ -29,10 +29,10 @@ _BEFORE = re.compile(
 _WORD = re.compile(r"[^\s;|&<>()]+")
 #: Builtins and keywords of bash, and functions that set up its environment: no programs.
 _OF_SHELL = """
-    . : [ [[ { } alias bg bind break builtin case cd complete continue declare dirs disown done echo enable esac eval
-    exit export false fg fi for function getopts hash history in jobs kill let local mapfile ml module popd printf
-    pushd pwd read readarray readonly return select set shift shopt source spack suspend test times trap true type
-    typeset ulimit umask unalias unset wait
+    . : [ [[ { } alias bg bind break builtin case cd complete continue declare dirs disown done echo
+    enable esac eval exit export false fg fi for function getopts hash history in jobs kill let local
+    mapfile ml module popd printf pushd pwd read readarray readonly return select set shift shopt source
+    spack suspend test times trap true type typeset ulimit umask unalias unset wait
 """
 
 

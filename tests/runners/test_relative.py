@@ -107,7 +107,7 @@ def test_the_ratio_of_two_programs_and_its_target(
     done = stage.run("compare", "--output", str(stage.results), *words)
     assert done.returncode == exit_code, done.stderr
     data = json.loads(done.stdout)
-    (row,) = data["targets"]
+    (row,) = data["program"]["targets"]
     assert faults("verdicts", data) == [] and row["answer"] == answer
     assert (row["value"], row["reference_value"]) == (90 * 2 * 3, 100 * 2 * 3)
     for name in ("ratio", "low", "high"):
@@ -151,7 +151,7 @@ def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
     write(stage, code("theirs", checks=["^valid"]))
     words = ("--suite", "ours", "--rounds", "1", "--threads", "1", "--json")
     done = stage.run("compare", "--output", str(stage.results), *words)
-    (row,) = json.loads(done.stdout)["targets"]
+    (row,) = json.loads(done.stdout)["program"]["targets"]
     assert done.returncode == 1
     assert (row["ratio"], row["reference_value"], row["answer"]) == (None, None, "inconclusive")
 

@@ -19,7 +19,9 @@ SCHEMAS = json_schemas.documents()
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(SCHEMAS[f"pagewise.{name}/1"])
+    return Draft202012Validator(
+        SCHEMAS[next(each for each in SCHEMAS if each.startswith(f"pagewise.{name}/"))]
+    )
 
 
 def faults(name: str, data: Any) -> list[str]:

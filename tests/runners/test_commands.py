@@ -118,7 +118,7 @@ def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
 @pytest.mark.long
 def test_a_report_is_made_again_from_the_folder_alone(compared, stage: Stage):
     folder = shutil.copytree(compared[0].result(), stage.folder / "moved")
-    names = ("report.html", "summary.csv", "summary.md", "policies.csv")
+    names = ("report.html", "summary.csv", "summary.md", "comparisons.csv")
     made = {name: (folder / name).read_bytes() for name in names}
     for name in names:
         (folder / name).unlink()

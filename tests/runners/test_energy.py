@@ -28,6 +28,7 @@ from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.machine.host import read_host
 from pagewise.report.model import Lines, figures
 from pagewise.report.render.figure import svg
+from pagewise.report.views import data
 from pagewise.report.views import energy as views
 from pagewise.report.views.kernels import view
 from pagewise.session.launch import Stopwatch, find_hyperfine
@@ -291,17 +292,20 @@ def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: f
         *(*records_of(BASE, 1.0, 100.0), *records_of(BASE, 1.0, 100.0, "aa")),
         *records_of(THP, 0.8, watts),
     ]
-    kernels = analyse([subject_of(kernel(), BASE, THP)], records, 1)
-    result = Result(tmp_path, a_manifest(energy=EnergyPart("powercap", ("package-0",))), [], records, [])
-    by_policy = {row["hugepages"]: row for row in views.table_of(result, kernels).records()}
-    base, thp = by_policy["none"], by_policy["thp"]
-    assert (base["ratio"], base["verdict"]) == (None, None)
-    assert base["watts"] == 100.0 and base["joules"] == pytest.approx(100.0, rel=0.01)
-    assert thp["ratio"] == pytest.approx(0.8 * watts / 100, rel=0.01) and thp["verdict"] == verdict
-    assert thp["time_ratio"] == pytest.approx(0.8, rel=0.01)
+    part = EnergyPart("powercap", ("package-0",))
+    result = Result(tmp_path, a_manifest(energy=part), [subject_of(kernel(), BASE, THP)], records, [])
+    kernels = analyse_result(result)
+    base, thp = kernels[0].of("energy")
+    assert (base.ratio, base.verdict) == (None, None) and base.value == pytest.approx(100.0, rel=0.01)
+    assert thp.ratio.median == pytest.approx(0.8 * watts / 100, rel=0.01) and thp.verdict == verdict
+    assert {row.hugepages: row.power_watts for row in data.configurations(kernels)} == {
+        "none": 100.0,
+        "thp": watts,
+    }
     (section,) = views.sections(result, kernels)
     assert len(section.blocks[0].rows) == 2
-    assert views.sections(replace(result, records=[record(BASE, 1.0)]), kernels) == []
+    without = replace(result, records=[record(BASE, 1.0)])
+    assert views.sections(without, analyse_result(without)) == []
 
 
 @pytest.mark.long
@@ -327,8 +331,8 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [row["ratio"] is None for row in found["energy"]].count(True) == 1
-    second = next(row for row in found["energy"] if row["ratio"] is not None)
+    first, second = (row for row in found["comparisons"] if row["kind"] == "energy")
+    assert first["ratio"] is None
     assert second["verdict"] == "higher" and 1.5 < second["ratio"] < 2.5
     result = read_result(stage.result())
     timed = (one for one in result.records if one.run and one.run.series == "compare")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from pagewise.analysis.analysis import analyse, too_wide
+from pagewise.analysis.analysis import Drafts, analyse, too_wide
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record
 from pagewise.session.workload import Scope
@@ -13,13 +13,17 @@ from pagewise.session.workload import Scope
 
 @dataclass(frozen=True)
 class ComparisonPlanner:
-    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program."""
+    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
+
+    `drafts` is what was analysed after earlier rounds.
+    """
 
     subjects: list[Subject]
     seed: int
     aa: int = 1
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
+    drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once, the baselines once more."""
@@ -39,4 +43,4 @@ class ComparisonPlanner:
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The kernels with an interval wider than this."""
-        return too_wide(analyse(self.subjects, list(records), self.seed), width)
+        return too_wide(analyse(self.subjects, records, self.seed, drafts=self.drafts), width)

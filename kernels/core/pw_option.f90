@@ -18,20 +18,17 @@ module pw_option
 
     real(r8), parameter :: unbounded = huge(1.0_r8)
 
-    !> Which values an option takes: the lowest count or size; for a real, its bounds and a bound that it exceeds; whether a
-    !> parameter file may set it.
+    !> Which values an option takes: the lowest count or size; for a real, its bounds and a bound that it exceeds.
     type, public :: rules_t
         integer(i8) :: lowest = 0
         real(r8) :: least = -unbounded, above = -unbounded, most = unbounded
-        logical :: in_file = .true.
     end type rules_t
 
     !> An option: how it was declared, and its value.
     type, extends(rules_t), public :: option_t
         character(:), allocatable :: name, value, default, help, choices, ladder
         integer :: kind = option_text
-        integer :: source = 0             ! of the value
-        integer :: line = 0               ! of the parameter file that is being read
+        logical :: given = .false.        ! the value is not a default
     contains
         procedure :: set_ladder
         procedure :: fault

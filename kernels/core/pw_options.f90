@@ -1,5 +1,4 @@
-!> GNU-style long options: `--name value` or `--name=value`, flags without a value; and parameter files that set options, by
-!> their names without the dashes. The command line overrides the file, whichever is read first.
+!> GNU-style long options: `--name value` or `--name=value`, flags without a value.
 module pw_options
     use, intrinsic :: iso_fortran_env, only: output_unit
     use pw_error, only: error_t, exit_usage
@@ -7,17 +6,13 @@ module pw_options
     use pw_kinds, only: i8, r8
     use pw_option, only: option_bytes, option_choice, option_count, option_flag, option_real, option_t, option_text, &
         replaced, rules_t
-    use pw_parameter_file, only: parameter_file_t
-    use pw_text, only: edits, shown, text_to_real, to_text
+    use pw_text, only: shown, text_to_real
     implicit none
     private
 
     public :: option_bytes, option_choice, option_count, option_flag, option_real, option_text, rules_t
 
-    ! Source of a value; a higher one overrides.
-    integer, parameter :: from_default = 0, from_earlier_run = 1, from_file = 2, from_command_line = 3
-
-    !> The options of one program: declared with `add`, then read by `parse` and `read_file`, then queried by `get`.
+    !> The options of one program: declared with `add`, then read by `parse`, then queried by `get`.
     type, public :: options_t
         private
         character(:), allocatable :: program, summary
@@ -26,10 +21,8 @@ module pw_options
         procedure :: start
         procedure :: add
         procedure :: parse
-        procedure :: read_file
         procedure :: replace
         procedure :: set_default
-        procedure :: inherit
         procedure :: ladder
         procedure :: given
         procedure :: print_help
@@ -38,7 +31,7 @@ module pw_options
         procedure :: name_of
         procedure, private :: get_integer, get_real, get_text, get_logical
         generic :: get => get_integer, get_real, get_text, get_logical
-        procedure, private :: find, declared, set, names_like, usage
+        procedure, private :: find, declared, set, usage
     end type options_t
 
 contains
@@ -51,10 +44,9 @@ contains
         self%program = program
         self%summary = summary
         allocate (self%list(0))
-        call self%add('list-options', option_flag, '', 'print these options as JSON and exit', rules_t(in_file=.false.))
-        call self%add('help', option_flag, '', 'print this help and exit', rules_t(in_file=.false.))
-        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and exit', &
-                      rules_t(in_file=.false.))
+        call self%add('list-options', option_flag, '', 'print these options as JSON and exit')
+        call self%add('help', option_flag, '', 'print this help and exit')
+        call self%add('version', option_flag, '', 'print version, compilers, flags and configuration and exit')
     end subroutine start
 
     !> Declare an option. `values`: for option_choice the words, separated by '|'; otherwise the values of a sweep, separated
@@ -100,28 +92,29 @@ contains
             else if (at == 0) then
                 call self%usage(error, "unknown option '"//word(:equals - 1)//"'")
             else if (equals <= len(word)) then
-                call self%set(at, word(equals + 1:), from_command_line, error)
+                call self%set(at, word(equals + 1:), .true., error)
             else if (self%list(at)%kind == option_flag) then
-                call self%set(at, 'true', from_command_line, error)
+                call self%set(at, 'true', .true., error)
             else if (i > command_argument_count()) then
                 call self%usage(error, "'"//word//"' needs a value")
             else
-                call self%set(at, argument(i), from_command_line, error)
+                call self%set(at, argument(i), .true., error)
                 i = i + 1
             end if
         end do
     end subroutine parse
 
-    !> Store a value, unless one of a higher source is stored. Malformed value: exit_usage.
-    subroutine set(self, at, value, source, error)
+    !> Store a value: `given` by the user or the program, or a default, which replaces only a default. Malformed value: exit_usage.
+    subroutine set(self, at, value, given, error)
         class(options_t), intent(inout) :: self
-        integer, intent(in) :: at, source
+        integer, intent(in) :: at
         character(*), intent(in) :: value
+        logical, intent(in) :: given
         type(error_t), intent(inout) :: error
         character(:), allocatable :: fault
 
         associate (option => self%list(at))
-            if (source < option%source) return
+            if (option%given .and. .not. given) return
             fault = option%fault(value)
             if (len(fault) > 0 .and. option%kind == option_flag) then
                 call self%usage(error, "'--"//option%name//"' takes no value but true or false, not '"//shown(value)//"'")
@@ -129,64 +122,10 @@ contains
                 call self%usage(error, '--'//option%name//fault)
             else
                 option%value = option%kept(value)
-                option%source = source
+                option%given = given
             end if
         end associate
     end subroutine set
-
-    !> Read a parameter file. Unknown or repeated keys, bad values and lines of another form: exit_usage, with one line per
-    !> fault in the message. exit_usage too if the file cannot be read.
-    subroutine read_file(self, path, error)
-        class(options_t), intent(inout) :: self
-        character(*), intent(in) :: path
-        type(error_t), intent(inout) :: error
-        character(:), allocatable :: name, value, fault
-        type(parameter_file_t) :: file
-        integer :: at
-
-        self%list%line = 0
-        call file%open(path)
-        do while (file%next(name, value))
-            at = self%find(name)
-            if (at == 0) then
-                call file%note("unknown option '"//shown(name)//"'"//self%names_like(name))
-            else if (.not. self%list(at)%in_file) then
-                call file%note("'"//name//"' is allowed only on the command line")
-            else if (self%list(at)%line > 0) then
-                call file%note("'"//name//"' is set again, after line "//to_text(self%list(at)%line))
-            else
-                self%list(at)%line = file%line
-                fault = self%list(at)%fault(value)
-                if (len(fault) > 0) call file%note("'"//name//"'"//fault)
-                if (len(fault) == 0) call self%set(at, value, from_file, error)
-            end if
-        end do
-        if (len(file%reason) > 0) then
-            call error%raise(exit_usage, "cannot read the parameter file '"//path//"': "//file%reason, 'pw_options', &
-                             'name a readable file')
-        else if (file%fault_count > 0) then
-            call error%raise(exit_usage, to_text(file%fault_count)//" fault(s) in the parameter file '"//path//"':"// &
-                             file%fault_text(), 'pw_options', self%program// &
-                             ' --help lists the options; write NAME = VALUE and # before comments')
-        end if
-    end subroutine read_file
-
-    !> The names most similar to an unknown one, as the end of a sentence; empty if none is similar.
-    function names_like(self, name) result(text)
-        class(options_t), intent(in) :: self
-        character(*), intent(in) :: name
-        character(:), allocatable :: text
-        integer :: distance(size(self%list)), i
-
-        distance = [(edits(name, self%list(i)%name), i=1, size(self%list))]
-        where (.not. self%list%in_file) distance = huge(1)
-        text = ''
-        if (minval(distance) > max(2, len(name)/3)) return
-        do i = 1, size(self%list)
-            if (distance(i) == minval(distance)) text = text//", '"//self%list(i)%name//"'"
-        end do
-        text = '; did you mean'//text(2:)
-    end function names_like
 
     !> Change the default of an option that nothing else has set. Malformed value: exit_usage.
     subroutine set_default(self, name, value, error)
@@ -194,21 +133,8 @@ contains
         character(*), intent(in) :: name, value
         type(error_t), intent(inout) :: error
 
-        call self%set(self%declared(name), value, from_default, error)
+        call self%set(self%declared(name), value, .false., error)
     end subroutine set_default
-
-    !> Give an option the value that it had in the run that this one continues; file and command line override it.
-    !> Unknown option, malformed value: exit_usage.
-    subroutine inherit(self, name, value, error)
-        class(options_t), intent(inout) :: self
-        character(*), intent(in) :: name, value
-        type(error_t), intent(inout) :: error
-        integer :: at
-
-        at = self%find(name)
-        if (at == 0) call self%usage(error, "the earlier run had an option '"//name//"' which this program has not")
-        if (at > 0) call self%set(at, value, from_earlier_run, error)
-    end subroutine inherit
 
     !> Set an option as the command line would. Unknown option, malformed value: exit_usage.
     subroutine replace(self, name, value, error)
@@ -219,7 +145,7 @@ contains
 
         at = self%find(name)
         if (at == 0) call self%usage(error, "unknown option '--"//name//"'")
-        if (at > 0) call self%set(at, value, from_command_line, error)
+        if (at > 0) call self%set(at, value, .true., error)
     end subroutine replace
 
     !> The values of a sweep over an option, separated by ','; empty if it has none or does not exist.
@@ -246,7 +172,7 @@ contains
         if (i <= size(self%list)) name = self%list(i)%name
     end function name_of
 
-    !> Whether the command line, a parameter file or an earlier run sets the option.
+    !> Whether the command line or `replace` sets the option.
     pure logical function given(self, name)
         class(options_t), intent(in) :: self
         character(*), intent(in) :: name
@@ -254,7 +180,7 @@ contains
 
         at = self%find(name)
         given = .false.
-        if (at > 0) given = self%list(at)%source /= from_default
+        if (at > 0) given = self%list(at)%given
     end function given
 
     !> The value of a count or, in bytes, of a size.

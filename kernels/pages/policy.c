@@ -219,7 +219,8 @@ static int64_t size_from_name(const char *text)
     const char *unit = digits == 0 || digits > 7 || text[digits] == '\0' ? NULL : strchr(units, text[digits] | 0x20);
     if (unit == NULL || text[digits + 1] != '\0') return -1;
     const int64_t number = strtoll(text, NULL, 10);
-    return number == 0 ? -1 : number << (10 * (unit - units + 1));
+    const int shift = 10 * (int)(unit - units + 1);
+    return number == 0 || number > INT64_MAX >> shift ? -1 : number << shift;
 }
 
 int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 
 from pagewise.machine import settings
 from pagewise.machine.settings.journal import RESTORING, Journal, JournalFolder, shared_folder
-from pagewise.machine.settings.kinds import Attribute, Msr, Pool, Switch
+from pagewise.machine.settings.kinds import Msr, Pool, Switch, Word
 from pagewise.machine.settings.session import kept, restore, session
 
 Work = Callable[[Path, dict[str, Any]], None]
@@ -49,7 +49,7 @@ def machine(root: Path) -> dict[str, Any]:
     return {
         "pool": Pool(pool),
         "switch": Switch(files["switch"]),
-        "attribute": Attribute(files["attribute"], 1),
+        "attribute": Word(files["attribute"]),
         "msr": register,
     }
 
@@ -59,7 +59,7 @@ def state(settings: dict[str, Any]) -> dict[str, Any]:
     return {
         "pool": settings["pool"].total(),
         "switch": settings["switch"].file.read_text().split()[0].strip("[]"),
-        "attribute": settings["attribute"].read(),
+        "attribute": int(settings["attribute"].get()),
         "msr": settings["msr"].read(),
     }
 
@@ -70,7 +70,7 @@ def change_all(root: Path, settings: dict[str, Any]) -> None:
         journal.change(settings["pool"], "144")
         journal.change(settings["msr"], "0xf")
         with kept(root) as inner:
-            inner.change(settings["attribute"], "0x0")
+            inner.change(settings["attribute"], "0")
             inner.change(settings["pool"], "150")
 
 

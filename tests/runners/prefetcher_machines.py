@@ -6,8 +6,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from fake_root import CPUS, tree
 from pagewise.machine.settings.kinds import Msr
 
+Processor = tuple[str, int, int, str]
 XEON = ("GenuineIntel", 6, 0x55, "Intel(R) Xeon(R) Gold 6230")
 EPYC = ("AuthenticAMD", 0x19, 0x11, "AMD EPYC 9354")
 PHI = ("GenuineIntel", 6, 0x57, "Intel(R) Xeon Phi(TM) CPU 7210")
@@ -15,38 +17,28 @@ HYBRID = ("GenuineIntel", 6, 0x97, "12th Gen Intel(R) Core(TM) i9-12900K")
 ZEN2 = ("AuthenticAMD", 0x17, 0x31, "AMD EPYC 7742")
 
 
-def cpuinfo(root: Path, processor: tuple[str, int, int, str], flags: str = "fpu") -> Path:
-    vendor, family, model, name = processor
-    text = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: {name}\n"
-    (root / "proc").mkdir(parents=True, exist_ok=True)
-    (root / "proc/cpuinfo").write_text(
-        "\n\n".join(f"processor\t: {n}\n{text}flags\t: {flags}" for n in (0, 1))
-    )
-    return root
+def cpuinfo(root: Path, processor: Processor, flags: str = "fpu") -> Path:
+    names = ("vendor_id", "cpu family", "model", "model name")
+    text = "".join(f"{name}\t: {value}\n" for name, value in zip(names, processor, strict=True))
+    return tree(root, {"proc/cpuinfo": f"processor\t: 0\n{text}flags\t: {flags}\n"})
 
 
-def machine(
-    root: Path, processor: tuple[str, int, int, str] = XEON, values: tuple[int, ...] = (0, 0)
-) -> Path:
+def machine(root: Path, processor: Processor = XEON, values: tuple[int, ...] = (0, 0)) -> Path:
     """A tree with the processor's cpuinfo, and msr devices: sparse files with the register at its address."""
     cpuinfo(root, processor)
     address = 0x1A4 if processor[0] == "GenuineIntel" else 0xC0000108
     for cpu, value in enumerate(values):
-        file = root / f"dev/cpu/{cpu}/msr"
-        file.parent.mkdir(parents=True)
-        file.touch()
-        Msr(file, address).write(value)
+        tree(root, {f"dev/cpu/{cpu}/msr": ""})
+        Msr(root / f"dev/cpu/{cpu}/msr", address).write(value)
     return root
 
 
-def registers(root: Path, address: int = 0x1A4) -> list[int]:
-    return [Msr(file, address).read() for file in sorted(root.glob("dev/cpu/*/msr"))]
+def registers(root: Path, address: int = 0x1A4, device: str = "msr") -> list[int]:
+    return [Msr(file, address).read() for file in sorted(root.glob(f"dev/cpu/*/{device}"))]
 
 
 def a64fx(root: Path) -> Path:
-    (root / "proc").mkdir(parents=True)
-    (root / "proc/cpuinfo").write_text("processor\t: 0\nCPU implementer\t: 0x46\nCPU part\t: 0x001\n\n")
-    return root
+    return tree(root, {"proc/cpuinfo": "processor\t: 0\nCPU implementer\t: 0x46\nCPU part\t: 0x001\n"})
 
 
 def prefetch_control(root: Path, cpus: Iterable[int]) -> dict[str, Path]:
@@ -54,11 +46,9 @@ def prefetch_control(root: Path, cpus: Iterable[int]) -> dict[str, Path]:
     files = {}
     for cpu in cpus:
         for cache in ("index0", "index2"):
-            folder = root / f"sys/devices/system/cpu/cpu{cpu}/cache/{cache}/prefetch_control"
-            folder.mkdir(parents=True)
             for part, value in {"enable": "1", "dist": "auto", "strength": "strong"}.items():
-                files[f"{cache} {part}"] = folder / f"stream_detect_prefetcher_{part}"
-                files[f"{cache} {part}"].write_text(f"{value}\n")
+                name = f"{CPUS}/cpu{cpu}/cache/{cache}/prefetch_control/stream_detect_prefetcher_{part}"
+                files[f"{cache} {part}"] = tree(root, {name: value}) / name
     return files
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pagewise.cli.chosen import options_of
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.plan import Subject
 from pagewise.core.result import create_folder
@@ -35,20 +36,11 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def options(**changes: object) -> KernelOptions:
     given = {
         "environment": "default",
-        "modules": None,
-        "kernels": (),
-        "configurations": (),
-        "rounds": 3,
-        "threads": 1,
-        "reserve": False,
         "baseline": "none/hardware-regular",
-        "sweep": False,
-        "seed": 1,
+        "rounds": 3,
         "name": "x",
-        "results": Path("results"),
-        "limit": 10.0,
     }
-    return KernelOptions(**{**given, **changes})
+    return options_of(KernelOptions, {**given, **changes})
 
 
 def measured(subjects: list[Subject]) -> set[str]:

@@ -17,11 +17,13 @@ from json_schema import faults
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import by_state
 from pagewise.core.errors import RefusedError
-from pagewise.core.plan import Subject, subject, with_states
+from pagewise.core.plan import Subject, subject
 from pagewise.machine.host import size
 from pagewise.machine.node_state import huge_order
 from pagewise.report.views import advice
 from pagewise.session.node_states import NodeStates, check_states
+from pagewise.session.options import MachineOptions, SessionOptions
+from pagewise.session.settings import in_all_states
 from stage import RUNNERS, Stage
 from test_node_state import THP, write
 
@@ -34,7 +36,8 @@ needs_thp = pytest.mark.skipif(
 
 
 def planned(*states: str) -> Subject:
-    (one,) = with_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], states)
+    chosen = SessionOptions(machine=MachineOptions(node_states=states))
+    (one,) = in_all_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], chosen)
     return one
 
 

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from builders import a_manifest, configuration, kernel, record, subject_of
+from fake_root import CPUS, tree
 from json_schema import faults
-from pagewise.analysis.analysis import analyse, analyse_result
+from pagewise.analysis.analysis import analyse_result
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record import Record
-from pagewise.core.record_parts import ENERGY, POWER, PowerInterval
+from pagewise.core.record_parts import ENERGY, POWER
 from pagewise.core.result import Result, read_result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.machine.host import read_host
-from pagewise.report.model import Lines, figures
-from pagewise.report.render.figure import svg
-from pagewise.report.views import data
-from pagewise.report.views import energy as views
+from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
 from pagewise.session.launch import Stopwatch, find_hyperfine
 from pagewise.workloads.doctor import energy_finding
 from stage import RUNNERS, Stage
-from test_node_state import write
 
 POWERCAP, HWMON = "sys/class/powercap", "sys/class/hwmon"
 WRAP = 262143328850
@@ -56,7 +49,7 @@ BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 
 def test_packages_and_their_memory_are_counted_once(tmp_path: Path) -> None:
-    meter = find_meter(write(tmp_path, INTEL))
+    meter = find_meter(tree(tmp_path, INTEL))
     names = ("package-0", "package-0 dram", "package-1", "package-1 dram")
     assert meter.part == EnergyPart("powercap", names)
     assert {sensor.wrap for sensor in meter.sensors} == {WRAP}
@@ -74,23 +67,23 @@ def test_packages_and_their_memory_are_counted_once(tmp_path: Path) -> None:
         ),
         (
             {"hwmon0/name": "ibmpowernv"}
-            | {f"hwmon0/power{n}_average": "900000" for n in (1, 2)}
-            | {"hwmon0/power1_label": "Chip 0 Vdd", "hwmon0/power2_label": "System"},
-            EnergyPart("hwmon power", ("ibmpowernv System",)),
+            | {f"hwmon0/energy{n}_input": "900000" for n in (1, 2)}
+            | {"hwmon0/energy1_label": "Chip 0 Vdd", "hwmon0/energy2_label": "System"},
+            EnergyPart("hwmon energy", ("ibmpowernv System",)),
         ),
         (
-            {"hwmon0/name": "amdgpu", "hwmon0/power1_average": "1"}
-            | {"hwmon1/device/name": "power_meter", "hwmon1/device/power1_average": "2"},
-            EnergyPart("hwmon power", ("power_meter power1",)),
+            {"hwmon0/name": "amdgpu", "hwmon0/energy1_input": "1"}
+            | {"hwmon1/device/name": "node", "hwmon1/device/energy1_input": "2"},
+            EnergyPart("hwmon energy", ("node energy1",)),
         ),
     ],
 )
 def test_sensors_of_the_node(tmp_path: Path, files: dict[str, str], part: EnergyPart) -> None:
-    assert find_meter(write(tmp_path, {f"{HWMON}/{name}": text for name, text in files.items()})).part == part
+    assert find_meter(tree(tmp_path, {f"{HWMON}/{name}": text for name, text in files.items()})).part == part
 
 
 def test_without_a_sensor_the_reason_is_named(tmp_path: Path) -> None:
-    for root in (tmp_path, write(tmp_path / "gpu", {f"{HWMON}/hwmon0/name": "amdgpu"})):
+    for root in (tmp_path, tree(tmp_path / "gpu", {f"{HWMON}/hwmon0/name": "amdgpu"})):
         meter = find_meter(root)
         assert meter.sensors == () and meter.part.source is None
         assert meter.part.unavailable and meter.part.remedy
@@ -99,12 +92,12 @@ def test_without_a_sensor_the_reason_is_named(tmp_path: Path) -> None:
         with meter.measuring() as reading:
             pass
         assert reading.metrics == {}
-    assert energy_finding(write(tmp_path / "intel", INTEL)).remedy is None
+    assert energy_finding(tree(tmp_path / "intel", INTEL)).remedy is None
 
 
 def test_an_unreadable_counter_is_not_half_measured(tmp_path: Path) -> None:
     # Not a number for root, who may read every file, either.
-    root = write(tmp_path, INTEL | {f"{POWERCAP}/intel-rapl:1/energy_uj": ""})
+    root = tree(tmp_path, INTEL | {f"{POWERCAP}/intel-rapl:1/energy_uj": ""})
     part = find_meter(root).part
     assert part.source is None and "intel-rapl:1/energy_uj" in str(part.unavailable)
     assert "chmod a+r" in str(part.remedy)
@@ -118,9 +111,7 @@ def test_an_unreadable_counter_is_not_half_measured(tmp_path: Path) -> None:
         (Sensor("a", Path()), (1000, 900), None),
         # Not 65 kW: a driver that was loaded again counts from 0.
         (Sensor("a", Path(), WRAP), (WRAP // 2, 0), None),
-        (Sensor("a", Path(), is_power=True, interval=1.0), (7, 3_000_000), 6_000_000),
         (Sensor("a", Path(), WRAP), (None, 5000), None),
-        (Sensor("a", Path(), is_power=True, interval=1.0), (7, None), None),
     ],
 )
 def test_the_energy_between_readings(
@@ -129,7 +120,7 @@ def test_the_energy_between_readings(
     assert sensor.microjoules(*values, 2.0) == microjoules
 
 
-def test_a_failing_or_slow_sensor_gives_no_number(tmp_path: Path) -> None:
+def test_a_failing_sensor_gives_no_number(tmp_path: Path) -> None:
     file = tmp_path / "energy"
     file.write_text("0")
     reading = Reading([Sensor("a", file)])
@@ -138,114 +129,6 @@ def test_a_failing_or_slow_sensor_gives_no_number(tmp_path: Path) -> None:
     file.write_text("5000000")
     reading.advance()
     assert reading.metrics == {}
-    # The average of a longer time than the run says nothing on the run.
-    slow = Reading([Sensor("a", file, is_power=True, interval=60.0)])
-    slow.advance()
-    assert slow.metrics == {}
-
-
-class Clock:
-    """Stands for the clock of a reading."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr("pagewise.machine.energy.time", made)
-    return made
-
-
-def course(clock: Clock, reading: Reading, file: Path, steps: Iterable[tuple[float, object]]) -> list[object]:
-    """The powers of a reading after the file had these contents, each after so many seconds."""
-    for seconds, content in steps:
-        clock.now += seconds
-        file.write_text(str(content))
-        reading.advance()
-    return [(each.end_seconds, each.watts) for each in reading.power_over_time]
-
-
-def test_power_over_time_of_a_counter_that_wraps(tmp_path: Path, clock: Clock) -> None:
-    file = tmp_path / "energy_uj"
-    file.write_text(str(WRAP - 5_000_000))
-    reading = Reading([Sensor("a", file, WRAP)], 0.5)
-    steps = ((0.5, WRAP - 1_000_000), (0.5, 2_000_000), (0.5, 2_000_000))
-    assert course(clock, reading, file, steps) == [(0.5, 8.0), (1.0, 6.0), (1.5, 0.0)]
-    assert reading.metrics == {ENERGY: 7.0, POWER: pytest.approx(7.0 / 1.5)}
-
-
-def test_power_over_time_of_a_sensor_of_power(tmp_path: Path, clock: Clock) -> None:
-    file = tmp_path / "power1_average"
-    file.write_text("999")
-    reading = Reading([Sensor("a", file, is_power=True, interval=1.0)], 1.0)
-    assert course(clock, reading, file, ((1.0, 50_000_000),)) == []  # averages from before the run
-    assert course(clock, reading, file, ((1.0, 90_000_000),)) == [(1.0, 50.0), (2.0, 90.0)]
-    assert reading.metrics == {ENERGY: 140.0, POWER: 70.0}
-
-
-def test_a_sensor_that_appears_or_fails_leaves_gaps(tmp_path: Path, clock: Clock) -> None:
-    whole, late = tmp_path / "whole", tmp_path / "late"
-    whole.write_text("1000000")
-    reading = Reading([Sensor("a", whole, WRAP), Sensor("b", late, WRAP)], 1.0)
-    steps = ((1.0, 0), (1.0, 5_000_000), (1.0, "failed"), (1.0, 6_000_000), (1.0, 9_000_000), (1.0, 0))
-    # The sum of all sensors, or nothing: late is missing at first, and is reset at the end.
-    powers = course(clock, reading, late, steps)
-    assert powers == [(1.0, None), (2.0, 5.0), (3.0, None), (4.0, None), (5.0, 3.0), (6.0, None)]
-    assert reading.metrics == {}
-
-
-def test_power_over_time_has_a_limited_number_of_intervals(tmp_path: Path, clock: Clock) -> None:
-    file = tmp_path / "energy_uj"
-    file.write_text("0")
-    reading = Reading([Sensor("a", file)], 1.0)
-    # 2 W for 100 s, then 4 W.
-    steps = [(1.0, 2_000_000 * n if n <= 100 else 4_000_000 * n - 200_000_000) for n in range(1, 201)]
-    powers = course(clock, reading, file, [*steps, (0.25, 601_000_000)])
-    ends, watts = zip(*powers, strict=True)
-    assert 64 <= len(powers) < 128 and ends[-1] == 200.25
-    lengths = [end - start for start, end in pairwise((0.0, *ends))]
-    assert set(lengths[:-1]) == {2.0} and lengths[-1] == 2.25
-    energy = sum(length * power for length, power in zip(lengths, watts, strict=True))
-    assert energy == pytest.approx(601.0, rel=1e-4) and set(watts[:40]) == {2.0} and watts[-1] == 4.0
-
-
-@pytest.mark.parametrize(
-    ("sensor", "interval", "period"),
-    [
-        (Sensor("a", Path()), None, 0.1),
-        (Sensor("a", Path()), 0.5, 0.5),
-        (Sensor("a", Path()), 300.0, 60.0),
-        (Sensor("a", Path(), is_power=True, interval=0.5), 0.1, 1.0),
-        (Sensor("a", Path(), is_power=True, interval=30.0), None, 30.0),
-    ],
-)
-def test_sensors_are_read_as_often_as_they_allow(
-    sensor: Sensor, interval: float | None, period: float
-) -> None:
-    meter = Meter(EnergyPart("powercap", ("a",)), (sensor,))
-    assert meter.over_time(interval, ()).period == period
-    assert meter.period >= 1.0 and meter.period >= period
-
-
-def test_sensors_are_read_on_cpus_that_the_program_does_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, was_read, places = os.sched_getaffinity(0), threading.Event(), set[tuple[int, ...]]()
-
-    def number(file: Path) -> int:
-        if threading.current_thread() is not threading.main_thread():
-            places.add(tuple(os.sched_getaffinity(0)))
-            was_read.set()
-        return 0
-
-    monkeypatch.setattr("pagewise.machine.energy.number", number)
-    meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", Path()),)).over_time(0.001, [min(before)])
-    with meter.measuring():
-        assert was_read.wait(60.0)
-    assert places == {(min(before),)} and os.sched_getaffinity(0) == before
 
 
 def test_a_run_is_measured(tmp_path: Path) -> None:
@@ -263,7 +146,7 @@ def test_a_run_is_measured(tmp_path: Path) -> None:
 def test_a_counter_that_wraps_twice_is_read_in_between(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pagewise.machine.energy._COUNTER_SECONDS", 0.02)
+    monkeypatch.setattr("pagewise.machine.energy._PERIOD_SECONDS", 0.02)
     counter = tmp_path / "energy_uj"
     counter.write_text("0")
     meter = Meter(EnergyPart("powercap", ("a",)), (Sensor("a", counter, 1000),))
@@ -302,16 +185,16 @@ def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: f
         "none": 100.0,
         "thp": watts,
     }
-    (section,) = views.sections(result, kernels)
+    (section,) = comparisons.energy(kernels, part)
     assert len(section.blocks[0].rows) == 2
     without = replace(result, records=[record(BASE, 1.0)])
-    assert views.sections(without, analyse_result(without)) == []
+    assert list(comparisons.energy(analyse_result(without), part)) == []
 
 
 @pytest.mark.long
 def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    counter = write(tmp_path / "machine", INTEL) / POWERCAP / "intel-rapl:0" / "energy_uj"
+    counter = tree(tmp_path / "machine", INTEL) / POWERCAP / "intel-rapl:0" / "energy_uj"
     start = (
         "import runpy, sys; from pathlib import Path; from pagewise.machine import energy; "
         f"energy.ROOT = Path({str(tmp_path / 'machine')!r}); sys.argv[0] = 'pagewise'; "
@@ -339,41 +222,8 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     assert {one.figures[ENERGY] for one in timed} == {2, 4}
     assert result.manifest.energy is not None and result.manifest.energy.source == "powercap"
     assert not faults("verdicts", found)
-    (section,) = views.sections(result, analyse_result(result))
+    (section,) = comparisons.energy(analyse_result(result), result.manifest.energy)
     assert section.title in [block.title for block in view(result).sections]
-    assert all(record.power_over_time for record in result.records)
-    with (stage.result() / "power.csv").open() as stream:
-        drawn = list(csv.DictReader(stream))
-    assert {row["setting"] for row in drawn} == {"MODE=1", "MODE=2"}
-    assert {row["from_seconds"] for row in drawn} == {"0.0"} and all(float(row["watts"]) > 0 for row in drawn)
-
-
-def test_the_report_draws_the_power_of_the_run_of_median_time(tmp_path: Path) -> None:
-    gap = (
-        PowerInterval(1.0, None),
-        PowerInterval(2.0, 80.0),
-        PowerInterval(3.0, None),
-        PowerInterval(4.0, 90.0),
-    )
-    records = [replace(run, power_over_time=gap) for run in records_of(BASE, 1.0, 100.0)]
-    failed = [
-        replace(run, power_over_time=(PowerInterval(1.0, None),)) for run in records_of(THP, 0.8, 100.0)
-    ]
-    times = sorted(records, key=lambda run: run.repetitions)
-    middle = times[3]
-    records[records.index(middle)] = replace(middle, power_over_time=(*gap, PowerInterval(5.0, 70.0)))
-    kernels = analyse([subject_of(kernel(), BASE, THP)], [*records, *failed], 1)
-    part = EnergyPart("powercap", ("package-0",))
-    result = Result(tmp_path, a_manifest(energy=part), [], [*records, *failed], [])
-    (figure,) = figures(views.sections(result, kernels))
-    assert isinstance(figure.data, Lines)
-    ((_, (line,)),) = figure.data.panels
-    assert [x for x, _ in line.points] == [1.5, 2.5, 3.5, 4.5]
-    assert str([y for _, y in line.points]) == "[80.0, nan, 90.0, 70.0]"
-    assert svg(figure).count("<svg") == 1
-    rows = list(views.over_time_of(result, kernels)["power.csv"].records())
-    assert [row["watts"] for row in rows] == [None, 80.0, None, 90.0, 70.0]
-    assert {row["round"] for row in rows} == {middle.round}
 
 
 @pytest.mark.parametrize(
@@ -387,8 +237,7 @@ def test_the_report_draws_the_power_of_the_run_of_median_time(tmp_path: Path) ->
     ],
 )
 def test_the_clock_is_recorded(tmp_path: Path, files: dict[str, str], boost: bool | None) -> None:
-    cpus = "sys/devices/system/cpu"
-    files = {f"{cpus}/{name}": text for name, text in files.items()}
-    files |= {f"{cpus}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in (0, 1)}
-    host = read_host(write(tmp_path, files))
+    files = {f"{CPUS}/{name}": text for name, text in files.items()}
+    files |= {f"{CPUS}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in (0, 1)}
+    host = read_host(tree(tmp_path, files))
     assert (host.boost, host.scaling_drivers) == (boost, ("intel_pstate",))

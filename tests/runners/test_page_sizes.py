@@ -147,7 +147,8 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
         # Room for the working set, and to round up four arrays.
         assert pages_needed([("--working-set", "1GiB")], size) * size >= GIB + min(3 * size, 32 * MIB)
         # The same margin for each process of a program, and pages for the arena of each thread.
-        runs = SimpleNamespace(options=SimpleNamespace(pool_memory=None), _of_pools=[])
+        machine = SimpleNamespace(pool_memory=None)
+        runs = SimpleNamespace(options=SimpleNamespace(machine=machine), _of_pools=[])
         runs.placements = [SimpleNamespace(threads=2)]
         memory = SimpleNamespace(peak=lambda: SimpleNamespace(resident=0), processes=3)
         of_each = margin_pages(size) + (4 if size <= 2 * MIB else 0)

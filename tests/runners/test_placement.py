@@ -203,13 +203,9 @@ def test_an_impossible_placement_is_refused_with_its_option(of, threads, request
 
 
 def test_words_of_the_command_line():
-    assert Where.read(("avoid", "use", "4"), orders=("scatter",)).smt == (1, 0, 4)
     with pytest.raises(SelectionError) as caught:
-        Where.read((), orders=("scater",))
+        placements(1, Where(orders=("scater",)))
     assert (caught.value.where, caught.value.remedy) == ("--placement", choose_of("scater", ORDERS))
-    with pytest.raises(SelectionError) as caught:
-        Where.read(("half",))
-    assert caught.value.where == "--smt"
 
 
 def test_numbers_in_lists_and_bitmaps():

@@ -1,31 +1,48 @@
-"""Hardware prefetchers: off while asked for, read back, and as before whatever happens."""
+"""Hardware prefetchers: set by registers, the kernel's files or hwpfctl, read back, and restored."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from pagewise.cli.chosen import options_of
 from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.core.result import read_result
-from pagewise.core.signals import interruptible
 from pagewise.machine.settings import prefetchers
-from pagewise.machine.settings.kinds import Msr
+from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
+from pagewise.machine.settings.kinds import Hwpfctl, Msr, Word
 from pagewise.machine.settings.prefetchers import find_control, switched_off
-from pagewise.report.views.session import notes
+from pagewise.machine.settings.session import restore, traces
 from pagewise.session.launch import run_without_prefetchers
+from pagewise.stack.binary import examine
 from pagewise.workloads.doctor import prefetcher_finding
-from pagewise.workloads.kernels.workload import prepare
-from prefetcher_machines import EPYC, HYBRID, PHI, XEON, ZEN2, cpuinfo, machine, registers
-from stage import CHASE, Stage
-from test_choice import options
-from test_commands import BASE
+from pagewise.workloads.program import prepare as program_prepare
+from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.workload import ProgramOptions
+from prefetcher_machines import (
+    EPYC,
+    HYBRID,
+    PHI,
+    XEON,
+    ZEN2,
+    a64fx,
+    contents,
+    cpuinfo,
+    hwpfctl,
+    machine,
+    prefetch_control,
+    registers,
+)
+from stage import Stage
+
+CPUS = sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(
@@ -50,38 +67,13 @@ def test_bits_are_set_on_every_cpu_and_cleared_again(tmp_path: Path, processor, 
     assert [(one.cpu, one.value) for one in done.before] == [(0, "0x40"), (1, "0x42")]
 
 
-def test_only_the_cpus_in_use_are_touched(tmp_path: Path):
-    root = machine(tmp_path)
-    with switched_off(find_control(["off"], {1}, root)):
-        assert registers(root) == [0, 15]
-
-
-def test_what_was_off_before_stays_off(tmp_path: Path):
+def test_other_cpus_and_what_was_off_before_stay_as_they_are(tmp_path: Path):
     root = machine(tmp_path, values=(2, 0))
+    with switched_off(find_control(["off"], {1}, root)):
+        assert registers(root) == [2, 15]
     with switched_off(find_control(["l2-adjacent"], {0, 1}, root)):
         assert registers(root) == [2, 2]
     assert registers(root) == [2, 0]
-
-
-@pytest.mark.parametrize("fault", [ValueError("x"), Interrupted(signal.SIGINT), KeyboardInterrupt()])
-def test_a_failure_puts_them_back(tmp_path: Path, fault):
-    root = machine(tmp_path, values=(1, 4))
-    with pytest.raises(type(fault)), switched_off(find_control(["off"], {0, 1}, root)):
-        assert registers(root) == [15, 15]
-        raise fault
-    assert registers(root) == [1, 4]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_puts_them_back_and_a_second_one_does_not_hinder(tmp_path: Path, number):
-    root = machine(tmp_path)
-    control = find_control(["off"], {0, 1}, root)
-    with pytest.raises(Interrupted), interruptible(), switched_off(control):
-        try:
-            os.kill(os.getpid(), number)
-        finally:
-            os.kill(os.getpid(), number)
-    assert registers(root) == [0, 0]
 
 
 class RefusingMsr(Msr):
@@ -102,68 +94,57 @@ class StubbornMsr(Msr):
 
 
 class SilentMsr(Msr):
-    """A hypervisor that does not have the register."""
+    """A hypervisor that does not have the register of the second CPU."""
 
     def read(self) -> int:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if self.file.parent.name == "1":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().read()
 
 
-def test_a_refused_write_is_reported_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
-    root = machine(tmp_path, values=(1, 1))
-    monkeypatch.setattr(prefetchers, "Msr", RefusingMsr)
-    control = find_control(["off"], {0, 1}, root)
-    with (
-        pytest.raises(RefusedError, match=os.strerror(errno.EPERM)) as caught,
-        switched_off(control),
-    ):
-        pytest.fail("the block must not run")
-    assert "dev/cpu/1/msr" in caught.value.where and "lockdown" in caught.value.remedy
-    assert registers(root) == [1, 1]
-
-
-def test_a_value_that_does_not_stick_is_reported_and_the_others_are_put_back(tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [(RefusingMsr, os.strerror(errno.EPERM)), (StubbornMsr, "0x0"), (SilentMsr, os.strerror(errno.EIO))],
+)
+def test_a_register_that_cannot_be_set_is_reported_and_the_others_are_restored(
+    tmp_path: Path, monkeypatch, kind, reason
+):
     root = machine(tmp_path)
-    monkeypatch.setattr(prefetchers, "Msr", StubbornMsr)
-    control = find_control(["off"], {0, 1}, root)
-    with (
-        pytest.raises(RefusedError) as caught,
-        switched_off(control),
-    ):
+    monkeypatch.setattr(prefetchers, "Msr", kind)
+    with pytest.raises(RefusedError) as caught, switched_off(find_control(["off"], {0, 1}, root)):
         pytest.fail("the block must not run")
-    assert {"0xf", "0x0"} <= set(re.findall(r"\w+", caught.value.what))
-    assert "dev/cpu/1/msr" in caught.value.where
-    assert registers(root) == [0, 0]
-
-
-def test_a_register_that_is_not_there_is_reported(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(prefetchers, "Msr", SilentMsr)
-    with pytest.raises(RefusedError, match=os.strerror(errno.EIO)) as caught:
-        find_control(["off"], {0}, machine(tmp_path))
-    assert "dev/cpu/0/msr" in caught.value.where
+    assert "dev/cpu/1/msr" in caught.value.where and reason in caught.value.what
+    assert registers(root) == [0, 0] and traces(root) == []
 
 
 def test_a_machine_without_the_device_is_reported(tmp_path: Path):
-    with pytest.raises(RefusedError) as caught:
-        find_control(["off"], {0}, cpuinfo(tmp_path, XEON))
-    assert "modprobe msr" in caught.value.remedy
-    with pytest.raises(RefusedError) as in_a_guest:
-        find_control(["off"], {0}, cpuinfo(tmp_path, XEON, "fpu hypervisor"))
-    assert in_a_guest.value.where == caught.value.where and in_a_guest.value.what != caught.value.what
+    found = {}
+    for flags in ("fpu", "fpu hypervisor"):
+        with pytest.raises(RefusedError) as caught:
+            find_control(["off"], {0}, cpuinfo(tmp_path, XEON, flags))
+        found[flags] = caught.value
+    assert "modprobe msr" in found["fpu"].remedy
+    assert found["fpu"].where == found["fpu hypervisor"].where
+    assert found["fpu"].what != found["fpu hypervisor"].what
+    assert prefetcher_finding(tmp_path).state == "note"
+    good = prefetcher_finding(machine(tmp_path / "a", values=(0,) * (max(CPUS) + 1)))
+    assert good.state == "good" and "MSR 0x1a4" in good.detail
 
 
 @pytest.mark.parametrize("processor", [HYBRID, ZEN2, ("RiscyVendor", 6, 0x55, "x")])
 def test_an_unknown_processor_is_reported_and_not_touched(tmp_path: Path, processor):
-    root = machine(tmp_path, processor)
     with pytest.raises(RefusedError) as caught:
-        find_control(["off"], {0}, root)
+        find_control(["off"], {0}, machine(tmp_path, processor))
     assert processor[3] in str(caught.value) and "docs/reference/prefetchers.md" in str(caught.value)
 
 
-def test_an_unknown_name_is_reported_with_those_there(tmp_path: Path):
-    with pytest.raises(SelectionError, match="l1-stream") as caught:
-        find_control(["l1-stream", "dcu-ip"], {0}, machine(tmp_path))
-    assert "dcu-ip" not in caught.value.what
-    assert "l2-hardware, l2-adjacent, dcu-streamer, dcu-ip" in caught.value.remedy
+def test_an_unknown_name_is_reported_with_the_known_ones(tmp_path: Path):
+    root = machine(tmp_path)
+    for asked in (["l1-stream", "dcu-ip"], ["distL1=6"]):
+        with pytest.raises(SelectionError) as caught:
+            find_control(asked, {0}, root)
+        assert asked[0] in caught.value.what and "dcu-ip" not in caught.value.what
+        assert "dcu-ip" in caught.value.remedy
 
 
 def with_msr_safe(root: Path, value: int) -> Path:
@@ -176,9 +157,9 @@ def with_msr_safe(root: Path, value: int) -> Path:
 def test_msr_safe_is_taken_where_it_grants_the_register(tmp_path: Path):
     root = with_msr_safe(machine(tmp_path), 2)
     with switched_off(find_control(["dcu-ip"], {0, 1}, root)) as done:
-        assert [Msr(file, 0x1A4).read() for file in sorted(root.glob("dev/cpu/*/msr_safe"))] == [10, 10]
+        assert registers(root, device="msr_safe") == [10, 10]
         assert registers(root) == [0, 0] and "msr-safe" in done.method
-    assert [Msr(file, 0x1A4).read() for file in root.glob("dev/cpu/*/msr_safe")] == [2, 2]
+    assert registers(root, device="msr_safe") == [2, 2]
 
 
 @pytest.mark.parametrize("has_msr", [True, False])
@@ -202,9 +183,8 @@ def test_msr_safe_that_does_not_grant_the_register(tmp_path: Path, monkeypatch, 
     assert "msr_allowlist" in (caught.value.remedy or "")
 
 
-def test_a_single_run_that_is_ended_puts_them_back(tmp_path: Path):
-    cpus = sorted(os.sched_getaffinity(0))
-    root = machine(tmp_path, values=(0,) * (max(cpus) + 1))
+def test_a_single_run_that_is_ended_restores_them(tmp_path: Path):
+    root = machine(tmp_path, values=(0,) * (max(CPUS) + 1))
     seen = tmp_path / "seen"
     command = ["sh", "-c", f"touch {seen}; kill -TERM {os.getpid()}; exec sleep 60"]
     began = time.monotonic()
@@ -214,56 +194,131 @@ def test_a_single_run_that_is_ended_puts_them_back(tmp_path: Path):
     assert set(registers(root)) == {0}
 
 
-def test_doctor_says_whether_it_can_be_done(tmp_path: Path):
-    cpus = sorted(os.sched_getaffinity(0))
-    good = prefetcher_finding(machine(tmp_path / "a", values=(0,) * (max(cpus) + 1)))
-    assert good.state == "good" and "l2-hardware, l2-adjacent" in good.detail and "MSR 0x1a4" in good.detail
-    bad = prefetcher_finding(cpuinfo(tmp_path / "b", XEON))
-    assert bad.state == "note" and "modprobe msr" in bad.remedy
+@pytest.mark.skipif(
+    Path("/dev/cpu/0/msr").exists(), reason="this machine has an msr device: it would be used"
+)
+def test_where_they_cannot_be_set_nothing_is_measured(small: Stage):
+    done = small.compare("--vary", "prefetchers=off")
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "prefetchers" in done.stderr and not small.results.exists()
+    done = small.run("run", "--prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
+    assert done.returncode == 4 and "ran" not in done.stdout
 
 
-@pytest.mark.long
-def test_a_comparison_has_them_off_and_reports_it(stage: Stage, monkeypatch):
-    cpus = sorted(os.sched_getaffinity(0))
-    root = machine(stage.folder / "root", values=(4,) * (max(cpus) + 1))
-    watched = stage.folder / "watched"
-    module = stage.add("gcc-12.2.0", BASE, [CHASE])
-    program = stage.folder / "opt" / module.replace("/", "-") / "bin/pw-chase"
-    program.write_text(
-        program.read_text().replace(
-            "def main() -> int:",
-            "def main() -> int:\n"
-            "    from glob import glob\n"
-            f"    found = [open(one, 'rb').read()[0x1A4] for one in glob({str(root / 'dev/cpu/*/msr')!r})]\n"
-            f"    with open({str(watched)!r}, 'a') as log:\n"
-            "        log.write(f'{sorted(set(found))}\\n')",
-        )
-    )
-    for name, value in stage.variables().items():
+# ---- A64FX
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed", "off", "adjusted"),
+    [
+        (["l2"], {"index2 enable": "0"}, ("l2",), ()),
+        (["distL1=6"], {"index0 dist": "1536"}, (), ("distL1=6",)),
+        # The processor rounds the distance in L2 up to a multiple of four lines.
+        (["distL2=58"], {"index2 dist": "15360"}, (), ("distL2=60",)),
+        (
+            ["l1", "distL2=40", "weakL2"],
+            {"index0 enable": "0", "index2 dist": "10240", "index2 strength": "weak"},
+            ("l1",),
+            ("distL2=40", "weakL2"),
+        ),
+    ],
+)
+def test_the_a64fx_through_its_kernels_files(tmp_path: Path, asked, changed, off, adjusted):
+    root = a64fx(tmp_path)
+    files = prefetch_control(root, [3])
+    before = contents(files)
+    with pytest.raises(ZeroDivisionError), switched_off(find_control(asked, {3}, root)) as done:
+        assert contents(files) == {**before, **changed}
+        assert (done.off, done.adjusted) == (off, adjusted) and done.read_back
+        assert len(done.before) == len(changed)
+        raise ZeroDivisionError
+    assert contents(files) == before
+
+
+def test_a_driver_that_takes_another_distance_is_reported(tmp_path: Path, monkeypatch):
+    class OtherUnit(Word):
+        def get(self) -> str:
+            return super().get().replace("1536", "2048")
+
+    root = a64fx(tmp_path)
+    file = prefetch_control(root, [0])["index0 dist"]
+    monkeypatch.setattr(prefetchers, "Word", OtherUnit)
+    with pytest.raises(RefusedError) as caught, switched_off(find_control(["distL1=6"], {0}, root)):
+        pytest.fail("the block must not run")
+    assert {"1536", "2048"} <= set(re.findall(r"\w+", caught.value.what)) and file.read_text() == "auto\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["distL1"], ["distL1=0"], ["distL1=16"], ["distL2=61"], ["distL2=x"], ["weakL1=1"], ["weakL1="],
+        ["distL1=3", "distL1=4"], ["l1", "distL1=3"], ["off", "weakL2"], ["distL3=4"], ["distL1=3", "l3"],
+    ],
+)  # fmt: skip
+def test_adjustments_that_do_not_exist_or_contradict(tmp_path: Path, asked):
+    root = a64fx(tmp_path)
+    prefetch_control(root, [0])
+    with pytest.raises(SelectionError):
+        find_control(asked, {0}, root)
+
+
+def test_without_the_kernels_files_and_hwpfctl_nothing_can_be_set(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(RefusedError, match="hwpfctl"):
+        find_control(["off"], {0}, a64fx(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("asked", "options"),
+    [
+        (["off"], ["--disableL1", "--disableL2"]),
+        (["distL1=3", "distL2=18", "weakL1"], ["--distL1=3", "--distL2=20", "--weakL1"]),
+    ],
+)
+def test_a_single_run_through_hwpfctl(tmp_path: Path, monkeypatch, asked, options):
+    root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
+    code = run_without_prefetchers(asked, [sys.executable, "-c", "raise SystemExit(7)"], os.environ, root)
+    calls = [line.split() for line in log.read_text().splitlines()]
+    assert code == 7 and calls[0][: len(options)] == options and calls[1][0] == "--reset" and len(calls) == 2
+
+
+def test_a_program_of_the_user_runs_with_them_set(tmp_path: Path, monkeypatch):
+    root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
+    for name, value in Stage(tmp_path / "stage").variables().items():
         monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
-    chosen = options(rounds=1, threads=1, results=stage.results, prefetchers=(("off",),))
-    comparison = prepare(chosen, Console(quiet=True), time.monotonic())
+    chosen = options_of(
+        ProgramOptions,
+        {
+            "baseline": "none",
+            "name": "true",
+            "results": tmp_path / "results",
+            "policies": ("none",),
+            "prefetchers": (("distL2=20",),),
+        },
+    )
+    variables = dict(os.environ)
+    binary = examine("true", variables)
+    own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
+    comparison = program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic())
     comparison.begin()
     comparison.measure()
     comparison.close()
     assert comparison.ending is None
-    used = set(comparison.workload.placements[0].cpus)
-    assert set(watched.read_text().splitlines()) == {"[15]" if used == set(cpus) else "[4, 15]"}
-    assert set(registers(root)) == {4}
-    result = read_result(stage.result())
-    reported = result.manifest.prefetchers
-    assert reported.off[0] == "l2-hardware" and {one.cpu for one in reported.before} == used
-    assert any("l2-hardware" in note for note in notes(result))
+    calls = [line.split()[0] for line in log.read_text().splitlines()]
+    # A trial run and a round, each with the prefetchers set, and all restored once.
+    assert calls[-1] == "--reset" and calls[:-1] == ["--distL2=20"] * (len(calls) - 1) and len(calls) >= 3
+    (folder,) = (tmp_path / "results").iterdir()
+    reported = read_result(folder).manifest.prefetchers
+    assert reported.adjusted == ("distL2=20",) and reported.off == () and not reported.read_back
 
 
-@pytest.mark.skipif(
-    Path("/dev/cpu/0/msr").exists(), reason="this machine has an msr device: it would be used"
-)
-def test_where_it_cannot_be_done_nothing_is_measured(small: Stage):
-    done = small.compare("--vary", "prefetchers=off")
-    assert done.returncode == 4, done.stdout + done.stderr
-    assert "prefetchers" in done.stderr and "Traceback" not in done.stderr
-    assert not small.results.exists()
-    done = small.run("run", "--prefetchers", "off", "gcc-12.2.0/thp/*", "--", "echo", "ran")
-    assert done.returncode == 4 and "ran" not in done.stdout
+def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypatch):
+    root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
+    control = find_control(["off"], {CPUS[0]}, root)
+    setting = Hwpfctl(Path(control.program[0]), control.cpus)
+    Journal(JournalFolder.made(shared_folder(root))).change(setting, "off", before="default")
+    assert not log.exists()
+    restore(root)
+    assert log.read_text() == f"--reset {control.cpus[0]}\n" and traces(root) == []

@@ -152,8 +152,6 @@ def test_a_record_with_regions_is_good():
         ("regions", [{**REGION, "imbalance": 1.5}], "regions.0.imbalance"),
         ("regions", [{**REGION, "imbalance": {"cycles": None}}], "regions.0.imbalance.cycles"),
         ("region_cost_seconds", -1.0, "region_cost_seconds"),
-        ("power_over_time", [{"end_seconds": 1.0}], "power_over_time.0"),
-        ("power_over_time", [{"end_seconds": 1.0, "watts": -1.0}], "power_over_time.0.watts"),
     ],
 )
 def test_bad_regions_are_reported_with_their_place(path, value, place):

@@ -25,9 +25,19 @@ from pagewise.machine.settings.journal import (
     HeldError,
     Journal,
     JournalFolder,
+    SettingChange,
     shared_folder,
 )
-from pagewise.machine.settings.kinds import Attribute, Hwpfctl, Msr, Pool, Switch, described, setting_of
+from pagewise.machine.settings.kinds import (
+    Hwpfctl,
+    Msr,
+    Pool,
+    Setting,
+    Switch,
+    Word,
+    described,
+    setting_of,
+)
 from pagewise.machine.settings.session import accompany, kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
 from stage import RUNNERS
@@ -56,7 +66,7 @@ root = Path({str(root)!r})
 with kept(root) as journal:
     machine = killed_sessions.machine(root)
     journal.change(machine["pool"], "144")
-    journal.change(machine["attribute"], "0x0")
+    journal.change(machine["attribute"], "0")
     print("changed", flush=True)
     {lines}
 """
@@ -155,6 +165,29 @@ def kill(process: subprocess.Popen[Any]) -> None:
     process.communicate()
 
 
+@pytest.mark.parametrize(
+    ("setting", "before"),
+    [
+        (Pool(Path("/elsewhere/pool")), "1"),
+        (Switch(Path("/else\0where")), "never"),
+        (Word(Path("/elsewhere")), "1"),
+        (Msr(Path("/elsewhere"), 0x1A4, 15), "0x1"),
+    ],
+)
+def test_a_journal_with_foreign_paths_restores_nothing(tmp_path: Path, setting: Setting, before: str):
+    left = Journal(JournalFolder.made(shared_folder(tmp_path)))
+    left.changes = [SettingChange(setting, before)]
+    left._write()
+    with pytest.raises(RefusedError):
+        restore(tmp_path)
+
+
+def test_a_value_that_a_setting_cannot_have_is_refused(machine: dict[str, Any]):
+    with pytest.raises(RefusedError):
+        SettingChange(machine["pool"], "many").undo(print)
+    assert machine["pool"].total() == 10
+
+
 @pytest.mark.parametrize("over", [False, True])
 def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(
     tmp_path: Path, run: subprocess.Popen[bytes], over: bool
@@ -181,7 +214,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
     killed(tmp_path, guardian=True)
     assert state(machine) != before
     [trace] = traces(tmp_path)
-    assert not trace.running and [change.before for change in trace.changes] == ["10", "0x1"]
+    assert not trace.running and [change.before for change in trace.changes] == ["10", "1"]
     findings = list(setting_findings(tmp_path))
     assert [finding.state for finding in findings] == ["lack", "lack"]
     assert all(finding.remedy for finding in findings)
@@ -226,10 +259,10 @@ def test_settings_that_others_changed_are_reported_and_not_restored(
 def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, machine: dict[str, Any]):
     folder, aside = machine["pool"].folder, tmp_path / "aside"
     with pytest.raises(RefusedError) as caught, kept(tmp_path) as changes:
-        changes.change(machine["attribute"], "0x0")
+        changes.change(machine["attribute"], "0")
         changes.change(machine["pool"], "144")
         folder.rename(aside)
-    assert machine["pool"].place in str(caught.value) and machine["attribute"].read() == 1
+    assert machine["pool"].place in str(caught.value) and machine["attribute"].get() == "1"
     [trace] = traces(tmp_path)
     assert [change.setting for change in trace.changes] == [machine["pool"]]
     # The value must not be taken for the original one: no session starts until it is restored.
@@ -356,7 +389,7 @@ def test_locks_are_not_accessible_to_others(tmp_path: Path):
     [
         Pool(Path("/sys/kernel/mm/hugepages/hugepages-2048kB")),
         Switch(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
-        Attribute(Path("/sys/x"), 1),
+        Word(Path("/sys/x")),
         Msr(Path("/dev/cpu/0/msr"), 0x1A4, 15),
         Hwpfctl(Path("/usr/bin/hwpfctl"), (0, 1)),
     ],

@@ -17,6 +17,7 @@ from tracing import needs_tracer
 from builders import configuration, record_data
 from json_schema import faults
 from pagewise.cli import root
+from pagewise.cli.chosen import options_of
 from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
@@ -155,10 +156,10 @@ def session_of(
     build: Path, program: Path, results: Path, happens: dict[str, Callable[[], None]], **more: Any
 ) -> Session:
     """A session of a walk through memory, as it is and with the policy fjmpg."""
-    options = SimulationOptions(
-        environment=None, modules=None, rounds=1, threads=1, baseline="", seed=0, name="", results=results,
-        limit=60.0, geometry="zen4", policies=("fjmpg",), compiler="gcc", build=build, functions=5, **more
-    )  # fmt: skip
+    options = options_of(
+        SimulationOptions,
+        {"results": results, "geometry": "zen4", "policies": ("fjmpg",), "build": build, **more},
+    )
     session = prepare(options, (str(program), "cyclic", "80", "800"), Console(stderr=True), time.monotonic())
     stopped = Stopped(**vars(session.workload))
     object.__setattr__(stopped, "happens", happens)

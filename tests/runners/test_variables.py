@@ -10,8 +10,10 @@ from builders import configuration, kernel
 from json_schema import faults
 from pagewise.core.environment import influences
 from pagewise.core.kernel import Kernel
-from pagewise.core.plan import Subject, subject, with_settings
+from pagewise.core.plan import Subject, subject
 from pagewise.core.result import read_result
+from pagewise.session.options import SessionOptions
+from pagewise.session.settings import in_all_states
 from stage import ROOT, TRIAD, Stage
 
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
@@ -20,7 +22,7 @@ PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
 def test_each_setting_but_the_first_changes_one_variable() -> None:
     built = {label: configuration(label=label) for label in PAGES}
     one = subject(kernel(), built.values(), "none/hardware-regular")
-    (varied,) = with_settings([one], {"A": ("1", "2"), "B": ("-", "x", "y")})
+    (varied,) = in_all_states([one], SessionOptions(settings={"A": ("1", "2"), "B": ("-", "x", "y")}))
     settings = ["A=1,B=-", "A=2,B=-", "A=1,B=x", "A=1,B=y"]
     assert {(cell.measured.hugepages, cell.measured.setting) for cell in varied.cells} == {
         (label[0], setting) for label in PAGES for setting in settings
@@ -30,7 +32,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
     assert base.environment({"B": "old", "C": "kept"}) == {"A": "1", "C": "kept"}
     modules = {configuration.module: configuration for configuration in built.values()}
     assert Subject.of(varied.planned(), modules) == varied
-    assert with_settings([one], {}) == [one]
+    assert in_all_states([one], SessionOptions()) == [one]
 
 
 @pytest.mark.long

@@ -1,5 +1,4 @@
-!> The command line of this program, read by pw_options, with the parameter file that it names; prints the values and exits
-!> with the error's code.
+!> The command line of this program, read by pw_options; prints the values and exits with the error's code.
 program test_pw_options
     use pw_error, only: error_t, stop_on
     use pw_json, only: json_t
@@ -9,7 +8,6 @@ program test_pw_options
     type(options_t) :: options
     type(error_t) :: error
     type(json_t) :: json
-    character(:), allocatable :: path
 
     call options%start('test_pw_options', 'reads its command line')
     call options%add('size', option_bytes, '1KiB', 'a size', rules_t(lowest=512_i8))
@@ -19,7 +17,6 @@ program test_pw_options
     call options%add('ratio', option_real, '', 'a real', rules_t(above=0.0_r8, most=1.0_r8))
     call options%add('shift', option_real, '0', 'a real', rules_t(least=-2.5_r8))
     call options%add('title', option_text, '', 'a text')
-    call options%add('parameters', option_text, '', 'a parameter file', rules_t(in_file=.false.))
     call options%parse(error)
     call stop_on('test_pw_options', error)
     if (options%given('help')) then
@@ -27,9 +24,6 @@ program test_pw_options
     else if (options%given('list-options')) then
         call options%print_list()
     else
-        call options%get('parameters', path)
-        if (len(path) > 0) call options%read_file(path, error)
-        call stop_on('test_pw_options', error)
         call options%set_default('ratio', '0.5', error)
         call stop_on('test_pw_options', error)
         call json%open_object('')

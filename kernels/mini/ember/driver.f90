@@ -5,16 +5,18 @@ module ember_driver
     use ember_figures, only: figures_of, print_summary
     use ember_hydro_work, only: ledger_t
     use ember_log, only: log_t
-    use ember_mesh, only: mesh_t
     use ember_norms, only: norms_of
-    use ember_output, only: checkpoint_name, name_length, output_info_t, plotfile_name, read_checkpoint, read_checkpoint_head, &
-        remove_file, write_checkpoint, write_plotfile
+    use ember_output_info, only: append, name_length, output_info_t
     use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
     use ember_physics, only: set_up_physics
+    use ember_planes, only: planes_t
+    use ember_plotfile, only: plotfile_name, write_plotfile
     use ember_proofs, only: join_costs, prove_memory
     use ember_reference, only: norms_row, state_key
-    use ember_simulation, only: in_output, simulation_t
+    use ember_scheme, only: in_output
+    use ember_simulation, only: simulation_t
+    use ember_split, only: split_t
     use ember_validation, only: validate_state
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: populate, populated_t, put_regions
@@ -40,73 +42,41 @@ module ember_driver
         real(r8), allocatable, private :: seconds(:)              ! of each step
         real(r8), allocatable, private :: first_totals(:), last_totals(:)
         real(r8), private :: first_density = 0.0_r8               ! the largest
-        integer, private :: plots = 0, checkpoints = 0            ! number written so far
-        real(r8), private :: next_plot = 0.0_r8, next_checkpoint = 0.0_r8
-        integer, private :: first_step = 0                        ! of this process
+        integer, private :: plots = 0                             ! number written so far
+        real(r8), private :: next_plot = 0.0_r8
     contains
         procedure :: begin
         procedure :: loop
         procedure :: finish
-        procedure, private :: set_up, go_on, write_files, write_log, describe, check_state
+        procedure, private :: set_up, write_files, plot_is_due, write_log, describe, check_state
     end type run_t
-
-    public :: inherit_parameters
 
 contains
 
-    !> With --restart, the parameters of the checkpoint's run, unless this run sets others; called by all
-    !> ranks before `read_parameters`. Errors: those of the checkpoint.
-    subroutine inherit_parameters(options, comm, error)
-        type(options_t), intent(inout) :: options
-        type(comm_t), intent(in) :: comm
-        type(error_t), intent(inout) :: error
-        character(:), allocatable :: path
-        type(output_info_t) :: info
-        type(mesh_t) :: mesh
-        integer :: i
-
-        call options%get('restart', path)
-        if (len(path) == 0) return
-        call read_checkpoint_head(path, mesh, comm, info, error)
-        if (error%failed()) return
-        do i = 1, size(info%parameters)
-            ! Both set the size of the container.
-            if (info%parameters(i)%name == 'memory' .and. options%given('max-blocks')) cycle
-            if (info%parameters(i)%name == 'max-blocks' .and. options%given('memory')) cycle
-            call options%inherit(trim(info%parameters(i)%name), info%parameters(i)%value, error)
-            if (error%failed()) return
-        end do
-    end subroutine inherit_parameters
-
-    !> Memory on the requested pages, threads, mesh and initial state or restart.
+    !> Memory on the requested pages, threads, mesh and initial state.
     !> Exit codes: 2 contradictory parameters, or too little memory; 3 pages; 4 the system.
     subroutine begin(self, options, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
 
         call self%set_up(error)
         if (error%failed()) return
-        if (len(self%parameters%restart) > 0) then
-            call self%go_on(error)
-        else
-            call self%simulation%place_initial_state(self%parameters%roots, error)
-        end if
+        call self%simulation%place_initial_state(self%parameters%roots, error)
         if (error%failed()) return
         call regions_reset()
         self%first_totals = totals(self%simulation%mesh, self%simulation%comm)
         self%simulation%ledger = ledger_t()
         self%first_density = largest_density(self%simulation%mesh, self%simulation%comm)
-        self%first_step = self%simulation%step
-        if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation, error)
+        if (self%simulation%comm%rank == 0) call self%log%open(self%parameters%log, self%simulation%is_plain(), error)
         call self%simulation%comm%agree(error)
         if (error%failed()) return
-        if (self%simulation%step == 0) call self%write_files(options, error)
+        call self%write_files(options, error)
     end subroutine begin
 
     !> Everything that does not depend on the state.
     subroutine set_up(self, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(error_t), intent(inout) :: error
         type(pages_policy_t) :: policy
 
@@ -129,8 +99,11 @@ contains
 
             call set_up_physics(given, policy, simulation, error)
             if (error%failed()) return
-            simulation%split%on = given%split
-            simulation%split%steep = given%steep
+            if (given%split) then
+                simulation%scheme = split_t(steep=given%steep)
+            else
+                simulation%scheme = planes_t(steepness=given%steepness)
+            end if
             call simulation%prepare(given%threads)
             simulation%adaptive = given%highest_level > given%lowest_level
             simulation%regrid_interval = given%regrid_interval
@@ -140,36 +113,13 @@ contains
             simulation%refinement%filter = given%refine_filter
             simulation%cfl = given%cfl
             simulation%first_step = given%first_step
-            simulation%steepness = given%steepness
             if (.not. allocated(self%seconds)) allocate (self%seconds(0))
-            self%next_checkpoint = given%checkpoint_time
         end associate
     end subroutine set_up
 
-    !> Continue from a checkpoint.
-    subroutine go_on(self, error)
-        class(run_t), intent(inout) :: self
-        type(error_t), intent(inout) :: error
-        type(output_info_t) :: info
-        logical :: found
-
-        associate (simulation => self%simulation)
-            call read_checkpoint(self%parameters%restart, simulation%mesh, simulation%comm, info, error)
-            if (error%failed()) return
-            simulation%time = info%time
-            simulation%dt = info%dt
-            simulation%step = info%step
-            call info%get('plotfiles', self%plots, found)
-            call info%get('checkpoints', self%checkpoints, found)
-            call info%get('next plot time', self%next_plot, found)
-            call info%get('next checkpoint time', self%next_checkpoint, found)
-            call simulation%take_over(error)
-        end associate
-    end subroutine go_on
-
     !> The time loop.
     subroutine loop(self, options, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
         integer(i8) :: minor, major
@@ -180,7 +130,7 @@ contains
         call placement_begin(self%placement)
         call page_faults(minor, major)
         associate (simulation => self%simulation, given => self%parameters)
-            do while (simulation%step - self%first_step < given%steps .and. simulation%time < given%end_time)
+            do while (simulation%step < given%steps .and. simulation%time < given%end_time)
                 call step%begin()
                 call simulation%advance(given%end_time, error)
                 call step%end(seconds)
@@ -223,63 +173,44 @@ contains
         end associate
     end subroutine write_log
 
-    !> Write the files that are due at this step or time.
+    !> Write a plotfile if one is due at this step or time.
     subroutine write_files(self, options, error)
         class(run_t), intent(inout) :: self
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
         type(output_info_t) :: info
-        logical :: plot, checkpoint, last
 
+        if (.not. self%plot_is_due()) return
         associate (simulation => self%simulation, given => self%parameters)
-            last = simulation%time >= given%end_time .or. simulation%step - self%first_step >= given%steps
-            plot = due(given%plot_interval, given%plot_time, self%next_plot)
-            checkpoint = due(given%checkpoint_interval, given%checkpoint_time, self%next_checkpoint)
-            checkpoint = checkpoint .and. simulation%step > 0
-            if (.not. (plot .or. checkpoint)) return
             call simulation%region(in_output)%begin()
-            if (plot) then
-                self%plots = self%plots + 1
-                call self%describe(options, .false., info)
-                call write_plotfile(plotfile_name(given%output, self%plots - 1), simulation%mesh, simulation%comm, info, error, &
-                                    given%single_precision)
-            end if
-            if (checkpoint .and. .not. error%failed()) then
-                self%checkpoints = self%checkpoints + 1
-                call self%describe(options, .true., info)
-                call write_checkpoint(checkpoint_name(given%output, self%checkpoints - 1), simulation%mesh, simulation%comm, &
-                                      info, error)
-                if (.not. error%failed() .and. simulation%comm%rank == 0 .and. self%checkpoints > given%checkpoint_keep) &
-                    call remove_file(checkpoint_name(given%output, self%checkpoints - 1 - given%checkpoint_keep))
-            end if
+            call self%describe(options, info)
+            call write_plotfile(plotfile_name(given%output, self%plots), simulation%mesh, simulation%comm, info, error, &
+                                given%single_precision)
+            self%plots = self%plots + 1
             call simulation%region(in_output)%end()
         end associate
-
-    contains
-
-        !> Whether a file is due, by steps or by time, or as the last of those; `next` is advanced.
-        logical function due(interval, period, next)
-            integer, intent(in) :: interval
-            real(r8), intent(in) :: period
-            real(r8), intent(inout) :: next
-
-            due = .false.
-            if (interval > 0) due = modulo(self%simulation%step, interval) == 0
-            if (period > 0.0_r8 .and. self%simulation%time >= next) due = .true.
-            do while (period > 0.0_r8 .and. self%simulation%time >= next)
-                next = next + period
-            end do
-            if (last .and. (interval > 0 .or. period > 0.0_r8)) due = .true.
-        end function due
-
     end subroutine write_files
 
-    !> The contents of files except the mesh: all parameters, or (`to_go_on`) those that a continued run must also use:
-    !> they were given, and do not concern only this process.
-    subroutine describe(self, options, to_go_on, info)
+    !> Whether a plotfile is due, by steps or by time, or as the last one; `next_plot` is advanced.
+    logical function plot_is_due(self) result(due)
+        class(run_t), intent(inout) :: self
+
+        associate (simulation => self%simulation, interval => self%parameters%plot_interval, period => self%parameters%plot_time)
+            due = .false.
+            if (interval > 0) due = modulo(simulation%step, interval) == 0
+            if (period > 0.0_r8 .and. simulation%time >= self%next_plot) due = .true.
+            do while (period > 0.0_r8 .and. simulation%time >= self%next_plot)
+                self%next_plot = self%next_plot + period
+            end do
+            if (interval == 0 .and. period <= 0.0_r8) return
+            if (simulation%time >= self%parameters%end_time .or. simulation%step >= self%parameters%steps) due = .true.
+        end associate
+    end function plot_is_due
+
+    !> The contents of plotfiles except the mesh.
+    subroutine describe(self, options, info)
         class(run_t), intent(in) :: self
         type(options_t), intent(in) :: options
-        logical, intent(in) :: to_go_on
         type(output_info_t), intent(out) :: info
         character(:), allocatable :: value
         integer :: i
@@ -290,24 +221,12 @@ contains
         info%problem = self%parameters%problem
         info%species = [character(name_length) :: self%parameters%species]
         allocate (info%parameters(0))
-        i = 0
-        do
-            i = i + 1
-            if (len(options%name_of(i)) == 0) exit
-            if (to_go_on) then
-                if (.not. options%given(options%name_of(i))) cycle
-                select case (options%name_of(i))
-                case ('parameters', 'restart', 'record', 'threads', 'pages', 'steps')
-                    cycle
-                end select
-            end if
+        i = 1
+        do while (len(options%name_of(i)) > 0)
             call options%get(options%name_of(i), value)
-            if (len(value) > 0) call info%set(options%name_of(i), value)
+            if (len(value) > 0) call append(info%parameters, options%name_of(i), value)
+            i = i + 1
         end do
-        call info%set('plotfiles', self%plots)
-        call info%set('checkpoints', self%checkpoints)
-        call info%set('next plot time', self%next_plot)
-        call info%set('next checkpoint time', self%next_checkpoint)
     end subroutine describe
 
     !> Validate the result, observe the pages, and write record and summary. Exit code 1 if validation fails.
@@ -332,7 +251,8 @@ contains
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            record%traffic%bytes_stream = 8.0_r8*simulation%values_per_update()*simulation%zone_updates/max(1, size(self%seconds))
+            record%traffic%bytes_stream = 8.0_r8*simulation%scheme%values_per_update(mesh)*simulation%zone_updates &
+                                          /max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
             call prove_memory(simulation, record%pages, error)
             call simulation%comm%agree(error)
@@ -367,8 +287,6 @@ contains
         if (error%failed()) return
         if (len(self%parameters%norms) > 0 .and. self%simulation%comm%rank == 0) &
             call append_line(self%parameters%norms, norms_row(key, norm), error)
-        ! Parameters may have changed in the middle of a continued run.
-        if (len(self%parameters%restart) > 0) key = ''
         call validate_state(self%simulation, self%first_totals, self%last_totals, key, norm, validation)
     end subroutine check_state
 

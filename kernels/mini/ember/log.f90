@@ -8,7 +8,8 @@
 module ember_log
     use ember_hydro_work, only: ledger_t
     use ember_mesh, only: cylindrical, mesh_t, n_conserved
-    use ember_simulation, only: in_gravity, region_name, simulation_t
+    use ember_scheme, only: in_gravity, region_name
+    use ember_simulation, only: simulation_t
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_policy_t, pages_observe
@@ -35,29 +36,19 @@ module ember_log
 
 contains
 
-    !> Begin the log, or continue the log of the run that this one continues. Exit code 4: the file cannot be
-    !> written.
-    subroutine open_log(self, path, simulation, error)
+    !> Begin the log, of a run with only the Euler equations (`plain`) or with others. Exit code 4: the file cannot be written.
+    subroutine open_log(self, path, plain, error)
         class(log_t), intent(inout) :: self
         character(*), intent(in) :: path
-        type(simulation_t), intent(in) :: simulation
+        logical, intent(in) :: plain
         type(error_t), intent(inout) :: error
         character(256) :: message
-        character(:), allocatable :: header
-        logical :: there
         integer :: status
 
         self%path = path
         if (len(path) == 0) return
-        header = names
-        if (.not. simulation%is_plain()) header = names//more_names
-        inquire (file=path, exist=there)
-        if (simulation%step > 0 .and. there) then
-            open (newunit=self%unit, file=path, action='write', position='append', status='old', iostat=status, iomsg=message)
-        else
-            open (newunit=self%unit, file=path, action='write', status='replace', iostat=status, iomsg=message)
-            if (status == 0) write (self%unit, '(a)', iostat=status, iomsg=message) header
-        end if
+        open (newunit=self%unit, file=path, action='write', status='replace', iostat=status, iomsg=message)
+        if (status == 0) write (self%unit, '(a)', iostat=status, iomsg=message) names//more_names(:merge(0, len(more_names), plain))
         call check(self, status, message, error)
     end subroutine open_log
 

@@ -1,6 +1,6 @@
 !> pw-ember: block-structured hydrodynamics with adaptive refinement.
 program main
-    use ember_driver, only: inherit_parameters, run_t
+    use ember_driver, only: run_t
     use ember_parallel, only: comm_t
     use ember_parameter_options, only: declare_parameters
     use ember_parameter_values, only: read_parameters
@@ -11,7 +11,7 @@ program main
     use pw_record, only: configuration_t
     implicit none
     character(*), parameter :: program = 'pw-ember'
-    type(run_t) :: run
+    type(run_t), target :: run
     type(options_t) :: options
     type(configuration_t) :: configuration
     type(error_t) :: error
@@ -35,7 +35,6 @@ contains
         call read_command_line(options, program, configuration, answered, error, quiet=.not. first)
         if (.not. answered) then
             call verify_runtime(configuration, error)
-            if (.not. error%failed()) call inherit_parameters(options, comm, error)
             if (.not. error%failed()) call read_parameters(options, run%parameters, error)
             if (.not. error%failed()) call run%begin(options, error)
             if (.not. error%failed()) call run%loop(options, error)

@@ -1,8 +1,7 @@
-!> The contents of ember's files other than the mesh and its zones: time, step, parameters, species, and further named
-!> numbers.
+!> The contents of plotfiles other than the mesh and its zones: time, step, parameters and names of species.
 module ember_output_info
     use ember_mesh, only: first_species
-    use pw_kinds, only: i8, r8
+    use pw_kinds, only: r8
     implicit none
     private
 
@@ -12,11 +11,6 @@ module ember_output_info
         character(name_length) :: name = ''
         character(:), allocatable :: value
     end type named_text_t
-
-    type, public :: named_integer_t
-        character(name_length) :: name = ''
-        integer(i8) :: value = 0
-    end type named_integer_t
 
     type, public :: named_real_t
         character(name_length) :: name = ''
@@ -29,156 +23,12 @@ module ember_output_info
         integer :: step = 0
         character(:), allocatable :: problem
         character(name_length), allocatable :: species(:)       !< names of the mesh's species, in order
-        type(named_text_t), allocatable :: parameters(:)        !< as the user gave them
-        type(named_integer_t), allocatable :: integers(:)       !< for checkpoints: counters of the log, ...
-        type(named_real_t), allocatable :: reals(:)             !< for checkpoints: next output times, ...
-    contains
-        procedure, private :: set_text, set_integer, set_long, set_real
-        !> call set(name, value): a text is a parameter; an existing name gets the new value.
-        generic :: set => set_text, set_integer, set_long, set_real
-        procedure, private :: get_text, get_integer, get_long, get_real
-        !> call get(name, value, found): the value is unchanged if that name and kind does not exist.
-        generic :: get => get_text, get_integer, get_long, get_real
-        procedure :: complete
+        type(named_text_t), allocatable :: parameters(:)        !< their effective values
     end type output_info_t
 
     public :: variable_names, longest, append
 
 contains
-
-    !> Allocate unallocated components as empty.
-    subroutine complete(self)
-        class(output_info_t), intent(inout) :: self
-
-        if (.not. allocated(self%problem)) self%problem = ''
-        if (.not. allocated(self%species)) allocate (self%species(0))
-        if (.not. allocated(self%parameters)) allocate (self%parameters(0))
-        if (.not. allocated(self%integers)) allocate (self%integers(0))
-        if (.not. allocated(self%reals)) allocate (self%reals(0))
-    end subroutine complete
-
-    subroutine set_text(self, name, value)
-        class(output_info_t), intent(inout) :: self
-        character(*), intent(in) :: name, value
-        integer :: i
-
-        call self%complete()
-        do i = 1, size(self%parameters)
-            if (self%parameters(i)%name /= name) cycle
-            self%parameters(i)%value = value
-            return
-        end do
-        call append(self%parameters, name, value)
-    end subroutine set_text
-
-    subroutine set_integer(self, name, value)
-        class(output_info_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer, intent(in) :: value
-
-        call self%set(name, int(value, i8))
-    end subroutine set_integer
-
-    subroutine set_long(self, name, value)
-        class(output_info_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        integer(i8), intent(in) :: value
-        type(named_integer_t), allocatable :: larger(:)
-        integer :: i, n
-
-        call self%complete()
-        n = size(self%integers)
-        do i = 1, n
-            if (self%integers(i)%name /= name) cycle
-            self%integers(i)%value = value
-            return
-        end do
-        allocate (larger(n + 1))
-        larger(:n) = self%integers
-        larger(n + 1)%name = name
-        larger(n + 1)%value = value
-        call move_alloc(larger, self%integers)
-    end subroutine set_long
-
-    subroutine set_real(self, name, value)
-        class(output_info_t), intent(inout) :: self
-        character(*), intent(in) :: name
-        real(r8), intent(in) :: value
-        type(named_real_t), allocatable :: larger(:)
-        integer :: i, n
-
-        call self%complete()
-        n = size(self%reals)
-        do i = 1, n
-            if (self%reals(i)%name /= name) cycle
-            self%reals(i)%value = value
-            return
-        end do
-        allocate (larger(n + 1))
-        larger(:n) = self%reals
-        larger(n + 1)%name = name
-        larger(n + 1)%value = value
-        call move_alloc(larger, self%reals)
-    end subroutine set_real
-
-    subroutine get_text(self, name, value, found)
-        class(output_info_t), intent(in) :: self
-        character(*), intent(in) :: name
-        character(:), allocatable, intent(inout) :: value
-        logical, intent(out) :: found
-        integer :: i
-
-        found = .false.
-        if (.not. allocated(self%parameters)) return
-        do i = 1, size(self%parameters)
-            if (self%parameters(i)%name /= name) cycle
-            value = self%parameters(i)%value
-            found = .true.
-        end do
-    end subroutine get_text
-
-    subroutine get_integer(self, name, value, found)
-        class(output_info_t), intent(in) :: self
-        character(*), intent(in) :: name
-        integer, intent(inout) :: value
-        logical, intent(out) :: found
-        integer(i8) :: long
-
-        call self%get(name, long, found)
-        if (found) value = int(long)
-    end subroutine get_integer
-
-    subroutine get_long(self, name, value, found)
-        class(output_info_t), intent(in) :: self
-        character(*), intent(in) :: name
-        integer(i8), intent(inout) :: value
-        logical, intent(out) :: found
-        integer :: i
-
-        found = .false.
-        if (.not. allocated(self%integers)) return
-        do i = 1, size(self%integers)
-            if (self%integers(i)%name /= name) cycle
-            value = self%integers(i)%value
-            found = .true.
-        end do
-    end subroutine get_long
-
-    subroutine get_real(self, name, value, found)
-        class(output_info_t), intent(in) :: self
-        character(*), intent(in) :: name
-        real(r8), intent(inout) :: value
-        logical, intent(out) :: found
-        integer :: i
-
-        found = .false.
-        if (.not. allocated(self%reals)) return
-        do i = 1, size(self%reals)
-            if (self%reals(i)%name /= name) cycle
-            value = self%reals(i)%value
-            found = .true.
-        end do
-    end subroutine get_real
 
     !> Names of all variables of a zone, in the order of their indices; of species those in `info`, or species01, ...
     pure subroutine variable_names(n_variables, info, names)

@@ -24,8 +24,6 @@ contains
         type(options_t), intent(inout) :: options
         character(*), intent(in) :: pages
 
-        call options%add('parameters', option_text, '', 'read options from this file, one NAME = VALUE per line; the command '// &
-                         'line overrides it', rules_t(in_file=.false.))
         call options%add('threads', option_count, '1', 'threads per rank', rules_t(lowest=1_i8))
         call options%add('pages', option_choice, pages, 'page policy of the blocks', values=pages_policy_names())
         call options%add('memory', option_bytes, '256MiB', 'bytes of the blocks on all ranks together', rules_t(lowest=4096_i8))
@@ -156,15 +154,10 @@ contains
 
         call options%add('errors', option_flag, '', 'compare the final state with the exact solution')
         call options%add('norms', option_text, '', 'append the norms of the final state to this file, as a row of norms.txt')
-        call options%add('output', option_text, '.', 'folder of plotfiles and checkpoints')
+        call options%add('output', option_text, '.', 'folder of plotfiles')
         call options%add('plot-interval', option_count, '0', 'steps between plotfiles; 0: none')
         call options%add('plot-time', option_real, '0', 'time between plotfiles; 0: none', rules_t(least=0.0_r8))
         call options%add('plot-precision', option_choice, 'single', 'precision of numbers in plotfiles', values='single|double')
-        call options%add('checkpoint-interval', option_count, '0', 'steps between checkpoints; 0: none')
-        call options%add('checkpoint-time', option_real, '0', 'time between checkpoints; 0: none', rules_t(least=0.0_r8))
-        call options%add('checkpoint-keep', option_count, '2', 'number of latest checkpoints to keep', rules_t(lowest=1_i8))
-        call options%add('restart', option_text, '', 'continue from this checkpoint, with its parameters unless others are given', &
-                         rules_t(in_file=.false.))
         call options%add('log', option_text, '', 'append totals and times of steps to this file')
         call options%add('log-interval', option_count, '1', 'steps between lines of the log', rules_t(lowest=1_i8))
     end subroutine declare_output

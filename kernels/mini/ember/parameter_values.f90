@@ -22,17 +22,14 @@ module ember_parameter_values
 
 contains
 
-    !> Read the parameter file, if one is named, fill in the problem's defaults, check, and store all in `parameters`.
+    !> Fill in the problem's defaults, check, and store all in `parameters`.
     !> Errors: exit_usage, with all contradictions, one per line; those of pages_policy_from_name.
     subroutine read_parameters(options, parameters, error)
         type(options_t), intent(inout) :: options
         type(parameters_t), intent(out) :: parameters
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: path, faults
+        character(:), allocatable :: faults
 
-        call options%get('parameters', path)
-        if (len(path) > 0) call options%read_file(path, error)
-        if (error%failed()) return
         faults = ''
         call problem_defaults(options, faults, error)
         if (error%failed()) return
@@ -92,7 +89,6 @@ contains
         call options%get('errors', parameters%errors)
         call options%get('record', parameters%record)
         call options%get('norms', parameters%norms)
-        call options%get('restart', parameters%restart)
         call options%get('log', parameters%log)
         parameters%log_interval = count_of(options, 'log-interval')
         call options%get('output', word)
@@ -101,9 +97,6 @@ contains
         call options%get('plot-time', parameters%plot_time)
         call options%get('plot-precision', word)
         parameters%single_precision = word == 'single'
-        parameters%checkpoint_interval = count_of(options, 'checkpoint-interval')
-        call options%get('checkpoint-time', parameters%checkpoint_time)
-        parameters%checkpoint_keep = count_of(options, 'checkpoint-keep')
     end subroutine keep_run
 
     !> Space and its refinement.
@@ -242,6 +235,8 @@ contains
                 call note(faults, 'problem '//given%problem//' needs scheme planes: scheme flash has no species and no gravity')
             if (given%split .and. options%given('limiter')) call note(faults, 'limiter has no effect with scheme flash')
             if (.not. given%split .and. options%given('contacts')) call note(faults, 'contacts has no effect with scheme planes')
+            if (given%errors .and. any(given%problem == [character(6) :: 'flame', 'snia2d'])) &
+                call note(faults, 'problem '//given%problem//' has no exact solution: remove errors')
             select case (given%problem)
             case ('sedov')
                 if (given%octant .and. any(given%boundary(1, :dims) /= reflecting)) &
@@ -260,7 +255,6 @@ contains
                     call note(faults, 'problem flame needs a flame-speed above 0 and below the speed of sound')
             case ('snia2d')
                 if (given%geometry /= cylindrical) call note(faults, 'problem snia2d needs geometry cylindrical')
-                if (given%errors) call note(faults, 'problem snia2d has no exact solution: remove errors')
                 if (given%lowest_temperature > given%star_temperature) &
                     call note(faults, 'lowest-temperature is above star-temperature')
                 if (given%ignition_radius > 0.0_r8 .and. abs(given%ignition_offset) + given%ignition_radius > 1.5e8_r8) &

@@ -1,8 +1,8 @@
-!> The parameters of pw-ember: options of the command line, and keys of the parameter file that --parameters names.
+!> The parameters of pw-ember, options of the command line.
 !>
 !> Order of calls: `options%start`, `declare_parameters`, `options%parse`, and, unless help or a list was requested,
-!> `read_parameters`. The command line overrides the file; parameters in neither have the default of the problem, or the one
-!> that --help shows. Lengths, masses and times have any consistent units.
+!> `read_parameters`. Parameters that are not given have the default of the problem, or the one that --help shows. Lengths,
+!> masses and times have any consistent units.
 module ember_parameters
     use ember_container, only: block_bytes
     use ember_mesh, only: block_zones, cartesian, guard_zones, mesh_t, outflow, v_game
@@ -40,12 +40,11 @@ module ember_parameters
         integer :: regrid_interval = 1                    !< steps
         integer, allocatable :: refine_variables(:)
         real(r8) :: refine_above = 0.8_r8, coarsen_below = 0.2_r8, refine_filter = 0.01_r8
-        character(:), allocatable :: output               !< folder and first part of the names of plotfiles and checkpoints
-        character(:), allocatable :: restart, log, record, norms   !< files; empty: none
+        character(:), allocatable :: output               !< folder and first part of the names of plotfiles
+        character(:), allocatable :: log, record, norms   !< files; empty: none
         integer :: log_interval = 1                       !< steps
-        integer :: plot_interval = 0, checkpoint_interval = 0       !< steps; 0: none
-        real(r8) :: plot_time = 0.0_r8, checkpoint_time = 0.0_r8    !< 0: none
-        integer :: checkpoint_keep = 2
+        integer :: plot_interval = 0                      !< steps; 0: none
+        real(r8) :: plot_time = 0.0_r8                    !< 0: none
         logical :: single_precision = .true.              !< of plotfiles
         logical :: errors = .false.                       !< compare with the exact solution
         real(r8) :: sedov_energy = 1.0_r8                 !< of the whole explosion

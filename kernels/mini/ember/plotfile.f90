@@ -29,9 +29,20 @@ module ember_plotfile
         real(r8), allocatable :: least(:), greatest(:)
     end type window_t
 
-    public :: write_plotfile
+    public :: plotfile_name, write_plotfile
 
 contains
+
+    !> The name of plotfile `number` of the run `base`, such as folder/sedov: yt recognises its kind by hdf5_plt_cnt.
+    pure function plotfile_name(base, number) result(name)
+        character(*), intent(in) :: base
+        integer, intent(in) :: number
+        character(:), allocatable :: name
+        character(16) :: counted
+
+        write (counted, '(i0.4)') number
+        name = base//'_hdf5_plt_cnt_'//trim(counted)
+    end function plotfile_name
 
     !> Write the plotfile `path`, called by all ranks; rank 0 writes. Its name should contain hdf5_plt_cnt, by which yt
     !> recognises it. `single`: values of zones in single precision. Of the derived variables of zones, pressure,
@@ -47,15 +58,11 @@ contains
         type(file_t) :: file
         type(nodes_t) :: nodes
         type(window_t) :: window
-        type(output_info_t) :: whole
-
-        whole = info
-        call whole%complete()
         if (comm%rank == 0) then
             call list_nodes(mesh%tree, nodes)
-            call open_window(mesh, whole, window)
+            call open_window(mesh, info, window)
             call file%create(path, error)
-            call write_facts(file, mesh, whole, nodes, error)
+            call write_facts(file, mesh, info, nodes, error)
             call write_tree(file, mesh, nodes, error)
             call define_variables(file, mesh, nodes, window, single, error)
             call file%reserve(error)

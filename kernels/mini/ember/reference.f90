@@ -19,10 +19,9 @@ module ember_reference
     !> The options that do not change the state; `uniform` and `fill-memory` do through levels and roots. The number of
     !> steps that were made stands for `steps`.
     character(*), parameter :: neutral(*) = [character(19) :: &
-        'parameters', 'restart', 'record', 'norms', 'threads', 'pages', 'memory', 'max-blocks', &
-        'allocation', 'parents', 'padding-variables', 'layout', 'fill-memory', 'uniform', 'errors', &
-        'output', 'plot-interval', 'plot-time', 'plot-precision', 'checkpoint-interval', 'checkpoint-time', 'checkpoint-keep', &
-        'log', 'log-interval', 'steps']
+        'record', 'norms', 'threads', 'pages', 'memory', 'max-blocks', 'allocation', 'parents', 'padding-variables', 'layout', &
+        'fill-memory', 'uniform', 'errors', 'output', 'plot-interval', 'plot-time', 'plot-precision', 'log', 'log-interval', &
+        'steps']
     character(*), parameter :: separator = ' | '
 
     interface
@@ -57,7 +56,7 @@ contains
         call options%get('pages', value)
         call declare_parameters(plain, value)
         call options%get('problem', value)
-        call plain%inherit('problem', value, error)
+        call plain%set_default('problem', value, error)
         if (.not. error%failed()) call read_parameters(plain, unused, error)
         key = '--problem '//value
         i = 0

@@ -1,4 +1,4 @@
-"""What runs used: memory of a program by kind, the node's memory, power over time. Pure functions."""
+"""What runs used: memory of a program by kind, the node's memory. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagewise.analysis.counter_runs import Key
-from pagewise.analysis.series import run_seconds, valid_records
 from pagewise.core.node_state import NodeChange
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
@@ -141,11 +140,3 @@ def use_by_cell(records: Iterable[Record]) -> dict[Key, NodeUse]:
             of_cell = runs.setdefault((record.of_kernel, *key_of(run)), {})
             of_cell[run.round, run.position] = run.node
     return {key: NodeUse.of(tuple(changes.values())) for key, changes in runs.items()}
-
-
-def typical_run(records: Iterable[Record]) -> Record | None:
-    """The valid run of median time, of those that have their power over time; None if no run has it."""
-    sampled = [
-        record for record in valid_records(records) if any(each.watts for each in record.power_over_time)
-    ]
-    return sorted(sampled, key=run_seconds)[(len(sampled) - 1) // 2] if sampled else None

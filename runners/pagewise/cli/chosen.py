@@ -1,40 +1,35 @@
-"""What commands make of their options: a placement, the options of kernels, a catalog."""
+"""From the parameters of a command to its typed options, and to a catalog."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar, get_type_hints
+
+if TYPE_CHECKING:
+    from pagewise.stack.catalog import Catalog
+
+#: The parameters of a command by name, as click parsed them.
+Parameters = Mapping[str, object]
+_Options = TypeVar("_Options")
 
 
-def take_where(chosen: dict[str, Any]) -> Any:
-    """The placement; its options except one --threads are removed from `chosen`. Raises SelectionError."""
-    from pagewise.machine.placement import Where
-
-    threads = chosen.get("threads")
-    if isinstance(threads, tuple):
-        # Several numbers of threads are several placements.
-        chosen["threads"] = threads[0] if len(threads) == 1 else None
-        return Where.read(threads=threads if len(threads) > 1 else (), **_taken(chosen))
-    return Where.read(**_taken(chosen))
-
-
-def _taken(chosen: dict[str, Any]) -> dict[str, Any]:
-    names = ("orders", "smt", "cores", "lists", "memory", "ranks", "rank_orders")
-    return {name: chosen.pop(name) for name in names if name in chosen}
+def options_of(kind: type[_Options], parameters: Parameters) -> _Options:
+    """The options of a command: each field is the parameter of its name; options in it, alike."""
+    values: dict[str, object] = {}
+    hints = get_type_hints(kind)
+    for item in fields(kind):  # type: ignore[arg-type]
+        inner = hints[item.name]
+        if isinstance(inner, type) and is_dataclass(inner):
+            values[item.name] = options_of(inner, parameters)
+        elif item.name in parameters:
+            values[item.name] = parameters[item.name]
+    make: Callable[..., _Options] = kind
+    return make(**values)
 
 
-def kernel_options(chosen: dict[str, Any], **fixed: Any) -> Any:
-    """The options of kernels; without a number of threads or cores, one thread runs."""
-    from pagewise.core.page_policy import normal_name
-    from pagewise.workloads.kernels.choose import KernelOptions
-
-    chosen["pages"] = tuple(dict.fromkeys(map(normal_name, chosen.pop("policies"))))
-    if chosen["threads"] is None and not chosen["where"].counts:
-        chosen["threads"] = 1
-    return KernelOptions(**chosen, **fixed)
-
-
-def find_catalog(environment: str, modules: Path | None) -> Any:
+def find_catalog(environment: str, modules: Path | None) -> Catalog:
     """The catalog of an environment, or of another module tree."""
     from pagewise.stack import lmod
     from pagewise.stack.catalog import read_catalog

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich_click import RichCommand
 
-from pagewise.cli.chosen import take_where
+from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
 
 if TYPE_CHECKING:
     from pagewise.session.session import Session
 
-    Prepare = Callable[[dict[str, Any], Console], Session]
-
-#: Parameters of options that change settings of the machine.
-_CHANGING = ("reserve", "set_thp_sizes", "node_states", "prefetchers", "clocks")
+    Prepare = Callable[[Parameters, Console], Session]
 
 
 class Measuring(RichCommand):
-    """A command whose function prepares a session: `function(chosen, console)`.
+    """A command whose function prepares a session: `function(parameters, console)`.
 
     It takes the panels `SESSION_RUNS` and `SESSION_RESULT` of `options`.
     """
@@ -33,32 +31,30 @@ class Measuring(RichCommand):
         super().__init__(*arguments, callback=self._measure, **named)
         self._prepare = callback
 
-    def _measure(self, *, planning: bool, as_json: bool, **chosen: Any) -> int:
+    def _measure(self, *, planning: bool, as_json: bool, resume: Path | None, **parameters: object) -> int:
         from pagewise.report.views import plan
+        from pagewise.session.options import MachineOptions
         from pagewise.session.resume import check_command
 
-        if chosen["resume"] is not None:
-            check_command(chosen["resume"], sys.argv[1:])
-        _begin_session(chosen, planning)
-        if "orders" in chosen:
-            chosen["where"] = take_where(chosen)
-        prepared = self._prepare(chosen, make_messages())
+        if resume is not None:
+            check_command(resume, sys.argv[1:])
+        if not planning:
+            _begin_session(options_of(MachineOptions, parameters).changes)
+        prepared = self._prepare({**parameters, "resume": resume}, make_messages())
         if not planning:
             return publish_session(prepared, as_json)
         show(plan.view(prepared), as_json)
         return 0
 
 
-def _begin_session(chosen: Mapping[str, Any], planning: bool) -> None:
-    """If options change settings of the machine, restores them when the command ends; call this first.
+def _begin_session(changes: bool) -> None:
+    """If it changes settings of the machine, restores them when the command ends; call this first.
 
     What a killed session left changed is restored then, too, and otherwise reported. Raises RefusedError.
     """
     from pagewise.machine.settings.session import session, traces
 
-    if planning:
-        return
-    if any(chosen.get(name) for name in _CHANGING):
+    if changes:
         click.get_current_context().with_resource(session())
         return
     for trace in traces():

@@ -217,10 +217,6 @@ SCALE = option(
     metavar="NAME",
     rare=True,
 )
-SUITE = option(
-    "--suite",
-    "Known code to run as the program, with its input, metrics and checks (envs/suites).",
-)
 SUITES = option(
     "--suite",
     "Known code to run as the program, with its input, metrics and checks (envs/suites), or a case of it, as "
@@ -294,6 +290,7 @@ PLACED_MEMORY = (
         "Threads per core: avoid (one), use (one per hardware thread), or N; several with commas.",
         metavar="avoid|use|N",
         is_list=True,
+        callback=lists.threads_per_core,
     ),
     rare_option(
         "--memory",
@@ -360,7 +357,7 @@ PREFETCHERS = option(
 OUTPUT = option(
     "-o --output results", "Parent folder of the result's folder.", type=Folder(), default=Path("results")
 )
-NAME = rare_option("--name", "Name in the result's folder.")
+NAME = rare_option("--name", "Name in the result's folder.", default="", show_default=False)
 PLAN = flag("--plan planning", "Show what would run, and start nothing.")
 VERBOSE = flag(
     "-v --verbose",

@@ -8,13 +8,13 @@ import rich_click as click
 from click.core import ParameterSource
 
 from pagewise.cli.options import option, rare_option
-from pagewise.cli.types import Duration, Percent
+from pagewise.cli.types import Duration, Percent, Size
 from pagewise.cli.vary import explain_replaced
 
 POOL_MEMORY = rare_option(
     "--pool-memory",
     "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
-    metavar="SIZE",
+    type=Size(),
 )
 #: How the runs of a program are made and judged.
 JUDGED = (
@@ -43,8 +43,7 @@ JUDGED = (
     ),
     rare_option(
         "--sample-interval interval",
-        "Sampling interval of memory and power, as 0.05s (default: memory adaptive, at most 1 % of one CPU; "
-        "power 0.1s).",
+        "Sampling interval of memory, as 0.05s (default: adaptive, at most 1 % of one CPU).",
         type=Duration(0.001),
     ),
     rare_option(

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pagewise.core.units import parse_bytes
+
 if TYPE_CHECKING:
     _Type = click.ParamType[float]
     _Named = click.ParamType[tuple[str, tuple[str, ...]]]
     _Integers = click.ParamType[tuple[int, ...]]
+    _Bytes = click.ParamType[int]
 else:
     # Generic only in later versions of click.
-    _Type = _Named = _Integers = click.ParamType
+    _Type = _Named = _Integers = _Bytes = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -74,6 +77,19 @@ class Duration(_Quantity):
         if _DURATION.fullmatch(text):
             seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
         return seconds if self._least <= seconds <= LONGEST_SECONDS else math.nan
+
+
+class Size(_Bytes):
+    """A size of memory, as 4GiB: its bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        """The bytes. Raises BadParameter."""
+        try:
+            return value if isinstance(value, int) else parse_bytes(value)
+        except ValueError as fault:
+            self.fail(f"{fault}; write it like 4GiB.", parameter, context)
 
 
 class Number(click.IntRange):

@@ -10,9 +10,10 @@ import click
 from pagewise.cli import lists
 from pagewise.cli.options import Option, option
 from pagewise.cli.types import Setting
+from pagewise.core.node_state import STATES
 
-#: States and settings of the machine that can be varied, with their parameters.
-_MACHINE = {"node-state": "node_states", "prefetchers": "prefetchers", "clocks": "clocks"}
+#: States and settings of the machine that can be varied.
+_MACHINE = ("node-state", "prefetchers", "clocks")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=.*", re.DOTALL)
 #: Options that were replaced, with their new form.
 REPLACED = {
@@ -25,7 +26,7 @@ REPLACED = {
 
 
 def varies(machine: Collection[str], text: str, *, variables: bool = False) -> Option:
-    """Return the option `--vary`, which sets the parameters `varied`, `settings` and those of _MACHINE.
+    """The option `--vary`: parameters `varied`, `settings`, `node_states`, `prefetchers` and `clocks`.
 
     machine: the states and settings of the machine that the command varies. text: the help. variables:
     whether it also varies environment variables.
@@ -50,12 +51,21 @@ def varies(machine: Collection[str], text: str, *, variables: bool = False) -> O
                 )
             else:
                 of_kernels.append(each)
-        context.params |= {"varied": tuple(of_kernels), "prefetchers": ()}
-        if variables:
-            context.params["settings"] = tuple(of_variables)
-        for name, given in of_machine.items():
-            split = lists.split if name == "node-state" else lists.several
-            context.params[_MACHINE[name]] = split(context, parameter, given)
+        if len(dict(of_variables)) < len(of_variables):
+            raise click.BadParameter(
+                "a variable is given twice: write its values with commas, NAME=a,b,c.", context, parameter
+            )
+        states = lists.split_commas(of_machine.get("node-state", ()))
+        if not set(states) <= set(STATES) or len(set(states)) < len(states):
+            raise click.BadParameter(
+                f"{', '.join(states)} are not different states of the node: choose from {', '.join(STATES)}.",
+                context,
+                parameter,
+            )
+        context.params |= {"varied": tuple(of_kernels), "settings": dict(of_variables)}
+        context.params["node_states"] = states
+        for name in ("prefetchers", "clocks"):
+            context.params[name] = lists.several(context, parameter, of_machine.get(name, ()))
 
     return option("--vary", text, multiple=True, metavar="NAME=VALUES", callback=read, expose_value=False)
 

@@ -24,8 +24,8 @@ STRUCTURES = ("scheme", "layout", "table")
 OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "indices")
 #: Of these, those that only builds with OpenMP have; others keep their first value.
 OF_THREADS = ("parallel",)
-#: States of the machine that runs may get: fields of a configuration, by their names among a cell's options.
-OF_MACHINE = {"node-state": "node_state", "hardware-prefetchers": "prefetchers", "cpu-clocks": "clocks"}
+#: States of the machine that runs may get: fields of a configuration, by their names in --vary.
+OF_MACHINE = {"node-state": "node_state", "prefetchers": "prefetchers", "clocks": "clocks"}
 #: Fields that no module sets, because runs of one module may differ in them.
 OF_RUNS = ("placement", *OF_MACHINE.values(), "setting", *OPTIONS)
 #: The type of these: a manifest has them in its cells.

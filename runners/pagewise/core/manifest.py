@@ -6,7 +6,7 @@ None is what a manifest does not have.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pagewise.core.configuration import Configuration
@@ -25,7 +25,6 @@ from pagewise.core.fields import (
 )
 from pagewise.core.host import Host
 from pagewise.core.manifest_parts import CountersPart, Described, SimulationPart
-from pagewise.core.record_parts import OPTIONS_OF_RUNS
 from pagewise.core.structure import OPEN, Form, Limits
 from pagewise.core.text import command_text
 from pagewise.core.units import bytes_text
@@ -216,6 +215,36 @@ class WorkDifference:
     exit_codes: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What runs get that are compared in it: options of the kernel, environment variables, machine settings.
+
+    environment: `-` stands for a variable that is removed. machine: by a name of OF_MACHINE.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """For people, and to identify them: `layout=soa,OMP_WAIT_POLICY=active,node-state=aged`."""
+        every = {**self.options, **self.environment, **self.machine}
+        return ",".join(f"{name}={value}" for name, value in every.items())
+
+    def __hash__(self) -> int:
+        """By its text."""
+        return hash(self.text)
+
+    def and_further(self, other: RunSettings) -> RunSettings:
+        """Both."""
+        return RunSettings(
+            options={**self.options, **other.options},
+            environment={**self.environment, **other.environment},
+            machine={**self.machine, **other.machine},
+        )
+
+
 @dataclass(frozen=True)
 class PlannedCell:
     """A cell, by modules: see core.plan.Cell."""
@@ -225,7 +254,7 @@ class PlannedCell:
     is_baseline: bool
     pages: Annotated[PolicyName, "what its runs request; else the built one"] | None = None
     placement: Annotated[str, "the name of that of its runs, where there are several"] | None = None
-    options: Annotated[str, OPTIONS_OF_RUNS] | None = None
+    settings: Annotated[RunSettings, "of its runs, where they are compared"] | None = None
 
 
 @dataclass(frozen=True)
@@ -248,7 +277,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class EnergyPart:
-    """What measures the energy of runs: powercap, hwmon energy or hwmon power; or why nothing does."""
+    """What measures the energy of runs: powercap, hwmon energy (before: hwmon power), or why nothing does."""
 
     source: Annotated[str, Form("powercap|hwmon energy|hwmon power"), "absent: unavailable"] | None = None
     sensors: tuple[str, ...] = ()
@@ -268,8 +297,8 @@ class Manifest:
     """What was run, how, on which machine, from which sources. `files`: digests by path.
 
     suites: as `program`, by name, where several programs are compared (kind `programs`).
-    compared_prefetchers: settings of the hardware prefetchers that are compared, as the options of cells name
-    them; each is restored after each run.
+    compared_prefetchers: settings of the hardware prefetchers that are compared, by their names in
+    cells; each is restored after each run.
     """
 
     # Of earlier versions.
@@ -304,7 +333,7 @@ class Manifest:
     switches: Annotated[tuple[Switched, ...], "what --set-thp-sizes did"] | None = None
     clocks: Annotated[tuple[Switched, ...], "what --vary clocks did; `host` has the old values"] | None = None
     prefetchers: Annotated[SwitchedOff | None, "off or adjusted during all runs; null: as found"]
-    compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in options of cells"] | None = None
+    compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in settings of cells"] | None = None
     software: Mapping[str, str | None]
     provenance: Provenance
     modules: Modules

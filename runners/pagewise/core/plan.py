@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, TypeAlias
 
-from pagewise.core.configuration import OF_MACHINE, OF_THREADS, OPTIONS, Configuration
+from pagewise.core.configuration import OF_MACHINE, OF_THREADS, Configuration
 from pagewise.core.kernel import Kernel, Sweep
-from pagewise.core.manifest import PlannedCell, PlannedSubject
+from pagewise.core.manifest import PlannedCell, PlannedSubject, RunSettings
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf, Series
 
 #: As the value of a setting: the variable is removed.
 UNSET = "-"
-_NODE = "node-state"
 # See Cell.key.
 CellKey: TypeAlias = tuple[str, str | None, str | None, str | None]
 
@@ -28,9 +27,7 @@ class Cell:
 
     `pages` is the page policy that its runs request, None for the one that they were built for; the
     configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
-    several; the configurations have it, too. `options` are those that its runs get beside the kernel's own,
-    as `scheme=flash,layout=soa`, and its environment variables, as `OMP_WAIT_POLICY=active`, and states of
-    the machine, as `node-state=aged`; None without. The configurations have them, too.
+    several. The configurations have it, too, and the values of `settings`.
     """
 
     measured: Configuration
@@ -38,34 +35,42 @@ class Cell:
     is_baseline: bool
     pages: str | None = None
     placement: str | None = None
-    options: str | None = None
+    settings: RunSettings = field(default_factory=RunSettings)
+
+    @property
+    def options(self) -> str | None:
+        """Its settings as text, None without any."""
+        return self.settings.text or None
 
     @property
     def key(self) -> CellKey:
-        """What identifies it among the cells of its kernel: module, requested policy, placement, options."""
+        """What identifies it among the cells of its kernel: module, requested policy, placement, settings."""
         return self.measured.module, self.pages, self.placement, self.options
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments that its runs get beside the kernel's own: the page policy and options requested."""
+        """The arguments that its runs get in addition to the kernel's own: page policy and options."""
         pages = () if self.pages is None else ("--pages", self.pages)
-        named = ((name, value) for name, value in _pairs(self.options) if name in OPTIONS)
-        return (*pages, *(part for name, value in named for part in (f"--{name}", value)))
+        options = self.settings.options.items()
+        return (*pages, *(part for name, value in options for part in (f"--{name}", value)))
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of its runs: the inherited one with its settings."""
-        changed = {name: value for name, value in _pairs(self.options) if name not in (*OPTIONS, *OF_MACHINE)}
-        kept = {name: value for name, value in inherited.items() if changed.get(name) != UNSET}
-        return kept | {name: value for name, value in changed.items() if value != UNSET}
+        changed = {**inherited, **self.settings.environment}
+        return {
+            name: value
+            for name, value in changed.items()
+            if value != UNSET or name not in self.settings.environment
+        }
 
     def state(self, name: str) -> str | None:
         """The state of the machine that its runs get, by a name of OF_MACHINE; None: as it is."""
-        return dict(_pairs(self.options)).get(name)
+        return self.settings.machine.get(name)
 
     @property
     def node_state(self) -> str | None:
         """The state of the node's memory that its runs get; None: as it is."""
-        return self.state(_NODE)
+        return self.state("node-state")
 
     @property
     def compiler(self) -> str:
@@ -93,7 +98,7 @@ class Subject:
                 cell.is_baseline,
                 cell.pages,
                 cell.placement,
-                cell.options,
+                cell.settings if cell.options else None,
             )
             for cell in self.cells
         )
@@ -108,8 +113,8 @@ class Subject:
             cell = Cell(configurations[entry.measured], equal, entry.is_baseline)
             if entry.pages is not None:
                 cell = _with_pages(cell, entry.pages)
-            if entry.options is not None:
-                cell = _with_options(cell, entry.options, entry.is_baseline)
+            if entry.settings is not None:
+                cell = _with_settings(cell, entry.settings, entry.is_baseline)
             if entry.placement is not None:
                 cell = _placed(cell, entry.placement, entry.is_baseline)
             cells.append(cell)
@@ -205,40 +210,18 @@ def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) ->
     return [replace(subject, cells=tuple(_varied(subject, options))) for subject in subjects]
 
 
-def with_settings(subjects: Sequence[Subject], settings: Mapping[str, Sequence[str]]) -> list[Subject]:
-    """The subjects with each cell once per setting of environment variables, given as values by name.
-
-    Baselines have the first value of each; every other setting changes one variable. Unchanged without any.
-    """
+def with_settings(subjects: Sequence[Subject], settings: Sequence[RunSettings]) -> list[Subject]:
+    """The subjects with each cell once per settings, baselines with the first; unchanged without any."""
     if not settings:
         return list(subjects)
-    first = {name: values[0] for name, values in settings.items()}
-    changed = [first | {name: value} for name, values in settings.items() for value in values[1:]]
-    texts = [",".join(f"{name}={value}" for name, value in each.items()) for each in (first, *changed)]
     return [
         replace(
             subject,
             cells=tuple(
-                _with_more(cell, text, cell.is_baseline and number == 0)
-                for number, text in enumerate(texts)
+                _with_settings(cell, each, cell.is_baseline and each is settings[0])
+                for each in settings
                 for cell in subject.cells
             ),
-        )
-        for subject in subjects
-    ]
-
-
-def with_states(subjects: Sequence[Subject], states: Sequence[str], name: str = _NODE) -> list[Subject]:
-    """The subjects with each cell once per state, of the name in OF_MACHINE; baselines have the first."""
-    return [
-        replace(
-            subject,
-            cells=tuple(
-                _with_more(cell, f"{name}={state}", cell.is_baseline and state == states[0])
-                for state in states
-                for cell in subject.cells
-            )
-            or subject.cells,
         )
         for subject in subjects
     ]
@@ -255,11 +238,10 @@ def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[
         return
     for number, values in enumerate(product(*own.values())):
         given = dict(zip(own, values, strict=True))
-        text = ",".join(f"{name}={value}" for name, value in given.items())
         plain = all(given[name] == known[name][0] for name in OF_THREADS if name in given)
         for cell in subject.cells:
             if plain or cell.measured.has_threads:
-                yield _with_options(cell, text, cell.is_baseline and number == 0)
+                yield _with_settings(cell, RunSettings(options=given), cell.is_baseline and number == 0)
 
 
 def key_of(run: RunOf) -> CellKey:
@@ -361,27 +343,14 @@ def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
     return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, placement=name)
 
 
-def _with_more(cell: Cell, options: str, is_baseline: bool) -> Cell:
-    """The cell with further options of its runs."""
-    return _with_options(cell, ",".join(filter(None, (cell.options, options))), is_baseline)
-
-
-def _with_options(cell: Cell, options: str, is_baseline: bool) -> Cell:
-    """The cell with these options of its runs."""
-    values = {name: value for name, value in _pairs(options) if name in OPTIONS}
-    changed = {name: value for name, value in _pairs(options) if name not in OPTIONS}
-    values |= {field: changed.pop(name, "") for name, field in OF_MACHINE.items()}
-    values["setting"] = ",".join(f"{name}={value}" for name, value in changed.items())
+def _with_settings(cell: Cell, further: RunSettings, is_baseline: bool) -> Cell:
+    """The cell with further settings of its runs."""
+    settings = cell.settings.and_further(further)
+    values = {OF_MACHINE[name]: value for name, value in settings.machine.items()} | dict(settings.options)
+    values["setting"] = RunSettings(environment=settings.environment).text
     equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
     measured = replace(cell.measured, **values)
-    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, options=options)
-
-
-def _pairs(options: str | None) -> Iterator[tuple[str, str]]:
-    """Names and values of a cell's options."""
-    for option in options.split(",") if options else ():
-        name, _, value = option.partition("=")
-        yield name, value
+    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, settings=settings)
 
 
 def _sensitive_values(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:

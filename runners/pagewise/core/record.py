@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.fields import Amount, FiniteNumber, SomeText, Utc
@@ -23,7 +23,6 @@ from pagewise.core.record_parts import (
     Option,
     PageFaults,
     PageUse,
-    PowerInterval,
     ProblemSize,
     ProgramMemory,
     RankUse,
@@ -63,6 +62,8 @@ class Record:
     A record of the status `ok` has seconds, metrics, validation, pages, placement and host, or is simulated.
     """
 
+    # Of earlier versions.
+    IGNORED: ClassVar = ("power_over_time",)
     schema: Literal["pagewise.record/1"] = "pagewise.record/1"
     kernel: SomeText
     started: Utc
@@ -78,7 +79,6 @@ class Record:
     validation: Validation | None = None
     pages: PageUse | None = None
     page_faults: PageFaults | None = None
-    power_over_time: Annotated[tuple[PowerInterval, ...], Limits(most=128)] = ()
     counters: Annotated[Mapping[str, FiniteNumber | str], _check_counters] | None = None
     counters_source: Annotated[CounterSource, "software: of the operating system"] | None = None
     counters_refused: Annotated[Mapping[str, str], "events not counted, with the reason"] | None = None

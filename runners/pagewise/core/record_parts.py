@@ -187,14 +187,6 @@ class PageFaults:
 
 
 @dataclass(frozen=True)
-class PowerInterval:
-    """The mean power of an interval of a run, up to `end` from its start; None: a sensor failed in it."""
-
-    end_seconds: Seconds
-    watts: Amount | None
-
-
-@dataclass(frozen=True)
 class RegionCounts:
     """A marked region: times and counts of all threads. `path` names the regions around it, too.
 

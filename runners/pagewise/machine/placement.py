@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
@@ -24,8 +22,6 @@ from pagewise.machine.numa import MemoryPolicy
 from pagewise.machine.topology import Core, Topology, cores_in, read_topology
 
 ORDERS = ("compact", "scatter")
-#: Hardware threads per core by name; 0 stands for all.
-_SMT_NAMES = {"avoid": 1, "use": 0}
 _ONLINE = Path("/sys/devices/system/cpu/online")
 _SMT_CONTROL = Path("/sys/devices/system/cpu/smt/control")
 _FIRST_TOUCH = MemoryPolicy("first-touch", "default")
@@ -115,10 +111,10 @@ class Placement:
 class Where:
     """The requested placements; each combination of the tuples' values is one.
 
-    orders: compact or scatter. smt: hardware threads per core: 1, 2, ..., or 0 for all. cores: a number of
-    cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per thread. memory:
-    memory policies. ranks: numbers of MPI ranks, with a number of threads each; rank_orders: compact or
-    scatter (in rotation over the NUMA nodes). threads: several numbers of threads to compare.
+    orders: compact or scatter. smt: hardware threads per core, 0 for all. cores:
+    a number of cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per
+    thread. memory: memory policies. ranks: numbers of MPI ranks, with a number of threads each; rank_orders:
+    compact or scatter (in rotation over the NUMA nodes). threads: several numbers of threads to compare.
     """
 
     orders: tuple[str, ...] = ()
@@ -129,18 +125,6 @@ class Where:
     ranks: tuple[int, ...] = ()
     rank_orders: tuple[str, ...] = ()
     threads: tuple[int, ...] = ()
-
-    @classmethod
-    def read(cls, smt: tuple[str, ...], **given: Any) -> Where:
-        """Parses the values of options. Raises SelectionError."""
-        where = cls(smt=tuple(map(_threads_per_core, smt)), **given)
-        for option, orders in (("--placement", where.orders), ("--rank-placement", where.rank_orders)):
-            for order in orders:
-                if order not in ORDERS:
-                    raise SelectionError(
-                        f"{order!r} is not a placement", where=option, remedy=choose_of(order, ORDERS)
-                    )
-        return where
 
     @property
     def binds(self) -> bool:
@@ -238,19 +222,13 @@ def _with_cores(placement: Placement, machine: AvailableMachine) -> Placement:
     return replace(placement, cores=cores or None)
 
 
-def _threads_per_core(text: str) -> int:
-    if text in _SMT_NAMES:
-        return _SMT_NAMES[text]
-    if re.fullmatch(r"[1-9]\d?", text) is None:
-        raise SelectionError(
-            f"{text!r} is not a number of hardware threads per core",
-            where="--smt",
-            remedy="avoid (one per core), use (all), or a number",
-        )
-    return int(text)
-
-
 def _check(threads: int | None, where: Where) -> None:
+    for option, orders in (("--placement", where.orders), ("--rank-placement", where.rank_orders)):
+        for order in orders:
+            if order not in ORDERS:
+                raise SelectionError(
+                    f"{order!r} is not a placement", where=option, remedy=choose_of(order, ORDERS)
+                )
     clashes = {
         "--threads and --cores": bool(threads or where.threads) and where.cores is not None,
         "--cpus and several --threads": bool(where.lists) and len(where.threads) > 1,

@@ -325,13 +325,3 @@ class MedianRow(Dimensions):
     better: Annotated[str, From("metric.better")]
     value: OptionalNumber
     invalid: Known
-
-
-@dataclass(frozen=True, kw_only=True)
-class PowerRow(Dimensions):
-    """A row of power.csv: the mean power of an interval of a configuration's run of median time."""
-
-    round: int
-    from_seconds: Annotated[float, From("start")]
-    to_seconds: Annotated[float, From("end")]
-    watts: Annotated[OptionalNumber, "null: a sensor failed"]

@@ -29,7 +29,6 @@ from pagewise.core.record_parts import (
     BuildReport,
     Failure,
     LeftProcess,
-    PowerInterval,
     ProcessPlacement,
     RunOf,
 )
@@ -70,8 +69,8 @@ class Measurement:
 
     wall: seconds, None when hyperfine measured nothing. cpu_seconds: `user_seconds` and `system_seconds`.
     faults: minor and major page faults, including those of hyperfine. implausible: why `wall` is wrong.
-    energy: metrics of the node's energy during the run; empty where it is unavailable. power_over_time: the
-    same. output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
+    energy: metrics of the node's energy during the run; empty where it is unavailable.
+    output: only its end if it has more than LARGEST_OUTPUT; output_bytes: the size of all of it.
     fault: why hyperfine measured nothing, unless the run was ended. limit: the limit of a control group that
     explains the failure of the run.
     """
@@ -87,7 +86,6 @@ class Measurement:
     left_behind: tuple[LeftProcess, ...] | None
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
-    power_over_time: tuple[PowerInterval, ...] = ()
     output_bytes: int = 0
     fault: str | None = None
     limit: str | None = None
@@ -181,7 +179,6 @@ class Stopwatch:
             running.left_behind,
             implausible(wall, running.elapsed),
             energy.metrics,
-            energy.power_over_time,
             size,
             fault,
             read_reached().cause(reached) if exit_code != 0 else None,

@@ -17,7 +17,7 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read, size
 from pagewise.machine.memory import available
 from pagewise.machine.node_state import huge_order, read_state
-from pagewise.machine.settings.kinds import Sysctl
+from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.session import kept
 from pagewise.session.processes import Running, in_session
 
@@ -107,7 +107,7 @@ class NodeStates:
                 # Released in the reverse order; at last, what others allocated in between is compacted.
                 self._stack.callback(compact)
                 journal = self._stack.enter_context(kept())
-                journal.change(Sysctl(_UNEVICTABLE), "0")
+                journal.change(Word(_UNEVICTABLE), "0")
                 self._holder = self._stack.enter_context(_holder(self.scratch, self.most))
             if self.most is not None or _unusable() >= _AGED:
                 return

@@ -74,13 +74,13 @@ class Session:
 
         Raises RefusedError, SelectionError or FormatError.
         """
-        check_states(self.options.node_states)
+        check_states(self.options.machine.node_states)
         self._watch = Watch(self.workload.watched_files())
         self.recorder.note(files=self._watch.digests())
-        if self.options.resume is None:
-            self.recorder.create(self.options.results, self.options.name)
+        if self.options.result.resume is None:
+            self.recorder.create(self.options.result.results, self.options.result.name)
         else:
-            self.earlier = self.recorder.take_up(self.options.resume)
+            self.earlier = self.recorder.take_up(self.options.result.resume)
             self._take_up()
         self.recorder.save()
 
@@ -161,14 +161,14 @@ class Session:
 
     def _run_all(self) -> None:
         began = time.monotonic() - self.earlier.wall_seconds
-        rounds = [self._steps_left(number) for number in range(1, self.options.rounds + 1)]
+        rounds = [self._steps_left(number) for number in range(1, self.options.runs.rounds + 1)]
         sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
-        with ProgressReporter(self.console, self.options.rounds, [*chain(*rounds), *sweeps]) as progress:
+        with ProgressReporter(self.console, self.options.runs.rounds, [*chain(*rounds), *sweeps]) as progress:
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
                 self._end_round(number, progress)
-            if self.options.until is not None and not self.earlier.until_ended:
-                self._run_until(self.options.until, began, progress)
+            if self.options.runs.until is not None and not self.earlier.until_ended:
+                self._run_until(self.options.runs.until, began, progress)
             self._run_steps(sweeps, progress)
 
     def _steps_of_round(self, number: int) -> list[Step]:
@@ -199,15 +199,15 @@ class Session:
         Whether to continue depends on widths alone, never on what the intervals say. After an interruption
         this is decided again round by round, from what was measured up to each: the same rounds come about.
         """
-        number = self.options.rounds
+        number = self.options.runs.rounds
         names = [subject.kernel.name for subject in self.workload.subjects]
-        until = Until(width, self.options.budget, None, dict.fromkeys(names, number), {})
+        until = Until(width, self.options.runs.budget, None, dict.fromkeys(names, number), {})
         while until.ended is None:
             wide = self._too_wide(number, width, names)
             names = list(wide)
             steps = [step for step in self._steps_of_round(number + 1) if step.kernel.name in wide]
             left = self.earlier.left(steps, self.is_ruled_out)
-            over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.budget
+            over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.runs.budget
             if not wide:
                 until = replace(until, ended="narrow", widest=wide)
             elif all(map(self.is_ruled_out, steps)) or (left and over):
@@ -217,7 +217,7 @@ class Session:
                 until = replace(until, rounds={**until.rounds, **dict.fromkeys(wide, number)}, widest=wide)
             self.recorder.note(until=until)
             if until.ended is None:
-                remaining = self.options.budget - (time.monotonic() - began)
+                remaining = self.options.runs.budget - (time.monotonic() - began)
                 progress.add(left, until_text(wide, width), remaining)
                 self._run_steps(left, progress)
                 self._end_round(number, progress)
@@ -243,9 +243,9 @@ class Session:
 
 def goal_text(options: SessionOptions) -> str:
     """What --until adds to the plan, on a line; empty without it."""
-    if options.until is None:
+    if options.runs.until is None:
         return ""
-    width, budget = percent_text(options.until), clock_text(options.budget)
+    width, budget = percent_text(options.runs.until), clock_text(options.runs.budget)
     return f"\nThen further rounds until all intervals are narrower than {width}, all rounds within {budget}."
 
 

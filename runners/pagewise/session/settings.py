@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from pagewise.core.errors import SelectionError
-from pagewise.core.manifest import SwitchedOff
-from pagewise.core.plan import Cell, Subject, with_settings, with_states
+from pagewise.core.manifest import RunSettings, SwitchedOff
+from pagewise.core.plan import Cell, Subject, with_settings
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
@@ -17,15 +17,25 @@ from pagewise.session.workload import Recorder
 
 #: As a setting of prefetchers or clocks: as the machine has them.
 UNCHANGED = "unchanged"
-_PREFETCHERS, _CLOCKS = "hardware-prefetchers", "cpu-clocks"
+_PREFETCHERS, _CLOCKS = "prefetchers", "clocks"
 
 
 def in_all_states(subjects: Sequence[Subject], options: SessionOptions) -> list[Subject]:
-    """The subjects with each cell once per combination of environment variables and states of the machine."""
-    varied = with_states(with_settings(subjects, options.settings), options.node_states)
-    for name, settings in ((_PREFETCHERS, options.prefetchers), (_CLOCKS, options.clocks)):
-        if len(settings) > 1:
-            varied = with_states(varied, ["+".join(parts) for parts in settings], name)
+    """The subjects with each cell once per combination of environment variables and states of the machine.
+
+    Baselines have the first value of each variable; every other setting changes one.
+    """
+    machine, variables = options.machine, options.settings
+    first = {name: values[0] for name, values in variables.items()}
+    changed = [first | {name: value} for name, values in variables.items() for value in values[1:]]
+    varied = with_settings(subjects, [RunSettings(environment=each) for each in (first, *changed) if each])
+    for name, states in (
+        ("node-state", machine.node_states),
+        (_PREFETCHERS, _names(machine.prefetchers)),
+        (_CLOCKS, _names(machine.clocks)),
+    ):
+        named = [RunSettings(machine={name: state}) for state in states if state is not None]
+        varied = with_settings(varied, named)
     return varied
 
 
@@ -46,17 +56,17 @@ class MachineSettings:
         Raises SelectionError, also for two settings that are equal, and RefusedError.
         """
         cpus = {cpu for place in places for cpu in place.cpus}
-        words = [_parts(each) for each in options.clocks]
+        words = [_parts(each) for each in options.machine.clocks]
         files = [{(each.file, each.value) for each in clocks.find_clocks(parts)} for parts in words]
         _check_different("--vary clocks", files)
         controls = [
             prefetchers.find_control(parts, cpus) if parts else None
-            for parts in map(_parts, options.prefetchers)
+            for parts in map(_parts, options.machine.prefetchers)
         ]
         _check_different("--vary prefetchers", [each and each.setting for each in controls])
         return cls(
-            dict(zip(_names(options.prefetchers), controls, strict=True)),
-            dict(zip(_names(options.clocks), words, strict=True)),
+            dict(zip(_names(options.machine.prefetchers), controls, strict=True)),
+            dict(zip(_names(options.machine.clocks), words, strict=True)),
         )
 
     def prefix(self, cell: Cell) -> tuple[str, ...]:

@@ -55,13 +55,12 @@ class Ember:
         """The L1 error of the density."""
         return self.run(*arguments, "--errors")["metrics"]["density_error_l1"]
 
-    def last_blocks(self, *arguments: str, ranks: int = 0) -> bytes:
-        """The bytes of all zones in the checkpoint of the last step."""
-        for file in self.folder.glob("*_checkpoint_*"):
+    def last_zones(self, *arguments: str, ranks: int = 0) -> bytes:
+        """Return the bytes of all variables of the leaves' zones after the last step."""
+        for file in self.folder.glob("*_hdf5_plt_cnt_*"):
             file.unlink()
-        self.run(*arguments, "--checkpoint-interval", "1000", ranks=ranks)
-        (file,) = self.folder.glob("*_checkpoint_*")
-        return self.blocks(file)
+        self.run(*arguments, "--plot-interval", "1000000", "--plot-precision", "double", ranks=ranks)
+        return self.zones(max(self.folder.glob("*_hdf5_plt_cnt_*")))
 
     def runs_on_ranks(self) -> bool:
         """Whether this build has MPI, and mpiexec is of its MPI."""
@@ -71,11 +70,13 @@ class Ember:
         return done.returncode == 0 and len(record.read_text(encoding="utf-8").splitlines()) == 1
 
     @staticmethod
-    def blocks(file: Path) -> bytes:
+    def zones(file: Path) -> bytes:
         import h5py
 
         with h5py.File(file) as opened:
-            return opened["blocks"][()].tobytes()
+            leaf = opened["node type"][()] == 1
+            names = [name.decode().strip() for name in opened["unknown names"][:, 0]]
+            return b"".join(opened[name][()][leaf].tobytes() for name in ("bounding box", *names))
 
 
 @pytest.fixture

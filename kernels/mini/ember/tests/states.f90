@@ -1,22 +1,22 @@
-!> Shared by the tests of ember that write files: meshes of several levels, their states, and what a checkpoint keeps.
+!> Shared by the tests of ember that write files: meshes of several levels and their states.
 module ember_test_states
-    use ember_container, only: load_interior, store_interior
+    use ember_container, only: store_interior
     use ember_mesh, only: cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener, v_gamc, v_momx, &
         v_momz, v_pres, v_temp
-    use ember_output, only: output_info_t
+    use ember_output_info, only: append, output_info_t
     use ember_parallel, only: comm_t
     use ember_test_meshes, only: give_container, share_out, take_slots
-    use ember_testing, only: expect, expect_success, failures, same_bits
+    use ember_testing, only: expect_success
     use ember_tree, only: tree_t
     use ember_tree_adapt, only: adapt_tree
     use pw_error, only: error_t
-    use pw_kinds, only: i8, r8
+    use pw_kinds, only: r8
     implicit none
     private
 
     real(r8), parameter :: pi = acos(-1.0_r8)
 
-    public :: build_mesh, describe, expect_info, expect_same_mesh, fill_smooth, some_info
+    public :: build_mesh, fill_smooth, some_info
 
 contains
 
@@ -140,56 +140,13 @@ contains
         allocate (info%species(2))
         info%species(1) = 'he4'
         info%species(2) = 'neon20'
-        call info%set('gamma', '1.4')
-        call info%set('cfl', '0.4')
-        call info%set('levels', '4')
-        call info%set('verbose', 'true')
-        call info%set('geometry', 'as it is')
-        call info%set('note', 'a text'//repeat(' that is long', 10))
-        call info%set('empty', '')
-        call info%set('next_plot', 0.3_r8)
-        call info%set('next_checkpoint', 0.1_r8 + 0.2_r8)
-        call info%set('zones_updated', 123456789012345_i8)
-        call info%set('plots', 3)
+        call append(info%parameters, 'gamma', '1.4')
+        call append(info%parameters, 'cfl', '0.4')
+        call append(info%parameters, 'levels', '4')
+        call append(info%parameters, 'verbose', 'true')
+        call append(info%parameters, 'geometry', 'as it is')
+        call append(info%parameters, 'note', 'a text'//repeat(' that is long', 10))
+        call append(info%parameters, 'empty', '')
     end function some_info
-
-    subroutine expect_info(got, wanted)
-        type(output_info_t), intent(in) :: got, wanted
-        integer :: i
-
-        call expect(same_bits(got%time, wanted%time) .and. same_bits(got%dt, wanted%dt) .and. got%step == wanted%step .and. &
-                    got%problem == wanted%problem .and. all(got%species == wanted%species), 'info')
-        call expect(size(got%parameters) == size(wanted%parameters) .and. size(got%integers) == size(wanted%integers) .and. &
-                    size(got%reals) == size(wanted%reals), 'sizes of lists')
-        if (failures > 0) return
-        do i = 1, size(wanted%parameters)
-            call expect(got%parameters(i)%name == wanted%parameters(i)%name .and. &
-                        got%parameters(i)%value == wanted%parameters(i)%value, 'parameter')
-        end do
-        call expect(all(got%integers%name == wanted%integers%name) .and. all(got%integers%value == wanted%integers%value), &
-                    'integers')
-        call expect(all(got%reals%name == wanted%reals%name) .and. all(same_bits(got%reals%value, wanted%reals%value)), 'reals')
-    end subroutine expect_info
-
-    !> Trees and interiors are the same, to the last bit.
-    subroutine expect_same_mesh(a, b, what)
-        type(mesh_t), intent(in) :: a, b
-        character(*), intent(in) :: what
-        real(r8), allocatable :: u(:, :, :, :), w(:, :, :, :)
-        integer :: l, leaf, zones(3)
-
-        call expect(a%tree%n_leaves == b%tree%n_leaves, 'leaves of '//what)
-        if (a%tree%n_leaves /= b%tree%n_leaves) return
-        call expect(all(a%tree%level == b%tree%level) .and. all(a%tree%place == b%tree%place) .and. &
-                    all(a%tree%key == b%tree%key) .and. all(a%tree%owner == b%tree%owner), 'tree of '//what)
-        zones = a%zones()
-        allocate (u(a%n_variables, zones(1), zones(2), zones(3)), w(a%n_variables, zones(1), zones(2), zones(3)))
-        do l = 1, size(a%local)
-            leaf = a%local(l)
-            call load_interior(a, a%slot(leaf), u)
-            call load_interior(b, b%slot(leaf), w)
-            call expect(all(transfer(u, [1_i8]) == transfer(w, [1_i8])), 'zones of '//what)
-        end do
-    end subroutine expect_same_mesh
 
 end module ember_test_states

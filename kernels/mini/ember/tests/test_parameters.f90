@@ -1,4 +1,4 @@
-!> Parameters: defaults of each problem, files, and that all contradictions are reported at once.
+!> Parameters: defaults of each problem, and that all contradictions are reported at once.
 program test_parameters
     use ember_container, only: block_bytes
     use ember_mesh, only: cylindrical, first_species, mesh_t, outflow, periodic, reflecting, v_dens, v_ener
@@ -9,7 +9,6 @@ program test_parameters
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
     implicit none
-    character(*), parameter :: file = 'test_parameters.par'
     type(options_t) :: options
     type(parameters_t) :: given
     type(error_t) :: error
@@ -17,8 +16,6 @@ program test_parameters
 
     call defaults()
     call by_problem()
-    call from_file()
-    call file_faults()
     call contradictions()
     if (failures > 0) error stop 'test_parameters: failures'
 
@@ -81,26 +78,6 @@ contains
         call read('limiter=minmod plot-precision=double')
         call expect('minmod', agrees([given%steepness], [1.0_r8]) .and. .not. given%single_precision)
     end subroutine by_problem
-
-    subroutine from_file()
-        call write_file([character(40) :: '# a run', 'problem = sod', 'end-time = 0.15  # short', 'uniform = true', &
-                         'highest-level = 4', 'output = "a b"'])
-        call read('parameters='//file//' highest-level=2')
-        call expect('file', .not. error%failed() .and. given%problem == 'sod' .and. agrees([given%end_time], [0.15_r8]))
-        call expect('command line wins', given%highest_level == 2 .and. given%lowest_level == 2)
-        call expect('text', given%output == 'a b/sod')
-    end subroutine from_file
-
-    subroutine file_faults()
-        call write_file([character(40) :: 'clf = 0.5', 'cfl = 1.5', 'dims = 4', 'gamma = 1', 'sod-direction = w'])
-        call read('parameters='//file)
-        call expect('exit code', error%code == exit_usage)
-        call expect_fault(file//":1: unknown option 'clf'")
-        call expect_fault(file//":2: 'cfl' takes a number above 0 and at most 1, not '1.5'")
-        call expect_fault(file//":3: 'dims' takes one of 2|3, not '4'")
-        call expect_fault(file//":4: 'gamma' takes a number above 1, not '1'")
-        call expect_fault(file//":5: 'sod-direction' takes one of x|y|z, not 'w'")
-    end subroutine file_faults
 
     subroutine contradictions()
         call read('geometry=cylindrical lowest-level=4 upper-x=-1 lower-x=-2 boundary-y-lower=periodic '// &
@@ -168,17 +145,6 @@ contains
         end do
         call read_parameters(options, given, error)
     end subroutine read
-
-    subroutine write_file(lines)
-        character(*), intent(in) :: lines(:)
-        integer :: unit, i
-
-        open (newunit=unit, file=file, status='replace')
-        do i = 1, size(lines)
-            write (unit, '(a)') trim(lines(i))
-        end do
-        close (unit)
-    end subroutine write_file
 
     !> Expect that the error contains `words`, names of parameters.
     subroutine expect_fault(words)

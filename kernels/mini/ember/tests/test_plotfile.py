@@ -1,6 +1,6 @@
-"""Plotfiles and checkpoints, read by other programs: yt and h5py read the written data.
+"""Plotfiles read by other programs: yt and h5py read the written data.
 
-test_output writes the files: a smooth state, whose formulas are repeated here, on meshes with refinement.
+test_plotfile writes the files: a smooth state, whose formulas are repeated here, on meshes with refinement.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def needed(module: str) -> object:
 
 @pytest.fixture(scope="module")
 def program(in_any_build: Callable[[str], Path]) -> Path:
-    return in_any_build("test_ember_output")
+    return in_any_build("test_ember_plotfile")
 
 
 class Written:
@@ -57,9 +57,6 @@ class Written:
 
     def plotfile(self, name: str) -> Path:
         return self.folder / f"{name}_hdf5_plt_cnt_0000"
-
-    def checkpoint(self, name: str) -> Path:
-        return self.folder / f"{name}_checkpoint_0000"
 
 
 @pytest.fixture(scope="module")
@@ -284,66 +281,18 @@ def test_extremes_and_single_precision(opened: Callable[[Path], object], written
             assert file[key].attrs["minimum"] == values[leaves].min()
             assert file[key].attrs["maximum"] == values[leaves].max()
             assert single[key].dtype == np.float32
+            assert file[key].fletcher32
             assert (single[key][:] == values.astype(np.float32)).all()
-
-
-@pytest.mark.parametrize("name", MESHES)
-def test_a_checkpoint_says_what_it_holds(
-    opened: Callable[[Path], object], written: Written, name: str
-) -> None:
-    with opened(written.checkpoint(name)) as file:
-        facts = file.attrs
-        assert facts["format"] == b"ember checkpoint"
-        assert facts["complete"] == 1
-        assert facts["time"] == 0.1
-        assert facts["step"] == 17
-        variables = ["dens", "momx", "momy", "momz", "ener", "pres", "temp", "gamc", "he4", "neon20"]
-        assert [text.decode() for text in facts["variables"]] == variables
-        assert file["level"].shape == (facts["leaves"],) == (written.leaves[name],)
-        assert pairs(facts["parameters"], facts["parameter values"])[b"cfl"] == b"0.4"
-        integers = pairs(facts["integers"], facts["integer values"])
-        assert integers == {b"zones_updated": 123456789012345, b"plots": 3}
-        reals = pairs(facts["reals"], facts["real values"])
-        assert reals == {b"next_plot": 0.3, b"next_checkpoint": 0.1 + 0.2}
-        # The same zones as in the plotfile.
-        with opened(written.plotfile(name)) as plotted:
-            leaves = plotted["node type"][:] == NODE_LEAF
-            assert (file["blocks"][..., 0] == plotted["dens"][:][leaves]).all()
-
-
-def pairs(names: np.ndarray, values: np.ndarray) -> dict[bytes, object]:
-    return dict(zip(names.tolist(), values.tolist(), strict=True))
-
-
-@pytest.mark.parametrize("name", MESHES)
-def test_all_datasets_have_checksums(opened: Callable[[Path], object], written: Written, name: str) -> None:
-    for path in (written.checkpoint(name), written.plotfile(name)):
-        with opened(path) as file:
-            assert all(dataset.fletcher32 for dataset in file.values())
-
-
-def test_h5py_detects_a_changed_bit(
-    opened: Callable[[Path], object], written: Written, tmp_path: Path
-) -> None:
-    content = bytearray(written.plotfile("plane").read_bytes())
-    with opened(written.plotfile("plane")) as file:
-        chunk = file["dens"].id.get_chunk_info(0)
-    content[chunk.byte_offset + chunk.size // 2] ^= 16
-    (tmp_path / "damaged").write_bytes(content)
-    with opened(tmp_path / "damaged") as file:
-        assert file["velx"][:].size
-        with pytest.raises(OSError):
-            file["dens"][:]
 
 
 # ---- A full disk
 
 
-def test_a_full_disk_leaves_the_last_checkpoint(in_any_build: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_last_plotfile(in_any_build: Callable[[str], Path], tmp_path: Path) -> None:
     """On a separate file system of 30 MB, in a separate name space."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is missing on this machine")
-    program = in_any_build("test_ember_damage")
+    program = in_any_build("test_ember_plotfile")
     own = ["unshare", "--user", "--map-root-user", "--mount"]
     mount = f"mount -t tmpfs -o size=30m none '{tmp_path}'"
     tried = subprocess.run([*own, "sh", "-c", mount], capture_output=True, check=False, timeout=60)

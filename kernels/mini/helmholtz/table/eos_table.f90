@@ -1,8 +1,7 @@
 !> The table of the free energy of electrons and positrons: computed point by point, written to a file
 !> (docs/reference/helmholtz-table.md).
 module eos_table
-    use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, n_public_values, plasma_t
-    use eos_table_terminal, only: interrupted, progress_t
+    use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, n_pressure_eta, plasma_t
     use helmholtz_constants, only: avogadro, boltzmann, constants_source, electron_mass, planck, speed_of_light
     use pw_error, only: error_t, exit_system
     use pw_hdf5, only: file_t, kind_double, whole_file
@@ -17,7 +16,7 @@ module eos_table
     integer, parameter, public :: dye_decades(2) = [-12, 15], temperature_decades(2) = [3, 13]
     character(*), parameter :: functions = 'f, f_x, f_T, f_xx, f_TT, f_xT, f_xxT, f_xTT, f_xxTT'
 
-    ! Of public_values: the value, d/dx, d/dT, d2/dxdT.
+    ! Of pressure_eta: the value, d/dx, d/dT, d2/dxdT.
     integer, parameter :: dpdx_values(4) = [1, 2, 3, 4], eta_values(4) = [5, 6, 7, 8]
 
     !> Provenance of the numbers, for the file's attributes.
@@ -32,12 +31,11 @@ module eos_table
         real(r8), allocatable :: cold(:, :)         !< (dye, 3): f [erg/g], f_x, f_xx at zero temperature
         real(r8), allocatable :: thermal(:, :, :)   !< (9, temperature, dye): f minus the cold one, and its derivatives
         real(r8), allocatable :: positrons(:, :, :) !< (4, temperature, dye): ln n_pos [1/cm^3], d/dx, d/dT, d2/dxdT
-        real(r8), allocatable :: public_values(:, :, :) !< (12, temperature, dye): those that only the public table has
+        real(r8), allocatable :: pressure_eta(:, :, :) !< (8, temperature, dye): dp/dx and eta, each with d/dx, d/dT, d2/dxdT
     contains
         procedure :: start
         procedure :: make
-        procedure :: begin_file
-        procedure :: end_file
+        procedure :: write => write_file
     end type eos_table_t
 
 contains
@@ -54,11 +52,11 @@ contains
         self%n_temperature = n_temperature
         status = 1
         ! pw_hdf5 counts the rows and the values of a row in 4 bytes.
-        if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_public_values, r8)) &
+        if (int(n_dye, i8)*n_temperature <= huge(1)/real(n_pressure_eta, r8)) &
             allocate (self%dye(n_dye), self%temperature(n_temperature), self%cold(n_dye, 3), &
                       self%thermal(n_functions, n_temperature, n_dye), &
                       self%positrons(n_positron_values, n_temperature, n_dye), &
-                      self%public_values(n_public_values, n_temperature, n_dye), stat=status)
+                      self%pressure_eta(n_pressure_eta, n_temperature, n_dye), stat=status)
         if (status /= 0) then
             call error%raise(exit_system, 'no memory for '//to_text(n_dye)//' densities and '//to_text(n_temperature)// &
                              ' temperatures', 'eos_table', 'choose fewer (--densities, --temperatures)')
@@ -83,18 +81,14 @@ contains
         end do
     end function points
 
-    !> Compute all points, by all threads. An interrupt ends it early; the caller checks `interrupted`. exit_check: a point
-    !> has no solution.
-    subroutine make(self, program, error)
+    !> Compute all points, by all threads. exit_check: a point has no solution.
+    subroutine make(self, error)
         class(eos_table_t), intent(inout) :: self
-        character(*), intent(in) :: program
         type(error_t), intent(inout) :: error
         type(plasma_t), allocatable :: plasma(:)
-        type(progress_t) :: progress
         integer :: i, j
 
         allocate (plasma(self%n_temperature))
-        call progress%start(program, int(self%n_dye, i8))
         !$omp parallel
         !$omp do schedule(dynamic)
         do j = 1, self%n_temperature
@@ -103,43 +97,39 @@ contains
         !$omp end do
         !$omp do schedule(dynamic)
         do i = 1, self%n_dye
-            call make_density(self, plasma, i, progress, error)
+            call make_density(self, plasma, i, error)
         end do
         !$omp end do
         !$omp end parallel
-        call progress%finish()
     end subroutine make
 
     !> Compute the points of one density.
-    subroutine make_density(table, plasma, i, progress, error)
+    subroutine make_density(table, plasma, i, error)
         class(eos_table_t), intent(inout) :: table
         type(plasma_t), intent(in) :: plasma(:)
         integer, intent(in) :: i
-        type(progress_t), intent(inout) :: progress
         type(error_t), intent(inout) :: error
         type(error_t) :: own
         integer :: j
 
-        if (interrupted()) return
         table%cold(i, :) = cold_electrons(table%dye(i))
         do j = 1, size(plasma)
             call plasma(j)%point(table%dye(i), table%thermal(:, j, i), table%positrons(:, j, i), own, &
-                                 public_values=table%public_values(:, j, i))
+                                 pressure_eta=table%pressure_eta(:, j, i))
             if (own%failed()) exit
         end do
         !$omp critical (eos_table_done)
         if (own%failed()) error = own
-        call progress%advance(1_i8)
         !$omp end critical (eos_table_done)
     end subroutine make_density
 
-    !> Create the file `path` and reserve its space on the disk before the work that would be lost without it. After an
-    !> error, or to abandon the table, `discard` removes it.
-    subroutine begin_file(self, path, file, error)
+    !> Write all to the file `path`, which gets its name when it is complete. After an error it is removed.
+    subroutine write_file(self, path, provenance, error)
         class(eos_table_t), intent(in) :: self
         character(*), intent(in) :: path
-        type(file_t), intent(inout) :: file
+        type(provenance_t), intent(in) :: provenance
         type(error_t), intent(inout) :: error
+        type(file_t) :: file
 
         call file%create(path, error)
         call file%define('dye', kind_double, shape(self%dye), error)
@@ -147,18 +137,9 @@ contains
         call file%define('cold', kind_double, shape(self%cold), error)
         call file%define('thermal', kind_double, shape(self%thermal), error)
         call file%define('positrons', kind_double, shape(self%positrons), error)
-        call file%define('dpdx', kind_double, shape(self%public_values(dpdx_values, :, :)), error)
-        call file%define('eta', kind_double, shape(self%public_values(eta_values, :, :)), error)
+        call file%define('dpdx', kind_double, shape(self%pressure_eta(dpdx_values, :, :)), error)
+        call file%define('eta', kind_double, shape(self%pressure_eta(eta_values, :, :)), error)
         call file%reserve(error)
-        if (error%failed()) call file%discard()
-    end subroutine begin_file
-
-    !> Write all and end the file. After an error it is removed.
-    subroutine end_file(self, file, provenance, error)
-        class(eos_table_t), intent(in) :: self
-        type(file_t), intent(inout) :: file
-        type(provenance_t), intent(in) :: provenance
-        type(error_t), intent(inout) :: error
 
         call dataset('dye', size(self%dye), 1, self%dye, 'g/cm^3', 'density times electrons per nucleon, x = rho Ye')
         call dataset('temperature', size(self%temperature), 1, self%temperature, 'K', 'temperature')
@@ -169,10 +150,10 @@ contains
         call dataset('positrons', self%n_dye, size(self%positrons(:, :, 1)), self%positrons, &
                      '1 (logarithm of 1/cm^3), and that per g/cm^3 and K', &
                      'natural logarithm of the number density of positrons: ln n, d/dx, d/dT, d2/dxdT')
-        call dataset('dpdx', self%n_dye, size(self%public_values(dpdx_values, :, 1)), self%public_values(dpdx_values, :, :), &
+        call dataset('dpdx', self%n_dye, size(self%pressure_eta(dpdx_values, :, 1)), self%pressure_eta(dpdx_values, :, :), &
                      'erg/g, and that per g/cm^3 and K', &
                      'derivative of the pressure of electrons and positrons with respect to x: dp/dx, d/dx, d/dT, d2/dxdT')
-        call dataset('eta', self%n_dye, size(self%public_values(eta_values, :, 1)), self%public_values(eta_values, :, :), &
+        call dataset('eta', self%n_dye, size(self%pressure_eta(eta_values, :, 1)), self%pressure_eta(eta_values, :, :), &
                      '1, and that per g/cm^3 and K', &
                      'chemical potential of the electrons without rest mass, divided by kT: eta, d/dx, d/dT, d2/dxdT')
         call file%put('thermal', 'functions', functions, error)
@@ -193,11 +174,7 @@ contains
         call file%put(whole_file, 'compiler', provenance%compiler, error)
         call file%put(whole_file, 'date', provenance%date, error)
         call file%put(whole_file, 'command_line', provenance%command_line, error)
-        if (interrupted()) then
-            call file%discard()
-        else
-            call file%commit(error)
-        end if
+        call file%commit(error)
 
     contains
 
@@ -211,6 +188,6 @@ contains
             call file%put(name, 'long_name', long_name, error)
         end subroutine dataset
 
-    end subroutine end_file
+    end subroutine write_file
 
 end module eos_table

@@ -8,7 +8,7 @@ module eos_table_pair_plasma
     use eos_table_cold, only: cold_point, fermi_momentum, kinetic_energy
     use eos_table_fermi_dirac, only: fermi_dirac_point
     use eos_table_sommerfeld, only: kernel_moments, sommerfeld_expansion, sommerfeld_least
-    use eos_table_taylor, only: exponential, one_plus_xi, operator(*), operator(+), taylor_t
+    use eos_table_taylor, only: one_plus_xi, operator(*), taylor_t
     use helmholtz_constants, only: avogadro, boltzmann, compton_wavelength, electron_rest_energy, pi
     use pw_error, only: error_t, exit_check
     use pw_kinds, only: r8
@@ -23,9 +23,9 @@ module eos_table_pair_plasma
     integer, parameter :: in_t(n_functions) = [0, 0, 1, 0, 2, 1, 1, 2, 2]
     integer, parameter :: positrons_in_x(n_positron_values) = [0, 1, 0, 1], positrons_in_t(n_positron_values) = [0, 0, 1, 1]
 
-    !> dP/dx and its derivatives d/dx, d/dT, d2/dxdT [erg/g], the same of eta (the chemical potential without rest mass over
-    !> kT) and of the number density of electrons and positrons together [1/cm^3].
-    integer, parameter, public :: n_public_values = 12
+    !> dP/dx and its derivatives d/dx, d/dT, d2/dxdT [erg/g], and the same of eta (the chemical potential without rest mass over
+    !> kT).
+    integer, parameter, public :: n_pressure_eta = 8
     integer, parameter, public :: method_any = 0, method_boltzmann = 1, method_fermi_dirac = 2, method_sommerfeld = 3
     integer, parameter :: n_moments = 17
 
@@ -65,15 +65,15 @@ contains
     end subroutine start
 
     !> At x = rho Ye [g/cm^3]: the nine functions of the thermal part of the free energy f [erg/g, per g/cm^3 and K], the four
-    !> of the positrons' number density [1/cm^3], and those that the public table has in addition. `method` selects one method,
+    !> of the positrons' number density [1/cm^3], and dP/dx and eta. `method` selects one method,
     !> in tests. No solution: exit_check.
-    subroutine point(self, x, thermal, positrons, error, method, public_values)
+    subroutine point(self, x, thermal, positrons, error, method, pressure_eta)
         class(plasma_t), intent(in) :: self
         real(r8), intent(in) :: x
         real(r8), intent(out) :: thermal(n_functions), positrons(n_positron_values)
         type(error_t), intent(inout) :: error
         integer, intent(in), optional :: method
-        real(r8), intent(out), optional :: public_values(n_public_values)
+        real(r8), intent(out), optional :: pressure_eta(n_pressure_eta)
         type(taylor_t) :: u, w, ln_positrons
         integer :: i
         logical :: ok
@@ -90,10 +90,10 @@ contains
             positrons(i) = derivative(ln_positrons, positrons_in_x(i), positrons_in_t(i), x, self%temperature)
         end do
         positrons(1) = positrons(1) + log(unit_density)
-        if (present(public_values)) public_values = public_functions(self, x, w, ln_positrons)
+        if (present(pressure_eta)) pressure_eta = pressure_and_eta(self, x, w)
         ! Comparisons with NaN are false.
         ok = ok .and. all(abs(thermal) <= huge(1.0_r8)) .and. all(abs(positrons) <= huge(1.0_r8))
-        if (present(public_values)) ok = ok .and. all(abs(public_values) <= huge(1.0_r8))
+        if (present(pressure_eta)) ok = ok .and. all(abs(pressure_eta) <= huge(1.0_r8))
         if (.not. ok) &
             call error%raise(exit_check, 'no chemical potential found for rho Ye = '//to_text(x, 'es12.5')//' g/cm^3, T = '// &
                              to_text(self%temperature, 'es12.5')//' K', 'eos_table_pair_plasma', &
@@ -130,21 +130,19 @@ contains
         end select
     end subroutine solve
 
-    !> The functions of the public table in addition to the free energy's, from the chemical potential w [m c^2] and the
-    !> logarithm of the positrons' density [n_0].
-    pure function public_functions(self, x, w, ln_positrons) result(values)
+    !> dP/dx and eta, with their derivatives, from the chemical potential w [m c^2].
+    pure function pressure_and_eta(self, x, w) result(values)
         class(plasma_t), intent(in) :: self
         real(r8), intent(in) :: x
-        type(taylor_t), intent(in) :: w, ln_positrons
-        real(r8) :: values(n_public_values)
-        type(taylor_t) :: stiffness, eta, particles
+        type(taylor_t), intent(in) :: w
+        real(r8) :: values(n_pressure_eta)
+        type(taylor_t) :: stiffness, eta
 
         ! dP = n dw at constant temperature, so that dP/dx = x dw/dx per gram: the derivative of Taylor's terms in xi.
         stiffness%c(0:1, :) = reshape([w%c(1, 0), 2.0_r8*w%c(2, 0), w%c(1, 1), 2.0_r8*w%c(2, 1), 0.0_r8, 0.0_r8], [2, 3])
         stiffness = (avogadro*electron_rest_energy)*(one_plus_xi(1.0_r8)*stiffness)
         eta = w*self%isotherm%inverse
-        particles = avogadro*one_plus_xi(x) + (2.0_r8*unit_density)*exponential(ln_positrons)
-        values = [four(stiffness), four(eta), four(particles)]
+        values = [four(stiffness), four(eta)]
 
     contains
 
@@ -157,7 +155,7 @@ contains
             d = [(derivative(a, positrons_in_x(i), positrons_in_t(i), x, self%temperature), i=1, 4)]
         end function four
 
-    end function public_functions
+    end function pressure_and_eta
 
     !> The derivative, i times in x and j times in T.
     pure real(r8) function derivative(a, i, j, x, t)

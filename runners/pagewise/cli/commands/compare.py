@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, OF_SERVICE, POOL_MEMORY, SERVICE, TakesProgram
 from pagewise.cli.types import Percent
+
+if TYPE_CHECKING:
+    from pagewise.session.session import Session
 
 #: Options that are those of `pagewise kernels` now.
 _OF_KERNELS = ("-k", "--kernels", "--configurations", "--scale", "--no-sweep")
@@ -105,7 +109,7 @@ def _check(context: click.Context) -> None:
         *opt.SESSION_RESULT,
     ),
 )
-def command(chosen: dict[str, Any], console: Console) -> Any:
+def command(parameters: Parameters, console: Console) -> Session:
     """Compare page policies for your program, interleaved.
 
     Every round runs the program once under each policy, in randomised order, and the baseline twice (A/A). A
@@ -116,5 +120,6 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     docs/how-to/services.md; to compare kernels, use pagewise kernels.
     """
     from pagewise.workloads.program.command import prepare_command
+    from pagewise.workloads.program.workload import ProgramOptions
 
-    return prepare_command(complete(chosen, "none"), console, BEGAN)
+    return prepare_command(options_of(ProgramOptions, complete(parameters, "none")), console, BEGAN)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
@@ -12,12 +12,15 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import kernel_options
+from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import JUDGED, OF_PROGRAM, POOL_MEMORY, TakesProgram
 from pagewise.cli.vary import varies
 from pagewise.core.configuration import BASELINE
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
+
+if TYPE_CHECKING:
+    from pagewise.session.session import Session
 
 #: Parameters for kernels only.
 _OF_KERNELS = ("kernels", "configurations", "scale", "region")
@@ -45,7 +48,7 @@ class _Counting(Measuring, TakesProgram):
         return extra
 
 
-def _has_program(chosen: Mapping[str, Any]) -> bool:
+def _has_program(chosen: Parameters) -> bool:
     return bool(chosen["command"] or chosen["suite"])
 
 
@@ -75,7 +78,7 @@ def _has_program(chosen: Mapping[str, Any]) -> bool:
             "layout=studies,soa or all; prefetchers=off (root). Repeat --vary for more.",
         ),
         opt.SCALE,
-        opt.SUITE,
+        opt.SUITES,
     ),
     events=(
         opt.option(
@@ -107,7 +110,7 @@ def _has_program(chosen: Mapping[str, Any]) -> bool:
         *opt.SESSION_RESULT,
     ),
 )
-def command(chosen: dict[str, Any], console: Console) -> Any:
+def command(parameters: Parameters, console: Console) -> Session:
     """Count events of kernels, or of a program of yours, and show what huge pages and compilers change.
 
     Each configuration or page policy runs once per group of events and round. A program runs unchanged, and
@@ -116,14 +119,15 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     """
     from pagewise.workloads.counters.counting import Selection, prepare
 
-    selection = Selection(*(chosen.pop(name) for name in ("groups", "events", "region", "multiplex")))
-    if _has_program(chosen):
+    selection = options_of(Selection, parameters)
+    if _has_program(parameters):
         from pagewise.workloads.counters import program
-        from pagewise.workloads.program.command import chosen_program
+        from pagewise.workloads.program.command import single_program
+        from pagewise.workloads.program.workload import ProgramOptions
 
-        chosen["baseline"] = "none"
-        return program.prepare(*chosen_program(chosen, console), selection, console, BEGAN)
-    for name in (*OF_PROGRAM, "command"):
-        chosen.pop(name)
-    chosen["name"] = chosen["name"] or "counters"
-    return prepare(kernel_options(chosen, baseline=BASELINE, sweep=False), selection, console, BEGAN)
+        of_program = replace(options_of(ProgramOptions, parameters), baseline="none")
+        return program.prepare(*single_program(of_program, console), selection, console, BEGAN)
+    from pagewise.workloads.kernels.choose import KernelOptions
+
+    options = replace(options_of(KernelOptions, parameters), baseline=BASELINE)
+    return prepare(options.named("counters"), selection, console, BEGAN)

@@ -6,7 +6,6 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import rich_click as click
 
@@ -28,7 +27,16 @@ def command() -> None:
     placement=(partial(opt.THREADS, default=1, help="Number of threads, one per core."),),
 )
 @click.argument("folder", type=Folder())
-def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) -> None:
+def ramble(
+    *,
+    folder: Path,
+    environment: str,
+    modules: Path | None,
+    kernels: tuple[str, ...],
+    configurations: tuple[str, ...],
+    rounds: int,
+    threads: int,
+) -> None:
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
@@ -37,13 +45,13 @@ def ramble(folder: Path, environment: str, modules: Path | None, **chosen: Any) 
 
     catalog, root = find_catalog(environment, modules), checkout()
     selection = Chosen(
-        catalog.select_kernels(chosen["kernels"]),
-        catalog.select_entries(chosen["configurations"]),
+        catalog.select_kernels(kernels),
+        catalog.select_entries(configurations),
         catalog.tree,
         lmod.find_init(setup_facts()),
         root / "pagewise" if root else Path(shutil.which("pagewise") or sys.argv[0]).absolute(),
-        chosen["threads"],
-        chosen["rounds"],
+        threads,
+        rounds,
     )
     for file in write_ramble(folder, selection):
         click.echo(file)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import kernel_options
+from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
 from pagewise.cli.measuring import Measuring
 from pagewise.core.configuration import BASELINE
+
+if TYPE_CHECKING:
+    from pagewise.session.session import Session
 
 
 @opt.command(
@@ -59,7 +62,7 @@ from pagewise.core.configuration import BASELINE
         *opt.SESSION_RESULT,
     ),
 )
-def command(chosen: dict[str, Any], console: Console) -> Any:
+def command(parameters: Parameters, console: Console) -> Session:
     """Compare kernels in all configurations, interleaved.
 
     Every round runs each distinct configuration once in randomised order, and each baseline twice (A/A). A
@@ -68,7 +71,8 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     clocks and node-state change settings of the machine, which are always restored. See
     docs/explanation/statistics.md.
     """
+    from pagewise.workloads.kernels.choose import KernelOptions
     from pagewise.workloads.kernels.workload import prepare
 
-    chosen["name"] = chosen["name"] or chosen["environment"]
-    return prepare(kernel_options(complete(chosen, BASELINE)), console, BEGAN)
+    options = options_of(KernelOptions, complete(parameters, BASELINE))
+    return prepare(options.named(options.environment), console, BEGAN)

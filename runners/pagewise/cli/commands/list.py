@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import find_catalog
+from pagewise.cli.chosen import Parameters, find_catalog, options_of
 from pagewise.cli.lists import split_commas
 from pagewise.cli.output import make_console, make_messages, print_json
 from pagewise.cli.program import TakesProgram
@@ -26,18 +26,20 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
     "pagewise list kernels 'memory/*'",
     "pagewise list policies -- ./my_app  # policies that are available to this program",
     cls=TakesProgram,
-    subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITE),
+    subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITES),
     settings=(opt.RESERVE, opt.SET_THP_SIZES),
     result=(opt.JSON,),
 )
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
 @opt.argument("names", nargs=-1, type=str)
-def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: Any) -> None:
+def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: object) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 
     NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of `compare -- PROGRAM`.
     With a program after -- or with --suite, each is listed with the reason if it is unavailable here.
     """
+    from pagewise.session.options import SessionOptions
+
     if kind == "policies":
         _list_policies({**chosen, "policies": split_commas(names)}, as_json)
         return
@@ -47,15 +49,16 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     if kind == "environments":
         _list_environments(as_json)
     else:
-        catalog = find_catalog(chosen["environment"] or DEFAULT_ENVIRONMENT, chosen["modules"])
+        modules = options_of(SessionOptions, chosen)
+        catalog = find_catalog(modules.environment or DEFAULT_ENVIRONMENT, modules.modules)
         _list_catalog(catalog, kind, split_commas(names or ["*"]), as_json)
 
 
-def _list_policies(chosen: dict[str, Any], as_json: bool) -> None:
+def _list_policies(chosen: Parameters, as_json: bool) -> None:
     from pagewise.workloads.program.command import Survey
+    from pagewise.workloads.program.workload import ProgramOptions
 
-    unused = dict.fromkeys(("metrics", "checks", "ok", "inputs", "reads"), ())
-    survey = Survey.of({**chosen, **unused}, make_messages())
+    survey = Survey.of(options_of(ProgramOptions, chosen), make_messages())
     if as_json:
         print_json(survey.to_dict())
     else:

@@ -6,13 +6,16 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import find_catalog, take_where
+from pagewise.cli.chosen import find_catalog, options_of
 from pagewise.core.errors import SelectionError
+
+if TYPE_CHECKING:
+    from pagewise.machine.placement import Where
 
 
 class _Running(click.RichCommand):
@@ -28,7 +31,7 @@ class _Running(click.RichCommand):
     cls=_Running,
     subject=(opt.ENVIRONMENT, opt.MODULES),
     placement=(
-        partial(opt.THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
+        partial(opt.SEVERAL_THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
         *opt.RANKS,
         *opt.PLACED_LISTS,
         *opt.PLACED_MEMORY[1:],
@@ -43,7 +46,7 @@ def command(
     prefetchers: Sequence[str],
     module: str,
     command: Sequence[str],
-    **placed: Any,
+    **placed: object,
 ) -> int:
     """Load a module and run one of its programs.
 
@@ -68,7 +71,10 @@ def command(
             remedy="to list its kernels: pagewise list kernels",
         )
     if any(placed.values()):
-        return _run_as_ranks([program, *command[1:]], entries[0].environment, placed, prefetchers)
+        from pagewise.machine.placement import Where
+
+        where = options_of(Where, placed)
+        return _run_as_ranks([program, *command[1:]], entries[0].environment, where, prefetchers)
     if prefetchers:
         from pagewise.session.launch import run_without_prefetchers
 
@@ -77,20 +83,19 @@ def command(
 
 
 def _run_as_ranks(
-    command: Sequence[str], environment: Mapping[str, str], placed: dict[str, Any], prefetchers: Sequence[str]
+    command: Sequence[str], environment: Mapping[str, str], where: Where, prefetchers: Sequence[str]
 ) -> int:
     """Runs a program as MPI ranks. Raises SelectionError without a number of ranks, SetupError."""
     from pagewise.machine.placement import placements
     from pagewise.session.ranks import run_as_ranks
 
-    threads, where = placed.pop("threads"), take_where(placed)
     if not where.ranks:
         raise SelectionError(
             "the number of MPI ranks to place is missing",
             where="run",
             remedy="--ranks N; without ranks, place a program by its own --threads and by taskset or numactl",
         )
-    first, *others = placements(threads, where)
+    first, *others = placements(None, where)
     if others:
         raise SelectionError(
             "a program runs in one placement", where="run", remedy="give each option one value, or compare"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from typing import Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
+from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.measuring import Measuring
 from pagewise.cli.program import TakesProgram
 from pagewise.cli.types import Folder, Number
+
+if TYPE_CHECKING:
+    from pagewise.session.session import Session
 
 
 class _Simulating(Measuring, TakesProgram):
@@ -66,7 +70,7 @@ class _Simulating(Measuring, TakesProgram):
 )
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def command(chosen: dict[str, Any], console: Console) -> Any:
+def command(parameters: Parameters, console: Console) -> Session:
     """Simulate the TLBs and caches of another machine for a kernel or a program of yours.
 
     No hardware counters are needed: the program runs in QEMU's user-mode emulation, and its accesses feed a
@@ -77,17 +81,15 @@ def command(chosen: dict[str, Any], console: Console) -> Any:
     """
     from pagewise.workloads.simulation.run import SimulationOptions, prepare
 
-    kernel, arguments, command = (chosen.pop(name) for name in ("kernel", "arguments", "command"))
-    if (kernel is None) == (not command):
+    options = options_of(SimulationOptions, parameters)
+    if (options.kernel is None) == (not options.command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    subject = (_path(command[0]), *command[1:]) if kernel is None else (kernel, *arguments)
-    # One round, in the order of the policies: simulated counts do not scatter.
-    options = SimulationOptions(
-        **chosen, environment=None, modules=None, rounds=1, threads=1, baseline="", seed=0, name=""
-    )
+    subject = _found(options.command) if options.kernel is None else (options.kernel, *options.arguments)
     return prepare(options, subject, console, BEGAN)
 
 
-def _path(program: str) -> str:
-    """The path of a program that may be named as in a shell."""
-    return program if "/" in program else shutil.which(program) or f"./{program}"
+def _found(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The command with the path of its program, which may be named as in a shell."""
+    program, *arguments = command
+    path = program if "/" in program else shutil.which(program) or f"./{program}"
+    return path, *arguments

@@ -1,7 +1,6 @@
 """Clocks of the processor: governor and boost during a session, if the user requests them, then restored.
 
-Sources: Linux, Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst; the eco mode of A64FX: Fugaku,
-users' guide of power control.
+Sources: Linux, Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pagewise.machine.settings.session import kept
 _OPTION = "--vary clocks"
 _CPUS = Path("sys/devices/system/cpu")
 _BOOSTS = {"on": True, "off": False}
-NAMES = ("governor", "boost", "eco")
+NAMES = ("governor", "boost")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def find_clocks(requested: Sequence[str], root: Path = Path("/")) -> list[ClockF
                 remedy=f"write each of {', '.join(NAMES)} once, as governor=performance,boost=off",
             )
         given[name] = value
-    find = {"governor": _governors, "boost": _boost, "eco": _eco}
+    find = {"governor": _governors, "boost": _boost}
     return [file for name, value in given.items() for file in find[name](value, root / _CPUS)]
 
 
@@ -63,12 +62,6 @@ def clocks_set(requested: Sequence[str], root: Path = Path("/")) -> Iterator[lis
             journal.change(each.file, each.value)
         pairs = zip(files, before, strict=True)
         yield [Switched(each.file.place, word, each.file.get()) for each, word in pairs]
-
-
-def governors_here(root: Path = Path("/")) -> list[str]:
-    """The governors of this machine, empty if Linux does not choose its clocks."""
-    files = (root / _CPUS / "cpufreq").glob("policy[0-9]*/scaling_available_governors")
-    return sorted({name for file in files for name in (read(file) or "").split()})
 
 
 def _changed_with(word: Word) -> list[Word]:
@@ -112,14 +105,4 @@ def _boost(value: str, cpus: Path) -> list[ClockFile]:
         "the driver of this machine's clocks has no switch for boost",
         where=cpus / "cpufreq/boost",
         remedy=f"change it in the firmware's setup, or omit {_OPTION} boost",
-    )
-
-
-def _eco(value: str, cpus: Path) -> list[ClockFile]:
-    """The batch system sets the eco mode of A64FX: Linux has no file for it."""
-    raise RefusedError(
-        f"eco={value}: Linux has no file for the eco mode of a processor",
-        where=cpus,
-        remedy="on A64FX request it for the job (Fugaku: pjsub -L eco_state=2), and compare both jobs with "
-        "`pagewise results diff`",
     )

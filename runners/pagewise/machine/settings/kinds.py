@@ -91,6 +91,34 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A file of sysfs or procfs with one word or number, which is read back as it was written."""
+
+    file: Path
+    kind: ClassVar[str] = "word"
+
+    @property
+    def place(self) -> str:
+        """The file."""
+        return str(self.file)
+
+    def get(self) -> str:
+        """The current word. Raises RefusedError."""
+        try:
+            return self.file.read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as fault:
+            raise _refused(self.place, "cannot be read", fault, "run as root") from fault
+
+    shown = get
+
+    def put(self, value: str) -> None:
+        """Writes the word and reads it back."""
+        _write(self.file, value, "the setting cannot be changed")
+        if (observed := self.get()) != value:
+            raise _forgotten(self.place, value, observed)
+
+
+@dataclass(frozen=True)
 class Switch:
     """A file such as hugepages-64kB/enabled, which lists words and has the current one in brackets."""
 
@@ -120,108 +148,8 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Sysctl:
-    """A number in a file of /proc/sys."""
-
-    file: Path
-    kind: ClassVar[str] = "sysctl"
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def get(self) -> str:
-        """The number."""
-        number = read(self.file)
-        if number is None:
-            raise RefusedError("this kernel does not have the setting, or hides it", where=self.file)
-        return number
-
-    def put(self, value: str) -> None:
-        """Writes the number."""
-        _write(self.file, value, "the setting cannot be changed")
-
-
-class _Bits:
-    """Bits of a number of the machine that switch prefetchers; its other bits keep their values."""
-
-    bits: int
-
-    @property
-    def place(self) -> str:
-        """The file or register, in messages."""
-        raise NotImplementedError
-
-    def read(self) -> int:
-        """The whole number. Raises OSError or ValueError."""
-        raise NotImplementedError
-
-    def write(self, value: int) -> None:
-        """Sets the whole number. Raises OSError."""
-        raise NotImplementedError
-
-    def get(self) -> str:
-        """The current bits, the other ones as zero."""
-        return hex(self.value() & self.bits)
-
-    def put(self, value: str) -> None:
-        """Sets the bits and reads them back."""
-        number = self.value() & ~self.bits | int(value, 16)
-        try:
-            self.write(number)
-        except OSError as fault:
-            raise self._refused("cannot be written", fault) from fault
-        observed = self.value()
-        if (observed ^ number) & self.bits:
-            raise _forgotten(self.place, f"{number:#x}", f"{observed:#x}")
-
-    def value(self) -> int:
-        """The whole number. Raises RefusedError."""
-        try:
-            return self.read()
-        except (OSError, ValueError) as fault:
-            raise self._refused("cannot be read", fault) from fault
-
-    def shown(self) -> str:
-        """The whole number as text. Raises RefusedError."""
-        return hex(self.value())
-
-    def permit(self) -> str:
-        """What permits the access to a user who was denied it."""
-        return "run as root"
-
-    def _refused(self, what: str, fault: Exception) -> RefusedError:
-        return _refused(self.place, what, fault, self.permit())
-
-
-def _forgotten(place: str, written: str, observed: str) -> RefusedError:
-    return RefusedError(
-        f"{written} was written and {observed} is read back: the setting has no effect",
-        where=place,
-        remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {_WITHOUT}",
-    )
-
-
-def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedError:
-    number = fault.errno if isinstance(fault, OSError) else None
-    if number in (errno.EACCES, errno.EPERM):
-        remedy = permit
-    elif number == errno.EIO:
-        remedy = "the processor or its hypervisor refuses it: measure on the bare machine"
-    else:
-        remedy = "see the kernel's log (dmesg)"
-    reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
-    return RefusedError(
-        f"the setting {what}: {reason}",
-        where=place,
-        remedy=f"{remedy}; {_WITHOUT}",
-    )
-
-
-@dataclass(frozen=True)
-class Msr(_Bits):
-    """A model-specific register of a CPU, through the kernel's msr device."""
+class Msr:
+    """Bits of a model-specific register of a CPU, by the kernel's msr device; others keep theirs."""
 
     file: Path
     address: int
@@ -233,7 +161,33 @@ class Msr(_Bits):
         """The device and the register."""
         return f"{self.file}, MSR {self.address:#x}"
 
-    def permit(self) -> str:
+    def get(self) -> str:
+        """The current bits, the other ones as zero."""
+        return hex(self.value() & self.bits)
+
+    def put(self, value: str) -> None:
+        """Sets the bits and reads them back."""
+        number = self.value() & ~self.bits | int(value, 16)
+        try:
+            self.write(number)
+        except OSError as fault:
+            raise _refused(self.place, "cannot be written", fault, self._permit()) from fault
+        observed = self.value()
+        if (observed ^ number) & self.bits:
+            raise _forgotten(self.place, f"{number:#x}", f"{observed:#x}")
+
+    def value(self) -> int:
+        """The whole register. Raises RefusedError."""
+        try:
+            return self.read()
+        except OSError as fault:
+            raise _refused(self.place, "cannot be read", fault, self._permit()) from fault
+
+    def shown(self) -> str:
+        """The whole register as text. Raises RefusedError."""
+        return hex(self.value())
+
+    def _permit(self) -> str:
         """What permits the access: the allowlist of msr-safe, or root's rights to the kernel's device."""
         if self.file.name == MSR_SAFE:
             return (
@@ -264,56 +218,6 @@ class Msr(_Bits):
             os.pwrite(descriptor, value.to_bytes(8, "little"), self.address)
         finally:
             os.close(descriptor)
-
-
-@dataclass(frozen=True)
-class Attribute(_Bits):
-    """A number in a file of sysfs."""
-
-    file: Path
-    bits: int = _ALL_BITS
-    kind: ClassVar[str] = "sysfs attribute"
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def read(self) -> int:
-        """The file's number."""
-        return int(self.file.read_text(encoding="ascii"))
-
-    def write(self, value: int) -> None:
-        """Writes the number."""
-        self.file.write_text(f"{value}\n", encoding="ascii")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A file of sysfs with one word or number, which is read back as it was written."""
-
-    file: Path
-    kind: ClassVar[str] = "sysfs word"
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def get(self) -> str:
-        """The current word. Raises RefusedError."""
-        try:
-            return self.file.read_text(encoding="ascii").strip()
-        except (OSError, ValueError) as fault:
-            raise _refused(self.place, "cannot be read", fault, "run as root") from fault
-
-    shown = get
-
-    def put(self, value: str) -> None:
-        """Writes the word and reads it back."""
-        _write(self.file, value, "the setting cannot be changed")
-        if (observed := self.get()) != value:
-            raise _forgotten(self.place, value, observed)
 
 
 @dataclass(frozen=True)
@@ -355,9 +259,7 @@ class Hwpfctl:
             raise RefusedError(f"{' '.join(command)} failed: {output}", where=self.place)
 
 
-_KINDS: dict[str, type[Setting]] = {
-    kind.kind: kind for kind in (Pool, Switch, Sysctl, Word, Msr, Attribute, Hwpfctl)
-}
+_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Switch, Word, Msr, Hwpfctl)}
 
 
 def described(setting: Setting) -> dict[str, Any]:
@@ -382,3 +284,27 @@ def _write(file: Path, value: str, what: str) -> None:
             where=file,
             remedy=f"run as root, or ask root to run: echo {value} > {file}",
         ) from fault
+
+
+def _forgotten(place: str, written: str, observed: str) -> RefusedError:
+    return RefusedError(
+        f"{written} was written and {observed} is read back: the setting has no effect",
+        where=place,
+        remedy=f"a hypervisor or the firmware protects it: measure on the bare machine, {_WITHOUT}",
+    )
+
+
+def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedError:
+    number = fault.errno if isinstance(fault, OSError) else None
+    if number in (errno.EACCES, errno.EPERM):
+        remedy = permit
+    elif number == errno.EIO:
+        remedy = "the processor or its hypervisor refuses it: measure on the bare machine"
+    else:
+        remedy = "see the kernel's log (dmesg)"
+    reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
+    return RefusedError(
+        f"the setting {what}: {reason}",
+        where=place,
+        remedy=f"{remedy}; {_WITHOUT}",
+    )

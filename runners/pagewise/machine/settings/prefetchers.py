@@ -11,12 +11,13 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import SwitchedOff, SwitchValue
 from pagewise.machine.host import field, is_guest
-from pagewise.machine.settings.kinds import MSR_SAFE, Attribute, Hwpfctl, Msr, Word
+from pagewise.machine.settings.kinds import MSR_SAFE, Hwpfctl, Msr, Word
 from pagewise.machine.settings.session import kept
 
 ALL = "off"
 _WITHOUT = "or leave the prefetchers as they are"
 _MANUAL = "docs/reference/prefetchers.md"
+_CPUS = "sys/devices/system/cpu"
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class PrefetcherSwitch:
     """A place that sets prefetchers of one CPU, and its value during the measurement."""
 
     cpu: int
-    place: Msr | Attribute | Word
+    place: Msr | Word
     value: str
 
 
@@ -248,8 +249,10 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
     for name, lines in adjusted.items():
         part, word = ("strength", "weak") if lines is None else ("dist", str(lines * _A64FX_LINE_BYTES))
         words.append((part, _A64FX_CACHES[_ADJUSTMENTS[name].prefetcher][0], word))
+    # Files of Fujitsu's driver (Documentation/ABI of its patches, 2022).
+    folder, name = "prefetch_control", "stream_detect_prefetcher"
     switches = [
-        PrefetcherSwitch(cpu, _a64fx_place(root, cpu, cache, part), word)
+        PrefetcherSwitch(cpu, Word(root / f"{_CPUS}/cpu{cpu}/cache/{cache}/{folder}/{name}_{part}"), word)
         for cpu in cpus
         for part, cache, word in words
     ]
@@ -265,13 +268,6 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
         )
     options = (*(_A64FX_CACHES[name][1] for name in names), *(f"--{text}" for text in texts))
     return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts, _ADJUSTABLE)
-
-
-def _a64fx_place(root: Path, cpu: int, cache: str, part: str) -> Attribute | Word:
-    """A file of Fujitsu's driver (Documentation/ABI of its patches, 2022): a switch, or a word."""
-    folder = root / f"sys/devices/system/cpu/cpu{cpu}/cache/{cache}/prefetch_control"
-    file = folder / f"stream_detect_prefetcher_{part}"
-    return Attribute(file, 1) if part == "enable" else Word(file)
 
 
 def _adjustment(text: str) -> tuple[str, int | None]:

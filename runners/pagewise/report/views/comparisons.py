@@ -12,6 +12,7 @@ from pagewise.analysis.comparison import Comparison, Kind, Reason
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES
+from pagewise.core.manifest import EnergyPart
 from pagewise.report.model import Cell, Column, Section, Table, Text, Value, style_of
 from pagewise.report.views.data import Entry, ranked
 from pagewise.report.views.wording import cost_text, label, named, reason_text
@@ -161,8 +162,8 @@ def _pages_table(rows: Sequence[Comparison], title: str, dimension: str) -> Iter
         yield Table(title, columns, tuple(values))
 
 
-def energy(kernels: Sequence[KernelResult]) -> Table:
-    """The energy of each configuration with its time."""
+def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iterator[Section]:
+    """The energy of each configuration with its time; none where no energy was measured."""
     by_cell = {(entry.kernel.name, entry.row.cell): entry for entry in ranked(kernels)}
 
     def entry(row: Comparison) -> Entry:
@@ -177,7 +178,14 @@ def energy(kernels: Sequence[KernelResult]) -> Table:
         *judged_columns(name="energy ratio", verdict="energy verdict"),
         Column("time ratio", unit="95 % interval", kind="ratio", get=lambda row: entry(row).row.time_ratio),
     )
-    return Table.of("Energy by configuration", columns, of_kind(kernels, "energy"))
+    rows = of_kind(kernels, "energy")
+    if measured is not None and rows:
+        text = (
+            f"Measured by {measured.text}, for everything that ran on the node, idle cores included. "
+            "Energy: the mean power of a run times the seconds of a pass, or of the whole run of a program. "
+            "Ratios to the baseline, paired by round; noise floor and correction are those of energies."
+        )
+        yield Section("Energy", (Table.of("Energy by configuration", columns, rows), Text(text, style="dim")))
 
 
 def metrics(rows: Sequence[Comparison], checks: Sequence[str], *, several: bool) -> Section:

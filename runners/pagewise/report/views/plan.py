@@ -45,7 +45,7 @@ def view(session: Session) -> Report:
     options, planner = session.options, session.workload.planner
     rounds = [
         [step for step in planner.steps_of_round(number, ()) if planner.can_run(step)]
-        for number in range(1, options.rounds + 1)
+        for number in range(1, options.runs.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
     kernels = [_planned(subject, rounds[0], sweeps) for subject in session.workload.subjects]
@@ -55,20 +55,20 @@ def view(session: Session) -> Report:
     ]
     placements = session.workload.placements
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
-    budget = None if options.until is None else options.budget
+    budget = None if options.runs.until is None else options.runs.budget
     return Report(
-        f"pagewise: plan of {options.name}",
-        f"{count_text(runs, 'run')}.{_until(options.until, budget)}",
+        f"pagewise: plan of {options.result.name}",
+        f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)}",
         (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
         data=PlanDocument(
             schema="pagewise.plan/1",
-            name=options.name,
+            name=options.result.name,
             tree=str(session.manifest.modules.tree),
-            rounds=options.rounds,
-            until=options.until,
+            rounds=options.runs.rounds,
+            until=options.runs.until,
             budget_seconds=budget,
-            seed=options.seed,
+            seed=options.runs.seed,
             baseline=options.baseline,
             threads=placements[0].threads,
             cpus=tuple(placements[0].cpus),

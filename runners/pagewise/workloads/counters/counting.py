@@ -91,7 +91,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     settings = {group.name: _settings(group, selection.multiplex) for group in groups}
     console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
-    kernels = replace(kernels, planner=CountingPlanner(subjects, options.seed, settings))
+    kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
 
@@ -168,11 +168,11 @@ def _intended(
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)
     baselines = sum(cell.is_baseline for subject in subjects for cell in subject.cells)
-    runs = options.rounds * (cells + baselines) * len(groups)
+    runs = options.runs.rounds * (cells + baselines) * len(groups)
     lines = [
         f"To count: {choice.file.title} ({choice.reason}).",
         *([f"For more: {choice.remedy}."] if choice.remedy else []),
-        f"Of: {names}. {count_text(options.rounds, 'round')} of {count_text(cells, 'configuration')} "
+        f"Of: {names}. {count_text(options.runs.rounds, 'round')} of {count_text(cells, 'configuration')} "
         f"by {count_text(len(groups), 'group')} of events: {count_text(runs, 'run')}.",
     ]
     return "\n".join(lines)

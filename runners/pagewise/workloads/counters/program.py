@@ -235,12 +235,15 @@ def prepare(
         )
     # The programs that a script starts are known after its trial run: then the launcher reports why.
     unavailable = () if program.starts_others else runs.unavailable
-    planner = CountingPlanner(runs.subjects, options.seed, dict.fromkeys(groups, ()), frozenset(unavailable))
+    planner = CountingPlanner(
+        runs.subjects, options.runs.seed, dict.fromkeys(groups, ()), frozenset(unavailable)
+    )
     steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
+    rounds = count_text(options.runs.rounds, "round")
     console.print(
         f"To count: {choice.file.title} ({choice.reason})."
         + (f"\nFor more: {choice.remedy}." if choice.remedy else "")
-        + f"\nOf: {program.name}. {count_text(options.rounds, 'round')} of {count_text(len(steps), 'run')}.",
+        + f"\nOf: {program.name}. {rounds} of {count_text(len(steps), 'run')}.",
         highlight=False,
         soft_wrap=True,
     )

@@ -12,7 +12,7 @@ from pagewise.core.dimensions import differ_only_in
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
-from pagewise.core.page_policy import PagePolicy
+from pagewise.core.page_policy import PagePolicy, normal_name
 from pagewise.core.plan import Subject, baselines, fitting, varied
 from pagewise.core.plan import subject as planned
 from pagewise.core.suggestions import choose_of
@@ -29,13 +29,16 @@ _ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions(SessionOptions):
-    """Which kernels and configurations are measured, and how; see `pagewise kernels --help`."""
+    """Which kernels and configurations are measured, and how; see `pagewise kernels --help`.
+
+    policies: page policies with a size, in addition to the built-in ones.
+    """
 
     environment: str
-    kernels: tuple[str, ...]
-    configurations: tuple[str, ...]
-    sweep: bool
-    pages: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    configurations: tuple[str, ...] = ()
+    sweep: bool = False
+    policies: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
     scale: str | None = None
 
@@ -52,7 +55,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
             "no module here has a kernel", where=catalog.tree, remedy="build the environment again"
         )
     kernels = _scaled(kernels, options.scale)
-    _check_policies(options.pages)
+    policies = _sized_policies(options.policies)
     chosen = catalog.select_entries(options.configurations)
     compilers = {entry.configuration.compiler for entry in chosen}
     compared = {module for kernel in kernels for module in _baselines(kernel, catalog, options.baseline)}
@@ -64,7 +67,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
         or (entry.configuration.compiler in compilers and entry.configuration.module in compared)
     ]
     subjects = [
-        planned(kernel, _with_kernel(kernel, needed), options.baseline, options.pages) for kernel in kernels
+        planned(kernel, _with_kernel(kernel, needed), options.baseline, policies) for kernel in kernels
     ]
     subjects = [subject for subject in subjects if subject.cells]
     if not subjects:
@@ -74,7 +77,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
             remedy="`pagewise list` shows both; other kernels may be in another environment: --env",
         )
     used = {cell.pages for subject in subjects for cell in subject.cells}
-    for policy in options.pages:
+    for policy in policies:
         if policy not in used:
             raise SelectionError(
                 f"{policy} needs a configuration built with hugepages={PagePolicy(policy).kind}",
@@ -174,8 +177,10 @@ def _baselines(kernel: Kernel, catalog: Catalog, pattern: str) -> list[str]:
     )
 
 
-def _check_policies(policies: Sequence[str]) -> None:
-    for policy in policies:
+def _sized_policies(policies: Iterable[str]) -> list[str]:
+    """The policies in one spelling. Raises SelectionError for one without a size."""
+    names = list(dict.fromkeys(map(normal_name, policies)))
+    for policy in names:
         try:
             size = PagePolicy(policy).size
         except ValueError:
@@ -186,6 +191,7 @@ def _check_policies(policies: Sequence[str]) -> None:
                 where="--policies",
                 remedy="name it like thp:64k or hugetlbfs:1g; built-in policies are always measured",
             )
+    return names
 
 
 def room_for(places: Iterable[Placement]) -> int | None:
@@ -205,7 +211,7 @@ def fit(
     fitted, scaled = [], []
     for subject in subjects:
         pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
-        kernel, change = memory.fitted(subject.kernel, room, 2 if options.reserve and pooled else 1)
+        kernel, change = memory.fitted(subject.kernel, room, 2 if options.machine.reserve and pooled else 1)
         fitted.append(replace(subject, kernel=kernel))
         if change is not None:
             scaled.append(change)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class Kernels:
         """Launches kernels through hyperfine."""
         return KernelLauncher(
             self.entries,
-            Stopwatch(self.hyperfine, self.options.limit, scratch, self.options.end_leftovers),
+            Stopwatch(self.hyperfine, self.options.runs.limit, scratch, self.options.runs.end_leftovers),
             by_name(self.placements),
             self.settings,
             self.launchers,
@@ -97,8 +97,8 @@ class Kernels:
             changed_settings(
                 session.recorder,
                 self.placements,
-                thp_policies=policies if self.options.set_thp_sizes else None,
-                pool_pages=self._pool_pages() if self.options.reserve else None,
+                thp_policies=policies if self.options.machine.set_thp_sizes else None,
+                pool_pages=self._pool_pages() if self.options.machine.reserve else None,
             ),
         ):
             yield
@@ -163,7 +163,8 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     catalog = read_catalog(module_tree(options.environment, options.modules), init)
     for broken in catalog.broken:
         note("excluded:", f"{broken.module}: {broken.reason}")
-    places = placements(options.threads, options.where)
+    where = options.where if options.where.counts else replace(options.where, threads=(1,))
+    places = placements(None, where)
     print_placements(console, places)
     settings = MachineSettings.find(options, places)
     chosen = in_all_states(choose(catalog, options), options)
@@ -173,7 +174,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     subjects, scaled = fit(sized(chosen, catalog, places), options, room_for(places))
     for kernel in scaled:
         note("smaller:", kernel.text)
-    planner = ComparisonPlanner(subjects, options.seed, options.aa, options.sweep)
+    planner = ComparisonPlanner(subjects, options.runs.seed, options.runs.aa, options.sweep)
     return Kernels(
         options, facts, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers
     )
@@ -182,12 +183,12 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:
     """The kernels and the number of runs, and how many kernels are not among them."""
     names = ", ".join(subject.kernel.name for subject in subjects)
-    per_round = len(order_of_round(subjects, 1, options.seed, options.aa))
-    sweeps = len(order_of_sweeps(subjects, options.seed)) if options.sweep else 0
-    runs = f"{count_text(options.rounds, 'round')} of {count_text(per_round, 'run')}"
+    per_round = len(order_of_round(subjects, 1, options.runs.seed, options.runs.aa))
+    sweeps = len(order_of_sweeps(subjects, options.runs.seed)) if options.sweep else 0
+    runs = f"{count_text(options.runs.rounds, 'round')} of {count_text(per_round, 'run')}"
     if sweeps:
         runs += f" and {count_text(sweeps, 'sweep')}"
-    text = f"To measure: {names}. {runs}: {count_text(options.rounds * per_round + sweeps, 'run')}."
+    text = f"To measure: {names}. {runs}: {count_text(options.runs.rounds * per_round + sweeps, 'run')}."
     text += goal_text(options)
     left = len(catalog.kernels) - len(subjects)
     if left and not options.kernels:

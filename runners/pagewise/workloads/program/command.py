@@ -7,9 +7,8 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,7 +17,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.page_policy import size_name
 from pagewise.core.record_parts import Failure
 from pagewise.core.text import identifier
-from pagewise.core.units import bytes_text, parse_bytes
+from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
@@ -38,36 +37,36 @@ from pagewise.workloads.program.suite import (
     known_codes,
     parse_builds,
 )
-from pagewise.workloads.program.workload import ProgramOptions
+from pagewise.workloads.program.workload import ProgramOptions, ServiceOptions
 
 
-def prepare_command(chosen: Mapping[str, Any], console: Console, began: float) -> Session:
+def prepare_command(options: ProgramOptions, console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
-    codes, builds = [find_code(suite) for suite in chosen["suite"]], parse_builds(chosen["builds"])
+    codes, builds = [find_code(suite) for suite in options.suite], parse_builds(options.builds)
     if len(codes) < 2 and not builds and not any(code.relative_to for code in codes):
-        single = {**chosen, "suite": chosen["suite"][0] if codes else None}
-        return prepare(*chosen_program(single, console), console, began)
-    return prepare_several(*_chosen_programs(chosen, codes, builds, console), console, began)
+        program = _program(options, codes[0] if codes else None, console)
+        return prepare(_completed(options, program.name, codes), program, console, began)
+    return prepare_several(*_several_programs(options, codes, builds, console), console, began)
 
 
-def _chosen_programs(
-    chosen: Mapping[str, Any], codes: Sequence[Code], builds: Sequence[Build], console: Console
+def _several_programs(
+    options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
 ) -> tuple[ProgramOptions, list[Named]]:
     """The session's options, each build of each code, and the codes that these are relative to.
 
     Raises SelectionError, SetupError.
     """
-    if chosen["command"] or chosen["inputs"] or not chosen["suite"]:
+    if options.command or options.checked.inputs or not options.suite:
         raise SelectionError(
             "several programs are codes of --suite, each with its own input",
             where="--suite, --build",
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
-    elsewhere = {**chosen, "environment": None, "modules": None}
+    elsewhere = replace(options, environment=None, modules=None)
     named: dict[str, list[Named]] = {}
     for code in codes:
         if code.label not in named:
-            named[code.label] = [_build(chosen, code, build, console) for build in builds or (None,)]
+            named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
     for code in codes:
         if code.relative_to is not None:
             other = find_code(code.relative_to)
@@ -78,18 +77,18 @@ def _chosen_programs(
             named[code.label] = [
                 replace(one, program=replace(one.program, relation=relation)) for one in named[code.label]
             ]
-    if not chosen["policies"] and len({code.policies for code in codes}) > 1:
+    if not options.policies and len({code.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
     programs = [one for of_code in named.values() for one in of_code]
     name = programs[0].program.name if len(codes) == 1 else "suites"
-    return _options(chosen, name, codes[0].policies), programs
+    return _completed(options, name, codes), programs
 
 
-def _build(chosen: Mapping[str, Any], code: Code, build: Build | None, console: Console) -> Named:
+def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Named:
     """A build of a code, or the only one. Raises SelectionError, SetupError."""
-    program = _program({**chosen, "build": build}, code, console)
+    program = _program(options, code, console, build)
     if program.service is not None:
         raise SelectionError(
             f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
@@ -109,20 +108,30 @@ def _check_targets(code: Code, other: Code) -> None:
             )
 
 
-def chosen_program(chosen: Mapping[str, Any], console: Console) -> tuple[ProgramOptions, Program]:
-    """The session's options and the program, from a command's options. Raises SelectionError, SetupError."""
-    code = _code(chosen)
-    program = _program(chosen, code, console)
-    return _options(chosen, program.name, code.policies if code else ()), program
+def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOptions, Program]:
+    """The options with their defaults and the program, which is not a service.
+
+    Raises SelectionError, SetupError.
+    """
+    if len(options.suite) > 1:
+        raise SelectionError(
+            "this command takes one program", where="--suite", remedy="name one code, or use pagewise compare"
+        )
+    codes = [find_code(name) for name in options.suite]
+    for code in codes:
+        if code.service is not None:
+            raise SelectionError(
+                f"{code.title} is a service",
+                where="--suite",
+                remedy=f"pagewise compare --suite {code.name}; only compare measures services",
+            )
+    program = _program(options, codes[0] if codes else None, console)
+    return _completed(options, program.name, codes), program
 
 
-def _options(chosen: Mapping[str, Any], name: str, policies: Sequence[str]) -> ProgramOptions:
-    """The session's options, with the defaults of its name and page policies."""
-    given = {field.name: chosen[field.name] for field in fields(ProgramOptions) if field.name in chosen}
-    given["pool_memory"] = _pool_memory(chosen["pool_memory"])
-    given["name"] = chosen["name"] or name
-    given["policies"] = chosen["policies"] or tuple(policies)
-    return ProgramOptions(**given)
+def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> ProgramOptions:
+    """The options with the defaults of the result's name and of the page policies."""
+    return replace(options.named(name), policies=options.policies or (codes[0].policies if codes else ()))
 
 
 @dataclass(frozen=True)
@@ -133,12 +142,12 @@ class Survey:
     rows: Sequence[tuple[str, Failure | None]]
 
     @classmethod
-    def of(cls, chosen: Mapping[str, Any], console: Console) -> Survey:
+    def of(cls, options: ProgramOptions, console: Console) -> Survey:
         """The policies that the options name. Raises SelectionError, SetupError."""
-        if not chosen["command"] and not chosen["suite"]:
+        if not options.command and not options.suite:
             return cls(None, [(part, None) for part in PARTS])
-        program = _program(chosen, _code(chosen), console)
-        launcher, host = launcher_for(chosen["set_thp_sizes"], chosen["reserve"]), read_host()
+        _, program = single_program(options, console)
+        launcher, host = launcher_for(options.machine.set_thp_sizes, options.machine.reserve), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
@@ -151,12 +160,12 @@ class Survey:
             for size in sizes[part.source]
             if (part.source, size) != ("thp", thp_size())
         ]
-        names = chosen["policies"] or dict.fromkeys((*DEFAULT, *PARTS, *further))
+        names = options.policies or dict.fromkeys((*DEFAULT, *PARTS, *further))
         every = (AppliedPolicy(name, launcher, binary, program.environment) for name in names)
         rows = [(applied.answer.policy, applied.unavailable) for applied in every]
         return cls(replace(program, binary=binary), rows)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Schema pagewise.survey/1."""
         return {
             "schema": "pagewise.survey/1",
@@ -201,41 +210,32 @@ class Survey:
             )
 
 
-def _code(chosen: Mapping[str, Any]) -> Code | None:
-    return None if chosen["suite"] is None else find_code(chosen["suite"])
-
-
-def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> Program:
+def _program(
+    options: ProgramOptions, code: Code | None, console: Console, build: Build | None = None
+) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
-    command = list(chosen["command"]) or _words("--service", chosen.get("service") or "")
+    checked = options.checked
+    command = list(options.command) or _words("--service", options.service.service or "")
     if command and command[0] == "--":
         command = command[1:]
     environment, folder = dict(os.environ), None
     if code is not None and not command:
-        path, environment, place = find_program(
-            code, chosen["environment"], chosen["modules"], chosen.get("build")
-        )
+        path, environment, place = find_program(code, options.environment, options.modules, build)
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
         command, folder = [*code.start, path, *code.arguments], Path(path).parent
-    if code is not None and code.service is not None and "service" not in chosen:
-        raise SelectionError(
-            f"{code.title} is a service",
-            where="--suite",
-            remedy=f"pagewise compare --suite {code.name}; only compare measures services",
-        )
     if not command:
         raise SelectionError(
             "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
         )
-    metrics, checks = map(parse_metric, chosen.get("metrics", ())), map(parse_check, chosen["checks"])
+    metrics, checks = map(parse_metric, checked.metrics), map(parse_check, checked.checks)
     binary = examine(command[0], environment)
     folder = folder or binary.program.parent
-    service = _service(chosen, code, folder, environment)
+    service = _service(options.service, code, folder, environment)
     setup = () if service or not code else _placed(code.setup, folder)
-    needs_folder = bool(chosen["inputs"] or service or setup or (code and (code.input or code.reads)))
+    needs_folder = bool(checked.inputs or service or setup or (code and (code.input or code.reads)))
     if service is not None:
         command = [word.replace(BIN, str(folder)) for word in command]
-        if "where" in chosen and chosen["where"].ranks:
+        if options.where.ranks:
             raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
     return Program(
         name=identifier(code.label if code else binary.program.name),
@@ -243,12 +243,12 @@ def _program(chosen: Mapping[str, Any], code: Code | None, console: Console) -> 
         binary=binary,
         environment=environment,
         folder=None if needs_folder else Path.cwd(),
-        inputs=tuple(map(_input, chosen["inputs"])),
+        inputs=tuple(map(_input, checked.inputs)),
         texts=code.input if code else {},
-        reads=(*map(_glob, chosen["reads"]), *(code.reads if code else ())),
+        reads=(*map(_glob, checked.reads), *(code.reads if code else ())),
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
-        ok=tuple(chosen["ok"]) or (code.exit_codes if code else (0,)),
+        ok=checked.ok or (code.exit_codes if code else (0,)),
         setup=setup,
         service=service,
     )
@@ -284,18 +284,19 @@ def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 
 def _service(
-    chosen: Mapping[str, Any], code: Code | None, folder: Path, environment: Mapping[str, str]
+    options: ServiceOptions, code: Code | None, folder: Path, environment: Mapping[str, str]
 ) -> Service | None:
     """How the program is loaded, None if it does not serve; `folder` is that of the program.
 
     Raises SelectionError.
     """
-    texts = chosen if code is None else code.service
-    if texts is None or not texts.get("load"):
+    if code is not None and code.service is not None:
+        part = code.service
+        options = ServiceOptions(load=part.load, ready=part.ready, setup=code.setup, fill=part.fill)
+    if options.load is None:
         return None
-    load, ready = texts["load"].replace(BIN, str(folder)), texts.get("ready")
-    setup = _placed(texts.get("setup", ()) if code is None else code.setup, folder)
-    fill = _placed(texts.get("fill", ()), folder)
+    load, ready = options.load.replace(BIN, str(folder)), options.ready
+    setup, fill = _placed(options.setup, folder), _placed(options.fill, folder)
     words = _words("--load", load)
     program = shutil.which(words[0], path=environment.get("PATH"))
     if program is None:
@@ -321,10 +322,3 @@ def _words(option: str, text: str) -> list[str]:
         raise SelectionError(
             f"{text!r} is not a command: {fault}", where=option, remedy="quote its words as for a shell"
         ) from fault
-
-
-def _pool_memory(text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_bytes(text)
-    except ValueError as fault:
-        raise SelectionError(str(fault), where="--pool-memory", remedy="write it like 4GiB") from fault

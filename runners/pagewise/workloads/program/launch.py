@@ -70,7 +70,7 @@ class Observation:
 class ProgramLauncher:
     """Runs the program. `policies` are by name, `placements` by the name that cells have.
 
-    interval: seconds between samples of memory and of energy, None: their defaults. enough: the minimum
+    interval: seconds between samples of memory, None: the default. enough: the minimum
     coverage. trials: is filled with the memory that trial runs used, images with the files of all programs
     that ran in them (see Samples), work with what all runs printed. rank_launcher: what starts MPI ranks,
     None for one process. settings: those of the machine.
@@ -164,7 +164,6 @@ class ProgramLauncher:
         overhead = self.stopwatch.measure_overhead()
         launchers = (Path(ENV), Path(self.stopwatch.hyperfine), applied.launcher.file, *map(Path, prefix[:1]))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
-        stopwatch = replace(self.stopwatch, meter=self.stopwatch.meter.over_time(self.interval, others))
         with (
             self.settings.set_for(step.cell),
             program.run_folder(scratch, placement.ranks) as folder,
@@ -179,9 +178,9 @@ class ProgramLauncher:
             try:
                 if program.service is None:
                     run_all(program.setup, shell, self.stopwatch.limit)
-                    measured = stopwatch.measure(command, environment, inherited, folder, sampler.watch)
+                    measured = self.stopwatch.measure(command, environment, inherited, folder, sampler.watch)
                 else:
-                    serving = Serving(program.service, shell, stopwatch)
+                    serving = Serving(program.service, shell, self.stopwatch)
                     measured, log = serving.measure(command, environment, inherited, sampler.watching)
             finally:
                 samples = sampler.finish()
@@ -232,7 +231,6 @@ class ProgramLauncher:
             page_faults=PageFaults(compute_minor=seen.minor_faults, compute_major=measured.faults[1])
             if self._accounts
             else None,
-            power_over_time=measured.power_over_time,
             placement=ThreadPlaces(placement.threads, placement.cpus),
             host=RecordedHost(hostname=socket.gethostname(), kernel=os.uname().release),
         )

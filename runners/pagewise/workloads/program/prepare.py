@@ -103,8 +103,8 @@ class Tools:
         """Finds them, and prints the placements. Raises SetupError or SelectionError."""
         hyperfine = find_hyperfine()
         host = read_host()
-        launcher = launcher_for(options.set_thp_sizes, options.reserve)
-        places = placements(options.threads, options.where)
+        launcher = launcher_for(options.machine.set_thp_sizes, options.machine.reserve)
+        places = placements(None, options.where)
         if "first-thread" in options.where.memory and not places[0].pinned:
             raise SelectionError(
                 "the first thread may run on any NUMA node",
@@ -207,9 +207,9 @@ def _described(
         **program.binary.to_dict(),
         "metrics": [{**metric.described, **metric.source} for metric in program.metrics],
         "checks": [check.text for check in program.checks],
-        "enough_coverage": options.enough,
-        "memory_budget": options.memory_budget,
-        "sample_interval_seconds": options.interval,
+        "enough_coverage": options.checked.enough,
+        "memory_budget": options.checked.memory_budget,
+        "sample_interval_seconds": options.checked.interval,
         "policies": [applied.to_dict() for applied in policies.values()],
     }
 
@@ -283,10 +283,12 @@ def _intended(runs: ProgramRuns) -> str:
     program, subject, options = runs.program, runs.subject, runs.options
     unavailable = {} if program.starts_others else runs.unavailable
     runnable = [cell for cell in subject.cells if cell.measured.module not in unavailable]
-    per_round = len(order_of_round([replace(subject, cells=tuple(runnable))], 1, options.seed, options.aa))
+    of_round = order_of_round(
+        [replace(subject, cells=tuple(runnable))], 1, options.runs.seed, options.runs.aa
+    )
     text = f"To measure: {program.binary.program} ({program.binary.text}).\n"
     text += f"Page policies: {', '.join(cell.measured.hugepages for cell in runnable)}. "
-    text += f"{count_text(options.rounds, 'round')} of {count_text(per_round, 'run')}, "
+    text += f"{count_text(options.runs.rounds, 'round')} of {count_text(len(of_round), 'run')}, "
     text += f"and {count_text(len(runnable), 'trial run')} before them.{goal_text(options)}"
     if program.starts_others:
         text += "\nIts trial run shows which programs it starts; they decide which policies are available."

@@ -64,8 +64,8 @@ class SeveralRuns:
         by_module = {module: runs for runs in self.programs for module in runs.policies}
         return ComparisonPlanner(
             self.subjects,
-            self.options.seed,
-            self.options.aa,
+            self.options.runs.seed,
+            self.options.runs.aa,
             starts=lambda step: by_module[step.cell.measured.module].is_available(step),
         )
 
@@ -160,10 +160,10 @@ def _intended(runs: SeveralRuns) -> str:
         )
         for subject in runs.subjects
     ]
-    per_round = len(order_of_round(runnable, 1, options.seed, options.aa))
+    per_round = len(order_of_round(runnable, 1, options.runs.seed, options.runs.aa))
     lines = [f"To measure: {', '.join(str(each.key) for each in runs.programs)}."]
     lines.append(
-        f"{count_text(options.rounds, 'round')} of {count_text(per_round, 'run')}, and "
+        f"{count_text(options.runs.rounds, 'round')} of {count_text(per_round, 'run')}, and "
         f"{count_text(sum(len(subject.cells) for subject in runnable), 'trial run')} before them."
         f"{goal_text(options)}"
     )

@@ -15,7 +15,7 @@ from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.fields import Better, SomeText, SomeTexts
 from pagewise.core.manifest_parts import Range
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
+from pagewise.core.structure import Form, Limits, StructureError, document
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
@@ -132,7 +132,7 @@ class Code:
     exit_codes: tuple[int, ...]
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
-    service: Mapping[str, Any] | None = None
+    service: LoadPart | None = None
     case: str = ""
     module: str = ""
     relative_to: str | None = None
@@ -204,7 +204,7 @@ def read_code(file: Path, case: str = "") -> Code:
         read.exit_codes,
         distinct(metrics),
         tuple(parse_check(text) for text in read.checks),
-        None if read.service is None else unstructured(read.service),
+        read.service,
         case,
         read.module or read.name,
         read.relative_to,

@@ -37,17 +37,47 @@ _LEAST_MEMORY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """How runs of a program are made and judged, as the user wrote it.
+
+    interval: seconds between samples of memory; None: adaptive. enough: the share of a policy's memory that
+    must be on the requested pages. memory_budget: how much more of it an advised policy may need.
+    """
+
+    metrics: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    ok: tuple[int, ...] = ()
+    inputs: tuple[Path, ...] = ()
+    reads: tuple[str, ...] = ()
+    interval: float | None = None
+    enough: float = 0.8
+    memory_budget: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOptions:
+    """A service and what loads it, as the user wrote them."""
+
+    service: str | None = None
+    load: str | None = None
+    ready: str | None = None
+    setup: tuple[str, ...] = ()
+    fill: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProgramOptions(SessionOptions):
-    """Page policies, how the memory of runs is sampled, and how much more of it they may use.
+    """What is run: a program, codes of the suites or a service; under which page policies; how it is judged.
 
     See `pagewise compare --help`.
     """
 
+    command: tuple[str, ...] = ()
+    suite: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
-    interval: float | None = None
-    enough: float = 0.8
-    pool_memory: int | None = None
-    memory_budget: float | None = None
+    checked: CheckOptions = CheckOptions()
+    service: ServiceOptions = ServiceOptions()
 
 
 @dataclass(frozen=True)
@@ -82,7 +112,9 @@ class ProgramRuns:
     @property
     def planner(self) -> ComparisonPlanner:
         """Every policy once per round."""
-        return ComparisonPlanner(self.subjects, self.options.seed, self.options.aa, starts=self.is_available)
+        return ComparisonPlanner(
+            self.subjects, self.options.runs.seed, self.options.runs.aa, starts=self.is_available
+        )
 
     @property
     def baseline(self) -> str:
@@ -106,9 +138,9 @@ class ProgramRuns:
         options, launcher = self.options, next(iter(self.policies.values())).launcher
         stopwatch = Stopwatch(
             self.hyperfine,
-            options.limit,
+            options.runs.limit,
             scratch,
-            options.end_leftovers,
+            options.runs.end_leftovers,
             given=self.given.path,
             starter=tuple(launcher.starter()),
         )
@@ -117,8 +149,8 @@ class ProgramRuns:
             self.policies,
             by_name(self.placements),
             stopwatch,
-            options.interval,
-            options.enough,
+            options.checked.interval,
+            options.checked.enough,
             self.trials,
             self.images,
             self.work,
@@ -213,8 +245,8 @@ class ProgramRuns:
         return [applied for applied in every if applied.from_pool and applied.unavailable is None]
 
     def _pages_needed(self, memory: Memory, size: int) -> int:
-        if self.options.pool_memory is not None:
-            return -(-self.options.pool_memory // size)
+        if self.options.machine.pool_memory is not None:
+            return -(-self.options.machine.pool_memory // size)
         parts = (part for applied in self._of_pools for part in applied.answer.parts)
         kinds = {kind for part in parts for kind in part.kinds}
         used = memory.peak(*kinds).resident
@@ -244,8 +276,8 @@ def prepared_together(several: Sequence[ProgramRuns], session: Trials) -> Iterat
         with changed_settings(
             session.recorder,
             first.placements,
-            thp_policies=switches if first.options.set_thp_sizes else None,
-            pool_pages=pages if first.options.reserve else None,
+            thp_policies=switches if first.options.machine.set_thp_sizes else None,
+            pool_pages=pages if first.options.machine.reserve else None,
         ):
             session.recorder.save()
             for runs in several:

@@ -64,16 +64,20 @@ _DEFAULT = ("none", "thp")
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(SessionOptions):
-    """What is simulated; see `pagewise simulate --help`. `functions`: how many the report shows.
+    """What is simulated: a kernel with its arguments, or a program; see `pagewise simulate --help`.
 
-    sector: each a sector of the caches as text; every policy is simulated without and with all of them.
+    functions: how many the report shows. sector: each a sector of the caches as text; every policy is
+    simulated without and with all of them.
     """
 
+    kernel: str | None = None
+    arguments: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
     geometry: str
-    policies: tuple[str, ...]
-    compiler: str
-    build: Path | None
-    functions: int
+    policies: tuple[str, ...] = ()
+    compiler: str = "gcc"
+    build: Path | None = None
+    functions: int = 5
     sector: tuple[str, ...] = ()
 
 
@@ -213,7 +217,7 @@ class Simulation:
 
     def launcher(self, scratch: Path) -> TraceLauncher:
         """Launches the program in the emulator."""
-        return TraceLauncher(self.target, self.options.limit, scratch)
+        return TraceLauncher(self.target, self.options.runs.limit, scratch)
 
     def prepared(self, session: Trials) -> AbstractContextManager[None]:
         """Nothing to prepare: no setting of the machine is changed."""
@@ -233,7 +237,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     if target.sectors:
         text += f" Each without and with sectors: {text_of(target.sectors)}."
     console.print(text, highlight=False, soft_wrap=True)
-    options = replace(options, name=f"simulate-{target.name}", baseline=policies[0])
+    options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
     places = placements(None)
     manifest = new_manifest(
         options,

@@ -1,18 +1,22 @@
-"""The white dwarf for Flash-X, compiled with stand-ins for the rest of Flash-X: its profile and its cells."""
+"""For Flash-X: the table that it reads, and the white dwarf with stand-ins for the rest of Flash-X."""
 
 from __future__ import annotations
 
 import math
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
-TESTS = Path(__file__).parent
-SIMULATION = TESTS.parent / "WhiteDwarf"
-STAND_INS = TESTS / "flash_x"
+from stage import ROOT
+
+FLASH_X = ROOT / "studies" / "flash_x"
+SIMULATION = FLASH_X / "WhiteDwarf"
+STAND_INS = Path(__file__).with_name("flash_x")
 FLAGS = ("-fdefault-real-8", "-fdefault-double-8", "-Wall", "-Werror", "-Wno-unused-dummy-argument")
 # Those of the stand-ins: densities [g/cm^3], and P = K rho^2, whose length is sqrt(K/(2 pi G)) [cm].
 CENTER, AMBIENT, LENGTH = 2.0e9, 1.0e3, 6.0e7
@@ -108,3 +112,39 @@ def test_cells_have_the_profile_at_rest(star: Star) -> None:
         assert (cell.velx, cell.vely, cell.velz) == (0.0, 0.0, 0.0)
         assert (cell.carbon, cell.oxygen) == (0.25, 0.75)
     assert 0 < inside < len(star.cells)
+
+
+def test_the_public_table_has_the_values_of_the_hdf5_table(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="make setup-tests installs h5py")
+    avogadro, shape = 6.02214076e23, (3, 2)
+    x, t = np.array([1e-6, 1.0, 1e6]), np.array([1e4, 1e9])
+    random = np.random.default_rng(1)
+    data = {name: random.normal(size=(*shape, 4)) for name in ("dpdx", "eta")}
+    data |= {"thermal": random.normal(size=(*shape, 9)), "cold": random.normal(size=(3, 3))}
+    # n_pos = 1e20 x^2 t: ln n_pos, d/dx, d/dT, d2/dxdT.
+    at_x, at_t = np.meshgrid(x, t, indexing="ij")
+    positrons = 1e20 * at_x**2 * at_t
+    data["positrons"] = np.stack([np.log(positrons), 2 / at_x, 1 / at_t, 0 * at_x], axis=-1)
+    with h5py.File(tmp_path / "helmholtz.h5", "w") as file:
+        for name, values in (data | {"dye": x, "temperature": t}).items():
+            file[name] = values
+    command = [sys.executable, FLASH_X / "helm_table.py", "helmholtz.h5", "helm_table.dat"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    lines = (tmp_path / "helm_table.dat").read_text(encoding="ascii").splitlines()
+    points = x.size * t.size
+    read = [np.array([row.split() for row in lines[i * points : (i + 1) * points]], float) for i in range(4)]
+    assert len(lines) == 4 * points
+    # The density varies fastest.
+    free_energy, dpdx, eta, particles = (part.reshape(t.size, x.size, -1).swapaxes(0, 1) for part in read)
+    whole = data["thermal"].copy()
+    whole[:, :, [0, 1, 3]] += data["cold"].T[:, np.newaxis, :]
+    assert (free_energy == whole).all()
+    assert (dpdx == data["dpdx"]).all()
+    assert (eta == data["eta"]).all()
+    expected = (
+        avogadro * at_x + 2 * positrons,
+        avogadro + 4e20 * at_x * at_t,
+        2e20 * at_x**2,
+        4e20 * at_x,
+    )
+    np.testing.assert_allclose(particles, np.stack(expected, axis=-1), rtol=1e-12)

@@ -19,9 +19,8 @@ SCHEMAS = json_schemas.documents()
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(
-        SCHEMAS[next(each for each in SCHEMAS if each.startswith(f"pagewise.{name}/"))]
-    )
+    (schema,) = (each for full, each in SCHEMAS.items() if full.partition("/")[0] == f"pagewise.{name}")
+    return Draft202012Validator(schema)
 
 
 def faults(name: str, data: Any) -> list[str]:

@@ -177,9 +177,7 @@ def test_a_comparison_over_kinds_of_memory(own: Own):
     """The pool's size comes from the memory that the policies are for; settings are restored."""
     before = POOL.read_text(), SHARED.read_text()
     policies = "none,shared,hugetlbfs-shared"
-    done = own.run(
-        *("--policies", policies, "--rounds", "1", "--reserve-hugepages", "--set-thp-sizes"), way="shared 0.3"
-    )
+    done = own.run(*("--policies", policies, "--rounds", "1", "--prepare-pages"), way="shared 0.3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {policy: {"ok"} for policy in policies.split(",")}
     assert (POOL.read_text(), SHARED.read_text()) == before

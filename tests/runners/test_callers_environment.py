@@ -73,7 +73,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
     assert stage.run("compare", *arguments, *program).returncode == 0
     first = stage.result()
-    reported = json.loads((first / "manifest.json").read_text())["program"]["environment"]
+    reported = json.loads((first / "manifest.json").read_text())["programs"]["sh"]["environment"]
     variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
     assert reported["removed"] == POLICIES
     assert reported["passed"].items() >= {
@@ -97,7 +97,7 @@ def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--output", str(stage.results))
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
     manifest = json.loads((stage.result() / "manifest.json").read_text())
-    assert "OMP_NUM_THREADS" not in manifest["program"]["environment"]["passed"]
+    assert "OMP_NUM_THREADS" not in manifest["programs"]["true"]["environment"]["passed"]
     assert manifest["placement"]["environment"]["OMP_NUM_THREADS"] == "1"
 
 

@@ -249,7 +249,7 @@ def test_each_placement_is_counted(stage: Stage):
     done = run(
         filled(stage, compilers=("gcc-12.2.0",)),
         *("--events", "a64fx", "--groups", "tlb", "--rounds", "3"),
-        *("--placement", "compact", "--threads", "1", "--memory", "first-touch,bind:0"),
+        *("--threads", "1", "--bind", "first-touch,membind:0"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     ratios = rows(stage.result() / "comparisons.csv")

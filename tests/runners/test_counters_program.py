@@ -230,7 +230,7 @@ def test_a_trial_run_is_not_counted(subject: Subject, tmp_path: Path):
 
 
 def test_a_policy_that_is_unavailable_starts_no_program(subject: Subject):
-    planner = CountingPlanner([subject], 1, {"software": ()}, frozenset({BASE.hugepages}))
+    planner = CountingPlanner([subject], 1, {"software": ()}, frozenset({BASE.module}))
     steps = planner.steps_of_round(1, ())
     assert len(steps) == 2 and not any(map(planner.can_run, steps))
     assert all(map(replace(planner, unavailable=frozenset()).can_run, steps))

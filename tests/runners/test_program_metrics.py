@@ -35,7 +35,7 @@ def runs(one: Configuration, series: str = "compare", skew: int = 0, **factors: 
 
 
 def rows(*records: Record) -> dict[tuple[str, str], Any]:
-    subjects = [subject_of(kernel(metrics=METRICS, sweeps=[], program=True), BASE, THP)]
+    subjects = [subject_of(replace(kernel(metrics=METRICS, sweeps=[]), unit="run"), BASE, THP)]
     result = Result(Path(), a_manifest(seed=1), subjects, list(records), [])
     return {
         (row.quantity.name, row.configuration.hugepages): row

@@ -96,7 +96,7 @@ def test_the_environment_is_the_users_less_what_is_a_policy(own: Own):
         (["--policies", "huge", "--", "true"], "'huge'"),
         (["--metric", "x", "--", "true"], "--metric"),
         (["--check", "(", "--", "true"], "--check"),
-        (["--pool-memory", "much", "--", "true"], "--pool-memory"),
+        (["--prepare-pages", "much", "--", "true"], "--prepare-pages"),
         (["--baseline", "libhugetlbfs", "--", "true"], "--baseline"),
         (["--threads", "4000", "--", "true"], "4000"),
     ],
@@ -137,7 +137,7 @@ def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "text": {"pages_unavailable"}}
-    program = read_result(own.stage.result()).manifest.program
+    program = read_result(own.stage.result()).manifest.programs["run_sh"]
     assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
     reasons = {policy["name"]: policy["lack"] is not None for policy in program["policies"]}
     assert reasons == {"none": False, "bss": False, "text": True}

@@ -65,7 +65,7 @@ def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
         assert record.page_faults is None and "user_seconds" not in metrics
         assert record.run.left_behind is None
     manifest = json.loads((own.stage.result() / "manifest.json").read_text())
-    assert manifest["program"]["service"]["ready"] == f"tcp:{PORT}"
+    assert next(iter(manifest["programs"].values()))["service"]["ready"] == f"tcp:{PORT}"
     assert manifest["subjects"][0]["kernel"]["metrics"][0]["field"] == "throughput"
 
 

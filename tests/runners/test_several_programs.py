@@ -50,10 +50,8 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     builds = ("--build", f"old={stage.folder}/old", "--build", f"new={stage.folder}/new")
     result = compared(stage, "--suite", "npb:cg.S,npb:mg.S", *builds, "--threads", "1,2")
     manifest = result.manifest
-    assert manifest.kind == "programs" and manifest.program is None
-    assert set(manifest.suites or {}) == {
-        f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")
-    }
+    assert manifest.kind == "programs"
+    assert set(manifest.programs) == {f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")}
     assert faults(Manifest, json.loads((result.folder / "manifest.json").read_text())) == []
     for subject in result.subjects:
         cells = {(cell.measured.flags, cell.placement, cell.is_baseline) for cell in subject.cells}
@@ -71,7 +69,7 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     rounds = {(r.round, r.kernel) for r in result.records if r.series == "compare"}
     assert rounds == {(number, f"npb_{k}_s") for number in (1, 2) for k in ("cg", "mg")}
     done = stage.run("report", str(result.folder), "--json")
-    metrics = json.loads(done.stdout)["metrics"]
+    metrics = json.loads(done.stdout)["program"]["metrics"]
     assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
 
 

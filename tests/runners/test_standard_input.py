@@ -126,7 +126,7 @@ def test_a_report_notes_that_a_pipe_gave_no_input(stage: Stage):
     folder = stage.result()
     manifest = json.loads((folder / "manifest.json").read_text())
     before = session.notes(read_result(folder))
-    manifest["program"]["standard_input"] = SILENT.to_dict()
+    manifest["programs"]["true"]["standard_input"] = SILENT.to_dict()
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert len(session.notes(read_result(folder))) == len(before) + 1
 
@@ -187,7 +187,9 @@ def test_each_run_reads_the_input(stage: Stage, given: Path, command: str, progr
     else:
         with given.open("rb") as stream:
             manifest = measure(stage, stream, *words)
-    assert manifest["program"]["standard_input"]["kind"] == ("pipe" if is_pipe else "file")
+    assert next(iter(manifest["programs"].values()))["standard_input"]["kind"] == (
+        "pipe" if is_pipe else "file"
+    )
     assert (str(given) in manifest["files"]) != is_pipe
 
 

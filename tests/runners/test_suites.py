@@ -136,8 +136,8 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
 def test_what_a_code_is_relative_to_has_its_metrics(name: str):
     ours = code(name)
     other, _, case = (ours.relative_to or "").partition(":")
-    theirs = {(one.field, one.unit, one.better) for one in read_code(known_codes(ROOT)[other], case).metrics}
-    aimed = {(one.field, one.unit, one.better) for one in ours.metrics if one.field in ours.targets}
+    theirs = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
+    aimed = {one.metric for one in ours.metrics if one.field in ours.targets}
     assert aimed and aimed <= theirs
 
 

@@ -86,7 +86,7 @@ def analyse(
 def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelResult]:
     """Analyses a whole result, with the exclusions of its manifest and its files, and all quantities."""
     manifest = result.manifest
-    described = manifest.program or next(iter((manifest.suites or {}).values()), {})
+    described = next(iter(manifest.programs.values()), {})
     budget = described.get("memory_budget")
     excluded = excluding(result)
     kernels = analyse(

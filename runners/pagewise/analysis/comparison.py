@@ -19,8 +19,8 @@ from pagewise.analysis.statistics import (
     ratios_by_round,
     repeated_ratios,
 )
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
@@ -81,7 +81,7 @@ class Comparison(Judged):
 
     kind: Kind
     quantity: Quantity
-    kernel: Kernel
+    kernel: Benchmark
     cell: Cell
     reference: Cell | None = None
     reference_kernel: str | None = None
@@ -210,7 +210,7 @@ def _middle(runs: Runs) -> float | None:
 class Measured:
     """The records of a kernel's cells, and values of their valid runs by round."""
 
-    kernel: Kernel
+    kernel: Benchmark
     records: RecordsOfCells
 
     def of(self, cell: Cell, series: str) -> list[Record]:

@@ -30,8 +30,8 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
 from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
@@ -92,7 +92,7 @@ class CellCounts:
 class KernelCounts:
     """All that was counted of a kernel: its cells, their quantities, and their comparisons."""
 
-    kernel: Kernel
+    kernel: Benchmark
     cells: tuple[CellCounts, ...]
     quantities: tuple[CountedQuantity, ...]
     comparisons: tuple[Comparison, ...] = ()
@@ -175,7 +175,7 @@ class _Counting:
     region: str | None
     excluding: Excluding
 
-    def counts(self, kernel: Kernel, cell: Cell, records: Sequence[Record]) -> CellCounts:
+    def counts(self, kernel: Benchmark, cell: Cell, records: Sequence[Record]) -> CellCounts:
         """The counts of a cell, or why there are none: one wrong result or lost pages exclude it."""
         faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
         valid = valid_records(records)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import OPTIONS, STRUCTURES
 from pagewise.core.dimensions import BY_NAME, PAGES, differ_only_in, differing
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 
 # Of several that differ from the baseline, the first one is changed back.
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
     dimension: str
 
 
-def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> Pair | None:
+def neighbour(kernel: Benchmark, cell: Cell, base: Cell, cells: Sequence[Cell]) -> Pair | None:
     """The cell by which one that differs from the baseline in several things is judged.
 
     A variant of prefetch, stores or loop is compared with the baseline's value, all else being equal:
@@ -36,14 +36,14 @@ def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> 
     return None
 
 
-def changed_back(kernel: Kernel, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
+def changed_back(kernel: Benchmark, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
     """The cell that differs from `cell` in this dimension alone, where it has the baseline's value."""
     value_of = BY_NAME[name].of
     plain = (other for other in cells if value_of(other.measured) == value_of(base.measured))
     return next((o for o in plain if differing(kernel, cell.measured, o.measured) == (name,)), None)
 
 
-def by_pages(kernel: Kernel, ranked: Sequence[Cell]) -> Iterator[Pair]:
+def by_pages(kernel: Benchmark, ranked: Sequence[Cell]) -> Iterator[Pair]:
     """Each page policy and its compiler's baseline, then each compiler and the first one by policy.
 
     Cells count that differ from their compiler's baseline in the page policy alone.
@@ -77,7 +77,7 @@ class Four(NamedTuple):
     dimension: str
 
 
-def by_structure(kernel: Kernel, base: Cell, ranked: Sequence[Cell]) -> Iterator[Four]:
+def by_structure(kernel: Benchmark, base: Cell, ranked: Sequence[Cell]) -> Iterator[Four]:
     """The cells by which the effect of pages is compared between two data structures.
 
     The options of a program (`scheme`, `layout`, `table`) are data structures for one result.

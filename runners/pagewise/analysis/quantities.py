@@ -21,7 +21,7 @@ from pagewise.analysis.comparison import (
 from pagewise.analysis.series import by_cell, run_seconds
 from pagewise.analysis.statistics import larger_floor, quotients
 from pagewise.analysis.targets import Goal, answers
-from pagewise.core.kernel import Kernel, Metric
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.record_parts import POWER
@@ -59,7 +59,7 @@ def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Compa
         for compiler, several in groupby(ranked_cells, lambda cell: cell.compiler):
             own = zlib.crc32(f"{seed}/{of_kernel.kernel.name}/{compiler}/energy".encode())
             energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=own)
-        for metric in of_kernel.kernel.metrics if of_kernel.kernel.is_program else ():
+        for metric in of_kernel.kernel.metrics if of_kernel.kernel.unit == "run" else ():
             own = zlib.crc32(f"{seed}/{metric.field}".encode())
             quantity, value = quantity_of(metric), partial(_figure, metric.field)
             metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)
@@ -81,8 +81,8 @@ def _targets(
     result: Result, measured: Iterable[tuple[Measured, object]], metrics: Sequence[Comparison]
 ) -> list[Comparison]:
     """Each metric that has a target relative to that of another program under the same policy."""
-    suites = (result.manifest.suites or {}).items()
-    relations = {key: described["relative_to"] for key, described in suites if "relative_to" in described}
+    programs = result.manifest.programs.items()
+    relations = {key: described["relative_to"] for key, described in programs if "relative_to" in described}
     of_kernel = {each.kernel.name: each for each, _ in measured}
     by_place = {_place(row): row for row in metrics}
     rows, goals = [], []
@@ -120,7 +120,7 @@ def _place(row: Comparison) -> tuple[str, ...]:
     return key, policy, row.cell.placement or "", row.cell.options or "", row.quantity.name
 
 
-def page_quantities(kernel: Kernel, valid: Iterable[Record]) -> Iterator[tuple[Quantity, Value]]:
+def page_quantities(kernel: Benchmark, valid: Iterable[Record]) -> Iterator[tuple[Quantity, Value]]:
     """What is compared by pages: time, bandwidth, TLB misses where they were counted, and page faults.
 
     These are the quantities of Calder, Feldman et al., PEARC 2023, figures 1 and 2.

@@ -13,7 +13,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, valid_records
 from pagewise.analysis.statistics import trimmed_mean
 from pagewise.analysis.validity import Code, Exclusion, exclusion
-from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -135,7 +135,7 @@ class KernelResult:
     `judged` counts the comparisons of times of all kernels, for which p is corrected.
     """
 
-    kernel: Kernel
+    kernel: Benchmark
     groups: tuple[Group, ...]
     curves: tuple[Curve, ...]
     comparisons: tuple[Comparison, ...] = ()

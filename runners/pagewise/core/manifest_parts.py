@@ -61,7 +61,7 @@ Range = Annotated[
 
 @dataclass(frozen=True)
 class RelativePart:
-    """What a program of several is compared with: its name in `suites`, and targets by metric."""
+    """What a program of several is compared with: its name in `programs`, and targets by metric."""
 
     program: str
     targets: Annotated[Mapping[str, Range], Limits(1), "ranges of its value over that of the other"]

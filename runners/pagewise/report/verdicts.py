@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pagewise.analysis.choices import AdviceOutcome
 from pagewise.analysis.comparison import Kind, Reason, Verdict
+from pagewise.core.benchmark import Metric
 from pagewise.core.fields import Loop, OnOff, Share, Threads
-from pagewise.core.kernel import Metric
 from pagewise.core.manifest import State
 from pagewise.core.structure import Limits
 from pagewise.report.model import From
@@ -259,6 +259,7 @@ class NodeMemoryRow(Dimensions):
 class MemoryFields:
     """A row of memory.csv: memory of a kind under a policy, medians over the runs."""
 
+    program: str
     hugepages: Annotated[str, From("policy")]
     kind: str
     peak_bytes: Annotated[int, From("peak")]
@@ -270,7 +271,7 @@ class MemoryFields:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramFigures:
-    """Of compare -- PROGRAM: its memory by policy and kind, and the command that applies the advice."""
+    """Of programs: their memory by policy and kind, and the command that applies the advice."""
 
     memory: tuple[MemoryFields, ...]
     advice: PolicyAdvice | None
@@ -306,7 +307,7 @@ class Verdicts(SessionFields):
     kernels: tuple[KernelRow, ...]
     comparisons: Annotated[tuple[ComparisonRow, ...], "the rows of comparisons.csv"]
     node_state: tuple[NodeMemoryRow, ...]
-    program: Annotated[ProgramFigures | None, "null: kernels, or several programs"]
+    program: Annotated[ProgramFigures | None, "null: kernels"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,6 @@ _PROGRAM = (
     "relative_to",
 )
 _PARTS = {
-    "program": _PROGRAM,
     "counters": ("events", "groups", "multiplexed", "region"),
     "simulation": ("geometry", "tool", "standard_input"),
 }
@@ -198,29 +197,22 @@ def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
     for module in builds[1].keys() - builds[0].keys():
         yield f"the module {module} is new"
     digests = [
-        {(one.module, one.program): one.sha256 for one in manifest.programs} for manifest in (before, now)
+        {(one.module, one.program): one.sha256 for one in manifest.executables} for manifest in (before, now)
     ]
     for module, program in digests[0].keys() & digests[1].keys():
         if digests[0][module, program] != digests[1][module, program]:
             yield f"the program {program} of the module {module} was replaced"
     yield from _file_differences(before, now)
-    kernels = [
-        {subject.kernel["name"]: subject for subject in manifest.subjects} for manifest in (before, now)
-    ]
+    kernels = [{subject.kernel.name: subject for subject in manifest.subjects} for manifest in (before, now)]
     for name in kernels[0]:
         yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
     yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
+    for name in before.programs.keys() | now.programs.keys():
+        described = [manifest.programs.get(name, {}) for manifest in (before, now)]
+        yield from _described_differences(name, _PROGRAM, *described)
     for part, names in _PARTS.items():
         pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
         yield from _described_differences(f"the {part}", names, *pair)
-    yield from _suite_differences(before, now)
-
-
-def _suite_differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """What differs of several programs."""
-    several = [unstructured(manifest.suites) or {} for manifest in (before, now)]
-    for program in several[0].keys() | several[1].keys():
-        yield from _described_differences(program, _PROGRAM, *(each.get(program, {}) for each in several))
 
 
 def _described_differences(

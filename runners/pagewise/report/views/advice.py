@@ -268,7 +268,7 @@ def of_states(kernels: Sequence[KernelResult]) -> list[Text]:
                 for row, change in rows
             )
             holds = "is the same in every state" if len(set(verdicts)) == 1 else "depends on the state"
-            place = "" if result.kernel.is_program else f"{result.kernel.title}, {first.compiler}: "
+            place = f"{result.kernel.title}, {first.compiler}: "
             texts.append(
                 Text(
                     f"The verdict {holds} of the node's memory. "

@@ -40,7 +40,9 @@ def builds(result: Result, kernels: Sequence[KernelResult], answer: AnswerRow) -
     """The configurations that an answer advises, all else as in the baseline; none for a program."""
     advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
     for of_kernel in kernels:
-        for cell in () if of_kernel.kernel.is_program else _cells(of_kernel, answer):
+        for cell in _cells(of_kernel, answer):
+            if not cell.measured.is_module:
+                continue
             key = (cell.measured.module, cell.arguments)
             advised.setdefault(key, (cell, []))[1].append(of_kernel.kernel.name)
     return [_build(result, cell, names) for cell, names in advised.values()]
@@ -54,7 +56,7 @@ def best_row(result: Result, best: Best) -> BestRow:
         hugepages=None if row is None else row.cell.measured.hugepages,
         is_baseline=best.row is None,
         equally_good=tuple(other.cell.measured.module for other in best.as_good),
-        apply=None if row is None or kernel.is_program else _build(result, row.cell, [kernel.name]),
+        apply=_build(result, row.cell, [kernel.name]) if row and row.cell.measured.is_module else None,
     )
 
 
@@ -77,26 +79,21 @@ def policy_of(
 
     None without advice on one policy, and where kernels advise base pages, or a policy of theirs alone.
     """
-    policy, program = advised_policy(kernels, given), result.manifest.program
+    policy, programs = advised_policy(kernels, given), list(result.manifest.programs.values())
     if policy is None:
         return None
-    if not _of_programs(result) and (policy == "none" or PagePolicy(policy).kind not in PARTS):
+    if not programs and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
-    command = (PROGRAM,) if program is None else tuple(program["command"])
+    command = tuple(programs[0]["command"]) if len(programs) == 1 else (PROGRAM,)
     words = ("pagewise", "exec", policy, "--", *command)
     return PolicyAdvice(policy=policy, command=words, module=module_of(policy))
-
-
-def _of_programs(result: Result) -> bool:
-    """Whether page policies of programs were compared, not builds of kernels."""
-    return result.manifest.program is not None or result.manifest.suites is not None
 
 
 def recommendations(result: Result, given: Sequence[AnswerRow]) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
     first = first_answers(given)
     for answer in given:
-        shown = tuple(commands(answer.policy, answer.apply, of_program=_of_programs(result)))
+        shown = tuple(commands(answer.policy, answer.apply, of_program=bool(result.manifest.programs)))
         text = answer.lead + answer.text
         yield Recommendation(answer.question, text, answer.more, answer.cost, shown, answer in first)
 

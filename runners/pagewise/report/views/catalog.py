@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pagewise.core.dimensions import DIMENSIONS, Dimension
 from pagewise.core.kernel import Kernel
+from pagewise.core.structure import unstructured
 from pagewise.report.model import Column, Table
 from pagewise.stack.catalog import Catalog, Entry
 
@@ -23,7 +24,7 @@ def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[K
         "pagewise.catalog/1",
         str(catalog.tree),
         tuple(entry.configuration for entry in entries),
-        tuple(kernel.data for kernel in kernels),
+        tuple(unstructured(kernel) for kernel in kernels),
         tuple(catalog.broken),
     )
 
@@ -42,16 +43,16 @@ def kernel_table(kernels: Sequence[Kernel]) -> Table:
         Column("group", get=lambda kernel: f"{kernel.group}/*", merged=True),
         Column("name"),
         Column("description", get="title", wrap=True),
-        Column("sensitive_to", get=lambda kernel: ", ".join(kernel.data["sensitive_to"]), wrap=True),
+        Column("sensitive_to", get=lambda kernel: ", ".join(kernel.sensitive_to), wrap=True),
         Column("options", get=_options, wrap=True),
-        Column("compared by default", get=lambda kernel: "yes" if kernel.default else ""),
+        Column("compared by default", get=lambda kernel: "yes" if kernel.compare.default else ""),
     )
     return Table.of("Kernels", columns, sorted(kernels, key=lambda kernel: kernel.group))
 
 
 def _options(kernel: Kernel) -> str:
     """The options that a comparison can vary: `layout=studies,soa`."""
-    return " ".join(f"{name}={','.join(values)}" for name, values in kernel.options.items())
+    return " ".join(f"{name}={','.join(values)}" for name, values in (kernel.options or {}).items())
 
 
 def _column(dimension: Dimension) -> Column:

@@ -22,6 +22,9 @@ KERNEL = Column("kernel", merged=True, get="kernel.title")
 COMPILER = Column("compiler", merged=True, get="cell.compiler")
 
 
+_PROGRAM = Column("program", merged=True, get="kernel.name")
+
+
 def of_kind(kernels: Iterable[KernelResult], kind: Kind) -> list[Comparison]:
     """The comparisons of a kind of all kernels."""
     return [row for result in kernels for row in result.of(kind)]
@@ -188,19 +191,20 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
         yield Section("Energy", (Table.of("Energy by configuration", columns, rows), Text(text, style="dim")))
 
 
-def metrics(rows: Sequence[Comparison], checks: Sequence[str], *, several: bool) -> Section:
-    """The metrics of programs by policy. `checks` are those of their output."""
+def metrics(rows: Sequence[Comparison], checks: Mapping[str, Sequence[str]], *, several: bool) -> Section:
+    """The metrics of programs by policy. `checks` are those of each program's output."""
     columns = (
-        *([Column("program", merged=True, get="kernel.name")] if several else []),
+        *([_PROGRAM] if several else []),
         _METRIC,
         Column("better", merged=True, get="quantity.better"),
         Column("hugepages", get=label_of),
         Column("median", kind="number", get="value"),
         *judged_columns(name="ratio"),
     )
-    text = "Medians; ratios to the baseline, paired by round." + (
-        f" The output of each run had to pass: {', '.join(checks)}." if checks else ""
-    )
+    text = "Medians; ratios to the baseline, paired by round."
+    for name, of_program in checks.items():
+        if of_program:
+            text += f" The output of each run of {name} had to pass: {', '.join(of_program)}."
     if any(row.ratio is not None and row.ratio.is_difference for row in rows):
         text += " With a sign: differences, because not all values of the metric are above zero."
     return Section("Metrics", (Table.of("Metrics by policy", columns, rows), Text(text, style="dim")))
@@ -220,7 +224,7 @@ def _target(row: Comparison) -> str:
 
 
 _TARGETS = (
-    Column("program", merged=True, get="kernel.name"),
+    _PROGRAM,
     _METRIC,
     Column("hugepages", get=label_of),
     Column("median", kind="number", get="value"),
@@ -242,9 +246,10 @@ def targets(rows: Sequence[Comparison]) -> Iterator[Section]:
         yield Section("Targets", (table, Text(f"{counts}. Ratios paired by round.", style="dim")))
 
 
-def costs(kernels: Sequence[KernelResult], budget_text: str) -> Section:
-    """The memory of a program by policy, and what it gains for it."""
+def costs(kernels: Sequence[KernelResult], budget_text: str, *, several: bool) -> Section:
+    """The memory of programs by policy, and what it gains for it."""
     columns = (
+        *([_PROGRAM] if several else []),
         Column("hugepages", get="label"),
         Column("peak memory", kind="bytes", get="peak"),
         Column("memory ratio", unit="95 % interval", kind="ratio", get=_memory_ratio),

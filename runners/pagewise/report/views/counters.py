@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pagewise.analysis.counted import CellCounts, CountedQuantity, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME, CountedRun
 from pagewise.analysis.validity import excluding
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
@@ -35,7 +35,7 @@ class Counted:
 class _Item:
     """A configuration with what outputs show of it: a quantity, or a run and one of its events."""
 
-    kernel: Kernel
+    kernel: Benchmark
     counts: CellCounts
     quantity: CountedQuantity | None = None
     run: CountedRun | None = None
@@ -207,7 +207,7 @@ def _section(counts: KernelCounts) -> Section:
 
 def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if counts.kernel.data.get("program") else "With : without huge pages"
+    return "Page policy : none" if counts.kernel.unit == "run" else "With : without huge pages"
 
 
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pagewise.analysis.comparison import Comparison
 from pagewise.analysis.rows import Group, KernelResult, Row
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel, Metric
 from pagewise.core.manifest import Manifest, PlannedPlacement
 from pagewise.core.plan import Cell
 from pagewise.core.record_parts import PEAK_MEMORY, POWER
@@ -34,7 +34,7 @@ class Entry:
     configuration: Configuration
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Benchmark:
         """The kernel, or the user's program."""
         return self.result.kernel
 
@@ -134,7 +134,7 @@ def comparisons(rows: Iterable[Comparison]) -> list[ComparisonRow]:
 class _Median:
     """A quantity of a cell, or a point of a curve."""
 
-    kernel: Kernel
+    kernel: Benchmark
     cell: Cell
     place: PlannedPlacement
     metric: Metric

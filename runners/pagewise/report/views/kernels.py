@@ -212,16 +212,16 @@ def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
 
 def _brief_table(ranked: Sequence[Entry]) -> Table:
     """Words wrap, and numbers are short: it fits any width that a terminal has."""
-    of_program = ranked[0].kernel.is_program
+    shown, has_memory = ranked[0].kernel, any(entry.row.memory is not None for entry in ranked)
     ratio, gain, _ = kernel.time_columns()
     compiler = Column("compiler", merged=True, wrap=True, get="group.compiler")
     memory = Column("memory", unit="ratio", kind="quotient", get="row.memory")
     columns = (
-        *([] if of_program else [compiler]),
-        Column("policy" if of_program else "configuration", wrap=True, get="label"),
-        Column("time", kind="seconds", unit="per run" if of_program else "per pass", get="row.seconds"),
+        *([compiler] if shown.is_sensitive_to("compiler") else []),
+        Column("configuration", wrap=True, get="label"),
+        Column("time", kind="seconds", unit=f"per {shown.unit}", get="row.seconds"),
         Column("observed", unit="pages", get=lambda entry: pages_text(entry.row)),
-        *([memory] if of_program else []),
+        *([memory] if has_memory else []),
         ratio,
         replace(gain, optional=False),
         Column("verdict", wrap=True, get=_brief_verdict),
@@ -272,7 +272,7 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
         runs = sum(entry.row.migration.runs for entry in migrated if entry.row.migration)
         yield (
             f"Threads migrated to another CPU in {count_text(runs, 'run')} of "
-            f"{count_text(len(migrated), 'configuration')}: bind them (--placement, --cpus)."
+            f"{count_text(len(migrated), 'configuration')}: bind them (--threads, --cpus)."
         )
     for result in kernels:
         if faults := data.faults([result]):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.usage import NodeUse, use_by_cell
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
 from pagewise.report.model import Column, Section, Table, Text, output_of
@@ -27,7 +27,7 @@ class _Item:
     use: NodeUse
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Benchmark:
         return self.entry.kernel
 
     @property

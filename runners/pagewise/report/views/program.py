@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.usage import MemoryRow, memory_rows, sampling_cost
@@ -35,14 +36,9 @@ class Programs:
     kernels: Sequence[KernelResult]
 
     @property
-    def is_one(self) -> bool:
-        """Whether the result is of one program of the user."""
-        return self.result.manifest.kind == "program"
-
-    @property
-    def has_several(self) -> bool:
-        """Whether the result is of several programs."""
-        return self.result.manifest.kind == "programs"
+    def described(self) -> Mapping[str, Any]:
+        """What the manifest has of each program; empty for kernels."""
+        return self.result.manifest.programs
 
     @property
     def misses_target(self) -> bool:
@@ -50,45 +46,50 @@ class Programs:
         return any(row.answer == "not met" for row in comparisons.of_kind(self.kernels, "target"))
 
     def sections(self) -> list[Section]:
-        """Metrics, memory and the meaning of the policies; none for kernels."""
-        if self.has_several:
-            return [*comparisons.targets(comparisons.of_kind(self.kernels, "target")), self._metrics()]
-        if not self.is_one:
+        """Targets, costs, metrics, memory and the meaning of the policies; none for kernels."""
+        if not self.described:
             return []
-        about = self.result.manifest.program or {}
         policies = tuple(
             (
-                policy["name"],
+                f"{key}: {policy['name']}" if self._has_several else policy["name"],
                 policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""),
             )
-            for policy in about["policies"]
+            for key, program in self.described.items()
+            for policy in program["policies"]
         )
-        budget = about.get("memory_budget")
+        budget = next(iter(self.described.values())).get("memory_budget")
         text = "" if budget is None else f" Memory budget: {percent_text(budget)} more than the baseline."
+        costs = comparisons.costs(self.kernels, text, several=self._has_several)
         meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-        return [comparisons.costs(self.kernels, text), self._metrics(), self._memory(), meanings]
+        return [*self._targets(), costs, self._metrics(), self._memory(), meanings]
 
     def brief(self) -> Iterator[Section]:
-        """The metrics, or targets, which a terminal always shows; words wrap, so that it fits."""
-        targets = comparisons.of_kind(self.kernels, "target")
-        for section in [self._metrics()] if self.is_one else comparisons.targets(targets):
+        """The targets, else the metrics, which a terminal always shows; words wrap, so that it fits."""
+        for section in self._targets() or ([self._metrics()] if self.described else []):
             yield replace(section, blocks=tuple(map(_wrapped, section.blocks)))
 
     def tables(self) -> dict[str, Table]:
-        """memory.csv of a single program."""
-        return {"memory.csv": Table.of_outputs(MemoryFields, self._memory_rows())} if self.is_one else {}
+        """memory.csv of programs."""
+        return {"memory.csv": Table.of_outputs(MemoryFields, self._memory_rows())} if self.described else {}
 
     def figures(self, given: Sequence[AnswerRow]) -> ProgramFigures | None:
         """The field `program` of the JSON object."""
-        if not self.is_one:
+        if not self.described:
             return None
         memory = tuple(output_of(MemoryFields, row) for row in self._memory_rows())
         return ProgramFigures(memory=memory, advice=policy_of(self.result, self.kernels, given))
 
+    @property
+    def _has_several(self) -> bool:
+        return len(self.described) > 1
+
+    def _targets(self) -> list[Section]:
+        return list(comparisons.targets(comparisons.of_kind(self.kernels, "target")))
+
     def _metrics(self) -> Section:
-        checks = (self.result.manifest.program or {}).get("checks", ())
+        checks = {key: described["checks"] for key, described in self.described.items()}
         rows = comparisons.of_kind(self.kernels, "metric")
-        return comparisons.metrics(rows, checks, several=self.has_several)
+        return comparisons.metrics(rows, checks, several=self._has_several)
 
     def _memory_rows(self) -> list[MemoryRow]:
         return memory_rows(trusted_records(self.result))
@@ -106,7 +107,9 @@ class Programs:
             if any("untimed" in method for method in cost.methods):
                 text += "; an untimed run of the same policy shows what was in memory too shortly for that"
             text += "."
-        return Section("Memory", (Table.of("Memory by kind", _MEMORY, rows), Text(text, style="dim")))
+        program = [Column("program", merged=True)] if self._has_several else []
+        table = Table.of("Memory by kind", (*program, *_MEMORY), rows)
+        return Section("Memory", (table, Text(text, style="dim")))
 
 
 def _wrapped(block: Block) -> Block:

@@ -42,7 +42,7 @@ class Selection:
 class CountingPlanner:
     """Every configuration once per round and group of events.
 
-    groups: settings of runs by group. unavailable: page policies that no run can have.
+    groups: settings of runs by group. unavailable: modules that no run can have.
     """
 
     subjects: list[Subject]
@@ -60,7 +60,7 @@ class CountingPlanner:
 
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""
-        return step.cell.measured.hugepages not in self.unavailable
+        return step.cell.measured.module not in self.unavailable
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
         """Unavailable pages affect every group; any other failure may be specific to one."""

@@ -10,8 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -26,7 +25,8 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
 from pagewise.session.session import Session
-from pagewise.session.workload import Outcome, Trials
+from pagewise.session.settings import MachineSettings, Needs
+from pagewise.session.workload import Decision, Outcome, Trial
 from pagewise.stack.events import PERF, SOFTWARE, Event, EventGroup
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, counted_groups, session_part
 from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
@@ -34,7 +34,7 @@ from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counte
 from pagewise.workloads.program.launch import ProgramLauncher
 from pagewise.workloads.program.prepare import arrange
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
+from pagewise.workloads.program.workload import ProgramOptions, Programs
 
 _PROBE_SECONDS = 20
 # Without permission for more, perf counts user mode only (suffix u), and reports 0 for these.
@@ -187,7 +187,7 @@ class CountingLauncher:
 class ProgramCounting:
     """The runs of a comparison of the program, as a workload that counts."""
 
-    runs: ProgramRuns
+    runs: Programs
     planner: CountingPlanner
     groups: Mapping[str, EventGroup]
     counter: Counter
@@ -210,9 +210,27 @@ class ProgramCounting:
         """Launches the program as a comparison does, and counts."""
         return CountingLauncher(self.runs.launcher(scratch), self.groups, self.counter)
 
-    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+    @property
+    def settings(self) -> MachineSettings:
+        """Those of the machine."""
+        return self.runs.settings
+
+    def references(self) -> dict[str, str]:
+        """As in a comparison."""
+        return self.runs.references()
+
+    def trials(self, *, of_baselines: bool) -> list[Step]:
         """Trial runs of all policies, as in a comparison."""
-        return self.runs.prepared(session)
+        return self.runs.trials(of_baselines=of_baselines)
+
+    def decided(self, trials: Sequence[Trial]) -> Decision[ProgramCounting]:
+        """The program as a comparison decides it."""
+        decision = self.runs.decided(trials)
+        return Decision(replace(self, runs=decision.workload), decision.fields, decision.text)
+
+    def needs(self) -> Needs:
+        """As in a comparison."""
+        return self.runs.needs()
 
 
 def prepare(
@@ -225,10 +243,11 @@ def prepare(
     counter, choice = choose(selection)
     groups = {group.name: group for group in counted_groups(choice.file, selection)}
     part = session_part(choice, list(groups), selection)
-    runs, manifest = arrange(options, program, "counters", console, counters=part)
-    if runs.rank_launcher is not None and not runs.rank_launcher.kind.inherits:
+    runs, manifest = arrange(options, [program], "counters", console, counters=part)
+    rank_launcher = runs.programs[0].rank_launcher
+    if rank_launcher is not None and not rank_launcher.kind.inherits:
         raise SelectionError(
-            f"the events of ranks that {runs.rank_launcher.name} starts cannot be counted from outside",
+            f"the events of ranks that {rank_launcher.name} starts cannot be counted from outside",
             where="--ranks",
             remedy="count with mpiexec: name it as the launcher in the site's site.yaml "
             "(docs/how-to/ranks.md)",

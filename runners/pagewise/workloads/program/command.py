@@ -21,13 +21,13 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy
+from pagewise.workloads.program.applied import AppliedPolicy, Launcher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
-from pagewise.workloads.program.prepare import launcher_for, prepare
+from pagewise.workloads.program.prepare import prepare
+from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
-from pagewise.workloads.program.several import Named, prepare_several
 from pagewise.workloads.program.suite import (
     BIN,
     Build,
@@ -45,13 +45,13 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     codes, builds = [find_code(suite) for suite in options.suite], parse_builds(options.builds)
     if len(codes) < 2 and not builds and not any(code.relative_to for code in codes):
         program = _program(options, codes[0] if codes else None, console)
-        return prepare(_completed(options, program.name, codes), program, console, began)
-    return prepare_several(*_several_programs(options, codes, builds, console), console, began)
+        return prepare(_completed(options, program.name, codes), [program], console, began)
+    return prepare(*_several_programs(options, codes, builds, console), console, began)
 
 
 def _several_programs(
     options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
-) -> tuple[ProgramOptions, list[Named]]:
+) -> tuple[ProgramOptions, list[Program]]:
     """The session's options, each build of each code, and the codes that these are relative to.
 
     Raises SelectionError, SetupError.
@@ -63,7 +63,7 @@ def _several_programs(
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
     elsewhere = replace(options, environment=None, modules=None)
-    named: dict[str, list[Named]] = {}
+    named: dict[str, list[Program]] = {}
     for code in codes:
         if code.label not in named:
             named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
@@ -74,33 +74,31 @@ def _several_programs(
             if other.label not in named:
                 named[other.label] = [_build(elsewhere, other, None, console)]
             relation = Relation(named[other.label][0].key, code.targets)
-            named[code.label] = [
-                replace(one, program=replace(one.program, relation=relation)) for one in named[code.label]
-            ]
+            named[code.label] = [replace(one, relation=relation) for one in named[code.label]]
     if not options.policies and len({code.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
     programs = [one for of_code in named.values() for one in of_code]
-    name = programs[0].program.name if len(codes) == 1 else "suites"
+    name = programs[0].name if len(codes) == 1 else "suites"
     return _completed(options, name, codes), programs
 
 
-def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Named:
+def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Program:
     """A build of a code, or the only one. Raises SelectionError, SetupError."""
     program = _program(options, code, console, build)
     if program.service is not None:
         raise SelectionError(
             f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
         )
-    return Named(program, "" if build is None else build.name)
+    return replace(program, build="" if build is None else build.name)
 
 
 def _check_targets(code: Code, other: Code) -> None:
     """Raises FormatError for a metric with a target that the other code does not have."""
-    known = {(metric.field, metric.unit, metric.better) for metric in other.metrics}
-    for metric in code.metrics:
-        if metric.field in code.targets and (metric.field, metric.unit, metric.better) not in known:
+    known = {metric.metric for metric in other.metrics}
+    for metric in (each.metric for each in code.metrics):
+        if metric.field in code.targets and metric not in known:
             raise FormatError(
                 f"{other.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
                 where=f"envs/suites/codes/{code.name}.yaml",
@@ -147,7 +145,7 @@ class Survey:
         if not options.command and not options.suite:
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
-        launcher, host = launcher_for(options.machine.set_thp_sizes, options.machine.reserve), read_host()
+        launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),

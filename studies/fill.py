@@ -109,7 +109,7 @@ def counted(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
 def simulated(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     """What was simulated in the regions of the tests, and the rates of it."""
     kernel, counts = manifest["subjects"][0]["kernel"], Counts()
-    program = " ".join([kernel["name"], *kernel["compare"]["arguments"]])
+    program = " ".join([kernel["name"], *kernel.get("arguments", [])])
     compiler = manifest["configurations"][0]["compiler"]
     for row in rows_of(folder, "simulation.csv"):
         for test in study["tests"]:

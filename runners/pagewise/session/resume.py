@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
-from pagewise.core.host import Host
 from pagewise.core.manifest import Break, Digest, Manifest
-from pagewise.core.plan import CellKey, Step, key_of
+from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
 from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_manifest, read_result, utc_text
@@ -49,15 +48,12 @@ _PROGRAM = (
     "relative_to",
 )
 _PARTS = {
-    "counters": ("events", "groups", "multiplexed", "region"),
+    "counters": ("events", "groups", "region"),
     "simulation": ("geometry", "tool", "standard_input"),
 }
-_BUILD = ("hash", "digest", "prefix")
+_MISSING = "missing"
 _LONGEST = 160
 _PRINTING = ("--json", "-q", "--quiet", "-v", "--verbose", "--plan")
-# A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
-# alike.
-_Key = tuple[str, CellKey, str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -75,29 +71,38 @@ class Earlier:
 
     @property
     def runs(self) -> Collection[RunOf]:
-        """The runs that count, each once."""
-        return _runs(self.records).values()
+        """The runs that count, each once: a sweep has several records of one run."""
+        runs = ((record.of_kernel, record.run) for record in self.records if record.run is not None)
+        return {
+            (kernel, key_of(run), run.series, run.round, run.position): run
+            for kernel, run in runs
+            if run.series not in (ASIDE, "trial")
+        }.values()
 
     def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
         """The remaining steps in order, without those that failed before."""
-        sweeps = {key for key, _ in _runs(self.records) if key[2] == "sweep"}
-        done = (step.round <= self.rounds if step.sweep is None else _key(step) in sweeps for step in steps)
-        return [step for step, is_done in zip(steps, done, strict=True) if not (is_done or is_stopped(step))]
+        sweeps = {
+            (record.of_kernel, key_of(record.run), record.run.sweep)
+            for record in self.records
+            if record.run is not None and record.run.series == "sweep"
+        }
+
+        def is_done(step: Step) -> bool:
+            if step.sweep is None:
+                return step.round <= self.rounds
+            return (step.kernel.name, step.cell.key, step.swept) in sweeps
+
+        return [step for step in steps if not (is_done(step) or is_stopped(step))]
 
     def complete(self) -> Earlier:
         """The same without the runs of an unfinished round."""
         kept = (record for record in self.records if not _is_unfinished(record, self.rounds))
         return replace(self, records=tuple(kept))
 
-    def failed(self, steps: Iterable[Step]) -> Iterator[tuple[Step, list[Record]]]:
-        """The steps whose run failed, with its records."""
-        bad: dict[_Key, list[Record]] = {}
-        for record in self.records:
-            if record.status != "ok" and (key := _key_of(record)) is not None:
-                bad.setdefault(key, []).append(record)
-        for step in steps:
-            if _key(step) in bad:
-                yield step, bad[_key(step)]
+    @property
+    def failed(self) -> list[Record]:
+        """The records of runs that count and failed."""
+        return [record for record in self.records if record.status != "ok" and record.series != ASIDE]
 
 
 def command_of(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -170,76 +175,47 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
 
 
 def differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """The differences that prevent resuming: machine, builds, plan; a line each."""
-    yield from machine_differences(before.host, now.host)
-    yield from program_differences(before, now)
-
-
-def machine_differences(before: Host, now: Host) -> Iterator[str]:
-    """The differences of the machine and its settings; a line each."""
-    for name in _HOST:
-        yield from _changed(f"this machine's {name}", getattr(before, name), getattr(now, name))
-    pools = [{pool.page_bytes: pool.total for pool in host.pools} for host in (before, now)]
-    yield from _changed("the pools of huge pages (pages by size)", *pools)
-
-
-def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """The differences of what is measured: options, modules, programs, kernels; a line each."""
-    for name in _ASKED:
-        yield from _changed(name, getattr(before, name), getattr(now, name))
-    yield from _changed("the placement", _placements(before), _placements(now))
-    builds = [{one.module: one for one in manifest.configurations} for manifest in (before, now)]
-    for module, one in builds[0].items():
-        if module not in builds[1]:
-            yield f"the module {module} is missing"
-        elif any(getattr(one, name) != getattr(builds[1][module], name) for name in _BUILD):
-            yield f"the module {module} was built again or replaced: {one.hash[:12]}"
-    for module in builds[1].keys() - builds[0].keys():
-        yield f"the module {module} is new"
-    digests = [
-        {(one.module, one.program): one.sha256 for one in manifest.executables} for manifest in (before, now)
-    ]
-    for module, program in digests[0].keys() & digests[1].keys():
-        if digests[0][module, program] != digests[1][module, program]:
-            yield f"the program {program} of the module {module} was replaced"
-    yield from _file_differences(before, now)
-    kernels = [{subject.kernel.name: subject for subject in manifest.subjects} for manifest in (before, now)]
-    for name in kernels[0]:
-        yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
-    yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
-    for name in before.programs.keys() | now.programs.keys():
-        described = [manifest.programs.get(name, {}) for manifest in (before, now)]
-        yield from _described_differences(name, _PROGRAM, *described)
-    for part, names in _PARTS.items():
-        pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
-        yield from _described_differences(f"the {part}", names, *pair)
-
-
-def _described_differences(
-    of: str, names: Sequence[str], before: Mapping[str, Any], now: Mapping[str, Any]
-) -> Iterator[str]:
-    """What differs in the description of a program or another part; of page policies the names alone.
-
-    The trial run of a script or launcher decides which policies are available, and what they set.
-    """
-    for name in names:
-        facts = [each.get(name) for each in (before, now)]
-        if name == "policies":
-            facts = [[policy["name"] for policy in each or ()] for each in facts]
-        yield from _changed(f"{of}'s {name}", *facts)
-
-
-def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:
+    """The differences that prevent resuming: machine, builds, programs, plan; a line each."""
+    facts = [dict(_facts(manifest)) for manifest in (before, now)]
+    for name in dict.fromkeys((*facts[0], *facts[1])):
+        pair = [each.get(name, _MISSING) for each in facts]
+        if pair[0] != pair[1]:
+            yield f"{name}: {_short(pair[0])} is now {_short(pair[1])}"
     for file in sorted(before.files.keys() & now.files.keys()):
         if before.files[file] != now.files[file]:
             yield f"the file {file} has changed"
 
 
-def _placements(manifest: Manifest) -> list[dict[str, object]]:
-    """CPUs by thread, and the memory policy."""
-    return [
-        {"cpus": place.cpus, "memory": place.memory, "ranks": place.ranks} for place in manifest.placements
-    ]
+def _facts(manifest: Manifest) -> Iterator[tuple[str, Any]]:
+    """What must be as it was, by its name."""
+    for name in _HOST:
+        yield f"this machine's {name}", getattr(manifest.host, name)
+    yield (
+        "the pools of huge pages (pages by size)",
+        {pool.page_bytes: pool.total for pool in manifest.host.pools},
+    )
+    for name in _ASKED:
+        yield name, getattr(manifest, name)
+    yield "the placement", [(place.cpus, place.memory, place.ranks) for place in manifest.placements]
+    for one in manifest.configurations:
+        yield f"the build of the module {one.module}", (one.hash, one.digest, one.prefix)
+    for digest in manifest.executables:
+        yield f"the program {digest.program} of the module {digest.module}", digest.sha256
+    for subject in manifest.subjects:
+        yield f"what is measured of {subject.kernel.name}", subject
+    for name, program in manifest.programs.items():
+        yield from ((f"{name}'s {part}", _described(part, program.get(part))) for part in _PROGRAM)
+    for part, names in _PARTS.items():
+        described = unstructured(getattr(manifest, part)) or {}
+        yield from ((f"{name} of {part}", described.get(name)) for name in names)
+
+
+def _described(part: str, value: Any) -> Any:
+    """A part of the description of a program; of page policies the names alone.
+
+    The trial run of a script or launcher decides which policies are available, and what they set.
+    """
+    return [policy["name"] for policy in value or ()] if part == "policies" else value
 
 
 def _complete_rounds(result: Result) -> int:
@@ -287,33 +263,6 @@ def _last_seen(result: Result) -> str:
     return str(result.records[-1].started if result.records else result.manifest.created)
 
 
-def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
-    if before != now:
-        yield f"{what}: {_short(before)} is now {_short(now)}"
-
-
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(unstructured(value), ensure_ascii=False)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
-
-
-def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], RunOf]:
-    """The runs that the records are of, by what they are and their place in the round."""
-    runs = {}
-    for record in records:
-        key, run = _key_of(record), record.run
-        if key is not None and run is not None and run.series not in (ASIDE, "trial"):
-            runs[key, run.position] = run
-    return runs
-
-
-def _key_of(record: Record) -> _Key | None:
-    """The key of the run that a record is of."""
-    run = record.run
-    if run is None:
-        return None
-    return record.of_kernel, key_of(run), run.series, run.round, run.group, run.sweep
-
-
-def _key(step: Step) -> _Key:
-    return step.kernel.name, step.cell.key, step.series, step.round, step.group, step.swept

@@ -48,7 +48,7 @@ class RawCountRow(Dimensions):
     round: Annotated[Natural, From("run.round")]
     position: Annotated[Natural, From("run.position")]
     group: Annotated[str, From("run.group")]
-    event: Annotated[str, From("event.name")]
+    event: Annotated[str, From("name")]
     native: Annotated[str, From("event.native")]
     unit: Annotated[str, From("event.unit")]
     count: float

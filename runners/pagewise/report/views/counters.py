@@ -39,6 +39,7 @@ class _Item:
     counts: CellCounts
     quantity: CountedQuantity | None = None
     run: CountedRun | None = None
+    name: str = ""
     event: Event | None = None
 
     @property
@@ -55,7 +56,7 @@ class _Item:
 
     @property
     def count(self) -> float | None:
-        return None if self.run is None or self.event is None else self.run.raw[self.event.name]
+        return None if self.run is None else self.run.raw[self.name]
 
 
 def view(result: Result) -> Report:
@@ -104,7 +105,7 @@ def _raw(counted: Counted) -> Iterator[_Item]:
         for cell in counts.cells:
             for run in cell.runs:
                 for name in run.raw:
-                    yield _Item(counts.kernel, cell, run=run, event=counted.file.events[name])
+                    yield _Item(counts.kernel, cell, run=run, name=name, event=counted.file.events[name])
 
 
 def _analyse(result: Result) -> Counted:

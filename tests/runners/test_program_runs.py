@@ -45,7 +45,7 @@ def test_a_program_that_fails(own: Own, way: str, ending: str, printed: str):
 
 
 def test_another_exit_code_may_be_good(own: Own):
-    done = own.run("--policies", "none", "--rounds", "1", "--exit-code", "3", way="wrong")
+    done = own.run("--policies", "none", "--rounds", "1", *own.case(exit_codes=[3]), way="wrong")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -67,7 +67,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
     script.chmod(0o755)
     done = own.stage.run(
         *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "2"),
-        *("--input", "input.txt", "--read", "result.txt", "--metric", "answer=answer (\\d+)"),
+        *(*own.case(inputs=["input.txt"], reads=["result.txt"]), "--metric", "answer=answer (\\d+)"),
         *("--check", "^1$", "--", str(script)),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -184,7 +184,7 @@ class ConfigurationRow(Dimensions):
     memory_ratio: Annotated[OptionalNumber, "of a program's peak memory to the baseline's; null: a kernel"]
     memory_ratio_low: OptionalNumber
     memory_ratio_high: OptionalNumber
-    over_memory_budget: Annotated[bool, "more than --memory-budget allows: never advised"]
+    over_memory_budget: Annotated[bool, "more than memory_budget of its case allows: never advised"]
     differs_in: Annotated[str, "what differs from the baseline, with blanks between"]
     change: Annotated[Known, "the dimension in which alone it differs from change_from"]
     change_from: Known

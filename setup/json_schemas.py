@@ -24,12 +24,12 @@ from pagewise.core.structure import OPEN, As, Form, Limits, name_of, types_of
 from pagewise.report import documents as outputs
 from pagewise.report.check import CheckDocument
 from pagewise.report.verdicts import Verdicts
-from pagewise.stack.events import EventsContent
+from pagewise.stack.events import EventFile
 from pagewise.stack.site import SiteFile
 from pagewise.workloads.program.suite import SuiteFile
 from pagewise.workloads.simulation.geometry import GeometryFile
 
-FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventsContent, GeometryFile)
+FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, GeometryFile)
 _NAMES: Mapping[Any, str] = {
     **{str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"},
     NoneType: "null",

@@ -133,17 +133,6 @@ def test_the_hyperfines_of_distributions_are_taken(
     assert find_hyperfine() == str(tmp_path / "hyperfine")
 
 
-@pytest.mark.long
-def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
-    stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
-    results = tmp_path / "results"
-    for command in (("kernels",), ("counters",), ("compare", "--", "/bin/true")):
-        name, *program = command
-        assert stage.run(name, "--output", str(results), *program).returncode == 3
-    assert not results.exists()
-    assert stage.run("doctor", "--no-noise").returncode == 1
-
-
 def test_a_time_must_agree_with_the_clock_around_it():
     for wall, elapsed in ((1.0, 1.0), (1.0, 1.05), (0.001, 1.0), (100.0, 106.0), (None, 5.0)):
         assert implausible(wall, elapsed) is None

@@ -77,21 +77,6 @@ def test_a_comparison_from_modules_to_report(compared):
 
 
 @pytest.mark.long
-def test_a_sweep_over_an_option_is_reported(stage: Stage):
-    stride = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "stride=1,2,3"], "x": "options.stride"}
-    kind = {**TRIAD["sweeps"][0], "arguments": ["--sweep", "type"], "x": "options.type", "y": "latency_ns"}
-    stage.add("gcc-12.2.0", BASE, [{**TRIAD, "sweeps": [stride]}, {**CHASE, "sweeps": [kind]}])
-    done = stage.compare("--rounds", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    page = (stage.result() / "report.html").read_text()
-    assert page.count("<figure>") == 2
-    assert [part.split("<")[0] for part in page.split('<th scope="row" class="n first">')[1:]] == [
-        *("fp64", "fp32"),
-        *("1", "2", "3"),
-    ]
-
-
-@pytest.mark.long
 def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     swept = {**TRIAD, "sweeps": [*TRIAD["sweeps"], DISTANCES]}
     for label in (BASE, ("none", "software", "regular"), ("thp", "software", "regular")):
@@ -280,14 +265,6 @@ def test_a_full_disk_loses_nothing(small: Stage):
         assert read_result(small.result()).skipped == []
     finally:
         subprocess.run(["umount", small.results], check=True)
-
-
-@pytest.mark.long
-def test_unwritable_results(small: Stage):
-    small.results.write_text("a file, not a folder")
-    done = small.compare()
-    assert done.returncode == 4
-    assert str(small.results) in done.stderr and "--output" in done.stderr
 
 
 def test_report_of_what_is_no_result(stage: Stage):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from killed_sessions import settle
-from own_program import POOL, THP, Own, needs_madvise, needs_thp
+from own_program import POOL, THP, Own, needs_thp
 from pagewise.workloads.program.memory import from_snapshots
 from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
@@ -62,7 +62,7 @@ def test_a_program_with_a_large_array(own: Own):
 
 
 @needs_thp
-@pytest.mark.parametrize("way", ["small", "fork", "again"])
+@pytest.mark.parametrize("way", ["fork", "again"])
 def test_programs_that_allocate_otherwise(own: Own, way: str):
     done = own.run("--policies", "none,malloc,reuse", "--rounds", "1", way=way)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -73,33 +73,6 @@ def test_programs_that_allocate_otherwise(own: Own, way: str):
         faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
         # Twenty times 40 MiB, or once.
         assert faults["none"] > 150_000 and max(faults["reuse"], faults["malloc"]) < 50_000
-
-
-@needs_madvise
-def test_static_arrays_get_huge_pages_by_advice_and_not_by_malloc(own: Own):
-    done = own.run("--policies", "none,bss,thp,malloc", "--rounds", "1", way="static 0.2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
-    assert all(named in own.reason("malloc") for named in ("heap", "anonymous"))
-
-
-@needs_madvise
-def test_what_a_program_maps_itself_is_reached_by_advice_alone(own: Own):
-    done = own.run("--policies", "none,thp,malloc", "--rounds", "1", way="mapped")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
-    (malloc,) = [one for one in own.records() if one.configuration.hugepages == "malloc"]
-    assert malloc.pages.huge_coverage < 0.001
-
-
-@needs_thp
-def test_machine_code_is_moved_onto_huge_pages(own: Own):
-    # Pages count over time, and on a virtual machine it may take a tenth of a second to get them.
-    done = own.run("--policies", "none,text", "--rounds", "1", program="memory-code", way="code 1.2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "text": {"ok"}}
-    text = next(one for one in own.records() if one.configuration.hugepages == "text")
-    assert text.program.kinds["text"].peak.huge_bytes >= 6 << 20
 
 
 @needs_thp

@@ -171,11 +171,14 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
         CountedQuantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
         CountedQuantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
         CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
-        *(CountedQuantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()),
-        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics),
         *(
-            CountedQuantity(imbalance_of(e.name), e.name, "maximum : mean", "imbalance", e.source)
-            for e in file.events.values()
+            CountedQuantity(name, name, e.unit, "count", e.source or file.source)
+            for name, e in file.events.items()
+        ),
+        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
+        *(
+            CountedQuantity(imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
+            for name, e in file.events.items()
         ),
     ]
 
@@ -254,7 +257,7 @@ class _Counting:
         for group in self.groups:
             if runs and not any(run.group == group for run in runs):
                 yield f"group {group} was not counted"
-        names = {event.native: event.name for event in self.file.events.values()}
+        names = self.file.by_native
         for run in runs:
             for native, reason in run.refused.items():
                 what = f"group {run.group}" if native == "all" else names.get(native, native)

@@ -45,7 +45,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class TrafficPart:
-    """What a pass of a kernel moves and computes, on one line: CMake reads it."""
+    """What a pass of a kernel moves and computes."""
 
     loads: NotNegative
     stores: NotNegative

@@ -95,9 +95,7 @@ class Kernel:
     equation: str = ""
     source: str = ""
     needs: Annotated[Literal["blas", "fftw"], "the library that it measures"] | None = None
-    static_arrays: (
-        Annotated[Literal[True], "on one line: CMake reads it; programs have 1 GiB of static memory"] | None
-    ) = None
+    static_arrays: Annotated[Literal[True], "programs have 1 GiB of static memory"] | None = None
     ranks: (
         Annotated[Literal[True], "it runs as MPI ranks, if built with MPI; absent: in one process"] | None
     ) = None

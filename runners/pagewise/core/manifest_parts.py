@@ -96,10 +96,9 @@ class CountersPart:
     """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
 
     # Of earlier versions.
-    IGNORED: ClassVar = ("published_events",)
+    IGNORED: ClassVar = ("published_events", "multiplexed")
     events: Annotated[Mapping[str, Any], "pagewise.events/1"]
     groups: Annotated[tuple[str, ...], Limits(1)]
-    multiplexed: bool
     region: str | None
     reason: str
     remedy: str | None

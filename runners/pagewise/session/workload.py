@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from pagewise.analysis.analysis import analyse, too_wide
 from pagewise.core.manifest import Manifest, State
 from pagewise.core.node_state import NodeChange
-from pagewise.core.plan import Step, Subject
+from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
@@ -83,6 +84,37 @@ class Planner(Protocol):
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
+
+
+@dataclass(frozen=True)
+class ComparisonPlanner:
+    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program."""
+
+    subjects: list[Subject]
+    seed: int
+    aa: int = 1
+    sweep: bool = False
+    starts: Callable[[Step], bool] = lambda _: True
+
+    def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
+        """Every configuration of every kernel once, the baselines once more."""
+        return order_of_round(self.subjects, number, self.seed, self.aa)
+
+    def sweeps(self) -> list[Step]:
+        """The sweeps, if they were requested."""
+        return order_of_sweeps(self.subjects, self.seed) if self.sweep else []
+
+    def can_run(self, step: Step) -> bool:
+        """Whether the step starts a program."""
+        return self.starts(step)
+
+    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+        """Missing pages and crashes recur: they are reported once instead of in every round."""
+        return "configuration"
+
+    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+        """The kernels with an interval wider than this."""
+        return too_wide(analyse(self.subjects, list(records), self.seed), width)
 
 
 class Launcher(Protocol):

@@ -92,10 +92,6 @@ def _has_program(chosen: Parameters) -> bool:
             "Event file, as generic or software (default: that of this CPU).",
         ),
         opt.option("--region", "Region of the programs to count in, as hydro (default: the measured pass)."),
-        opt.flag(
-            "--multiplex",
-            "Estimate all events in one run by multiplexing (default: one run per group).",
-        ),
     ),
     runs=(
         partial(

@@ -19,10 +19,9 @@ from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
-from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, Needs, in_all_states
-from pagewise.session.workload import Decision, Planner, Trial
+from pagewise.session.workload import ComparisonPlanner, Decision, Planner, Trial
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog

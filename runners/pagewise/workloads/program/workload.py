@@ -18,10 +18,9 @@ from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
-from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.settings import MachineSettings, Needs, pools_used
 from pagewise.session.standard_input import StandardInput
-from pagewise.session.workload import Decision, Trial
+from pagewise.session.workload import ComparisonPlanner, Decision, Trial
 from pagewise.stack.binary import Binary, examine, files_of
 from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program.applied import AppliedPolicy, Launcher

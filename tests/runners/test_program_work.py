@@ -102,7 +102,11 @@ def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str)
     assert done.returncode == 0, done.stderr
     (difference,) = read_result(stage.result()).manifest.differing_work
     assert difference == WorkDifference(
-        "case/reuse", missing=("fast way",), added=("slow way",), baseline_exit_codes=(0,), exit_codes=(3,)
+        "case/reuse",
+        missing=("fast way",),
+        added=("slow way",),
+        baseline_exit_codes=(0,),
+        exit_codes=(3,),
     )
     assert any("slow way" in note for note in json.loads(done.stdout)["notes"])
     page = Path(stage.result(), "report.html").read_text()

@@ -159,7 +159,7 @@ def test_a_fault_in_the_verdicts_ends_no_round(small: Stage):
     """It is injected into the program when it starts."""
     (small.folder / "sitecustomize.py").write_text(
         "import pagewise.report.views as views\n"
-        "def faulty(result):\n"
+        "def faulty(result, drafts):\n"
         "    raise ZeroDivisionError('injected')\n"
         "views.verdicts_of = faulty\n"
     )

@@ -126,7 +126,7 @@ class SimulationPlanner:
         """Every step starts the program."""
         return True
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
         """A failure recurs."""
         return "configuration"
 

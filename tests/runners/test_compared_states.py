@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, kernel, record
+from fake_root import THP, tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.node_state import verdicts_by_state
@@ -25,7 +26,6 @@ from pagewise.session.node_states import NodeStates, check_states
 from pagewise.session.options import MachineOptions, SessionOptions
 from pagewise.session.settings import in_all_states
 from stage import RUNNERS, Stage
-from test_node_state import THP, write
 
 BASE, WITH_THP = (configuration(label=(name, "hardware", "regular")) for name in ("none", "thp"))
 UNEVICTABLE = Path("/proc/sys/vm/compact_unevictable_allowed")
@@ -98,7 +98,7 @@ def node(root: Path, free: int, limit: int | None = None) -> Path:
             "sys/fs/cgroup/job/memory.max": str(limit),
             "sys/fs/cgroup/job/memory.current": "0",
         }
-    return write(root, files)
+    return tree(root, files)
 
 
 def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from builders import a_host, a_manifest, configuration, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
-from pagewise.core.errors import Interrupted, RefusedError, SelectionError
+from pagewise.core.errors import FormatError, Interrupted, RefusedError, SelectionError
 from pagewise.core.manifest import Manifest, ProgramDigest, RecordsDigest
 from pagewise.core.plan import Step, Subject, order_of_round
 from pagewise.core.record import digest_of
@@ -200,7 +200,7 @@ def test_trial_runs_decide_what_the_rounds_run(tmp_path: Path):
     assert (difference.module, difference.added) == (THP.module, ("with THP",))
 
 
-def test_two_do_not_write_to_one_result_and_a_complete_one_is_not_resumed(tmp_path: Path):
+def test_a_result_that_is_written_to_complete_or_altered_is_not_resumed(tmp_path: Path):
     folder = session_of(tmp_path, Fake(6)).recorder.folder
     open_one = session_of(tmp_path, Fake(2), rounds=1)
     open_one.recorder.folder = folder
@@ -208,6 +208,10 @@ def test_two_do_not_write_to_one_result_and_a_complete_one_is_not_resumed(tmp_pa
         session_of(tmp_path, Fake(), resume=folder)
     session_of(tmp_path, Fake(), resume=folder)
     with pytest.raises(SelectionError):
+        session_of(tmp_path, Fake(), resume=folder)
+    records = folder / "records.jsonl"
+    records.write_bytes(records.read_bytes().replace(b'"huge_coverage":1', b'"huge_coverage":0', 1))
+    with pytest.raises(FormatError):
         session_of(tmp_path, Fake(), resume=folder)
 
 
@@ -226,6 +230,7 @@ PROGRAM = {"app": {"command": ["./app"], "sha256": "1", "policies": [{"name": "n
         ({"subjects": ()}, "triad"),
         ({"files": {"/a": "2"}}, "/a"),
         ({"programs": {"app": {**PROGRAM["app"], "sha256": "2"}}}, "app's sha256"),
+        ({"programs": {"app": {**PROGRAM["app"], "standard_input": {"kind": "file"}}}}, "standard_input"),
         ({"programs": {"app": {**PROGRAM["app"], "policies": [{"name": "thp"}]}}}, "app's policies"),
     ],
 )

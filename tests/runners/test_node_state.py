@@ -14,7 +14,7 @@ from builders import a_manifest, compared, configuration, record, varied
 from fake_root import THP, tree
 from json_schema import faults
 from own_program import bytes_on_huge_pages
-from pagewise.analysis.node_state import use_by_cell
+from pagewise.analysis.usage import use_by_cell
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Thp
 from pagewise.core.node_state import (
@@ -152,9 +152,7 @@ def test_the_report_shows_the_share(tmp_path: Path):
     result = Result(tmp_path, a_manifest(), [], records, [])
     (section,) = views.sections(result, kernels)
     assert len(section.blocks[0].rows) == 2
-    shares = {
-        row["hugepages"]: row["thp_fallback_share"] for row in views.table_of(result, kernels).records()
-    }
+    shares = {row.hugepages: row.thp_fallback_share for row in views.rows(result, kernels)}
     assert shares == {"none": 0.0, "thp": 0.25}
     (note,) = views.notes(result, kernels)
     # A limit of memory, not of free blocks, refused most of them.

@@ -171,8 +171,8 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
     assert {row["code"] for row in rows} == {fault.code} == {one["code"] for one in reported["findings"]}
     assert {row["verdict"] for row in rows} == {None}
     if fault.code == "file_changed":
-        nothing = {"metrics": [], "memory": [], "costs": [], "advice": None}
-        assert len(rows) == 2 and reported["program"] == nothing
+        assert len(rows) == 2 and reported["program"] == {"memory": [], "advice": None}
+        assert reported["comparisons"] == []
 
 
 @pytest.mark.parametrize("fault", OF_COUNTERS[:-1], ids=lambda fault: fault.name)
@@ -190,7 +190,7 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault
     assert done.returncode == 1, done.stderr
     reported = json.loads(done.stdout)
     assert [(one["hugepages"], one["code"]) for one in reported["not_counted"]] == [("thp", fault.code)]
-    assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["ratios"] == []
+    assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["comparisons"] == []
 
 
 def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
@@ -201,7 +201,7 @@ def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
     file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
     done = stage.run("report", str(stage.result()), "--json")
     reported = json.loads(done.stdout)
-    assert done.returncode == 1 and reported["values"] == reported["ratios"] == []
+    assert done.returncode == 1 and reported["values"] == reported["comparisons"] == []
     assert {one["code"] for one in reported["not_counted"]} == {OF_COUNTERS[-1].code}
 
 

@@ -219,7 +219,7 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
     assert names[0] == UNCHANGED != names[1] and names[1].startswith(UNCHANGED)
     assert "pages:L1=1,L2=12" in names[1]
     assert [cell.measured.sector for cell in result.subjects[0].cells] == ["", "pages:L1=1,L2=12"]
-    assert [row["policy"] for row in report_of(result).data["policies"]] == names
+    assert [row.policy for row in report_of(result).data.policies] == names
     lookups = [record.modelled.counts["L1D_CACHE"] for record in result.records]
     assert lookups[0] == pytest.approx(lookups[1], abs=50)
 

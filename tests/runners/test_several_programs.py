@@ -69,8 +69,8 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     rounds = {(r.round, r.kernel) for r in result.records if r.series == "compare"}
     assert rounds == {(number, f"npb_{k}_s") for number in (1, 2) for k in ("cg", "mg")}
     done = stage.run("report", str(result.folder), "--json")
-    metrics = json.loads(done.stdout)["program"]["metrics"]
-    assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
+    rows = json.loads(done.stdout)["comparisons"]
+    assert {row["kernel"] for row in rows if row["label"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
 
 
 @pytest.mark.long

@@ -26,9 +26,9 @@ from pagewise.report.verdicts import Verdicts
 from pagewise.stack.events import EventFile
 from pagewise.stack.site import SiteFile
 from pagewise.workloads.program.suite import SuiteFile
-from pagewise.workloads.simulation.geometry import GeometryFile
+from pagewise.workloads.simulation.geometry import Geometry
 
-FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, GeometryFile)
+FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, Geometry)
 _NAMES: Mapping[Any, str] = {
     **{str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"},
     NoneType: "null",

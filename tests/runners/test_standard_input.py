@@ -187,15 +187,3 @@ def test_the_load_of_a_service_reads_the_input(stage: Stage, given: Path):
     words += ["--case", write_case(stage.folder, **service), "--check", "60000"]
     with given.open("rb") as stream:
         measure(stage, stream, *words)
-
-
-@pytest.mark.long
-def test_resuming_with_another_input_is_refused(stage: Stage, given: Path):
-    words = ["compare", "--output", str(stage.results), "--rounds", "1", "--policies", "none", "--", "wc"]
-    with given.open("rb") as stream:
-        measure(stage, stream, *words)
-    (folder,) = stage.results.iterdir()
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "state": "interrupted", "finished": None}))
-    done = stage.resume(folder)
-    assert done.returncode == 4 and "input" in done.stderr

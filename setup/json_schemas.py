@@ -29,9 +29,9 @@ from pagewise.stack.site import SiteFile
 from pagewise.workloads.doctor import FindingsDocument
 from pagewise.workloads.program.command import SurveyDocument
 from pagewise.workloads.program.suite import SuiteFile
-from pagewise.workloads.simulation.geometry import GeometryFile
+from pagewise.workloads.simulation.geometry import Geometry
 
-FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, GeometryFile)
+FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, Geometry)
 _NAMES: Mapping[Any, str] = {
     **{str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"},
     NoneType: "null",

@@ -72,15 +72,6 @@ def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, co
     assert answer["rows"] == [] and list(answer["skipped"]) == [str(altered)]
 
 
-@pytest.mark.long
-def test_altered_records_are_not_resumed(altered: Path, compared):
-    file = altered / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "state": "interrupted"}))
-    before = (altered / "records.jsonl").read_bytes()
-    assert compared[0].resume(altered).returncode == 3
-    assert (altered / "records.jsonl").read_bytes() == before
-
-
 def test_a_manifest_names_its_records(compared):
     folder = compared[0].result()
     manifest = json.loads((folder / "manifest.json").read_text())

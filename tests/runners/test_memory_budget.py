@@ -110,14 +110,14 @@ def test_a_peak_between_samples_counts_and_page_tables_are_over_time():
 @needs_thp
 @pytest.mark.long
 def test_a_comparison_reports_time_for_memory(own: Own):
-    done = own.run("--json", "--policies", "none,thp", "--rounds", "3", "--memory-budget", "10%")
+    done = own.run(*("--json", "--policies", "none,thp", "--rounds", "3", *own.case(memory_budget="10%")))
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     rows = {row["hugepages"]: row for row in data["kernels"][0]["configurations"]}
     assert rows["none"]["memory_ratio"] is None is rows["none"]["more_memory_bytes"]
     assert rows["thp"]["memory_ratio_low"] <= rows["thp"]["memory_ratio"] <= rows["thp"]["memory_ratio_high"]
     assert rows["thp"]["over_memory_budget"] == (rows["thp"]["memory_ratio"] > 1.1)
-    assert read_result(own.stage.result()).manifest.programs["memory"]["memory_budget"] == 0.1
+    assert read_result(own.stage.result()).manifest.programs["case"]["memory_budget"] == 0.1
     for one in own.records():
         assert one.program.page_tables.peak_bytes >= one.program.page_tables.mean_bytes > 0
         assert one.metrics["page_tables_mib"] > 0 and one.metrics["mean_memory_gib"] > 0

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from red_team import ALL, BASE, OF_COUNTERS, OF_KERNELS, OF_PROGRAMS, OF_RECORDS, SOFTWARE, THP, Fault
-from stage import ROOT, TRIAD, Stage
+from stage import ROOT, TRIAD, Stage, write_case
 from test_altered import CHANGES, fifth
 
 pytestmark = pytest.mark.long
@@ -163,7 +163,8 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
         "PW_FAKE_OWN": fault.name,
         "PW_FAKE_FOLDER": str(stage.folder / "own"),
     }
-    chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
+    case = write_case(stage.folder, checks=["all is well"], inputs=[str(given)])
+    chosen = ("--policies", "none,reuse", "--rounds", "4", "--case", case)
     done = stage.run("compare", "--output", str(stage.results), *chosen, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
     reported = json.loads(done.stdout)

@@ -110,8 +110,8 @@ def test_what_cannot_be_compared_is_refused(stage: Stage, words: tuple[str, ...]
 
 
 def test_cases_and_builds_are_read(tmp_path: Path):
-    assert read_code(NPB).file.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
-    assert read_code(NPB, "mg.D").file.programs == ("mg.D.x", "mg.D")
+    assert read_code(NPB).part.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
+    assert read_code(NPB, "mg.D").part.programs == ("mg.D.x", "mg.D")
     with pytest.raises(SelectionError):
         read_code(known_codes(ROOT)["hpcc"], "large")
     assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [

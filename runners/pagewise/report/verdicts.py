@@ -213,7 +213,7 @@ class ConfigurationRow(Dimensions):
     memory_ratio_high: Annotated[OptionalNumber, From("row.memory.high")]
     more_memory_bytes: Annotated[OptionalNumber, "of the peak, in memory only because of the policy"]
     over_memory_budget: Annotated[
-        bool, From("row.over_budget"), "more than --memory-budget allows: never advised"
+        bool, From("row.over_budget"), "more than memory_budget of its case allows: never advised"
     ]
     differs_in: Annotated[str, "what differs from the baseline, with blanks between"]
     migrated_runs: Annotated[Natural, "in which a thread changed its CPU in the timed part"]

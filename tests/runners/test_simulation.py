@@ -223,15 +223,6 @@ def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path:
 
 
 @needs_tracer
-def test_a_plan_of_a_simulation_makes_no_result(build: Path, tmp_path: Path) -> None:
-    options = ("--build", str(build), "--policies", "fjmpg", "--plan", "--json")
-    done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    reported = json.loads(done.stdout)
-    assert faults("plan", reported) == [] and reported["runs"] == 2
-    assert not list(tmp_path.iterdir())
-
-
-@needs_tracer
 def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) -> None:
     program = ("--", shutil.which("true") or "/bin/true")
     done = invoked(tmp_path, "--build", str(build), "--json", *program)

@@ -67,7 +67,7 @@ def _list_policies(chosen: Parameters, as_json: bool) -> None:
 
     survey = Survey.of(options_of(ProgramOptions, chosen), make_messages())
     if as_json:
-        print_json(survey.to_dict())
+        print_json(survey.output)
     else:
         survey.print(make_console())
 

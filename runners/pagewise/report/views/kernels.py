@@ -33,7 +33,6 @@ from pagewise.report.views import (
     data,
     evidence,
     kernel,
-    node_state,
     program,
     session,
 )
@@ -110,7 +109,7 @@ def view(result: Result) -> Report:
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
-    notes = [*notes_of(kernels), *node_state.notes(result, kernels), *session.notes(result)]
+    notes = [*notes_of(kernels), *evidence.node_notes(result, kernels), *session.notes(result)]
     output = _output(programs, given, notes)
     return Report(
         session.title(result.manifest),
@@ -125,7 +124,6 @@ def view(result: Result) -> Report:
             *programs.sections(),
             *evidence.sections(result, kernels),
             *comparisons.energy(kernels, result.manifest.energy),
-            *node_state.sections(result, kernels),
             *session.sections(result),
         ),
         (*_largest(kernels, several), *advice.of_structures(kernels), *advice.of_states(kernels)),
@@ -178,7 +176,7 @@ def _output(programs: program.Programs, given: Sequence[AnswerRow], notes: Seque
             for of_kernel in kernels
         ),
         comparisons=tuple(data.comparisons(row for of_kernel in kernels for row in of_kernel.comparisons)),
-        node_state=tuple(node_state.rows(result, kernels)),
+        node_state=tuple(evidence.node_rows(result, kernels)),
         program=programs.figures(given),
     )
 

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -135,6 +136,28 @@ def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> Pro
 
 
 @dataclass(frozen=True)
+class SurveyedPolicy:
+    """A page policy, and why it is unavailable (`lack`)."""
+
+    policy: str
+    meaning: str
+    lack: str | None
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class SurveyDocument:
+    """Which page policies a program can have here (list policies --json)."""
+
+    schema: Literal["pagewise.survey/1"]
+    program: str | None
+    starts_others: Annotated[bool, "a script or launcher: the programs that it starts decide"]
+    policies: tuple[SurveyedPolicy, ...]
+    suites: tuple[str, ...]
+    default: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Survey:
     """Page policies, each with the reason if it is unavailable to the program; without one all policies."""
 
@@ -165,24 +188,24 @@ class Survey:
         rows = [(applied.answer.policy, applied.unavailable) for applied in every]
         return cls(replace(program, binary=binary), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        """Schema pagewise.survey/1."""
-        return {
-            "schema": "pagewise.survey/1",
-            "program": None if self.program is None else str(self.program.binary.program),
-            "starts_others": self.program is not None and self.program.starts_others,
-            "policies": [
-                {
-                    "policy": policy,
-                    "meaning": meaning(policy),
-                    "lack": None if unavailable is None else unavailable.message,
-                    "remedy": None if unavailable is None else unavailable.remedy,
-                }
-                for policy, unavailable in self.rows
-            ],
-            "suites": list(known_codes()),
-            "default": list(DEFAULT),
-        }
+    @property
+    def output(self) -> SurveyDocument:
+        """What --json prints."""
+        policies = [
+            SurveyedPolicy(
+                policy, meaning(policy), getattr(lack, "message", None), getattr(lack, "remedy", None)
+            )
+            for policy, lack in self.rows
+        ]
+        program = self.program
+        return SurveyDocument(
+            "pagewise.survey/1",
+            None if program is None else str(program.binary.program),
+            program is not None and program.starts_others,
+            tuple(policies),
+            tuple(known_codes()),
+            tuple(DEFAULT),
+        )
 
     def print(self, console: Console) -> None:
         """Prints the policies; without a program how they are joined, and what else can be named."""

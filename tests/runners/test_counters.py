@@ -75,8 +75,8 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert result.manifest.counters.events["name"] == "a64fx"
     ratios = {
         (row["compiler"], row["hugepages"], row["quantity"]): float(row["ratio"])
-        for row in rows(folder / "ratios.csv")
-        if row["ratio_of"] == "pages"
+        for row in rows(folder / "comparisons.csv")
+        if row["kind"] == "pages"
     }
     assert ratios[("gcc-12.2.0", "thp", "L1D_TLB_REFILL")] == pytest.approx(0.1, rel=0.1)
     raw = rows(folder / "counts.csv")
@@ -86,7 +86,9 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert {row["kind"] for row in values} == {"run", "count", "rate", "imbalance"}
     own = [row for row in values if row["kind"] == "imbalance"]
     assert {row["value"] for row in own} == {"1.25"}
-    assert not {row["quantity"] for row in own} & {row["quantity"] for row in rows(folder / "ratios.csv")}
+    assert not {row["quantity"] for row in own} & {
+        row["quantity"] for row in rows(folder / "comparisons.csv")
+    }
     # Of each compiler one of load imbalance: counts without a column of units.
     assert sum(table.columns[1].kind == "count" for table in tables_of(folder)) == 2
 
@@ -109,8 +111,8 @@ def test_counts_and_times_are_those_of_the_region(made, tmp_path: Path, region: 
     folder = shutil.copytree(made[0].result(), tmp_path / "copy")
 
     def values_of(quantity: str) -> list[float]:
-        rows = report_of(read_result(folder)).data["values"].records()
-        return [row["value"] for row in rows if row["quantity"] == quantity]
+        rows = report_of(read_result(folder)).data.values
+        return [row.value for row in rows if row.quantity == quantity]
 
     before, time = values_of("CPU_CYCLES"), values_of("time")
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -127,7 +129,7 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
     assert done.returncode == 0, done.stdout + done.stderr
     (rate,) = (metric.title for metric in SOFTWARE.metrics if metric.name == "page_fault_rate")
     assert "PAGE_FAULTS" in done.stdout and rate in done.stdout
-    ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "ratios.csv")}
+    ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "comparisons.csv")}
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)
 
 
@@ -157,7 +159,7 @@ def test_each_placement_is_counted(stage: Stage):
         *("--threads", "1", "--bind", "first-touch,membind:0"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    ratios = rows(stage.result() / "ratios.csv")
+    ratios = rows(stage.result() / "comparisons.csv")
     found = {(row["hugepages"], row["placement"]) for row in ratios}
     assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
 
@@ -204,9 +206,9 @@ def test_wrong_pages_are_invalid(stage: Stage):
     stage.add("gcc-12.2.0", LABELS[1], [TRIAD], papi="on", mode="wrong_pages")
     done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert not rows(stage.result() / "ratios.csv")
-    (missing,) = report_of(read_result(stage.result())).data["not_counted"]
-    assert missing["code"] == "wrong_pages" and missing["reason"] in " ".join(done.stdout.split())
+    assert not rows(stage.result() / "comparisons.csv")
+    (missing,) = report_of(read_result(stage.result())).data.not_counted
+    assert missing.code == "wrong_pages" and missing.reason in " ".join(done.stdout.split())
 
 
 @pytest.mark.long

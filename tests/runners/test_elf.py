@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pagewise.stack.elf import NotElfError, read_elf
+from pagewise.stack.binary import NotElfError, read_elf
 
 PYTHON = Path(sys.executable).resolve()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from pagewise.analysis.analysis import analyse, too_wide
+from pagewise.analysis.analysis import Drafts, analyse, too_wide
 from pagewise.core.manifest import Manifest, State
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
@@ -88,13 +88,17 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class ComparisonPlanner:
-    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program."""
+    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
+
+    `drafts` is what was analysed after earlier rounds.
+    """
 
     subjects: list[Subject]
     seed: int
     aa: int = 1
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
+    drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once, the baselines once more."""
@@ -114,7 +118,7 @@ class ComparisonPlanner:
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The kernels with an interval wider than this."""
-        return too_wide(analyse(self.subjects, list(records), self.seed), width)
+        return too_wide(analyse(self.subjects, records, self.seed, drafts=self.drafts), width)
 
 
 class Launcher(Protocol):

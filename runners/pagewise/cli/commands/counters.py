@@ -12,10 +12,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, options_of
-from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_PROGRAM, TakesProgram
-from pagewise.cli.vary import varies
+from pagewise.cli.measuring import JUDGED, OF_PROGRAM, Measuring, Parameters, TakesProgram, options_of, varies
 from pagewise.core.configuration import BASELINE
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -38,7 +35,7 @@ class _Counting(Measuring, TakesProgram):
         subject, refused = "kernels only", set(_OF_KERNELS)
         if not _has_program(chosen):
             chosen["environment"] = chosen["environment"] or DEFAULT_ENVIRONMENT
-            subject, refused = "programs: counters -- PROGRAM or counters --suite", set(OF_PROGRAM)
+            subject, refused = "programs: counters -- PROGRAM, --suite or --case", set(OF_PROGRAM)
         elif chosen["varied"]:
             context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
         for parameter in self.params:
@@ -49,7 +46,7 @@ class _Counting(Measuring, TakesProgram):
 
 
 def _has_program(chosen: Parameters) -> bool:
-    return bool(chosen["command"] or chosen["suite"])
+    return bool(chosen["command"] or chosen["suite"] or chosen["cases"])
 
 
 @opt.command(
@@ -79,6 +76,7 @@ def _has_program(chosen: Parameters) -> bool:
         ),
         opt.SCALE,
         opt.SUITES,
+        opt.CASE,
     ),
     events=(
         opt.option(

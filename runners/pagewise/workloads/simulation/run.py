@@ -26,7 +26,6 @@ from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
 from pagewise.core.suggestions import choose_of, nearest
 from pagewise.core.text import identifier
-from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
 from pagewise.session.manifest import new_manifest
@@ -42,8 +41,7 @@ from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
-from pagewise.workloads.simulation.geometry import Geometry, find_geometry
-from pagewise.workloads.simulation.sectors import Sector, parse_sector, text_of, with_sectors
+from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
@@ -103,6 +101,11 @@ class Target:
     def name(self) -> str:
         """The name of the kernel or program."""
         return identifier(self.title)
+
+    @property
+    def sector_text(self) -> str:
+        """All sectors as one text."""
+        return " ".join(sector.text for sector in self.sectors)
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ class TraceLauncher:
         traced = trace(
             target.tracer,
             target.plugin,
-            with_sectors(target.geometry, sectors),
+            target.geometry.lines(sectors),
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,
@@ -252,7 +255,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     subject = _subject(target, policies, options.compiler)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     if target.sectors:
-        text += f" Each without and with sectors: {text_of(target.sectors)}."
+        text += f" Each without and with sectors: {target.sector_text}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
     places = placements()
@@ -263,9 +266,6 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         subjects=[subject],
         placements=places,
         tree=target.program.file.parent,
-        environment=None,
-        host=read_host(),
-        facts=setup_facts(),
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
             target.geometry.data, target.tracer.name, options.functions, target.given.to_dict()
@@ -276,8 +276,8 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
 
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> Target:
     geometry = find_geometry(options.geometry)
-    sectors = tuple(map(parse_sector, options.sector))
-    with_sectors(geometry, sectors)
+    sectors = tuple(map(Sector.parse, options.sector))
+    geometry.check(sectors)
     root = project_root()
     build = Build.of_checkout(root, options.compiler)
     if options.build is not None:
@@ -356,7 +356,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
         measured = replace(first, module=policy, hugepages=policy)
         cells.append(Cell(measured, (measured,), policy == policies[0]))
         if target.sectors:
-            named = text_of(target.sectors)
+            named = target.sector_text
             measured = replace(measured, module=f"{policy}, sectors {named}", sector=named)
             cells.append(Cell(measured, (measured,), False))
     benchmark = Benchmark(

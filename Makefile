@@ -61,11 +61,10 @@ setup-tests:
 stack: setup
 	@setup/build "$$ENV"
 
-# The studies' environments compare all data structures. A fresh checkout compares two configurations before it builds the
-# others of the default environment.
+# A fresh checkout compares two configurations before it builds the others of the default environment.
 compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(ARGS)$(SITE),,1))
 compare: stack
-	@./pagewise kernels --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
+	@./pagewise kernels --env "$$ENV" $(ARGS)
 
 gallery: setup
 	@setup/gallery $(ARGS)

@@ -23,7 +23,7 @@ from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import Check, Pattern, calculated, distinct, metric, parse_check
 
-ENVIRONMENTS = ("suites", "suites-system")
+ENVIRONMENT = "suites"
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
 #: The range of a ratio; None: no limit.
@@ -187,7 +187,7 @@ def read_code(file: Path, case: str = "") -> Code:
             remedy="name the other code in relative_to, and give a metric its target",
         )
     by_packages = f"apt-get install --no-install-recommends {' '.join(read.packages)}"
-    by_stack = "make stack ENV=suites, or ENV=suites-system"
+    by_stack = "make stack ENV=suites"
     return Code(
         read.name,
         read.title,
@@ -308,7 +308,7 @@ def find_program(
         )
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.programs)}",
-        where="PATH" if code.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
+        where="PATH" if code.packages else f"PATH, and the modules of {ENVIRONMENT}",
         remedy=f"{code.obtain}; or name it: compare --suite {code.name} -- PROGRAM",
     )
 
@@ -325,12 +325,12 @@ def _environments(
         yield str(build.folder), {**os.environ, "PATH": path}
         return
     if modules is not None or environment is not None:
-        trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
+        trees = [module_tree(environment or ENVIRONMENT, modules)]
     elif code.packages and build is None:
         trees = []
     else:
-        built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
-        trees = [tree for tree in built if tree.is_dir()]
+        built = project_root() / ".pagewise" / "modules" / ENVIRONMENT
+        trees = [built] if built.is_dir() else []
     for tree in trees:
         names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.module]
         if build is not None:

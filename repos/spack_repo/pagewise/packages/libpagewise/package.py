@@ -1,9 +1,18 @@
 from pathlib import Path
 
 from spack_repo.pagewise.build_systems.kernels import KernelsPackage
-from spack_repo.pagewise.build_systems.targets import variant_simd
 
 from spack.package import *
+
+#: Values of `simd`, and the targets that support them (None: all), the preferred ones first.
+SIMD_TARGETS = {
+    "compiler": None,
+    "scalar": None,
+    "128": ("x86_64:", "aarch64:", "power8le:"),
+    "256": ("x86_64_v3:", "sandybridge:", "bulldozer:", "neoverse_v1:"),
+    "512": ("x86_64_v4:", "mic_knl:", "cannonlake:", "a64fx:"),
+    "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
+}
 
 
 class Libpagewise(KernelsPackage):
@@ -13,7 +22,22 @@ class Libpagewise(KernelsPackage):
     once per compiler instead of once per configuration.
     """
 
-    variant_simd()
+    variant(
+        "simd",
+        default="compiler",
+        values=tuple(SIMD_TARGETS),
+        multi=False,
+        description="SIMD width: the toolchain's, scalar, in bits, or agnostic (SVE)",
+    )
+    for _width, _targets in SIMD_TARGETS.items():
+        if _targets is not None:
+            requires(
+                *(f"target={_target}" for _target in _targets),
+                policy="any_of",
+                when=f"simd={_width}",
+                msg=f"simd={_width} is not supported by this target; use target="
+                f"{', '.join(_targets)} (with a colon: or a newer one of the family)",
+            )
 
     depends_on("papi", when="+papi")
 

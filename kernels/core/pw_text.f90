@@ -6,6 +6,9 @@ module pw_text
     implicit none
     private
 
+    ! Powers of 1024, and of 1000, from the first on.
+    character(3), parameter :: binary_units(4) = ['KiB', 'MiB', 'GiB', 'TiB'], decimal_units(4) = ['kB ', 'MB ', 'GB ', 'TB ']
+
     public :: to_text, bytes_to_text, text_to_bytes, text_to_real, from_c, shown
 
     !> Shortest exact decimal text of an integer; a real in the given format.
@@ -47,16 +50,15 @@ contains
     pure function bytes_to_text(bytes) result(text)
         integer(i8), intent(in) :: bytes
         character(:), allocatable :: text
-        character(3), parameter :: unit(4) = ['KiB', 'MiB', 'GiB', 'TiB']
         integer :: i
 
         text = to_text(bytes)//' B'
-        do i = 1, size(unit)
+        do i = 1, size(binary_units)
             if (bytes < 1024_i8**i) exit
             if (modulo(bytes, 1024_i8**i) == 0) then
-                text = to_text(bytes/1024_i8**i)//' '//unit(i)
+                text = to_text(bytes/1024_i8**i)//' '//binary_units(i)
             else
-                text = to_text(real(bytes, r8)/real(1024_i8**i, r8), 'f12.2')//' '//unit(i)
+                text = to_text(real(bytes, r8)/real(1024_i8**i, r8), 'f12.2')//' '//binary_units(i)
             end if
         end do
     end function bytes_to_text
@@ -67,9 +69,6 @@ contains
         character(*), intent(in) :: text
         integer(i8), intent(out) :: bytes
         logical, intent(out) :: ok
-        character(3), parameter :: unit(8) = ['B  ', 'kB ', 'MB ', 'GB ', 'TB ', 'KiB', 'MiB', 'GiB']
-        real(r8), parameter :: factor(8) = [1.0_r8, 1.0e3_r8, 1.0e6_r8, 1.0e9_r8, 1.0e12_r8, &
-                                            1024.0_r8, 1024.0_r8**2, 1024.0_r8**3]
         real(r8) :: number, scale
         integer :: split, i, status
 
@@ -79,9 +78,10 @@ contains
         if (split == 1) return
         scale = 1.0_r8
         if (split > 0) then
-            scale = 0.0_r8
-            do i = 1, size(unit)
-                if (adjustl(text(split:)) == unit(i)) scale = factor(i)
+            scale = merge(1.0_r8, 0.0_r8, adjustl(text(split:)) == 'B')
+            do i = 1, size(binary_units)
+                if (adjustl(text(split:)) == binary_units(i)) scale = 1024.0_r8**i
+                if (adjustl(text(split:)) == decimal_units(i)) scale = 1000.0_r8**i
             end do
             if (scale <= 0.0_r8) return
         else

@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether the environment variable PAGEWISE_BROKEN requests this fault. */
+static inline int pw_broken_is(const char *fault)
+{
+    const char *value = getenv("PAGEWISE_BROKEN");
+    return value != NULL && strcmp(value, fault) == 0;
+}
+
 /* Leave NaN or Inf, as the environment variable PAGEWISE_BROKEN requests, in a result, a number of 8 or 4 bytes. As bits,
  * because compilers may assume that there are no such numbers. */
 static inline void pw_spoil(void *result, size_t bytes)
 {
-    const char *value = getenv("PAGEWISE_BROKEN");
-    if (value == NULL) return;
-    const int nan = strcmp(value, "nan") == 0;
+    const int nan = pw_broken_is("nan");
+    if (!nan && !pw_broken_is("inf")) return;
     const uint64_t wide = nan ? UINT64_C(0x7ff8000000000000) : UINT64_C(0x7ff0000000000000);
     const uint32_t narrow = nan ? UINT32_C(0x7fc00000) : UINT32_C(0x7f800000);
     if (bytes == sizeof wide)

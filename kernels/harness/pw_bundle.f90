@@ -15,6 +15,7 @@ module pw_bundle
     use pw_simd, only: chosen, words_available
     use pw_text, only: to_text
     use pw_threads, only: thread_number
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -58,7 +59,7 @@ module pw_bundle
         procedure :: declare_bundle_options => declare_options   ! for types that override those above
         procedure :: read_bundle_options => read_options
         procedure(element), nopass, deferred :: element
-        procedure, private :: first_output, expected, stream
+        procedure, private :: first_output, expected, input, stream
     end type bundle_t
 
     interface
@@ -184,7 +185,7 @@ contains
                 n = min(chunk, last - i + 1)
                 do k = 1, n
                     if (j <= self%inputs) then
-                        values(k) = input(j, i + k - 1)
+                        values(k) = self%input(j, i + k - 1)
                     else
                         values(k) = self%first_output(j - self%inputs, i + k - 1)
                     end if
@@ -198,12 +199,14 @@ contains
         end do
     end subroutine fill
 
-    !> Element i of input j: small whole numbers, whose sums and products are exact; neighbouring streams differ.
-    pure real(r8) function input(j, i)
+    !> Element i of input j: whole numbers, whose sums and products are exact; those of a reduction are large, so that few
+    !> parts have equal sums.
+    pure real(r8) function input(self, j, i)
+        class(bundle_t), intent(in) :: self
         integer, intent(in) :: j
         integer(i8), intent(in) :: i
 
-        input = real(1_i8 + iand(shiftr(i, modulo(j, 5)) + j, 7_i8), r8)
+        input = real(1_i8 + iand(mixed(i, j), merge(65535_i8, 7_i8, self%outputs == 0)), r8)
     end function input
 
     !> First value of element i of output j: unless it is updated, a value that no result has, so that a missing store is
@@ -214,7 +217,7 @@ contains
         integer(i8), intent(in) :: i
 
         first_output = -1.0_r8
-        if (self%undoes) first_output = real(1_i8 + iand(i + j, 15_i8), r8)
+        if (self%undoes) first_output = real(1_i8 + iand(mixed(i, -j), 15_i8), r8)
     end function first_output
 
     subroutine work(self, passes, first, last)
@@ -232,7 +235,7 @@ contains
         request%scalar = scalar
         if (self%undoes .and. modulo(self%passes, 2_i8) == 1) request%scalar = -scalar
         status = pw_bundle_run(request)
-        self%sums(thread_number()) = request%sum
+        self%sums(1, thread_number()) = request%sum
     end subroutine work
 
     !> Every element, or of a reduction the thread's sum, against the closed form.
@@ -259,7 +262,7 @@ contains
                 end do
             end do
         end do
-        if (self%outputs == 0) error = worse(error, abs(self%sums(thread_number()) - total))
+        if (self%outputs == 0) error = worse(error, abs(self%sums(1, thread_number()) - total))
     end function deviation
 
     !> The closed form of element i. Quotients of whole numbers are cut off.
@@ -271,7 +274,7 @@ contains
         integer :: j
 
         do j = 1, self%inputs
-            inputs(j) = input(j, i)
+            inputs(j) = self%input(j, i)
         end do
         do j = 1, self%outputs
             old(j) = self%first_output(j, i)

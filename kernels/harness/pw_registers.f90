@@ -77,11 +77,13 @@ contains
     subroutine fill(self, first, last)
         class(registers_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        integer(i8) :: i
+        integer(i8) :: i, start
         integer(c_int32_t) :: status
 
-        status = pw_elements_put(self%type, self%memory(1)%address, first - 1, last - first + 1, &
-                                 [(self%initial(i), i=first, last)])
+        do start = first, last, register_grain
+            status = pw_elements_put(self%type, self%memory(1)%address, start - 1, register_grain, &
+                                     [(self%initial(i), i=start, start + register_grain - 1)])
+        end do
     end subroutine fill
 
     subroutine work(self, passes, first, last)
@@ -95,17 +97,17 @@ contains
     real(r8) function deviation(self, first, last) result(error)
         class(registers_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        real(r8), allocatable :: values(:)
-        real(r8) :: wanted
-        integer(i8) :: i
+        real(r8) :: values(register_grain), wanted
+        integer(i8) :: i, start
         integer(c_int32_t) :: status
 
-        allocate (values(first:last))
-        status = pw_elements_get(self%type, self%memory(1)%address, first - 1, last - first + 1, values)
         error = 0.0_r8
-        do i = first, last
-            wanted = self%expected(self%initial(i))
-            error = worse(error, abs(values(i) - wanted)/abs(wanted))
+        do start = first, last, register_grain
+            status = pw_elements_get(self%type, self%memory(1)%address, start - 1, register_grain, values)
+            do i = 1, register_grain
+                wanted = self%expected(self%initial(start + i - 1))
+                error = worse(error, abs(values(i) - wanted)/abs(wanted))
+            end do
         end do
     end function deviation
 

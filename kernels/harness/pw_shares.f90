@@ -5,18 +5,21 @@
 module pw_shares
     use pw_kernel, only: kernel_t
     use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
     use pw_record, only: validation_t
     use pw_threads, only: thread_share
     implicit none
     private
+
+    integer(i8), parameter :: word_bytes = 8
 
     type, extends(kernel_t), abstract, public :: shared_kernel_t
         integer(i8) :: items = 0                 !< set by `connect`; without it, the elements
         integer(i8) :: grain = 1                 !< items; shares start at multiples
         logical :: undoes = .false.              !< every second pass undoes the previous one
         real(r8) :: tolerance = 0.0_r8           !< of a deviation
-        real(r8), allocatable :: sums(:)         !< of each thread (from 0), for `work` to return to `deviation`
-        integer(i8), allocatable :: totals(:)    !< the same in whole numbers
+        real(r8), allocatable :: sums(:, :)      !< (1, thread from 0): for `work` to return to `deviation`; threads share no line
+        integer(i8), allocatable :: totals(:, :) !< the same in whole numbers
         character(:), allocatable :: method      !< of validation; set by `connect` if it is not that of `validate`
     contains
         procedure :: initialise, run, validate
@@ -69,8 +72,8 @@ contains
         self%items = self%elements
         if (allocated(self%method)) deallocate (self%method)
         if (allocated(self%sums)) deallocate (self%sums, self%totals)
-        allocate (self%sums(0:self%threads - 1), source=0.0_r8)
-        allocate (self%totals(0:self%threads - 1), source=0_i8)
+        allocate (self%sums(line_bytes/word_bytes, 0:self%threads - 1), source=0.0_r8)
+        allocate (self%totals(line_bytes/word_bytes, 0:self%threads - 1), source=0_i8)
         call self%connect()
         !$omp parallel private(first, last)
         call thread_share(self%items, self%grain, first, last)

@@ -13,6 +13,7 @@ module pw_streams
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: chosen, simd_names, words_available
     use pw_threads, only: thread_number, thread_share
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -20,7 +21,6 @@ module pw_streams
     integer(i8), parameter :: chunk = 512
     real(r8), parameter :: scalar = 3.0_r8
     character(7), parameter :: regions(3) = [character(7) :: 'once', 'barrier', 'pass']     ! of --parallel
-    integer(i8), parameter :: sign_period = 4096   ! in reductions, so that sums stay small and exact in every type
 
     !> struct pw_stream_call.
     type, bind(c) :: call_t
@@ -162,26 +162,22 @@ contains
         end do
     end subroutine fill
 
-    !> First value of element i of array j: small whole numbers that all types represent, as well as their combinations.
-    !> An array a that is only written gets a value that no result has, so that a missing store is detected. Summands change
-    !> sign at intervals, so that sums stay small.
+    !> First value of element i of array j: whole numbers that all types represent, as well as their combinations. An array a
+    !> that is only written gets a value that no result has, so that a missing store is detected. Half of the summands are
+    !> negative, so that sums stay small and exact; those of 8 bytes are large, so that few parts have equal sums.
     pure real(r8) function initial(self, j, i)
         class(streams_t), intent(in) :: self
         integer, intent(in) :: j
         integer(i8), intent(in) :: i
+        integer(i8) :: bits, range
 
-        select case (j)
-        case (1)
-            initial = -1.0_r8
-            if (self%undoes) initial = real(1_i8 + iand(i, 7_i8), r8)
-            if (self%reduces) initial = real((1_i8 + iand(i, 7_i8))*(1_i8 - 2_i8*iand(i/sign_period, 1_i8)), r8)
-        case (2)
-            initial = real(1_i8 + iand(i, 15_i8), r8)
-        case (3)
-            initial = real(1_i8 + iand(shiftr(i, 2), 7_i8), r8)
-        case default
-            initial = real(1_i8 + iand(shiftr(i, 4), 7_i8), r8)
-        end select
+        initial = -1.0_r8
+        if (j == 1 .and. .not. (self%reduces .or. self%undoes)) return
+        bits = mixed(i, j)
+        range = merge(16_i8, 8_i8, j == 2)
+        if (self%reduces .and. j == 1 .and. element_bytes(self%request%type) == 8) range = 2_i8**16
+        initial = real(1_i8 + iand(bits, range - 1), r8)
+        if (self%reduces .and. j == 1 .and. btest(bits, 20)) initial = -initial
     end function initial
 
     !> `passes` passes in parallel regions as --parallel requests. Threads share nothing: no result needs a barrier.
@@ -231,7 +227,7 @@ contains
                 !$omp barrier
             end if
         end do
-        self%sums(thread_number()) = request%sum
+        self%sums(1, thread_number()) = request%sum
     end subroutine calls
 
     !> Every element, or of a reduction the thread's sum, against the closed form.
@@ -259,7 +255,7 @@ contains
             end do
         end do
         if (.not. self%reduces) return
-        error = self%sums(thread_number()) - total
+        error = self%sums(1, thread_number()) - total
         if (self%request%type >= first_integer_type) &
             error = modulo(error, 2.0_r8**(8*element_bytes(self%request%type)))       ! integers wrap around
         error = worse(0.0_r8, abs(error))

@@ -20,6 +20,9 @@ contains
         type(error_t), intent(inout) :: error
         integer :: team
 
+        if (threads > huge(team)) call error%raise(exit_usage, to_text(threads)//' threads are too many', 'threads_begin', &
+            'request at most one thread per CPU')
+        if (error%failed()) return
         team = 1
         !$ call omp_set_dynamic(.false.)
         !$ call omp_set_num_threads(int(threads))

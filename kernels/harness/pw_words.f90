@@ -6,18 +6,10 @@ module pw_words
 
     integer(i8), parameter :: word_bytes = 8
     integer, parameter :: word_bits = 64
-    integer(i8), parameter :: factor = 2654435761_i8   ! 2**32 divided by the golden ratio (Knuth, TAOCP 3, section 6.4)
 
-    public :: distinct_word, word_at, put_word
+    public :: word_at, put_word
 
 contains
-
-    !> A value for word i that differs from those of its neighbours in every byte.
-    pure integer(i8) function distinct_word(i)
-        integer(i8), intent(in) :: i
-
-        distinct_word = ieor(factor*modulo(i, 2_i8**30), shiftl(i, 41))
-    end function distinct_word
 
     !> The word that starts `offset` bytes after the first of `words`, on a little-endian machine.
     pure integer(i8) function word_at(words, offset)

@@ -52,7 +52,7 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
                       who, (long long)needed, kib, missing, (long long)pool->available, (long long)pool->total);
         char command[192];
         command_of(pool, persistent + missing, command, sizeof command);
-        pw_pages_remedy(failure, "as root: %s; or pagewise kernels --reserve-hugepages, which releases them afterwards",
+        pw_pages_remedy(failure, "as root: %s; or pagewise kernels --prepare-pages, which releases them afterwards",
                         command);
     } else {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
@@ -75,6 +75,12 @@ static int32_t require_pool(int64_t page_size, const int64_t *bytes, int32_t cou
     return pool_short(failure, &pool, count == 1 ? "the array needs" : "the arrays need", needed);
 }
 
+/* Unsigned: the logarithm of 16 GiB reaches the sign bit. */
+int32_t pw_pages_pool_flags(int64_t page_size)
+{
+    return MAP_HUGETLB | (int32_t)((uint32_t)__builtin_ctzll((unsigned long long)page_size) << MAP_HUGE_SHIFT);
+}
+
 /* From the hugetlb pool. Without MAP_NORESERVE, so that a short pool is an error here instead of SIGBUS at the first touch;
    without MAP_FIXED, which destroys the old mapping before it fails. The kernel never merges such mappings. */
 static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *failure)
@@ -82,9 +88,7 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     int64_t size = pw_pages_size(&array->policy);
     if (size == 0) return pw_pages_begin(&array->policy, failure);
     int64_t length = pw_round_up(array->offset + array->bytes, size);
-    int size_flag = __builtin_ctzll((unsigned long long)size) << MAP_HUGE_SHIFT;
-    char *start = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size_flag, -1, 0);
+    char *start = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | pw_pages_pool_flags(size), -1, 0);
     if (start == MAP_FAILED) {
         char who[PW_PAGES_NAME + 16];
         snprintf(who, sizeof who, "array %s needs", array->name);

@@ -87,6 +87,9 @@ int64_t pw_pages_static_bytes(void);
 int32_t pw_pages_require(const struct pw_pages_policy *policy, int32_t allocation, const int64_t *bytes, int32_t count,
                          struct pw_pages_failure *failure);
 
+/* The flags of mmap for pages of a hugetlb pool: MAP_HUGETLB, and the size of its pages. */
+int32_t pw_pages_pool_flags(int64_t page_size);
+
 /* Map array->bytes bytes, untouched. In: name, policy, allocation, bytes, offset; out: the other fields. */
 int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure *failure);
 

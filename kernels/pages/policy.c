@@ -55,7 +55,7 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
                       "policy thp: transparent huge pages of %lld KiB are set to 'never' in %s",
                       (long long)page_size / 1024, thp.path);
         pw_pages_remedy(failure,
-                        "as root: echo madvise > %s; or pagewise kernels --set-thp-sizes, which restores it afterwards",
+                        "as root: echo madvise > %s; or pagewise kernels --prepare-pages, which restores it afterwards",
                         thp.path);
         return failure->code;
     }
@@ -219,7 +219,8 @@ static int64_t size_from_name(const char *text)
     const char *unit = digits == 0 || digits > 7 || text[digits] == '\0' ? NULL : strchr(units, text[digits] | 0x20);
     if (unit == NULL || text[digits + 1] != '\0') return -1;
     const int64_t number = strtoll(text, NULL, 10);
-    return number == 0 ? -1 : number << (10 * (unit - units + 1));
+    const int shift = 10 * (int)(unit - units + 1);
+    return number == 0 || number > INT64_MAX >> shift ? -1 : number << shift;
 }
 
 int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *policy, struct pw_pages_failure *failure)

@@ -11,7 +11,7 @@ module pw_pages
     implicit none
     private
 
-    !> A page policy: its kind, and the page size if one was named.
+    !> struct pw_pages_policy: a kind, and the page size if one was named.
     type, bind(c), public :: pages_policy_t
         integer(c_int32_t) :: kind = 0
         integer(c_int64_t) :: page_size = 0  !< 0: the default of the kind [B]
@@ -24,7 +24,12 @@ module pw_pages
     integer, parameter :: name_length = 31   ! PW_PAGES_NAME
     integer, parameter :: text_length = 1024 ! PW_PAGES_TEXT
 
-    !> One array's memory: struct pw_pages_array.
+    !> struct pw_pages_counts.
+    type, bind(c) :: counts_t
+        integer(c_int64_t) :: faulted = 0, lost = 0
+    end type counts_t
+
+    !> struct pw_pages_array: the memory of one array.
     type, bind(c), public :: paged_array_t
         character(kind=c_char) :: name(name_length + 1) = c_null_char
         type(pages_policy_t) :: policy = pages_none
@@ -34,19 +39,20 @@ module pw_pages
         integer(c_int64_t) :: offset = 0           !< of the start from the mapping's start [B]
         type(c_ptr), private :: mapping = c_null_ptr
         integer(c_int64_t), private :: mapping_bytes = 0
-        integer(c_int64_t), private :: faulted_before = 0, lost_before = 0
+        type(counts_t), private :: before = counts_t()
     end type paged_array_t
 
     public :: pages_policy_names, pages_policy_from_name, pages_policy_name
     public :: pages_begin, pages_require, pages_allocate, pages_verify, pages_observe, pages_free, &
               pages_static_bytes
 
-    ! The types of pages.h.
+    !> struct pw_pages_failure.
     type, bind(c) :: failure_t
         integer(c_int32_t) :: code
         character(kind=c_char) :: message(text_length), remedy(text_length)
     end type failure_t
 
+    !> struct pw_pages_account.
     type, bind(c) :: account_t
         integer(c_int64_t) :: huge_bytes, huge_page_size, page_size_observed
         integer(c_int32_t) :: thp_eligible

@@ -35,7 +35,7 @@ module pw_region
     integer, parameter :: text_length = 1024
     integer, parameter :: name_length = 64, path_length = 512, most_events = 32   ! as in region.h
 
-    !> pw_region_total of region.h.
+    !> struct pw_region_total.
     type, bind(c) :: total_t
         character(kind=c_char) :: name(name_length)
         character(kind=c_char) :: path(path_length)

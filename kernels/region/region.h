@@ -105,7 +105,7 @@ void pw_regions_unavailable(char *reason, int32_t length);
 int32_t pw_regions_counts(int64_t *counts);
 
 /* Sums of one path. */
-typedef struct {
+typedef struct pw_region_total {
     char name[PW_REGION_NAME];
     char path[PW_REGION_PATH];
     int64_t calls;                    /* of all threads */

@@ -3,7 +3,7 @@ program test_pw_text
     use pw_kinds, only: i8, r8
     use pw_text, only: bytes_to_text, text_to_bytes, text_to_real, to_text
     implicit none
-    integer :: failures = 0
+    integer :: failures = 0, power
 
     call reads('4096', 4096_i8)
     call reads('0', 0_i8)
@@ -42,6 +42,10 @@ program test_pw_text
     call refuses_real('0x10')
     call refuses_real('1e2.5')
 
+    ! Every unit that is printed is read.
+    do power = 0, 5
+        call reads(bytes_to_text(3*1024_i8**power), 3*1024_i8**power)
+    end do
     call expect(bytes_to_text(4096_i8), '4 KiB')
     call expect(bytes_to_text(1610612736_i8), '1.50 GiB')
     call expect(bytes_to_text(1023_i8), '1023 B')

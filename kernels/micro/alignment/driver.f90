@@ -14,7 +14,8 @@ module alignment
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     use pw_traffic, only: per_element_t
-    use pw_words, only: distinct_word, word_at
+    use pw_values, only: distinct_word
+    use pw_words, only: word_at
     implicit none
     private
 
@@ -147,7 +148,7 @@ contains
         end associate
     end subroutine connect
 
-    !> The bytes of b differ from their neighbours. The extra line belongs to the last thread.
+    !> The extra line belongs to the last thread.
     subroutine fill(self, first, last)
         class(alignment_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
@@ -173,7 +174,7 @@ contains
                                     b(byte + self%load_offset), self%passes + pass, partial)
             end do
         end associate
-        self%totals(thread_number()) = partial
+        self%totals(1, thread_number()) = partial
     end subroutine work
 
     !> Word by word, each combined from the two aligned words that contain it.
@@ -182,7 +183,7 @@ contains
         integer(i8), intent(in) :: first, last
         integer(i8) :: at, total
 
-        total = self%totals(thread_number())
+        total = self%totals(1, thread_number())
         wrong = 0.0_r8
         do at = (first - 1)*word_bytes, (last - 1)*word_bytes, word_bytes
             select case (self%kind)

@@ -100,17 +100,20 @@ contains
         integer(i8), intent(in) :: passes
         type(c_ptr), pointer, contiguous :: address(:, :)
         integer(i8) :: thread, read, total
+        logical :: out_of_memory
 
         call c_f_pointer(self%memory(1)%address, address, [self%live, self%threads])
         total = 0
-        !$omp parallel do schedule(static, 1) private(thread, read) reduction(+: total)
+        out_of_memory = .false.
+        !$omp parallel do schedule(static, 1) private(thread, read) reduction(+: total) reduction(.or.: out_of_memory)
         do thread = 1, self%threads
             read = pw_heap_cycle(passes, self%live, self%block, self%touched_page, address(:, thread))
-            if (read < 0) self%out_of_memory = .true.
+            out_of_memory = out_of_memory .or. read < 0
             total = total + read
         end do
         !$omp end parallel do
         self%total = self%total + total
+        self%out_of_memory = self%out_of_memory .or. out_of_memory
     end subroutine run
 
     !> The numbers read back from the blocks: two blocks at the same address would hold the same number.

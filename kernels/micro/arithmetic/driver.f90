@@ -13,6 +13,7 @@ module arithmetic
     use pw_registers, only: registers_t
     use pw_simd, only: chosen, place_of, simd_names, words_available
     use pw_traffic, only: per_element_t
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -135,7 +136,7 @@ contains
         class(arithmetic_t), intent(in) :: self
         integer(i8), intent(in) :: i
 
-        initial = real(1_i8 + iand(i, 15_i8), r8)
+        initial = real(1_i8 + iand(mixed(i, 1), 15_i8), r8)
         select case (self%request%operation)
         case (min_of)
             initial = bound + initial

@@ -1,10 +1,10 @@
 /* The accesses of BITS bits: access_<BITS>. kernel.c includes this file once per width. */
 #define OWN(what) JOINED(what, BITS)
 #if BITS == 64
-typedef int64_t OWN(vector);
+typedef uint64_t OWN(vector);
 #define KEEP(v) __asm__ volatile("" : "+r"(v)::"memory")
 #else
-typedef int64_t OWN(vector) __attribute__((vector_size(BITS / 8)));
+typedef uint64_t OWN(vector) __attribute__((vector_size(BITS / 8)));
 #define KEEP(v)                            \
     do {                                   \
         PW_OPAQUE(v);                      \
@@ -30,14 +30,14 @@ static TARGET void OWN(load)(int64_t rounds, int64_t places, const char *first, 
             PW_UNROLL
             for (int k = 0; k < together; k++) KEEP(sum[k]);
         }
-    int64_t word[together * BITS / 64];
+    uint64_t word[together * BITS / 64];
     memcpy(word, sum, sizeof word);
-    for (int k = 0; k < together * BITS / 64; k++) *total += word[k];
+    for (int k = 0; k < together * BITS / 64; k++) *total = (int64_t)((uint64_t)*total + word[k]);
 }
 
 static TARGET void OWN(store)(int64_t rounds, int64_t places, char *first, int64_t value)
 {
-    const OWN(vector) every = value - (OWN(vector)){0};
+    const OWN(vector) every = (uint64_t)value - (OWN(vector)){0};
     for (char *at = first; at < first + places * apart; at += together * apart)
         for (int64_t round = 0; round < rounds; round++) {
             PW_UNROLL

@@ -12,6 +12,7 @@ module interlock
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: chosen, words_available
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -126,13 +127,13 @@ contains
     pure integer(c_int32_t) function initial(i, j)
         integer(i8), intent(in) :: i, j
 
-        initial = int(modulo(7*i + 3*j, 1021_i8), c_int32_t)
+        initial = int(iand(mixed(i, int(j)), 1023_i8), c_int32_t)
     end function initial
 
     pure integer(c_int32_t) function increment(i, j)
         integer(i8), intent(in) :: i, j
 
-        increment = int(1 + modulo(5*i + j, 251_i8), c_int32_t)
+        increment = int(1_i8 + iand(mixed(-i, int(j)), 255_i8), c_int32_t)
     end function increment
 
     !> What precedes the first access is added here; accesses of one thread end where those of the next begin.

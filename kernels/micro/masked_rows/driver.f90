@@ -13,6 +13,7 @@ module masked_rows
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
     use pw_simd, only: chosen, simd_names, words_available
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -113,13 +114,13 @@ contains
     pure real(r8) function initial(i, j)
         integer(i8), intent(in) :: i, j
 
-        initial = real(modulo(3*j + i, 128_i8), r8)
+        initial = real(iand(mixed(i, int(j)), 127_i8), r8)
     end function initial
 
     pure real(r8) function increment(i, j)
         integer(i8), intent(in) :: i, j
 
-        increment = real(1 + modulo(j + 5*i, 16_i8), r8)
+        increment = real(1_i8 + iand(mixed(-i, int(j)), 15_i8), r8)
     end function increment
 
     subroutine work(self, passes, first, last)

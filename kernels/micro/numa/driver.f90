@@ -3,7 +3,7 @@
 !> Source: A64FX micro-architecture guide, ccNUMA connection; Hager et al., Optimizing performance on modern HPC systems
 !> (2005), section 4, for the cost of a page on the wrong node.
 module numa
-    use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int32_t, c_int64_t, c_ptr
+    use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_loc, c_ptr
     use pw_error, only: error_t, exit_system, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -15,7 +15,7 @@ module numa
     implicit none
     private
 
-    integer(i8), parameter :: word_bytes = 8, low_bits = 2147483647
+    integer(i8), parameter :: word_bytes = 8, low_bits = 2_i8**62 - 1
 
     type, extends(kernel_t), public :: numa_t
         private
@@ -26,10 +26,6 @@ module numa
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
     end type numa_t
 
-    type, bind(c) :: line_t
-        integer(c_int64_t) :: word(8)
-    end type line_t
-
     ! See nodes.h.
     interface
         type(c_ptr) function pw_node_chase(hops, start) bind(c)
@@ -38,29 +34,28 @@ module numa
             type(c_ptr), intent(in), value :: start
         end function pw_node_chase
 
-        integer(c_int64_t) function pw_node_sum(n, line) bind(c)
-            import :: c_int64_t, line_t
-            integer(c_int64_t), intent(in), value :: n
-            type(line_t), intent(in) :: line(n)
+        integer(c_int64_t) function pw_node_sum(line, first, last) bind(c)
+            import :: c_int64_t, c_ptr
+            type(c_ptr), intent(in), value :: line
+            integer(c_int64_t), intent(in), value :: first, last
         end function pw_node_sum
 
         subroutine pw_node_join(n, line) bind(c)
-            import :: c_int64_t, line_t
+            import :: c_int64_t, c_ptr
             integer(c_int64_t), intent(in), value :: n
-            type(line_t), intent(inout) :: line(n)
+            type(c_ptr), intent(in), value :: line
         end subroutine pw_node_join
 
         integer(c_int64_t) function pw_node_deviation(n, line, hops, at) bind(c)
-            import :: c_int64_t, c_ptr, line_t
+            import :: c_int64_t, c_ptr
             integer(c_int64_t), intent(in), value :: n, hops
-            type(line_t), intent(in) :: line(n)
-            type(c_ptr), intent(in), value :: at
+            type(c_ptr), intent(in), value :: line, at
         end function pw_node_deviation
 
-        integer(c_int64_t) function pw_node_expected(n, line) bind(c)
-            import :: c_int64_t, line_t
-            integer(c_int64_t), intent(in), value :: n
-            type(line_t), intent(in) :: line(n)
+        integer(c_int64_t) function pw_node_expected(n, line, passes) bind(c)
+            import :: c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: n, passes
+            type(c_ptr), intent(in), value :: line
         end function pw_node_expected
 
         subroutine pw_node_begin() bind(c)
@@ -120,6 +115,7 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
         integer(c_int32_t) :: status
+        integer, target :: probe
 
         call self%options%get('access', word)
         self%chase = word == 'latency'
@@ -138,6 +134,9 @@ contains
         if (status /= 0) call error%raise(exit_system, 'cannot bind the threads to CPUs of node '//to_text(self%cpu_node)// &
             ' and memory to node '//to_text(self%memory_node)//' (errno '//to_text(status)//')', 'numa', &
             'allow the CPUs of that node (taskset, cpuset) and set_mempolicy (in a container: --cap-add SYS_NICE)')
+        probe = 0
+        if (pw_node_misplaced(c_loc(probe), 1_i8, self%memory_node) < 0) call error%raise(exit_system, &
+            'the system does not report the nodes of pages', 'numa', 'allow move_pages (in a container: --cap-add SYS_NICE)')
     end subroutine read_options
 
     subroutine demand(node, what, list, error)
@@ -163,12 +162,10 @@ contains
 
     subroutine initialise(self)
         class(numa_t), intent(inout) :: self
-        type(line_t), pointer, contiguous :: line(:)
 
         self%total = 0
         self%at = self%memory(1)%address
-        call c_f_pointer(self%at, line, [self%elements])
-        call pw_node_join(self%elements, line)
+        call pw_node_join(self%elements, self%at)
     end subroutine initialise
 
     subroutine run(self, passes)
@@ -186,41 +183,39 @@ contains
     subroutine add_up(self, passes)
         class(numa_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        type(line_t), pointer, contiguous :: line(:)
         integer(i8) :: first, last, pass, total
 
-        call c_f_pointer(self%memory(1)%address, line, [self%elements])
-        total = 0
-        !$omp parallel private(first, last, pass) reduction(+: total)
+        !$omp parallel private(first, last, pass, total)
         call thread_share(self%elements, 1_i8, first, last)
+        total = 0
         do pass = 1, passes
-            if (last >= first) total = iand(total + iand(pw_node_sum(last - first + 1, line(first:last)), low_bits), low_bits)
+            if (last >= first) total = iand(total + iand(pw_node_sum(self%memory(1)%address, first, last), low_bits), low_bits)
         end do
-        !$omp end parallel
+        !$omp critical
         self%total = iand(self%total + total, low_bits)
+        !$omp end critical
+        !$omp end parallel
     end subroutine add_up
 
-    !> The end of the chase against the computed end of its hops; the low bits of all sums against those computed line by
-    !> line. Then the node of the memory, as the operating system reports it.
+    !> The end of the chase against the computed end of its hops; the low bits of all sums against those of the values
+    !> that the words got. Then the node of the memory, as the operating system reports it.
     subroutine validate(self, outcome)
         class(numa_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
-        type(line_t), pointer, contiguous :: line(:)
         integer(i8) :: deviation, misplaced
 
-        call c_f_pointer(self%memory(1)%address, line, [self%elements])
-        if (self%chase) then
-            outcome%method = 'the last line of the chase against the number of hops'
-            deviation = pw_node_deviation(self%elements, line, self%hops*self%passes, self%at)
-        else
-            outcome%method = 'the low 31 bits of all sums against those of a sum line by line'
-            deviation = iand(pw_node_expected(self%elements, line), low_bits)
-            deviation = abs(self%total - iand(deviation*iand(self%passes, low_bits), low_bits))
-        end if
-        misplaced = pw_node_misplaced(self%memory(1)%address, self%memory(1)%bytes, self%memory_node)
+        associate (line => self%memory(1)%address)
+            if (self%chase) then
+                outcome%method = 'the last line of the chase against the number of hops'
+                deviation = pw_node_deviation(self%elements, line, self%hops*self%passes, self%at)
+            else
+                outcome%method = 'the low 62 bits of all sums against those of the values of all words'
+                deviation = abs(self%total - iand(pw_node_expected(self%elements, line, self%passes), low_bits))
+            end if
+            misplaced = pw_node_misplaced(line, self%memory(1)%bytes, self%memory_node)
+        end associate
         outcome%method = outcome%method//', and base pages that are not on node '//to_text(self%memory_node)//' (move_pages)'
-        if (misplaced < 0) outcome%method = 'the operating system does not report the node of pages (move_pages)'
-        outcome%error = real(deviation + abs(misplaced), r8)
+        outcome%error = real(deviation, r8) + real(abs(misplaced), r8)
     end subroutine validate
 
     !> One word per hop, or all words; the hardware moves lines.

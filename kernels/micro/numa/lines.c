@@ -7,16 +7,29 @@
 
 #include <stdlib.h>
 
-enum { filling = 3 };
 /* Knuth's, for MMIX. */
 static const uint64_t multiplier = UINT64_C(6364136223846793005);
 static const uint64_t increment = UINT64_C(1442695040888963407);
 
+static const pw_node_line *successor(const pw_node_line *line, int64_t n, int64_t i)
+{
+    return &line[(multiplier * (uint64_t)i + increment) & (uint64_t)(n - 1)];
+}
+
+/* Word k of line i: SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
+static uint64_t value(int64_t i, int k)
+{
+    uint64_t mix = (uint64_t)(i * pw_line_words + k) * UINT64_C(0x9e3779b97f4a7c15);
+    mix = (mix ^ mix >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    mix = (mix ^ mix >> 27) * UINT64_C(0x94d049bb133111eb);
+    return mix ^ mix >> 31;
+}
+
 void pw_node_join(int64_t n, pw_node_line *line)
 {
     for (int64_t i = 0; i < n; i++) {
-        line[i].next = &line[(multiplier * (uint64_t)i + increment) & (uint64_t)(n - 1)];
-        for (int k = 0; k < pw_line_words - 1; k++) line[i].rest[k] = filling;
+        line[i].next = (pw_node_line *)successor(line, n, i);
+        for (int k = 0; k < pw_line_words - 1; k++) line[i].rest[k] = (int64_t)value(i, k);
     }
 }
 
@@ -31,9 +44,12 @@ int64_t pw_node_deviation(int64_t n, const pw_node_line *line, int64_t hops, con
     return llabs((at - line) - (int64_t)(place & (uint64_t)(n - 1)));
 }
 
-int64_t pw_node_expected(int64_t n, const pw_node_line *line)
+int64_t pw_node_expected(int64_t n, const pw_node_line *line, int64_t passes)
 {
     uint64_t sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += (uint64_t)(uintptr_t)line[i].next + filling * (pw_line_words - 1);
-    return (int64_t)sum;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (uintptr_t)successor(line, n, i);
+        for (int k = 0; k < pw_line_words - 1; k++) sum += value(i, k);
+    }
+    return (int64_t)(sum * (uint64_t)passes);
 }

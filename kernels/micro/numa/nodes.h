@@ -14,17 +14,18 @@ typedef struct pw_node_line {
 /* The timed code: follow `hops` links from `start`; returns the last one. */
 pw_node_line *pw_node_chase(int64_t hops, pw_node_line *start);
 
-/* The timed code: the sum, modulo 2^64, of all words of n lines. */
-int64_t pw_node_sum(int64_t n, const pw_node_line *line);
+/* The timed code: the sum, modulo 2^64, of all words of lines `first` to `last`, counted from 1. */
+int64_t pw_node_sum(const pw_node_line *line, int64_t first, int64_t last);
 
-/* Link n lines, a power of two, to one pseudo-random cycle that starts at the first, and fill their other words. */
+/* Link n lines, a power of two, to one pseudo-random cycle that starts at the first, and fill each other word with a value of
+ * its own, so that no other words have the same sum. */
 void pw_node_join(int64_t n, pw_node_line *line);
 
 /* The distance, in lines, of `at` from the end of `hops` hops along that cycle. */
 int64_t pw_node_deviation(int64_t n, const pw_node_line *line, int64_t hops, const pw_node_line *at);
 
-/* The expected result of pw_node_sum for n lines, added up line by line. */
-int64_t pw_node_expected(int64_t n, const pw_node_line *line);
+/* The expected sum, modulo 2^64, of `passes` passes over all n lines, without reading them. */
+int64_t pw_node_expected(int64_t n, const pw_node_line *line, int64_t passes);
 
 /* Store the CPUs on which the process may run. Once, before pw_node_go. */
 void pw_node_begin(void);

@@ -1,5 +1,6 @@
 /* The other ways to make the operating system place pages, and the check. */
 #define _GNU_SOURCE
+#include "pages.h"
 #include "place.h"
 
 #include <errno.h>
@@ -7,9 +8,6 @@
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* asm-generic/mman-common.h */
-#endif
-#ifndef MAP_HUGE_SHIFT
-#define MAP_HUGE_SHIFT 26
 #endif
 
 int32_t pw_place_advise(char *start, int64_t page, int64_t first, int64_t last)
@@ -21,7 +19,7 @@ int32_t pw_place_advise(char *start, int64_t page, int64_t first, int64_t last)
 int32_t pw_place_map(char *start, int64_t bytes, int64_t pool_page)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE;
-    if (pool_page > 0) flags |= MAP_HUGETLB | __builtin_ctzll((unsigned long long)pool_page) << MAP_HUGE_SHIFT;
+    if (pool_page > 0) flags |= pw_pages_pool_flags(pool_page);
     return mmap(start, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == start ? 0 : errno;
 }
 

@@ -10,6 +10,7 @@ module peak_flops
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
     use pw_simd, only: chosen, simd_names, words_available
+    use pw_values, only: mixed
     implicit none
     private
 
@@ -56,7 +57,7 @@ contains
 
         associate (unused => self)
         end associate
-        initial = real(iand(i, 63_i8), r8)
+        initial = real(iand(mixed(i, 1), 63_i8), r8)
     end function initial
 
     pure real(r8) function expected(self, x)

@@ -231,6 +231,7 @@ contains
         integer(i8), intent(in) :: piece, first, last
         logical, intent(inout) :: touched(0:)
         integer(i8) :: value, pass, step, word, line
+        logical :: known
 
         value = sequence_value(piece*self%full_run*self%steps())
         do pass = 0, min(self%passes, self%full_run) - 1
@@ -238,7 +239,9 @@ contains
                 value = doubled(value)
                 word = iand(value, self%elements - 1)
                 line = word*word_bytes/line_bytes
-                if (.not. touched(line)) then
+                !$omp atomic read
+                known = touched(line)
+                if (.not. known) then
                     !$omp atomic write
                     touched(line) = .true.
                 end if

@@ -14,11 +14,11 @@ module strided
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     use pw_traffic, only: per_element_t
+    use pw_values, only: distinct_word
     implicit none
     private
 
     integer(i8), parameter :: word_bytes = 8, line = line_bytes/word_bytes
-    integer(i8), parameter :: untouched = 2_i8**40   ! added to the initial values; pass numbers are smaller
 
     type, extends(shared_kernel_t), public :: strided_t
         private
@@ -106,7 +106,7 @@ contains
         integer(i8) :: i
 
         do i = first, last
-            self%a(i) = i + untouched
+            self%a(i) = distinct_word(i)
         end do
     end subroutine fill
 
@@ -126,7 +126,7 @@ contains
                 end if
             end do
         end associate
-        self%totals(thread_number()) = partial
+        self%totals(1, thread_number()) = partial
     end subroutine work
 
     !> The words of a line that a pass accesses are `step` apart.
@@ -142,13 +142,13 @@ contains
         integer(i8), intent(in) :: first, last
         integer(i8) :: i, total
 
-        total = self%totals(thread_number())
+        total = self%totals(1, thread_number())
         wrong = 0.0_r8
         do i = first, last
             if (modulo(i - 1, step(self)) == 0) then
-                total = ieor(total, i + untouched)       ! 0 in the end
+                total = ieor(total, distinct_word(i))       ! 0 in the end
                 if (.not. self%loads .and. self%a(i) /= self%passes) wrong = wrong + 1
-            else if (self%a(i) /= i + untouched) then
+            else if (self%a(i) /= distinct_word(i)) then
                 wrong = wrong + 1
             end if
         end do

@@ -42,9 +42,9 @@ contains
         type(pages_policy_t), parameter :: policies(3) = [pages_none, pages_thp, pages_hugetlbfs]
         character(22), parameter :: same_size(4) = [character(22) :: 'hugetlbfs:1G', 'hugetlbfs:1024m', 'hugetlbfs:1048576K', &
                                                     'hugetlbfs:1g']
-        character(22), parameter :: wrong(12) = [character(22) :: 'huge', '', 'thp:', 'thp:3k', 'none:4k', 'hugetlbfs:64', &
+        character(22), parameter :: wrong(13) = [character(22) :: 'huge', '', 'thp:', 'thp:3k', 'none:4k', 'hugetlbfs:64', &
                                                  'hugetlbfs:2', 'hugetlbfs:2M2', 'hugetlbfs:2MB', 'hugetlbfs:-1g', 'hugetlbfs:0g', &
-                                                 'hugetlbfs:99999999999g']
+                                                 'hugetlbfs:99999999999g', 'thp:9999999t']
         character(:), allocatable :: names, name
         character(128) :: expected   ! all policies of the machine, if the test knows it
         integer :: i, bar

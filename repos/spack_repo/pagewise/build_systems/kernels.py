@@ -1,7 +1,6 @@
 """Base classes of the packages that are built from the folder kernels/."""
 
 import json
-import re
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
@@ -60,16 +59,6 @@ class Homepage(Address):
 
     def __get__(self, package, owner):
         return re.sub("//[^/@]*@", "//", super().__get__(package, owner))
-
-
-def read_description(path):
-    """Name, executable and arguments of `smoke` in a kernel.yaml; Spack's API reads no YAML."""
-    text = path.read_text(encoding="utf-8")
-    arguments = re.search(r"^smoke: {arguments: \[(.*)\]}$", text, re.MULTILINE)[1]
-    facts = {
-        key: re.search(rf"^{key}: (\S+)$", text, re.MULTILINE)[1] for key in ("name", "executable")
-    }
-    return {**facts, "smoke": [argument.strip(' "') for argument in arguments.split(",")]}
 
 
 class KernelsPackage(CMakePackage):
@@ -246,7 +235,9 @@ class ConfigurationPackage(KernelsPackage):
     def test_kernels(self):
         """run every installed kernel at a small size, and check its result and pages"""
         descriptions = sorted(Path(self.prefix, "share/pagewise/kernels").glob("*.yaml"))
-        kernels = [read_description(path) for path in descriptions]
+        if self.spec.satisfies("@:0.2.0"):
+            raise SkipTest("the descriptions of releases up to 0.2.0 are not JSON")
+        kernels = [json.loads(path.read_text(encoding="utf-8")) for path in descriptions]
         programs = {path.name for path in Path(self.prefix.bin).glob("pw-*")}
         assert programs and {kernel["executable"] for kernel in kernels} == programs
         for kernel in kernels:
@@ -257,7 +248,7 @@ class ConfigurationPackage(KernelsPackage):
     def run_small(self, kernel):
         """Run a kernel with the arguments of `smoke` in its kernel.yaml, and check its record."""
         record_file = Path(f"{kernel['name']}.jsonl").absolute()
-        arguments = [*kernel["smoke"], "--record", str(record_file)]
+        arguments = [*kernel["smoke"]["arguments"], "--record", str(record_file)]
         program = Executable(self.prefix.bin.join(kernel["executable"]))
         emulate = Path(self.prefix, "share/pagewise/emulate")
         if emulate.exists():

@@ -84,7 +84,7 @@ def test_the_smallest_environment_is_part_of_the_default_one() -> None:
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("targets", "target=x86_64_v2"), ("libraries", "mathlib=libmvec")],
+    [("targets", "target=x86_64_v2"), ("stores", "simd="), ("libraries", "mathlib=libmvec")],
 )
 def test_variants_without_a_preset_are_refused(name: str, variant: str) -> None:
     with pytest.raises(ValueError, match=variant):

@@ -11,7 +11,7 @@ import yaml
 from pagewise.core.kernel import Kernel
 from pagewise.core.units import parse_bytes
 from test_a64fx_compilers import STAND_IN, stand_in_site
-from test_spack import environment, spack
+from test_spack import spack
 
 from conftest import EMULATED, ROOT, run
 
@@ -128,27 +128,6 @@ def test_fujitsus_compiler_follows_the_lines_only_in_a_build_with_sectors(tmp_pa
 def test_cmake_refuses_sectors_elsewhere(options: tuple[str, ...], stand_ins: bool, tmp_path: Path) -> None:
     code, output = configured(tmp_path, *options, stand_ins=stand_ins)
     assert code != 0 and "CMake Error" in output and "PAGEWISE_SECTOR" in output
-
-
-@pytest.mark.parametrize(
-    ("name", "spec", "remedy"),
-    [
-        (
-            "sector-target",
-            "pagewise-micro@develop sector=isolate loop=compiler %pagewise-gcc",
-            "target=a64fx",
-        ),
-        (
-            "sector-software",
-            "pagewise-micro@develop sector=isolate prefetch=software %pagewise-gcc",
-            "sector=isolate",
-        ),
-    ],
-)
-def test_the_recipe_refuses_sectors_elsewhere(checkout: Path, name: str, spec: str, remedy: str) -> None:
-    done = spack(checkout, environment(checkout, name, spec), "concretize")
-    assert done.returncode != 0
-    assert remedy in done.stdout and "Traceback" not in done.stdout
 
 
 def test_an_environment_compares_builds_without_and_with_sectors(small: Path, tmp_path: Path) -> None:

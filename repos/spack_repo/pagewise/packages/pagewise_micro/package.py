@@ -71,8 +71,8 @@ class PagewiseMicro(ConfigurationPackage):
     requires(
         "target=a64fx %c,fortran=fj loop=compiler prefetch=hardware",
         when="sector=isolate",
-        msg="sector=isolate needs target=a64fx %fj loop=compiler prefetch=hardware: other compilers "
-        "ignore its lines (!OCL), which are in Fortran loops",
+        msg="sector=isolate needs target=a64fx %fj loop=compiler prefetch=hardware: its lines "
+        "(!OCL) are in Fortran loops, and others ignore them",
     )
 
     variant(

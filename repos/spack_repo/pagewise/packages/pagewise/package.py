@@ -29,6 +29,9 @@ class Pagewise(PythonPackage):
 
     build_directory = "runners"
 
+    #: For the package's module, which the site's own Spack writes.
+    spack = spack_script
+
     depends_on("c", type="build")
     depends_on("py-setuptools@68:", type="build")
     with default_args(type=("build", "run")):

@@ -69,7 +69,7 @@ class PagewiseMicro(ConfigurationPackage):
         description="Sectors of the caches: none, or ways for reused arrays (A64FX, %fj)",
     )
     requires(
-        "target=a64fx %c,fortran=fj loop=compiler prefetch=hardware",
+        "loop=compiler prefetch=hardware target=a64fx %c,fortran=fj",
         when="sector=isolate",
         msg="sector=isolate needs target=a64fx %fj loop=compiler prefetch=hardware: its lines "
         "(!OCL) are in Fortran loops, and others ignore them",

@@ -140,7 +140,8 @@ def test_the_fields_of_lmod_describe_the_module(built: Path) -> None:
     shown = in_shell("bash", built, f"module whatis {module_of(expected(built, roots(built)[0]))}").stdout
     fields = {line.split(":")[1].strip() for line in shown.splitlines() if ":" in line}
     assert {"Name", "Version", "Category", "Description", "URL", "Keywords"} <= fields
-    assert "pagewise-micro" in in_shell("bash", built, "module keyword prefetching").stdout
+    keyword = "module keyword prefetching"
+    assert "pagewise-micro" in in_shell("bash", built, keyword).stdout
 
 
 def test_the_default_module_is_what_others_are_compared_with(built: Path) -> None:

@@ -14,6 +14,33 @@ SIMD_TARGETS = {
     "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
 }
 
+#: Common targets that do not support a value of `simd`.
+SIMD_UNSUPPORTED = {
+    "256": (":x86_64_v2",),
+    "512": (":x86_64_v3", ":haswell", ":zen3"),
+    "vla": ("x86_64:", "ppc64le:"),
+}
+
+
+def variant_simd():
+    """Declare the variant `simd`; a target that does not support the width is refused."""
+    variant(
+        "simd",
+        default="compiler",
+        values=tuple(SIMD_TARGETS),
+        multi=False,
+        description="SIMD width: the toolchain's, scalar, in bits, or agnostic (SVE)",
+    )
+    for width, targets in SIMD_TARGETS.items():
+        if targets is not None:
+            error = f"simd={width} is not supported by this target; use target="
+            error += f"{', '.join(targets)} (with a colon: or a newer one of the family)"
+            names = [f"target={target}" for target in targets]
+            requires(*names, policy="any_of", when=f"simd={width}", msg=error)
+            # If the spec names the target, Spack reports conflicts more clearly than requirements.
+            for target in SIMD_UNSUPPORTED.get(width, ()):
+                conflicts(f"target={target}", when=f"simd={width}", msg=error)
+
 
 class Libpagewise(KernelsPackage):
     """Page policies and verification, measured regions, timers and records for pagewise's kernels.
@@ -22,22 +49,7 @@ class Libpagewise(KernelsPackage):
     once per compiler instead of once per configuration.
     """
 
-    variant(
-        "simd",
-        default="compiler",
-        values=tuple(SIMD_TARGETS),
-        multi=False,
-        description="SIMD width: the toolchain's, scalar, in bits, or agnostic (SVE)",
-    )
-    for _width, _targets in SIMD_TARGETS.items():
-        if _targets is not None:
-            requires(
-                *(f"target={_target}" for _target in _targets),
-                policy="any_of",
-                when=f"simd={_width}",
-                msg=f"simd={_width} is not supported by this target; use target="
-                f"{', '.join(_targets)} (with a colon: or a newer one of the family)",
-            )
+    variant_simd()
 
     depends_on("papi", when="+papi")
 

@@ -1,5 +1,5 @@
 from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage
-from spack_repo.pagewise.packages.libpagewise.package import SIMD_TARGETS
+from spack_repo.pagewise.packages.libpagewise.package import SIMD_TARGETS, variant_simd
 
 from spack.package import *
 
@@ -108,13 +108,7 @@ class PagewiseMicro(ConfigurationPackage):
     for _later in ("sector=isolate", "runtime=fjomplib"):
         conflicts(_later, when="@:0.2.0", msg=f"{_later} needs a release after 0.2.0, or @develop")
 
-    variant(
-        "simd",
-        default="compiler",
-        values=tuple(SIMD_TARGETS),
-        multi=False,
-        description="SIMD width: the toolchain's, scalar, in bits, or agnostic (SVE)",
-    )
+    variant_simd()
     for _width in SIMD_TARGETS:
         depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")
 
@@ -131,7 +125,7 @@ class PagewiseMicro(ConfigurationPackage):
         requires(
             "prefetch=hardware stores=regular loop=explicit sector=none mathlib=libm",
             when=f"needs={_library}",
-            msg=f"needs={_library} compares libraries: leave the variants of our own loops out",
+            msg=f"needs={_library} compares libraries: leave out the variants of other kernels",
         )
 
     @property

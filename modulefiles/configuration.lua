@@ -22,6 +22,6 @@
     | replace("@MODULE_VERSION@", spec.version)
     | replace("@MODULE_DESCRIPTION@", short_description)
     | replace("@MODULE_URL@", spec.package.homepage)
-    | replace("@MODULE_WHATIS@", whatis | join("\n"))
-    | replace("@MODULE_HELP@", help | join("\n"))
-    | replace("@MODULE_SETTINGS@", (start + settings) | join("\n")) }}
+    | replace("@MODULE_WHATIS@", "\n".join(whatis))
+    | replace("@MODULE_HELP@", "\n".join(help))
+    | replace("@MODULE_SETTINGS@", "\n".join(start + settings)) }}

@@ -11,4 +11,4 @@
     | replace("@MODULE_URL@", spec.package.homepage)
     | replace("@MODULE_WHATIS@", "")
     | replace("@MODULE_HELP@", "  prefix     %s" | format(spec.prefix))
-    | replace("@MODULE_SETTINGS@", settings | join("\n")) }}
+    | replace("@MODULE_SETTINGS@", "\n".join(settings)) }}

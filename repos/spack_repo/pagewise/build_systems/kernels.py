@@ -1,6 +1,7 @@
 """Base classes of the packages that are built from the folder kernels/."""
 
 import json
+import re
 from pathlib import Path
 
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator

@@ -145,8 +145,8 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
 
 def test_compilers_are_compared_at_their_baselines():
     records = [*BASELINES, *rounds(LLVM, 0.8, skew=2), *rounds(LLVM, 0.8, "aa", skew=4)]
-    versus = analyse([subject_of(kernel(), BASE, LLVM)], records, seed=1)[0].versus
-    assert [(one.compiler, one.reference, one.verdict) for one in versus] == [
+    versus = analyse([subject_of(kernel(), BASE, LLVM)], records, seed=1)[0].of("compilers")
+    assert [(one.cell.compiler, one.reference.compiler, one.verdict) for one in versus] == [
         ("llvm-22.1.8", "gcc-12.2.0", "faster")
     ]
 

@@ -17,8 +17,8 @@ from scipy.stats import ttest_ind
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
 from json_schema import faults
+from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
-from pagewise.analysis.verdict import Reason
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
 from pagewise.core.record import Record, dumped

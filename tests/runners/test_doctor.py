@@ -56,10 +56,3 @@ def test_doctor_examines_what_is_named_or_else_built(
     else:
         monkeypatch.setenv("PAGEWISE_ENV", named)
     assert examined(monkeypatch, str(tmp_path), *arguments) == environment
-
-
-def test_doctor_without_a_checkout_examines_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    (tmp_path / ".pagewise" / "modules" / "quick").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PAGEWISE_ENV", raising=False)
-    assert examined(monkeypatch, "") == "default"

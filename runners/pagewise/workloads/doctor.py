@@ -276,8 +276,6 @@ def supply_findings(supply: HugePageSupply | None, root: Path = Path("/")) -> It
         return
     obtainable = supply.obtainable * supply.page_bytes
     detail = f"{supply.obtainable} of {size} without compaction ({bytes_text(obtainable)})"
-    if supply.with_compaction > supply.obtainable:
-        detail += f", at most {supply.with_compaction} if page faults wait for compaction"
     if supply.usable_share is not None:
         detail += f"; {percent_text(supply.usable_share)} of free memory is in such blocks"
     if supply.process == "advised":

@@ -20,17 +20,14 @@ SAME = ("+openmp", "~openmp", "+papi", "~papi")
 #: Variants that describe every configuration, with the value of packages that do not declare them.
 PLAIN = {"hugepages": "none", "prefetch": "hardware", "stores": "regular", "loop": "explicit"}
 
-#: Page policies of Fujitsu's libmpg, with their XOS_MMM_L_HPAGE_TYPE.
-LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
-
-#: What libmpg reads when a program starts. Paging on demand, so that the first touch places a page
-#: (Feldman et al., PEARC '23, appendix A). Freed memory is returned and reused as without libmpg.
-LIBMPG_SETTINGS = {
-    "LPG_MODE": "base+stack",
-    "PAGING_POLICY": "demand:demand:demand",
-    "ARENA_FREE": "1",
-    "ARENA_LOCK_TYPE": "1",
+#: The page policies by name: the kind of their pages, and what a module sets. With libmpg, the
+#: first touch places a page (Feldman et al., PEARC '23, appendix A), and freed memory is returned
+#: and reused as without it.
+POLICIES = {
+    policy["name"]: policy
+    for policy in json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
 }
+BY_LIBMPG = tuple(name for name, policy in POLICIES.items() if policy.get("library") == "libmpg")
 
 #: Exit code of a kernel whose page policy is unavailable.
 PAGES_UNAVAILABLE = 3
@@ -140,13 +137,13 @@ class ConfigurationPackage(KernelsPackage):
     variant(
         "hugepages",
         default="none",
-        values=("none", "thp", "hugetlbfs", *LIBMPG_TYPES),
+        values=tuple(POLICIES),
         multi=False,
         description="Page policy: base pages, THP, hugetlb pool, or Fujitsu's libmpg",
     )
 
     depends_on_same("libpagewise", *SAME)
-    for _policy in LIBMPG_TYPES:
+    for _policy in BY_LIBMPG:
         depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
 
     for _compiler in ("llvm", "acfl", "cce"):
@@ -168,7 +165,7 @@ class ConfigurationPackage(KernelsPackage):
             self.define_from_variant("PAGEWISE_HUGEPAGES", "hugepages"),
             self.define_from_variant("PAGEWISE_PREFETCH", "prefetch"),
         ]
-        if self.spec.variants["hugepages"].value in LIBMPG_TYPES:
+        if self.spec.variants["hugepages"].value in BY_LIBMPG:
             args.append(self.define("PAGEWISE_LIBMPG_ROOT", self.spec["fujitsu-libmpg"].prefix))
         return args
 
@@ -227,10 +224,9 @@ class ConfigurationPackage(KernelsPackage):
         for name, value in self.facts.items():
             env.set(f"PAGEWISE_{name.upper()}", value)
         policy = self.spec.variants["hugepages"].value
-        if policy in LIBMPG_TYPES:
-            env.set("XOS_MMM_L_HPAGE_TYPE", LIBMPG_TYPES[policy])
-            for name, value in LIBMPG_SETTINGS.items():
-                env.set(f"XOS_MMM_L_{name}", value)
+        for name, value in POLICIES[policy].get("environment", {}).items():
+            env.set(name, value)
+        if policy in BY_LIBMPG:
             env.prepend_path("LD_LIBRARY_PATH", self.spec["fujitsu-libmpg"].prefix.lib64)
 
     def test_kernels(self):
@@ -272,5 +268,5 @@ class ConfigurationPackage(KernelsPackage):
                 built = switches.get(built, built)
                 assert built == self.facts[name], f"built with {name}={built}"
         huge = record["pages"]["huge_coverage"]
-        base = self.spec.variants["hugepages"].value in ("none", "fjmpg-none")
+        base = POLICIES[self.spec.variants["hugepages"].value]["pages"] == "none"
         assert huge == 0 if base else huge >= 0.99, f"{huge:.0%} on huge pages"

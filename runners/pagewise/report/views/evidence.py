@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.counter_runs import Key, counts_by_cell
-from pagewise.analysis.result import trusted_records
+from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.validity import trusted_records
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.result import Result
@@ -86,7 +86,9 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
 
 
 def _coverage_text(kernels: Sequence[KernelResult]) -> str:
-    pages = [(entry.measured, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None]
+    pages = [
+        (entry.configuration, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None
+    ]
     if not pages:
         return "No configuration reported its pages."
     huge = [observed.coverage for of, observed in pages if PagePolicy(of.hugepages).has_huge_pages]

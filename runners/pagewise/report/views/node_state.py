@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.node_state import NodeUse, StateVerdict, use_by_cell, verdicts_by_state
-from pagewise.core.dimensions import PAGES
+from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.usage import NodeUse, use_by_cell
+from pagewise.core.benchmark import Benchmark
+from pagewise.core.configuration import Configuration
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Column, Getter, Section, Table, Text
-from pagewise.report.views.data import Entry, dimension_fields, entries, ratio_fields
-from pagewise.report.views.wording import capital, change_text
+from pagewise.report.model import Column, Section, Table, Text, output_of
+from pagewise.report.verdicts import NodeMemoryRow
+from pagewise.report.views.data import Entry, entries
 
 # A smaller share of faults that fell back needs no note.
 _NOTED = 0.01
@@ -25,29 +26,15 @@ class _Item:
     entry: Entry
     use: NodeUse
 
+    @property
+    def kernel(self) -> Benchmark:
+        return self.entry.kernel
 
-_FIELDS: Mapping[str, Getter] = {
-    "kernel": "entry.kernel.name",
-    "module": "entry.measured.module",
-    **dimension_fields("entry.measured"),
-    "runs": "use.runs",
-    "thp_faults": "use.allocated",
-    "thp_fallbacks": "use.fell_back",
-    "thp_fallback_share": "use.fallback_share",
-    "unusable_index": "use.unusable",
-    "compaction_stalls": "use.stalls",
-    "khugepaged_collapsed": "use.collapsed",
-}
-_VERDICTS: Mapping[str, Getter] = {
-    "kernel": "kernel",
-    "compiler": "verdict.compiler",
-    "hugepages": "verdict.policy",
-    "node_state": "verdict.state",
-    **ratio_fields("verdict.ratio"),
-    "verdict": "verdict.verdict",
-    "reason": "verdict.reason",
-    "holds": "verdict.holds",
-}
+    @property
+    def configuration(self) -> Configuration:
+        return self.entry.configuration
+
+
 _SHOWN = (
     Column("kernel", merged=True, get="entry.kernel.title"),
     Column("compiler", merged=True, get="entry.group.compiler"),
@@ -82,9 +69,9 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     )
 
 
-def table_of(result: Result, kernels: Sequence[KernelResult]) -> Table:
+def rows(result: Result, kernels: Sequence[KernelResult]) -> list[NodeMemoryRow]:
     """The field `node_state` of the JSON object."""
-    return Table.of_fields(_FIELDS, _items(result, kernels))
+    return [output_of(NodeMemoryRow, item) for item in _items(result, kernels)]
 
 
 def notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
@@ -103,36 +90,3 @@ def notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"{item.entry.kernel.title}, {item.entry.label}: {percent_text(share)} of the THP faults "
             f"fell back to base pages, because {cause}. {other} the result may be different."
         )
-
-
-def verdicts_of(kernels: Sequence[KernelResult]) -> Table:
-    """The field `node_states` of the JSON object: each policy's verdict by state of the node."""
-    rows = [
-        {"kernel": result.kernel.name, "verdict": verdict}
-        for result in kernels
-        for verdict in verdicts_by_state(result)
-    ]
-    return Table.of_fields(_VERDICTS, rows)
-
-
-def answers(kernels: Sequence[KernelResult]) -> Iterator[Text]:
-    """Whether the advice on pages holds in every state of the node that was compared."""
-    for result in kernels:
-        by_policy: dict[tuple[str, str], list[StateVerdict]] = {}
-        for verdict in verdicts_by_state(result):
-            by_policy.setdefault((verdict.compiler, verdict.policy), []).append(verdict)
-        for (compiler, policy), verdicts in by_policy.items():
-            holds = all(verdict.holds for verdict in verdicts)
-            states = "; ".join(f"{verdict.state}: {_state_text(verdict)}" for verdict in verdicts)
-            lead = "The verdict is the same in every state" if holds else "The verdict depends on the state"
-            text = f"{lead} of the node's memory. {capital(PAGES.text(policy))}, {states}."
-            where = f"{result.kernel.title}, {compiler}: "
-            yield Text(text, f"{where}Does the advice hold in every state of the node?")
-
-
-def _state_text(verdict: StateVerdict) -> str:
-    if verdict.ratio is None or verdict.verdict is None:
-        return f"excluded ({verdict.reason})"
-    if verdict.verdict == "inconclusive":
-        return "inconclusive"
-    return f"{verdict.verdict} ({change_text(verdict.ratio)})"

@@ -247,7 +247,7 @@ def test_a_failed_build_does_not_change_the_modules(preset_checkout: Path) -> No
 def test_an_edit_is_built_and_replaces_all_modules(preset_checkout: Path) -> None:
     live = preset_checkout / ".pagewise" / "modules" / "two"
     before = live.readlink()
-    source = preset_checkout / "modulefiles" / "module.lua.in"
+    source = preset_checkout / "kernels" / "cmake" / "module.lua.in"
     source.write_text(source.read_text() + "-- edited\n")
     done = presets(preset_checkout, "two")
     assert done.returncode == 0, done.stderr

@@ -61,11 +61,12 @@ class Pagewise(PythonPackage):
         program = Path(self.stage.path, "pagewise")
         source = Path(self.stage.source_path)
         program.write_text(
-            f"#!{python.path}\nimport sys\nsys.path.insert(0, {str(source / 'runners')!r})\n"
-            "from pagewise.cli import main\nmain()\n"
+            f'#!/bin/sh\nexport PYTHONPATH="{source}/runners:$PYTHONPATH"\n'
+            f"exec {python.path} -c \"import sys; sys.argv[0] = 'pagewise'; "
+            'from pagewise.cli import main; main()" "$@"\n'
         )
         set_executable(str(program))
-        Executable(str(source / "setup" / "shell-files"))(program, self.prefix.share)
+        Executable(str(source / "setup" / "shell-files"))(str(program), self.prefix.share)
         cache = {"XDG_CACHE_HOME": self.stage.path}
         Executable(str(program))("exec", "--install", self.prefix, extra_env=cache)
 

@@ -13,7 +13,6 @@ import pytest
 
 from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse, analyse_result
-from pagewise.analysis.series import fewest_rounds
 from pagewise.core.record import Record, Status, digest_of
 from pagewise.core.result import Result, read_result
 from pagewise.report.model import Block, Section, Table
@@ -160,19 +159,6 @@ def tables(blocks: Iterable[Block]) -> Iterator[Table]:
             yield block
         elif isinstance(block, Section):
             yield from tables(block.blocks)
-
-
-def test_rounds_that_all_have_are_reported_as_such(tmp_path: Path):
-    manifest = a_manifest(rounds=60, rounds_done=60, configurations=(BASE, THP))
-    result = Result(tmp_path, manifest, [subject_of(kernel(), BASE, THP)], sixty(61), [])
-    assert fewest_rounds(result.records) is None
-    assert re.findall(r"\d+", session.rounds_text(result)) == ["60", "60"]
-
-
-def test_a_policy_that_was_kept_is_an_advice():
-    found = analyse([subject_of(kernel(), BASE, THP)], sixty(61), seed=1)
-    assert data.faults(found) == [] and len(advice.answers(found)) == 1
-    assert {row.share for row in found[0].groups[0].ranked} == {1.0}
 
 
 @pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])

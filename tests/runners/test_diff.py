@@ -195,15 +195,6 @@ def test_another_machine_is_no_regression(made: Callable[..., Path]):
     assert code == 1 and [one["new"] for one in json.loads(text)["differences"]] == ["elsewhere", "7.0"]
 
 
-def test_clocks_that_a_session_set_are_a_difference(made: Callable[..., Path]):
-    def clocked(manifest: dict) -> None:
-        manifest["clocks"] = [{"file": "/sys/boost", "before": "1", "now": "0"}]
-
-    code, text = diff(made("old", records(0.8)), made("new", records(0.8, seed=2), clocked), "--json")
-    (one,) = json.loads(text)["differences"]
-    assert code == 0 and (one["part"], one["old"], one["new"]) == ("system", "none", "/sys/boost 0")
-
-
 def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[..., Path]):
     newer = [configuration("gcc-13.1.0", ("none", "hardware", "regular")),
              configuration("gcc-13.1.0", ("thp", "hardware", "regular"))]  # fmt: skip

@@ -18,7 +18,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.plan import baselines, subject
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.verdicts import AnswerRow
-from pagewise.report.views import advice, data, wording
+from pagewise.report.views import advice, wording
 from pagewise.report.views.kernels import matrix
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -108,12 +108,6 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     assert [one.simd for one in baselines(widths, "none/hardware-regular")] == [""]
 
 
-def test_what_does_not_feel_the_compiler_does_not_feel_its_target():
-    found = [variant(target=name) for name in ("native", "x86_64_v2")]
-    assert len(subject(kernel(sensitive_to=["hugepages"]), found, "none/*").cells) == 1
-    assert len(subject(kernel(), found, "none/hardware-regular").cells) == 2
-
-
 def test_a_tuned_build_that_pays():
     found = by_targets({"native": 1.0, "x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5})
     reported = answer(found, "target")
@@ -172,19 +166,6 @@ def test_pages_are_reported_for_the_baselines_target_alone():
     first, second = advice.answers([found])
     assert (first.outcome, first.values, second.factor) == ("use", ("thp",), "target")
     assert columns_of(found) == ["none native", "none x86_64_v2", "thp native", "thp x86_64_v2"]
-
-
-def test_compilers_are_a_dimension_too():
-    found = compared({variant(COMPILERS[0]): 1.0, variant(COMPILERS[1]): 0.5})
-    assert answer(found, "compiler").values == ("llvm-22.1.8 : gcc-12.2.0",)
-
-
-def test_tables_for_programs_have_every_dimension():
-    found = by_targets({"native": 1.0, "x86_64_v2": 1.5})
-    rows = {(row.compiler, row.target): row for row in data.configurations([found])}
-    ratio = rows[COMPILERS[0], "x86_64_v2"]
-    assert ratio.time_ratio == pytest.approx(1.5, rel=0.02) and ratio.verdict == "slower"
-    assert rows[COMPILERS[0], "native"].is_baseline and ratio.simd is None
 
 
 def test_the_geometric_mean_has_the_interval_of_independent_ones():

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from pagewise import cli
-from pagewise.workloads.doctor import Examination
+from pagewise.workloads.doctor import FindingsDocument
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, root: str, *arguments: str) -> str:
     """The environment that doctor examines in a checkout."""
     seen: list[str] = []
 
-    def examine(environment: str, *_: Any) -> Examination:
+    def examine(environment: str, *_: Any) -> FindingsDocument:
         seen.append(environment)
-        return Examination([], None)
+        return FindingsDocument("pagewise.findings/1", True, (), None)
 
     monkeypatch.setattr("pagewise.workloads.doctor.examine", examine)
     monkeypatch.setenv("PAGEWISE_ROOT", root)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from builders import compared, configuration, kernel, record
+from builders import configuration, kernel, record
 from builders import varied as recorded_with
 from json_schema import faults
 from pagewise.analysis.analysis import analyse
@@ -222,8 +222,3 @@ def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, s
         if isinstance(block, Table)
     )
     assert len(table.rows) == 4 and len(advice.of_structures([result])) == 1
-
-
-def test_without_options_there_are_no_data_structures():
-    result = compared({configuration(label=label): 1.0 for label in PAGES})
-    assert result.of("structure") == [] == list(comparisons.structures([result]))

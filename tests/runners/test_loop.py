@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import html
 import json
 
 import pytest
@@ -14,7 +12,6 @@ from pagewise.analysis.choices import choices, own_loop
 from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME
 from pagewise.report.model import Figure
 from pagewise.report.render.figure import DASHES
 from pagewise.report.verdicts import AnswerRow
@@ -67,14 +64,6 @@ def test_prefetching_of_the_compiler_is_compared_in_its_loop():
     assert (reported.outcome, reported.values) == ("use", ("compiler",))
 
 
-def test_without_its_loop_prefetching_of_the_compiler_has_no_answer():
-    times = {one: time for one, time in TIMES.items() if one != LOOP}
-    row = rows(times)[BY_COMPILER.module]
-    assert row.change is None and row.differs == ("prefetch", "loop")
-    assert {factor for factor, _, _ in answers(times)} == {"prefetch"}
-    assert ("prefetch", "compiler", None) not in answers(times)
-
-
 def test_each_compiler_has_its_answer_on_its_loop():
     times = {made(who): 1.0 for who in COMPILERS}
     times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 0.8), strict=True)}
@@ -116,14 +105,6 @@ def test_compilers_are_compared_in_their_loops_too():
     assert reported["compiler", "compiler", None].values == (f"{COMPILERS[1]} : {COMPILERS[0]}",)
     without = {one: time for one, time in times.items() if one != made(loop="compiler")}
     assert [own_loop(one) for one in compared(without, LOOPED).of("compilers")] == [None]
-
-
-def test_variants_are_compared_at_the_same_pages():
-    pages = {made(pages="thp"): 0.5, made(pages="thp", access="software-regular"): 0.45}
-    row = rows({BASE: 1.0, **pages})[made(pages="thp", access="software-regular").module]
-    assert row.differs == ("hugepages", "prefetch")
-    assert (row.change.dimension, row.change.reference.measured) == ("prefetch", made(pages="thp"))
-    assert row.change.ratio.median == pytest.approx(0.9, abs=0.01)
 
 
 def test_one_difference_is_that_from_the_baseline():
@@ -172,27 +153,6 @@ def test_a_comparison_includes_the_loop_without_prefetch(session: Stage):
     }
     answered = {(one["factor"], one["loop"], one["compiler"]): one["lead"] for one in reported["answers"]}
     assert answered == {("prefetch", "compiler", None): "Yes. ", ("loop", None, COMPILERS[0]): "No. "}
-
-
-def test_the_loop_is_in_every_format(session: Stage):
-    folder = session.result()
-    with (folder / "comparisons.csv").open(newline="", encoding="utf-8") as file:
-        compared = {
-            (row["prefetch"], row["loop"]): row["dimension"]
-            for row in csv.DictReader(file)
-            if row["dimension"]
-        }
-    assert compared[("hardware", "compiler")] == "loop" and compared[("compiler", "compiler")] == "prefetch"
-    question = BY_NAME["loop"].question
-    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
-    texts = (
-        page,
-        (folder / "summary.md").read_text(encoding="utf-8"),
-        session.run("report", str(folder)).stdout,
-    )
-    assert all(question in " ".join(text.split()) for text in texts)
-    with (folder / "records.jsonl").open(encoding="utf-8") as file:
-        assert {json.loads(line)["configuration"]["loop"] for line in file} == {"explicit", "compiler"}
 
 
 def test_curves_of_both_loops_have_different_lines():

@@ -85,12 +85,6 @@ def test_the_baseline_is_advised_when_others_are_slower():
     assert advised_policy([result], advice.answers([result])) == "none"
 
 
-def test_less_memory_is_no_breach_and_equal_memory_is_named():
-    assert not row(compared(0.0, thp=0.7), THP).over_budget
-    texts = [cost_text(row(compared(None, thp=ratio), THP)) for ratio in (0.7, 1.0, 1.5)]
-    assert len(set(texts)) == 3
-
-
 def test_the_kernels_own_account_of_a_process():
     status = "Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\nVmPTE:\t   36 kB\n"
     assert parse_status(status) == Account(2 * MIB, 36 << 10, MIB)

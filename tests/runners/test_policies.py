@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
+from builders import a_manifest, configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import structured, unstructured
@@ -109,11 +109,6 @@ def test_each_quantity_is_compared_by_policy_and_by_compiler():
     )
 
 
-def test_other_prefetch_or_stores_are_not_taken_for_pages():
-    found = analysed(*rounds(BASE), *rounds(SOFTWARE), configurations=(BASE, SOFTWARE))
-    assert ratios(found) == {}
-
-
 def test_counted_tlb_misses_stand_beside():
     counted = {"counters": {"perf::DTLB-LOAD-MISSES": 1000.0, "PAPI_TOT_CYC": 1.0}}
     # In ten passes, chosen by the clock.
@@ -126,11 +121,6 @@ def test_what_was_never_counted_has_no_ratio():
     none = {"page_faults": {"populate_minor": 0}}
     found = analysed(*rounds(BASE, **none), *rounds(THP, **none), configurations=(BASE, THP))
     assert {quantity for quantity, *_ in ratios(found)} == {"time", "bandwidth, stream"}
-
-
-def test_invalid_runs_are_not_compared():
-    bad = failed_record(THP, "check_failed", "sum is 3, not 4", number=6)
-    assert ratios(analysed(*rounds(BASE), *rounds(THP), bad, configurations=(BASE, THP))) == {}
 
 
 def test_a_program_of_several_tests_reports_them_apart_by_its_runs():

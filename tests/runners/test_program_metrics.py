@@ -98,12 +98,3 @@ def test_zeros_are_no_change():
     )
     thp = found["rate", "thp"]
     assert (thp.value, thp.ratio.median, thp.verdict) == (0.0, 0.0, "inconclusive")
-
-
-def test_a_difference_within_the_floor_is_inconclusive():
-    found = rows(
-        *valued(BASE, "compare", *range(-3, 4)),
-        *valued(BASE, "aa", *(value + 2 for value in range(-3, 4))),
-        *valued(THP, "compare", *(value + 2.5 for value in range(-3, 4))),
-    )
-    assert (found["rate", "thp"].verdict, found["rate", "thp"].reason) == ("inconclusive", "floor")

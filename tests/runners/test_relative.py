@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from json_schema import faults
-from pagewise.analysis.targets import Goal, answers
+from pagewise.analysis.quantities import Goal, answers
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.workloads.program.output import calculated, metric

@@ -175,13 +175,6 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     assert [column.text(row[0]) for row in table.rows][-1] == ticks[-1] and len(table.rows) == len(values)
 
 
-def test_the_label_of_a_sweep_has_its_unit():
-    swept = {**TRIAD["sweeps"][0], "x": "options.distance"}
-    assert kernel(sweeps=[{**swept, "label": "distance [lines]"}]).sweeps[0].label == "distance [lines]"
-    assert kernel(sweeps=[swept]).sweeps[0].label == "distance"
-    assert kernel().sweeps[0].label == "working set"
-
-
 def test_coverage_is_never_rounded_up():
     thp = configuration(label=("thp", "hardware", "regular"))
     one = varied(record(thp, 1.0), "pages", huge_coverage=0.99999)
@@ -220,12 +213,6 @@ def test_provenance_of_a_checkout(tmp_path: Path):
     assert found.lockfile_sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     lock.write_text("{ }")
     assert provenance(tmp_path, "quick", facts).project_dirty is True
-
-
-def test_a_kernel_is_reported_with_the_size_that_it_ran(tmp_path: Path):
-    chosen = [replace(all_kernels()[0], sweeps=(), arguments=("--working-set", "8704MiB"))]
-    made = result_of(tmp_path, chosen, rounds=3, pool=False)
-    assert "--working-set 8704MiB" in markdown.render(report_of(made))
 
 
 def test_markdown_holds_the_tables(tmp_path: Path):

@@ -17,7 +17,7 @@ from tracing import needs_tracer
 from builders import configuration, record_data
 from json_schema import faults
 from pagewise.cli import root
-from pagewise.cli.chosen import options_of
+from pagewise.cli.measuring import options_of
 from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
@@ -220,15 +220,6 @@ def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path:
     assert [row["code"] for row in reported["missing"]] == ["failed"]
     (record,) = read_result(Path(reported["folder"])).records
     assert record.status == "failed" and (Path(reported["folder"]) / record.run.log).exists()
-
-
-@needs_tracer
-def test_a_plan_of_a_simulation_makes_no_result(build: Path, tmp_path: Path) -> None:
-    options = ("--build", str(build), "--policies", "fjmpg", "--plan", "--json")
-    done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    reported = json.loads(done.stdout)
-    assert faults("plan", reported) == [] and reported["runs"] == 2
-    assert not list(tmp_path.iterdir())
 
 
 @needs_tracer

@@ -42,19 +42,6 @@ def test_trimmed_mean_agrees_with_scipy(count):
     assert trimmed_mean(list(values)) == pytest.approx(stats.trim_mean(values, 1 / 7))
 
 
-def test_trimmed_mean_of_few_is_the_mean():
-    assert trimmed_mean([1.0, 2.0, 6.0]) == pytest.approx(3.0)
-    with pytest.raises(ValueError, match="nothing"):
-        trimmed_mean([])
-
-
-def test_ratios_are_paired_by_round():
-    assert quotients([{1: 2.0, 2: 6.0, 4: 9.0}], [{1: 4.0, 2: 3.0, 3: 1.0}])[0] == [
-        0.5,
-        2.0,
-    ]
-
-
 def test_interval_of_the_plain_mean_is_students():
     """With fewer than five values nothing is trimmed: the bootstrap's error is that of Student's t."""
     ratios = [0.90, 0.94, 0.91, 0.95]
@@ -116,31 +103,6 @@ def test_too_few_rounds_have_no_interval_and_no_verdict():
     assert noise_floor(measured) is None
 
 
-def test_the_intervals_coverage_is_about_95_percent():
-    generator = np.random.default_rng(11)
-    draws = generator.normal(0.0, 0.03, size=(1200, 7))
-    ratios = [ratio(list(np.exp(row)), 1) for row in draws]
-    covered = sum(measured.low <= 1.0 <= measured.high for measured in ratios if measured)
-    # Four standard deviations of a share of 0.95 among 1200 are 0.025.
-    assert 0.925 <= covered / 1200 <= 0.975
-
-
-@pytest.mark.parametrize(
-    ("median", "low", "high", "floor", "expected"),
-    [
-        (0.90, 0.88, 0.92, 0.02, "lower"),
-        (1.10, 1.08, 1.12, 0.02, "higher"),
-        (0.90, 0.88, 1.01, 0.02, None),
-        (0.99, 0.985, 0.995, 0.02, None),
-        (1.01, 1.005, 1.015, 0.02, None),
-        (0.90, 0.88, 0.92, None, None),
-        (0.90, None, None, 0.02, None),
-    ],
-)
-def test_verdict_needs_both_the_interval_and_the_floor(median, low, high, floor, expected):
-    assert direction(Ratio(7, median, low, high), floor) == expected
-
-
 @pytest.mark.parametrize(
     ("row", "why"),
     [
@@ -180,32 +142,3 @@ def test_the_noise_floor_is_the_observed_or_possible_difference_of_equal_program
         1 / 0.96 - 1
     )
     assert noise_floor(None) is None
-
-
-@pytest.mark.parametrize("noise", ["even", "spikes", "drift"])
-def test_equal_programs_get_few_false_verdicts(noise):
-    """A/A over 7 rounds with 2 % noise, with spikes, and with a drift that pairing must remove."""
-    generator = np.random.default_rng(17)
-    false = 0
-    for _ in range(300):
-        times = np.exp(generator.normal(0.0, 0.02, size=(3, 7)))
-        if noise == "spikes":
-            times *= np.where(generator.random((3, 7)) < 0.1, 1.5, 1.0)
-        if noise == "drift":
-            times *= np.linspace(1.0, 1.5, 7)
-        first, again, other = (dict(enumerate(row)) for row in times)
-        floor = noise_floor(ratio(quotients([again], [first]), 1))
-        false += direction(ratio(quotients([other], [first]), 2), floor) is not None
-    assert false / 300 <= 0.05
-
-
-def test_a_clear_difference_is_detected():
-    generator = np.random.default_rng(23)
-    detected = 0
-    for _ in range(100):
-        times = np.exp(generator.normal(0.0, 0.01, size=(3, 7)))
-        first, again, other = (dict(enumerate(row)) for row in times)
-        faster = {number: 0.93 * seconds for number, seconds in other.items()}
-        floor = noise_floor(ratio(quotients([again], [first]), 1))
-        detected += direction(ratio(quotients([faster], [first]), 2), floor) == "lower"
-    assert detected >= 95

@@ -19,12 +19,11 @@ from pagewise.analysis.comparison import (
     judge,
 )
 from pagewise.analysis.consistency import incomparable, inconsistent
-from pagewise.analysis.curves import curves_of
 from pagewise.analysis.noise import drift, outliers
 from pagewise.analysis.pairs import Pair, by_pages, by_structure, neighbour
 from pagewise.analysis.quantities import over_all, page_quantities
 from pagewise.analysis.rows import Group, KernelResult, Row, row_of
-from pagewise.analysis.series import RecordsOfCells, by_cell, valid_records
+from pagewise.analysis.series import RecordsOfCells, by_cell, curves_of, valid_records
 from pagewise.analysis.statistics import (
     Runs,
     common_rounds,

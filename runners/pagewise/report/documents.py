@@ -10,9 +10,7 @@ from pagewise.analysis.nodes import NodeDifference
 from pagewise.analysis.sessions import ChangeStatus, ComparedQuantity
 from pagewise.cluster.findings import Invalid
 from pagewise.core.configuration import Configuration
-from pagewise.core.fields import Share
 from pagewise.core.manifest import BrokenModule, State
-from pagewise.core.node_state import HugePageSupply, ProcessThp
 from pagewise.core.simulated import Simulated
 from pagewise.core.structure import As, Limits
 from pagewise.report.model import From
@@ -24,6 +22,7 @@ from pagewise.report.verdicts import (
     OptionalNumber,
     SessionFields,
 )
+from pagewise.store.diff import Difference
 
 Rows = tuple[Mapping[str, Any], ...]
 Quantity = Literal["time", "time_ratio"]
@@ -163,49 +162,6 @@ class PlanDocument:
 
 
 @dataclass(frozen=True)
-class FindingRow:
-    """The result of one check."""
-
-    topic: str
-    name: str
-    state: Literal["good", "note", "lack"]
-    detail: str
-    remedy: Known
-
-
-@dataclass(frozen=True)
-class FindingsDocument:
-    """What a node has for comparisons (doctor --json)."""
-
-    schema: Literal["pagewise.findings/1"]
-    ready: bool
-    findings: tuple[FindingRow, ...]
-    huge_pages: Annotated[HugePageSupply | None, "that programs would get now; null: no THP"]
-
-
-@dataclass(frozen=True)
-class SurveyedPolicy:
-    """A page policy, and why it is unavailable (`lack`)."""
-
-    policy: str
-    meaning: str
-    lack: Known
-    remedy: Known
-
-
-@dataclass(frozen=True)
-class SurveyDocument:
-    """Which page policies a program can have here (list policies --json)."""
-
-    schema: Literal["pagewise.survey/1"]
-    program: Known
-    starts_others: Annotated[bool, "a script or launcher: the programs that it starts decide"]
-    policies: tuple[SurveyedPolicy, ...]
-    suites: tuple[str, ...]
-    default: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class CatalogDocument:
     """Configurations and kernels of an environment (list --json)."""
 
@@ -222,35 +178,6 @@ class EnvironmentsDocument:
 
     schema: Literal["pagewise.environments/1"]
     environments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class KindRow:
-    """Memory of a kind. eligible_bytes: aligned and large enough for huge pages."""
-
-    resident_bytes: Natural
-    huge_bytes: Natural
-    eligible_bytes: Natural
-
-
-@dataclass(frozen=True)
-class ExecRecord:
-    """The pages of a process at its end (exec --record), one object per line."""
-
-    schema: Literal["pagewise.exec/1"]
-    policy: str
-    program: Annotated[str, "the program file of the process"]
-    host: str
-    process: Annotated[int, Limits(1)]
-    rank: Annotated[Natural | None, "the MPI rank, null without one"]
-    seconds: Annotated[float, Limits(0)]
-    page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
-    met: Annotated[bool | None, "80 % on huge pages, for none and reuse none; null: unobserved"]
-    coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
-    peak_bytes: Natural
-    observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
-    kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
-    unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
 
 
 @dataclass(frozen=True)
@@ -330,17 +257,6 @@ class QueryAnswer:
     conflicts: Annotated[Mapping[str, str], "an id with several contents, omitted; exit code 1"]
 
 
-@dataclass(frozen=True)
-class DifferenceRow:
-    """A difference of machine, system, request, compilers or builds."""
-
-    part: Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
-    name: str
-    old: str
-    new: str
-    forbids: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChangeRow(Dimensions):
     """What became of a configuration."""
@@ -368,7 +284,7 @@ class DiffDocument:
     comparable: bool
     exit_code: Literal[0, 1, 5, 6, 7]
     answer: str
-    differences: tuple[DifferenceRow, ...]
+    differences: tuple[Difference, ...]
     changes: tuple[ChangeRow, ...]
 
 
@@ -426,46 +342,3 @@ class ClusterReport:
     differences: tuple[NodeDifference, ...]
     quantities: tuple[QuantityRow, ...]
     unreadable: Annotated[Mapping[str, str], "the reason by node, or by folder if its node is unknown"]
-
-
-@dataclass(frozen=True)
-class CheckedPart:
-    """A part of a page policy. source: what the system must provide. kinds: of memory on huge pages."""
-
-    name: str
-    source: Literal["thp", "shared", "pool"] | None
-    size_bytes: Annotated[Natural, "the page size that the policy names for this part, or 0"]
-    kinds: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CheckedSettings:
-    """What is set for the program: variables (null: removed), preloaded libraries, their actions.
-
-    removed: the caller's settings that are page policies. is_advised: whether only programs that ask get
-    transparent huge pages.
-    """
-
-    environment: Mapping[str, Known]
-    removed: Mapping[str, str]
-    preloads: tuple[str, ...]
-    actions: tuple[str, ...]
-    is_advised: bool
-
-
-@dataclass(frozen=True)
-class CheckDocument:
-    """What a page policy does for a program; after wrong usage only why it is unavailable."""
-
-    schema: Literal["pagewise.check/1"]
-    policy: Annotated[Known, "its name, with the parts in their order"]
-    available: bool
-    reason: Annotated[Known, "why it is unavailable"]
-    remedy: Known
-    missing: Annotated[Literal["thp", "pool"] | None, "the assumption (--assume) that removes this obstacle"]
-    thp: Annotated[ProcessThp, "that it leaves to the program"] | None = None
-    page_size_bytes: Annotated[int, Limits(1), "of its huge pages"] | None = None
-    thp_size_bytes: Annotated[int, Limits(1), "of the node's transparent huge pages"] | None = None
-    parts: tuple[CheckedPart, ...] = ()
-    allocator: Annotated[Known, "what serves malloc, null for the C library"] = None
-    settings: CheckedSettings | None = None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pagewise.analysis.nodes import host_facts
 from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
@@ -45,11 +45,7 @@ class Difference:
     name: str
     old: str
     new: str
-
-    @property
-    def forbids(self) -> bool:
-        """Whether times of the two cannot be compared."""
-        return self.part in ("machine", "asked")
+    forbids: Annotated[bool, "times of both cannot be compared"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def differences(old: Result, new: Result) -> list[Difference]:
         before, after = (_at(r, fact) if isinstance(fact, str) else fact(r) for r in (old, new))
         values.append((part, name, before, after))
     items = [
-        Difference(part, name, *_texts(before, after))
+        Difference(part, name, *_texts(before, after), forbids=part in ("machine", "asked"))
         for part, name, before, after in values
         if not _same(name, before, after)
     ]

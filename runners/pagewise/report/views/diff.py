@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pagewise.analysis.sessions import FEWEST_SESSIONS, Change
 from pagewise.core.result import Result
 from pagewise.core.units import count_text
-from pagewise.report.documents import ChangeRow, DiffDocument, DifferenceRow
+from pagewise.report.documents import ChangeRow, DiffDocument
 from pagewise.report.model import Cell, Column, Facts, Report, Section, Style, Table, output_of
 from pagewise.report.views.wording import reason_text
 from pagewise.store.diff import Diff
@@ -56,7 +56,7 @@ def view(diff: Diff, strict: bool) -> Report:
             comparable=diff.judged,
             exit_code=diff.exit_code(strict),
             answer=headline,
-            differences=tuple(output_of(DifferenceRow, difference) for difference in diff.differing),
+            differences=diff.differing,
             changes=tuple(output_of(ChangeRow, change) for change in diff.changes),
         ),
         faulty=diff.exit_code(strict) != 0,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pagewise.analysis.choices import Best, bests, own_loop, versus
-from pagewise.analysis.curves import Curve
 from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.series import Curve
 from pagewise.core.benchmark import Benchmark, Metric, Sweep
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
 from pagewise.core.manifest import Manifest

@@ -31,13 +31,13 @@ from pagewise.report.views import (
     applying,
     comparisons,
     data,
-    evidence,
     kernel,
-    node_state,
     program,
     session,
+    tables,
 )
 from pagewise.report.views.data import Entry
+from pagewise.report.views.tables import evidence
 from pagewise.report.views.wording import (
     change_text,
     choice_text,
@@ -110,7 +110,7 @@ def view(result: Result) -> Report:
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
-    notes = [*notes_of(kernels), *node_state.notes(result, kernels), *session.notes(result)]
+    notes = [*notes_of(kernels), *evidence.node_notes(result, kernels), *session.notes(result)]
     output = _output(programs, given, notes)
     return Report(
         session.title(result.manifest),
@@ -123,9 +123,8 @@ def view(result: Result) -> Report:
             *comparisons.loops(kernels),
             *_excluded(kernels),
             *programs.sections(),
-            *evidence.sections(result, kernels),
             *comparisons.energy(kernels, result.manifest.energy),
-            *node_state.sections(result, kernels),
+            *tables.sections(result, kernels),
             *session.sections(result),
         ),
         (*_largest(kernels, several), *advice.of_structures(kernels), *advice.of_states(kernels)),
@@ -178,7 +177,7 @@ def _output(programs: program.Programs, given: Sequence[AnswerRow], notes: Seque
             for of_kernel in kernels
         ),
         comparisons=tuple(data.comparisons(row for of_kernel in kernels for row in of_kernel.comparisons)),
-        node_state=tuple(node_state.rows(result, kernels)),
+        node_state=tuple(evidence.node_rows(result, kernels)),
         program=programs.figures(given),
     )
 

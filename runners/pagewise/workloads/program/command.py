@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -45,9 +46,11 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
     codes, builds = _codes(options), parse_builds(options.builds)
     if len(codes) < 2 and not builds and not any(code.part.relative_to for code in codes):
-        program = _program(options, codes[0] if codes else None, console)
-        return prepare(_completed(options, program.name, codes), [program], console, began)
-    return prepare(*_several_programs(options, codes, builds, console), console, began)
+        programs = [_program(options, codes[0] if codes else None, console)]
+    else:
+        programs = _builds_of(options, codes, builds, console)
+    name = programs[0].name if len(codes) < 2 else "suites"
+    return prepare(_completed(options, name, codes), programs, console, began)
 
 
 def _codes(options: ProgramOptions) -> list[Code]:
@@ -56,49 +59,38 @@ def _codes(options: ProgramOptions) -> list[Code]:
     return [*map(find_code, options.suite), *cases]
 
 
-def _several_programs(
+def _builds_of(
     options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
-) -> tuple[ProgramOptions, list[Program]]:
-    """The session's options, each build of each code, and the codes that these are relative to.
-
-    Raises SelectionError, SetupError.
-    """
+) -> list[Program]:
+    """Each build of each code, and what they are relative to. Raises SelectionError, SetupError."""
     if options.command or not codes:
         raise SelectionError(
             "several programs are codes of --suite or files of --case, each with its own input",
             where="--suite, --case, --build",
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
-    elsewhere = replace(options, environment=None, modules=None)
-    named: dict[str, list[Program]] = {}
-    for code in codes:
-        if code.label not in named:
-            named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
-    for code in codes:
-        if code.part.relative_to is not None:
-            other = find_code(code.part.relative_to)
-            _check_targets(code, other)
-            if other.label not in named:
-                named[other.label] = [_build(elsewhere, other, None, console)]
-            relation = Relation(named[other.label][0].key, code.targets)
-            named[code.label] = [replace(one, relation=relation) for one in named[code.label]]
+    others = [(code, find_code(code.part.relative_to)) for code in codes if code.part.relative_to]
+    every = {code.label: (code, options, builds or (None,)) for code in codes}
+    for code, other in others:
+        _check_targets(code, other)
+        elsewhere = replace(options, environment=None, modules=None)
+        every.setdefault(other.label, (other, elsewhere, (None,)))
+    programs = {
+        label: [_program(where, code, console, build) for build in of_code]
+        for label, (code, where, of_code) in every.items()
+    }
+    if service := next((code for code, *_ in every.values() if code.part.service), None):
+        raise SelectionError(
+            f"{service.title} is a service", where=service.option, remedy="compare it alone, without --build"
+        )
     if not options.policies and len({code.part.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
-    programs = [one for of_code in named.values() for one in of_code]
-    name = programs[0].name if len(codes) == 1 else "suites"
-    return _completed(options, name, codes), programs
-
-
-def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Program:
-    """A build of a code, or the only one. Raises SelectionError, SetupError."""
-    program = _program(options, code, console, build)
-    if program.service is not None:
-        raise SelectionError(
-            f"{code.title} is a service", where=code.option, remedy="compare it alone, without --build"
-        )
-    return replace(program, build="" if build is None else build.name)
+    for code, other in others:
+        relation = Relation(programs[other.label][0].key, code.targets)
+        programs[code.label] = [replace(each, relation=relation) for each in programs[code.label]]
+    return [each for of_code in programs.values() for each in of_code]
 
 
 def _check_targets(code: Code, other: Code) -> None:
@@ -144,6 +136,28 @@ def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> Pro
 
 
 @dataclass(frozen=True)
+class SurveyedPolicy:
+    """A page policy, and why it is unavailable (`lack`)."""
+
+    policy: str
+    meaning: str
+    lack: str | None
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class SurveyDocument:
+    """Which page policies a program can have here (list policies --json)."""
+
+    schema: Literal["pagewise.survey/1"]
+    program: str | None
+    starts_others: Annotated[bool, "a script or launcher: the programs that it starts decide"]
+    policies: tuple[SurveyedPolicy, ...]
+    suites: tuple[str, ...]
+    default: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Survey:
     """Page policies, each with the reason if it is unavailable to the program; without one all policies."""
 
@@ -174,24 +188,24 @@ class Survey:
         rows = [(applied.answer.policy, applied.unavailable) for applied in every]
         return cls(replace(program, binary=binary), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        """Schema pagewise.survey/1."""
-        return {
-            "schema": "pagewise.survey/1",
-            "program": None if self.program is None else str(self.program.binary.program),
-            "starts_others": self.program is not None and self.program.starts_others,
-            "policies": [
-                {
-                    "policy": policy,
-                    "meaning": meaning(policy),
-                    "lack": None if unavailable is None else unavailable.message,
-                    "remedy": None if unavailable is None else unavailable.remedy,
-                }
-                for policy, unavailable in self.rows
-            ],
-            "suites": list(known_codes()),
-            "default": list(DEFAULT),
-        }
+    @property
+    def output(self) -> SurveyDocument:
+        """What --json prints."""
+        policies = [
+            SurveyedPolicy(
+                policy, meaning(policy), getattr(lack, "message", None), getattr(lack, "remedy", None)
+            )
+            for policy, lack in self.rows
+        ]
+        program = self.program
+        return SurveyDocument(
+            "pagewise.survey/1",
+            None if program is None else str(program.binary.program),
+            program is not None and program.starts_others,
+            tuple(policies),
+            tuple(known_codes()),
+            tuple(DEFAULT),
+        )
 
     def print(self, console: Console) -> None:
         """Prints the policies; without a program how they are joined, and what else can be named."""
@@ -262,6 +276,7 @@ def _program(
         ok=part.exit_codes,
         setup=() if service else _placed(part.setup, folder),
         service=service,
+        build="" if build is None else build.name,
         memory_budget=code.memory_budget,
     )
 

@@ -17,19 +17,19 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runners"))
 
-from pagewise.core.kernel import KernelFile
+from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.structure import OPEN, As, Form, Limits, name_of, types_of
 from pagewise.report import documents as outputs
 from pagewise.report.check import CheckDocument
 from pagewise.report.verdicts import Verdicts
-from pagewise.stack.events import EventsContent
+from pagewise.stack.events import EventFile
 from pagewise.stack.site import SiteFile
 from pagewise.workloads.program.suite import SuiteFile
 from pagewise.workloads.simulation.geometry import GeometryFile
 
-FILES = (Manifest, Record, KernelFile, SuiteFile, SiteFile, EventsContent, GeometryFile)
+FILES = (Manifest, Record, Kernel, SuiteFile, SiteFile, EventFile, GeometryFile)
 _NAMES: Mapping[Any, str] = {
     **{str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"},
     NoneType: "null",

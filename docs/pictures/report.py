@@ -5,7 +5,7 @@ report.py REPORT.html PICTURE.png
 docs/pictures/report.png was taken of the default environment (26 configurations) on a virtual machine with 2 cores:
 
     make stack
-    ./pagewise kernels --kernels pointer_chase,schoenauer_triad --rounds 3 --no-sweep --reserve-hugepages
+    ./pagewise kernels --kernels pointer_chase,schoenauer_triad --rounds 3 --no-sweep --prepare-pages
     .pagewise/venv/bin/python docs/pictures/report.py "$(ls -d results/*-default | tail -n 1)/report.html" docs/pictures/report.png
 """
 

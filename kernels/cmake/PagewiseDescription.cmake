@@ -1,23 +1,19 @@
 # Facts in the kernel.yaml of the current folder, and sources that are written from them.
 
-# Set `result` to the value of `field`: of a field of the mapping `section`, which stands on one line, or of a line of its
-# own if `section` is empty. With a fourth argument, the field may be missing; this is then its value.
+include(PagewiseYaml)
+
+# Set `result` to the value of `field` in `section`, or at the top level if that is empty. With a fourth argument, the field may
+# be missing; this is then its value.
 function(pagewise_described section field result)
-    set(_pattern "^${section}:.*[{ ]${field}: *([^,}]+).*")
-    if(section STREQUAL "")
-        set(_pattern "^${field}: *(.+)")
-    endif()
-    file(STRINGS kernel.yaml _line REGEX "${_pattern}")
-    if(_line)
-        string(REGEX REPLACE "${_pattern}" "\\1" _value "${_line}")
-        string(REPLACE "\\;" ";" _value "${_value}") # file(STRINGS) makes a list
-    elseif(ARGC GREATER 3)
+    pagewise_json(kernel.yaml _json)
+    pagewise_member("${_json}" _value ${section} ${field})
+    if(_value STREQUAL "")
+        if(ARGC LESS 4)
+            message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml has no ${section} ${field}")
+        endif()
         set(_value "${ARGV3}")
-    else()
-        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml has no ${section} ${field} on one line")
     endif()
     set(${result} "${_value}" PARENT_SCOPE)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS kernel.yaml)
 endfunction()
 
 # Set `result` to the folder of the sources that are written for a kernel.
@@ -52,9 +48,6 @@ endfunction()
 
 # Set `result` to a character constant of Fortran, on lines of at most 132 columns.
 function(_pagewise_constant text result)
-    if(text MATCHES "^'(.*)'$") # quoted in YAML
-        string(REPLACE "''" "'" text "${CMAKE_MATCH_1}")
-    endif()
     set(_constant "")
     string(LENGTH "${text}" _length)
     foreach(_start RANGE 0 ${_length} 60)
@@ -72,8 +65,9 @@ function(pagewise_write_main module type)
     pagewise_described("" summary _summary)
     _pagewise_constant("${_summary}" _summary)
     set(facts "kernel%name = '${name}'\n    kernel%summary = ${_summary}")
-    pagewise_described("" compare _compare)
-    if(_compare MATCHES "--working-set, *([^],]+)")
+    pagewise_json(kernel.yaml _json)
+    pagewise_members("${_json}" _compare compare arguments)
+    if(_compare MATCHES "--working-set;([^;]+)")
         string(APPEND facts "\n    kernel%default_working_set = '${CMAKE_MATCH_1}'")
     endif()
     foreach(_field loads stores write_allocate lines flops element_bytes)

@@ -23,8 +23,8 @@ endif()
 
 # Set `result` to what a kernel needs, empty where it needs nothing.
 function(pagewise_needs kernel result)
-    file(STRINGS ${PROJECT_SOURCE_DIR}/micro/${kernel}/kernel.yaml _needs REGEX "^needs:")
-    string(REGEX REPLACE "^needs: *" "" _needs "${_needs}")
+    pagewise_json(${PROJECT_SOURCE_DIR}/micro/${kernel}/kernel.yaml _json)
+    pagewise_member("${_json}" _needs needs)
     set(${result} "${_needs}" PARENT_SCOPE)
 endfunction()
 

@@ -5,10 +5,8 @@ find_program(PAGEWISE_AWK NAMES awk gawk mawk REQUIRED)
 
 # Small runs: the arguments under smoke in a description.
 function(_pagewise_smoke description result)
-    file(STRINGS ${description} _line REGEX "^smoke:")
-    string(REGEX MATCH "arguments: *\\[([^]]*)\\]" _found "${_line}")
-    string(REGEX REPLACE "[\", ]+" ";" _arguments "${CMAKE_MATCH_1}")
-    list(REMOVE_ITEM _arguments "")
+    pagewise_json(${description} _json)
+    pagewise_members("${_json}" _arguments smoke arguments)
     set(${result} ${_arguments} PARENT_SCOPE)
 endfunction()
 
@@ -87,7 +85,8 @@ endfunction()
 function(pagewise_test_variants kernel whole_numbers)
     set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
     _pagewise_smoke(kernel.yaml _smoke)
-    file(STRINGS kernel.yaml _traffic REGEX "^traffic:")
+    pagewise_write_json(kernel.yaml ${kernel} _description)
+    pagewise_described("" traffic _traffic "")
     pagewise_kernel_variants(_variants)
     foreach(_variant ${_variants})
         pagewise_split(${_variant})
@@ -114,7 +113,7 @@ function(pagewise_test_variants kernel whole_numbers)
                      COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${_target}>"
                              "-DARGUMENTS=${_smoke}"
                              -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${_variant}.jsonl
-                             -DDESCRIPTION=${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml
+                             -DDESCRIPTION=${_description}
                              -DLINE_BYTES=${PAGEWISE_LINE_BYTES}
                              -P ${PROJECT_SOURCE_DIR}/cmake/check_traffic.cmake
             )

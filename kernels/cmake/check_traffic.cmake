@@ -2,15 +2,16 @@
 # per unit of the option of this name (such as updates). Fields missing in kernel.yaml are not compared: without
 # write_allocate or lines, bytes_hardware depends on more than elements.
 #
-# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), DESCRIPTION (kernel.yaml), LINE_BYTES (of a cache line).
-file(STRINGS ${DESCRIPTION} _traffic REGEX "^traffic:")
+# Arguments: PROGRAM, ARGUMENTS (a list), RECORD (a file to write), DESCRIPTION (kernel.yaml as JSON), LINE_BYTES (of a cache line).
+file(READ ${DESCRIPTION} _description)
 file(REMOVE ${RECORD})
 execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --record ${RECORD} COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 file(READ ${RECORD} _record)
 
 # CMake computes with integers: numbers are scaled to thousandths.
 function(described field result)
-    if(NOT _traffic MATCHES "[{ ]${field}: *([0-9]+)(\\.[0-9]*)?")
+    string(JSON _value ERROR_VARIABLE _missing GET "${_description}" traffic ${field})
+    if(NOT _value MATCHES "^([0-9]+)(\\.[0-9]*)?")
         return()
     endif()
     set(_whole ${CMAKE_MATCH_1})
@@ -44,9 +45,9 @@ endfunction()
 foreach(_field loads stores write_allocate lines flops element_bytes)
     described(${_field} _${_field})
 endforeach()
-set(_unit elements)
-if(_traffic MATCHES "[{ ]per: *([a-z_]+)")
-    set(_unit ${CMAKE_MATCH_1})
+string(JSON _unit ERROR_VARIABLE _missing GET "${_description}" traffic per)
+if(_missing)
+    set(_unit elements)
 endif()
 recorded(${_unit} _units)
 recorded(passes_per_repetition _passes)

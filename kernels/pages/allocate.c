@@ -52,7 +52,7 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
                       who, (long long)needed, kib, missing, (long long)pool->available, (long long)pool->total);
         char command[192];
         command_of(pool, persistent + missing, command, sizeof command);
-        pw_pages_remedy(failure, "as root: %s; or pagewise kernels --reserve-hugepages, which releases them afterwards",
+        pw_pages_remedy(failure, "as root: %s; or pagewise kernels --prepare-pages, which releases them afterwards",
                         command);
     } else {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,

@@ -55,7 +55,7 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
                       "policy thp: transparent huge pages of %lld KiB are set to 'never' in %s",
                       (long long)page_size / 1024, thp.path);
         pw_pages_remedy(failure,
-                        "as root: echo madvise > %s; or pagewise kernels --set-thp-sizes, which restores it afterwards",
+                        "as root: echo madvise > %s; or pagewise kernels --prepare-pages, which restores it afterwards",
                         thp.path);
         return failure->code;
     }

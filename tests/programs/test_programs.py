@@ -8,7 +8,6 @@ the table.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 import subprocess
@@ -84,7 +83,7 @@ def compare(program: Mapping[str, Any], folder: Path, policies: tuple[str, ...])
     words = [ROOT / "pagewise", "compare", "--rounds", "1", "--json", "--end-leftovers"]
     words += ["--policies", ",".join(("none", *policies)), "--output", folder / "results", "--timeout", "120"]
     if os.geteuid() == 0:
-        words.append("--set-thp-sizes")
+        words.append("--prepare-pages=thp")
     shell = shutil.which("bash") or "/bin/bash"
     done = subprocess.run(
         [*map(str, words), "--", shell, "-c", program["run"]],
@@ -118,7 +117,7 @@ def wanted(result: Path) -> dict[str, int]:
         name: sum(kinds[kind].peak.resident_bytes for kind in of if kind in kinds)
         for name, (of, _) in WANTED.items()
     }
-    listed = json.loads((result / "manifest.json").read_text())["program"].get("programs", [])
+    listed = next(iter(data.manifest.programs.values())).get("programs", [])
     files = [row["image"] for row in listed]
     found["machine code"] = max((largest_text(examine(file, os.environ)) for file in files), default=0)
     return {name: size for name, size in found.items() if size >= 2 * HUGE}

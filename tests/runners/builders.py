@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 from pagewise.core.kernel import Kernel
@@ -22,11 +23,11 @@ HUGE = 2 * 1024 * 1024
 _NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
-def kernel(data: dict[str, Any] = TRIAD, **changes: Any) -> Kernel:
-    return Kernel.from_dict({**data, **changes}, "test")
+def kernel(data: dict[str, Any] = TRIAD, **changes: Any) -> Benchmark:
+    return Kernel.from_dict({**data, **changes}, "test").benchmark
 
 
-def chase() -> Kernel:
+def chase() -> Benchmark:
     return kernel(CHASE)
 
 
@@ -82,7 +83,7 @@ def a_host(**changes: Any) -> Host:
 
 def a_manifest(**changes: Any) -> Manifest:
     """The manifest of a complete session on `a_host`."""
-    place = PlannedPlacement("compact", 1, (0,), "default", {})
+    place = PlannedPlacement("close", 1, (0,), "default", {})
     manifest = Manifest(
         kind="kernels",
         id="0123456789abcdef",
@@ -110,7 +111,6 @@ def a_manifest(**changes: Any) -> Manifest:
         provenance=Provenance("1.1.0", "t", "p", "0" * 40, False, None, None),
         modules=Modules("default", "/modules"),
         configurations=(),
-        programs=(),
         records=RecordsDigest(0, "0" * 64),
         files={},
         subjects=(),
@@ -121,7 +121,7 @@ def a_manifest(**changes: Any) -> Manifest:
     return replace(manifest, **changes)
 
 
-def subject_of(one: Kernel, *configurations: Configuration) -> Subject:
+def subject_of(one: Benchmark, *configurations: Configuration) -> Subject:
     return subject(one, configurations, "none/hardware-regular")
 
 
@@ -207,7 +207,7 @@ def record_data(
 
 def compared(
     times: Mapping[Configuration, float],
-    one: Kernel | None = None,
+    one: Benchmark | None = None,
     baseline: str = "none/hardware-regular",
 ) -> KernelResult:
     """Seven rounds of these times, the baseline twice in each."""

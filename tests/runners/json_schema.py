@@ -19,7 +19,8 @@ SCHEMAS = json_schemas.documents()
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(SCHEMAS[f"pagewise.{name}/1"])
+    (schema,) = (each for full, each in SCHEMAS.items() if full.partition("/")[0] == f"pagewise.{name}")
+    return Draft202012Validator(schema)
 
 
 def faults(name: str, data: Any) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from builders import a_manifest, configuration, failed_record, record, subject_of, varied
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
 from pagewise.core.record import Record
@@ -29,13 +30,13 @@ _EFFECTS = {
 _EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's 0 pages 0 are available"
 
 
-def all_kernels() -> list[Kernel]:
+def all_kernels() -> list[Benchmark]:
     """The micro-kernels as they are described in their kernel.yaml."""
-    return [Kernel.from_file(file) for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))]
+    return [Kernel.from_file(file).benchmark for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))]
 
 
 def result_of(
-    folder: Path, kernels: Sequence[Kernel], rounds: int = 7, *, pool: bool = True, wrong: str = ""
+    folder: Path, kernels: Sequence[Benchmark], rounds: int = 7, *, pool: bool = True, wrong: str = ""
 ) -> Result:
     """The kernels in the 26 configurations of the default environment.
 
@@ -83,14 +84,14 @@ def _factor(one: Configuration, felt: float) -> float:
     return product
 
 
-def _measured_as(made: Record, kernel: Kernel, factor: float) -> Record:
+def _measured_as(made: Record, kernel: Benchmark, factor: float) -> Record:
     metrics = {
         metric.field: 10 / factor if metric.better == "higher" else 10 * factor for metric in kernel.metrics
     }
     return replace(made, kernel=kernel.name, traffic=None, metrics=metrics)
 
 
-def _sweep(one: Configuration, kernel: Kernel, factor: float) -> Iterator[Record]:
+def _sweep(one: Configuration, kernel: Benchmark, factor: float) -> Iterator[Record]:
     for sweep in (sweep for sweep in kernel.sweeps if sweep.suits(one)):
         for place, value in enumerate(DISTANCES if sweep.name == "prefetch-distance" else SIZES):
             made = _measured_as(record(one, 1.0, series="sweep"), kernel, factor * (1 + place / 4))

@@ -8,34 +8,38 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builders import a_manifest, kernel, record_data
+from builders import a_manifest, record_data
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import OF_RUNS, Configuration
-from pagewise.core.kernel import Kernel
+from pagewise.core.fields import Better
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.structure import unstructured
-from stage import CHASE, write_result
+from stage import write_result
 
 ROUNDS = 5
 SCATTER = (1.0, 1.01, 0.99, 1.004, 0.996)
 BYTES, TRAFFIC = 32000.0, {"loads": 3, "stores": 1, "write_allocate": 1, "flops": 2, "element_bytes": 8}
 # A kernel, configuration and placement with its time, and metrics of a program.
-Value = Callable[[Kernel, Configuration, str], tuple[float, Mapping[str, float]]]
+Value = Callable[[Benchmark, Configuration, str], tuple[float, Mapping[str, float]]]
 
 
 def place(name: str, threads: int, *, ranks: int | None = None, cores: int, policy: str = "first-touch"):
     count = threads * (ranks or 1)
-    return PlannedPlacement(
-        name, threads, tuple(range(count)), "default", {}, ranks, "compact", cores, policy
-    )
+    return PlannedPlacement(name, threads, tuple(range(count)), "default", {}, ranks, "close", cores, policy)
 
 
-def program(name: str, title: str, *metrics: tuple[str, str, str]) -> Kernel:
-    rows = [{"field": n, "label": n, "unit": unit, "better": better} for n, unit, better in metrics]
-    about = {"name": name, "title": title, "program": True, "group": "program"}
-    return kernel(
-        {**CHASE, **about, "sensitive_to": ["compiler", "hugepages"], "metrics": rows, "sweeps": []}
+def program(name: str, title: str, *metrics: tuple[str, str, Better]) -> Benchmark:
+    return Benchmark(
+        name=name,
+        group="program",
+        title=title,
+        summary="",
+        executable=title,
+        unit="run",
+        sensitive_to=("compiler", "hugepages"),
+        metrics=tuple(Metric(field, field, unit, better) for field, unit, better in metrics),
     )
 
 
@@ -48,7 +52,7 @@ def result(
 ) -> Path:
     """A result of ROUNDS rounds in which each configuration scatters by 1 %."""
     records = list(further)
-    kind = "programs" if subjects[0].kernel.is_program else "kernels"
+    kind = "programs" if subjects[0].kernel.unit == "run" else "kernels"
     for one in subjects:
         for shift, cell in enumerate(one.cells):
             seconds, metrics = value(one.kernel, cell.measured, cell.placement or places[0].name)
@@ -60,7 +64,7 @@ def result(
                     )
                     if metrics:
                         made["metrics"] = {name: x * scatter for name, x in metrics.items()}
-                    if one.kernel.is_program:
+                    if one.kernel.unit == "run":
                         del made["traffic"]
                         kind_of_pages = PagePolicy(cell.measured.hugepages).kind
                         made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages
@@ -78,7 +82,7 @@ def result(
     data = unstructured(manifest)
     if kind == "programs":
         lists: dict[str, list[str]] = {"policies": [], "metrics": [], "checks": []}
-        data["suites"] = {
+        data["programs"] = {
             one.kernel.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists} for one in subjects
         }
     return written_data(folder, data, records)

@@ -17,13 +17,13 @@ from pagewise.analysis.analysis import KernelResult, analyse, analyse_result
 from pagewise.analysis.choices import Choice, Effect, advise
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.verdict import Outcome
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import subject
 from pagewise.core.result import Result, read_result
 from pagewise.report.render import json, markdown
 from pagewise.report.views import advice, applying, report_of
-from pagewise.report.views.applying import PROGRAM, policy_of, spec_of
+from pagewise.report.views.applying import policy_of, spec_of
 
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 BASE = configuration()
@@ -217,7 +217,7 @@ def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: s
     assert spec_of(one) == spec
 
 
-def test_several_programs_are_advised_a_joined_policy(tmp_path: Path):
+def test_a_program_is_advised_a_joined_policy(tmp_path: Path):
     code = tabled_results.program("code", "code", ("rate", "1/s", "higher"))
     built = [
         configuration("unchanged binary", label=(policy, "hardware", "regular"), module=f"code/{policy}")
@@ -225,11 +225,11 @@ def test_several_programs_are_advised_a_joined_policy(tmp_path: Path):
     ]
     one, only = subject(code, built, "none/hardware-regular"), tabled_results.place("only", 1, cores=1)
 
-    def value(_: Kernel, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
+    def value(_: Benchmark, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
         return 1.0 if measured.hugepages == "none" else 0.5, {"rate": 1.0}
 
     measured = read_result(tabled_results.result(tmp_path / "r", [one], [only], value))
     policy = policy_of(measured, analyse_result(measured))
     assert policy is not None
-    assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", PROGRAM)
+    assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
     assert policy.module == "pagewise-pages/reuse+malloc"

@@ -116,14 +116,6 @@ def test_small_objects_of_python_are_on_huge_pages(launcher: Launcher, policy: s
     assert record["met"] is True and share(record, "anonymous") > 0.8
 
 
-@needs_madvise
-def test_malloc_alone_leaves_what_the_program_maps(launcher: Launcher, programs: Path):
-    preloaded = {"LD_PRELOAD": library("jemalloc")}
-    done = launcher.run("--record", "pages.jsonl", "malloc", "--", programs / "memory", "mapped", **preloaded)
-    (record,) = launcher.records()
-    assert done.returncode == 0 and record["met"] is False and share(record, "anonymous") < 0.3
-
-
 @pytest.mark.long
 @needs_madvise
 def test_freed_memory_is_kept_by_the_settings_of_jemalloc(own: Own):
@@ -177,9 +169,7 @@ def test_a_comparison_over_kinds_of_memory(own: Own):
     """The pool's size comes from the memory that the policies are for; settings are restored."""
     before = POOL.read_text(), SHARED.read_text()
     policies = "none,shared,hugetlbfs-shared"
-    done = own.run(
-        *("--policies", policies, "--rounds", "1", "--reserve-hugepages", "--set-thp-sizes"), way="shared 0.3"
-    )
+    done = own.run(*("--policies", policies, "--rounds", "1", "--prepare-pages"), way="shared 0.3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {policy: {"ok"} for policy in policies.split(",")}
     assert (POOL.read_text(), SHARED.read_text()) == before

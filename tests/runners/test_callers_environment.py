@@ -73,7 +73,7 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
     assert stage.run("compare", *arguments, *program).returncode == 0
     first = stage.result()
-    reported = json.loads((first / "manifest.json").read_text())["program"]["environment"]
+    reported = json.loads((first / "manifest.json").read_text())["programs"]["sh"]["environment"]
     variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
     assert reported["removed"] == POLICIES
     assert reported["passed"].items() >= {
@@ -97,7 +97,7 @@ def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--output", str(stage.results))
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
     manifest = json.loads((stage.result() / "manifest.json").read_text())
-    assert "OMP_NUM_THREADS" not in manifest["program"]["environment"]["passed"]
+    assert "OMP_NUM_THREADS" not in manifest["programs"]["true"]["environment"]["passed"]
     assert manifest["placement"]["environment"]["OMP_NUM_THREADS"] == "1"
 
 
@@ -131,17 +131,6 @@ def test_the_hyperfines_of_distributions_are_taken(
 ):
     monkeypatch.setenv("PATH", hyperfine(tmp_path, f"echo hyperfine {version}")["PATH"])
     assert find_hyperfine() == str(tmp_path / "hyperfine")
-
-
-@pytest.mark.long
-def test_nothing_is_measured_by_an_unknown_hyperfine(compared: tuple[Stage, object], tmp_path: Path):
-    stage = Stage(compared[0].folder, hyperfine(tmp_path / "bin", "sleep 0"))
-    results = tmp_path / "results"
-    for command in (("kernels",), ("counters",), ("compare", "--", "/bin/true")):
-        name, *program = command
-        assert stage.run(name, "--output", str(results), *program).returncode == 3
-    assert not results.exists()
-    assert stage.run("doctor", "--no-noise").returncode == 1
 
 
 def test_a_time_must_agree_with_the_clock_around_it():

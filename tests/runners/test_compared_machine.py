@@ -106,7 +106,7 @@ def test_equal_settings_are_refused(
     prefetch_control(root, CPUS)
     of_tree(monkeypatch, root)
     with pytest.raises(SelectionError):
-        MachineSettings.find(options(prefetchers=settings), placements(1, Where()))
+        MachineSettings.find(options(prefetchers=settings), placements(Where(threads=(1,))))
 
 
 def measured(session: Session) -> Result:
@@ -186,7 +186,7 @@ def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: py
     root = machine(tmp_path, values=(4,) * (max(CPUS) + 1))
     of_tree(monkeypatch, root)
     chosen = options(prefetchers=(("unchanged",), ("off",), ("l2-hardware",)))
-    found = MachineSettings.find(chosen, placements(len(CPUS), Where()))
+    found = MachineSettings.find(chosen, placements(Where(threads=(len(CPUS),))))
     (one,) = in_all_states([subject(kernel(), [configuration()], "none/hardware-regular")], chosen)
     values_of = {"unchanged": 4, "off": 15, "l2-hardware": 5}
     for cell in one.cells:

@@ -14,14 +14,12 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.core.plan import order_of_groups
 from pagewise.report.model import Column
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.counting import MOST_EVENTS, Selection, counted_groups
 from stage import EVENTS
 
 # Messages in records.
 CRASH, MISSING = "crashed by SIGSEGV", "32 pages are missing"
 UNKNOWN, FORBIDDEN = "no such event", "no permission"
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
-ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
 LLVM = configuration("llvm-22.1.8")
@@ -253,16 +251,6 @@ def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round(
     assert all(step.settings == groups[step.group] for step in steps)
     assert order_of_groups(subjects, groups, 1, 5) == steps
     assert order_of_groups(subjects, groups, 2, 5) != steps
-
-
-def test_multiplexed_events_are_as_few_runs_as_the_programs_can():
-    assert [group.name for group in counted_groups(ZEN4, Selection(multiplex=True))] == ["all"]
-    parts = counted_groups(A64FX, Selection(multiplex=True))
-    least = -(-(len(A64FX.events) - 1) // (MOST_EVENTS - 1))
-    assert [group.name for group in parts] == [f"all-{n + 1}" for n in range(least)]
-    assert all(len(p.events) <= MOST_EVENTS and p.events[0].name == "CPU_CYCLES" for p in parts)
-    assert {event.name for part in parts for event in part.events} == set(A64FX.events)
-    assert len(counted_groups(A64FX, Selection(groups=("tlb",)))) == 1
 
 
 def test_numbers_as_the_studies_print_them():

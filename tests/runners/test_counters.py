@@ -234,25 +234,16 @@ def test_programs_without_papi_say_so(stage: Stage):
 
 
 @pytest.mark.long
-def test_multiplexed(stage: Stage):
-    done = run(filled(stage, compilers=("gcc-12.2.0",)), "--events", "zen4", "--multiplex", "--rounds", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    records = read_result(stage.result()).records
-    assert len(records) == 4 and all(r.run.settings["PAGEWISE_MULTIPLEX"] == "1" for r in records)
-    assert all(len(r.counters) == len(ZEN4.events) for r in records)
-
-
-@pytest.mark.long
 def test_each_placement_is_counted(stage: Stage):
     done = run(
         filled(stage, compilers=("gcc-12.2.0",)),
         *("--events", "a64fx", "--groups", "tlb", "--rounds", "3"),
-        *("--placement", "compact", "--threads", "1", "--memory", "first-touch,bind:0"),
+        *("--threads", "1", "--bind", "first-touch,membind:0"),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     ratios = rows(stage.result() / "ratios.csv")
     found = {(row["hugepages"], row["placement"]) for row in ratios}
-    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "bind:0")))
+    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
 
 
 @pytest.mark.long

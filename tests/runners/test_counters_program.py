@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,14 +35,14 @@ from pagewise.workloads.program.launch import ProgramLauncher
 from stage import Stage
 
 FILES = kernel_events()
-GROUP = FILES[SOFTWARE].groups[0]
+EVENTS = FILES[SOFTWARE].natives(FILES[SOFTWARE].groups[0])
 BASE = configuration()
 TEXT = "import array\nfor _ in range(40): array.array('d', bytes(8 << 21))\nprint('done')"
 
 
 def perf_lines(*values: str, suffix: str = "", share: float = 100.0) -> str:
     lines = ["# started on a day", ""]
-    for event, value in zip(GROUP.events, values, strict=True):
+    for event, value in zip(EVENTS, values, strict=True):
         name = perf_name(event)
         unit = "msec" if name == "task-clock" else ""
         line = {"counter-value": value, "unit": unit, "event": name + suffix, "pcnt-running": share}
@@ -49,9 +50,9 @@ def perf_lines(*values: str, suffix: str = "", share: float = 100.0) -> str:
     return "\n".join(lines)
 
 
-def counted(folder: Path, text: str, *, multiplexed: bool = False) -> Counts:
+def counted(folder: Path, text: str) -> Counts:
     (folder / "counts").write_text(text)
-    return PerfStat("perf", multiplexed).counts(GROUP, None, folder / "counts")
+    return PerfStat("perf").counts(EVENTS, None, folder / "counts")
 
 
 def test_counts_that_are_no_json_are_refused(tmp_path: Path):
@@ -79,7 +80,7 @@ def test_counts_of_perf_are_read_in_the_units_of_the_event_file(tmp_path: Path):
     found = counted(tmp_path, perf_lines(*VALUES))
     assert found.refused == {}
     assert found.values["perf::TASK-CLOCK"] == 1_500_000 and found.values["perf::PAGE-FAULTS"] == 70
-    assert set(found.values) == {event.native for event in GROUP.events}
+    assert set(found.values) == set(EVENTS)
 
 
 def test_events_that_perf_does_not_count_are_refused(tmp_path: Path):
@@ -94,10 +95,8 @@ def test_events_of_the_kernel_are_refused_in_user_mode(tmp_path: Path):
     assert set(found.refused) == {"perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"}
 
 
-def test_an_estimate_is_used_only_where_it_is_asked_for(tmp_path: Path):
-    text = perf_lines(*VALUES, share=50.0)
-    assert counted(tmp_path, text).values == {}
-    assert len(counted(tmp_path, text, multiplexed=True).values) == len(VALUES)
+def test_an_estimate_is_no_count(tmp_path: Path):
+    assert counted(tmp_path, perf_lines(*VALUES, share=50.0)).values == {}
 
 
 @pytest.mark.parametrize("text", ["", "# started on a day\n", '{"counter-value": "1"}\n'])
@@ -106,12 +105,9 @@ def test_a_run_that_perf_did_not_count_has_no_counts(tmp_path: Path, text: str):
     assert found.values == {} and set(found.refused) == {"all"}
 
 
-def test_a_group_is_counted_as_a_whole_unless_multiplexed():
-    tlb = FILES[PERF].select(["tlb"])[0]
-    whole = PerfStat("perf", False).wrapper(tlb, Path("file"))
-    turns = PerfStat("perf", True).wrapper(tlb, Path("file"))
-    assert whole[-2] == "{cycles,instructions,dTLB-load-misses,iTLB-load-misses}"
-    assert turns[-2] == whole[-2].strip("{}") and whole[-1] == "--"
+def test_a_group_is_counted_as_a_whole():
+    wrapper = PerfStat("perf").wrapper(FILES[PERF].natives(FILES[PERF].select(["tlb"])[0]), Path("file"))
+    assert wrapper[-2:] == ("{cycles,instructions,dTLB-load-misses,iTLB-load-misses}", "--")
 
 
 def test_the_kernels_accounting_counts_what_the_record_has():
@@ -120,7 +116,7 @@ def test_the_kernels_accounting_counts_what_the_record_has():
         page_faults=PageFaults(compute_minor=60, compute_major=10),
         metrics={"user_seconds": 1.0, "system_seconds": 0.5},
     )
-    found = Accounting("no perf").counts(GROUP, ran, Path("/nonexistent"))
+    found = Accounting("no perf").counts(EVENTS, ran, Path("/nonexistent"))
     assert found.values == {
         **{"perf::TASK-CLOCK": 1.5e9, "perf::PAGE-FAULTS": 70},
         **{"perf::MINOR-FAULTS": 60, "perf::MAJOR-FAULTS": 10},
@@ -155,10 +151,10 @@ class FakeCounter:
     source: str = "perf_event"
     refused: dict[str, str] = field(default_factory=dict)
 
-    def wrapper(self, group, exported: Path) -> tuple[str, ...]:
-        return ("count", group.name)
+    def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
+        return ("count",)
 
-    def counts(self, group, record: Record | None, exported: Path) -> Counts:
+    def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
         values = {"perf::PAGE-FAULTS": 30.0 if record is None else 100.0, "perf::TASK-CLOCK": 0.0}
         return Counts({name: n for name, n in values.items() if name not in self.refused}, self.refused)
 
@@ -178,7 +174,7 @@ class FakeLauncher(ProgramLauncher):
     made: Record | None = None
 
     def run(self, step: Step) -> Outcome:
-        assert self.stopwatch.wrapper == (() if step.group is None else ("count", step.group))
+        assert self.stopwatch.wrapper == (() if step.group is None else ("count",))
         assert self.made is not None
         return Outcome([varied(self.made, "run", series=step.series)], 1.0, "", [])
 
@@ -187,7 +183,7 @@ def launcher(made: Record, folder: Path, counter: FakeCounter | None = None) -> 
     parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
     stopwatch = FakeStopwatch("hyperfine", 60.0, folder)
     inner = FakeLauncher(**{**parts, "stopwatch": stopwatch, "made": made})
-    return CountingLauncher(inner, {"software": GROUP}, counter or FakeCounter())
+    return CountingLauncher(inner, {"software": EVENTS}, counter or FakeCounter())
 
 
 def step(subject: Subject, series: str = "counters") -> Step:
@@ -230,7 +226,7 @@ def test_a_trial_run_is_not_counted(subject: Subject, tmp_path: Path):
 
 
 def test_a_policy_that_is_unavailable_starts_no_program(subject: Subject):
-    planner = CountingPlanner([subject], 1, {"software": ()}, frozenset({BASE.hugepages}))
+    planner = CountingPlanner([subject], 1, {"software": ()}, frozenset({BASE.module}))
     steps = planner.steps_of_round(1, ())
     assert len(steps) == 2 and not any(map(planner.can_run, steps))
     assert all(map(replace(planner, unavailable=frozenset()).can_run, steps))
@@ -248,7 +244,8 @@ def test_a_program_is_counted_under_each_policy(stage: Stage):
     quantities = {row["quantity"] for row in data["values"]}
     assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities
     result = read_result(stage.result())
-    assert result.manifest.kind == "counters" and result.manifest.program["command"][0] == sys.executable
+    (program,) = result.manifest.programs.values()
+    assert result.manifest.kind == "counters" and program["command"][0] == sys.executable
     series = [one.run.series for one in result.records]
     assert {name: series.count(name) for name in set(series)} == {"trial": 2, "counters": 4, "counters_aa": 2}
     faults = {row["hugepages"]: row["value"] for row in data["values"] if row["quantity"] == "PAGE_FAULTS"}

@@ -12,9 +12,9 @@ from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import geometric_mean
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import baselines, subject
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.views import advice, data, wording
@@ -44,7 +44,7 @@ def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> 
     return configuration(compiler, (pages, "hardware", "regular"), module=module, **given)
 
 
-def by_targets(factors: dict[str, float], one: Kernel | None = None) -> KernelResult:
+def by_targets(factors: dict[str, float], one: Benchmark | None = None) -> KernelResult:
     """Both compilers, each at these times by target."""
     times = {variant(who, target=name): time for who in COMPILERS for name, time in factors.items()}
     return compared(times, one)

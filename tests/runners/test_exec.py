@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from json_schema import faults
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
 from stage import RUNNERS, Stage
@@ -318,7 +317,3 @@ def test_kinds_of_memory_are_those_of_the_runner(launcher: Launcher, programs: P
     for kind in ("anonymous", "shared", "heap", "stack", "text"):
         seen = record["kinds"].get(kind, {"resident_bytes": 0})["resident_bytes"]
         assert abs(seen - expected.get(kind, smaps.Usage()).resident) < 2 * MIB, kind
-
-
-def test_the_record_schema_refuses_what_is_foreign():
-    assert faults("exec", {"schema": "pagewise.exec/1", "odd": 1})

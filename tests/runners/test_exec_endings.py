@@ -158,12 +158,3 @@ def test_a_record_in_a_pipe_needs_a_reader(launcher: Launcher, endings: Path):
     assert launcher.run(*words).returncode == 5
     assert os.read(reader, 1 << 16).startswith(b"{")
     os.close(reader)
-
-
-def test_the_launcher_itself_raises_no_signal(launcher: Launcher, programs: Path):
-    """Its note about a static program finds no reader."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    code, output = start(launcher, "none", "--", programs / "memory-static", "short", errors=writer)
-    os.close(writer)
-    assert code == 0 and output.startswith("sum:")

@@ -31,11 +31,6 @@ def test_names_have_no_control_characters_in_messages(launcher: Launcher, words:
     assert printable(done.stderr) == done.stderr and "\r" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [(), ("thp",), ("thp", "--"), ("--odd", "thp", "--", "true")])
-def test_wrong_usage(launcher: Launcher, words: tuple[str, ...]):
-    assert launcher.run(*words).returncode == 2
-
-
 def test_an_unavailable_policy_starts_nothing(launcher: Launcher):
     done = launcher.run("thp:4k", "--", "touch", "started")
     assert done.returncode == 3 and not (launcher.folder / "started").exists()
@@ -64,13 +59,6 @@ def test_a_static_launcher_passes_the_policy_on(launcher: Launcher, programs: Pa
         (("--for", "absent"), 127),
     ):
         assert launcher.run("--quiet", *options, "bss", "--", static, "short").returncode == code
-
-
-def test_only_the_old_name_has_a_new_one(launcher: Launcher):
-    for policy in ("glibc", "huge", "thp+", "", "gl"):
-        done = launcher.run(policy, "--", "true")
-        assert done.returncode == 2
-        assert ("malloc" in done.stderr.splitlines()[0]) == (policy == "glibc")
 
 
 @needs_thp

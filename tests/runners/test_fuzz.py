@@ -27,9 +27,9 @@ from fault import Place, query
 
 from builders import a_manifest, configuration, kernel, record_data
 from fuzz import COMMANDS, check, fuzzed, read_all
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, PagewiseError
-from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Manifest
 from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import subject
@@ -47,7 +47,7 @@ FEWEST = 5
 FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
 
 
-def planned(one: Kernel, configurations: Sequence[Configuration]) -> dict[str, Any]:
+def planned(one: Benchmark, configurations: Sequence[Configuration]) -> dict[str, Any]:
     """The parts of a manifest about what was planned."""
     subjects = (subject(one, configurations, "none/hardware-regular").planned(),)
     return {"configurations": tuple(configurations), "subjects": subjects}

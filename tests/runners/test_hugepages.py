@@ -15,12 +15,16 @@ import pytest
 
 from fake_root import tree
 from killed_sessions import guardian_of, settle
-from pagewise.core.errors import Interrupted, RefusedError
+from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.core.signals import interruptible
+from pagewise.machine.host import default_pool_size
 from pagewise.machine.numa import allowed_nodes
+from pagewise.machine.placement import placements
 from pagewise.machine.settings.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
 from pagewise.machine.settings.kinds import Pool
+from pagewise.session.options import PagesToPrepare, PoolRequest
+from pagewise.session.settings import _pools_wanted, pools_used
 from stage import RUNNERS, TRIAD, Stage
 from test_commands import BASE, wait_for
 
@@ -125,9 +129,7 @@ def test_who_is_not_root_is_reported(monkeypatch, pool: Pool):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RefusedError) as caught, reserved([pool], 1):
         pytest.fail("the block must not run")
-    assert (
-        caught.value.where == "--reserve-hugepages" and f"{pool.folder}/nr_hugepages" in caught.value.remedy
-    )
+    assert caught.value.where == "--prepare-pages" and f"{pool.folder}/nr_hugepages" in caught.value.remedy
 
 
 @pytest.fixture
@@ -150,7 +152,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
     process = subprocess.Popen(
-        stage.command("kernels", "--output", str(stage.results), "--rounds", "9", "--reserve-hugepages"),
+        stage.command("kernels", "--output", str(stage.results), "--rounds", "9", "--prepare-pages"),
         env=stage.variables(),
         cwd=stage.folder,
         stdout=subprocess.PIPE,
@@ -202,7 +204,7 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
         assert done.returncode == 0, done.stderr
         assert read_result(folder).manifest.state == "complete"
     else:
-        done = stage.compare("--rounds", "1", "--reserve-hugepages")
+        done = stage.compare("--rounds", "1", "--prepare-pages")
         assert done.returncode == 0, done.stderr
         manifest = read_result(stage.result()).manifest
         assert {pool.before for pool in manifest.pool} == {pages_before}
@@ -215,7 +217,7 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
 @pytest.mark.changes_machine
 def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage: Stage, reserving):
     reserved_now = int(MACHINE.read_text())
-    second = stage.compare("--rounds", "1", "--reserve-hugepages")
+    second = stage.compare("--rounds", "1", "--prepare-pages")
     assert second.returncode == 4 and str(reserving.pid) in second.stderr, second.stderr
     assert len(list(stage.results.iterdir())) == 1 and int(MACHINE.read_text()) == reserved_now
     _, errors = reserving.communicate(timeout=60)
@@ -234,3 +236,42 @@ def test_a_pool_that_may_not_be_changed_is_reported():
     )
     done = subprocess.run([sys.executable, "-c", code, str(RUNNERS)], capture_output=True, text=True)
     assert done.returncode != 0 and "nr_hugepages" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("all", PagesToPrepare()),
+        ("pools", PagesToPrepare(thp=False)),
+        ("thp,thp:64K", PagesToPrepare(pools=False, sizes=("thp:64k",))),
+        ("2M:512", PagesToPrepare(False, False, (PoolRequest(2 << 20, 512),))),
+        ("1G:4GiB@0,pools", PagesToPrepare(True, False, (PoolRequest(1 << 30, 4 << 30, True, 0),))),
+    ],
+)
+def test_the_pages_to_prepare(text: str, expected: PagesToPrepare) -> None:
+    assert PagesToPrepare.of(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "much", "2M", "2M:", "2M:0", "2M:x", "3x:1", "2M:1@", "thp:", "2M:1e400g"]
+)
+def test_other_pages_to_prepare_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        PagesToPrepare.of(text)
+
+
+def test_named_pages_replace_those_that_runs_need() -> None:
+    size = default_pool_size() or PAGE_BYTES
+    places, most = placements(), PoolRequest(size, 3 * size - 1, in_bytes=True)
+    wanted = [
+        [(pools[0].page_bytes, pages) for pools, pages in _pools_wanted(places, prepare, {size: 7})]
+        for prepare in (
+            PagesToPrepare(),
+            PagesToPrepare(thp=False, requests=(most,)),
+            PagesToPrepare(pools=False),
+        )
+    ]
+    count = len(pools_used(places, size))
+    assert wanted == [[(size, 7)], [(size, -(-3 // count))], []]
+    with pytest.raises(SelectionError):
+        list(_pools_wanted(places, PagesToPrepare(requests=(PoolRequest(size, 1, node=4000),)), {}))

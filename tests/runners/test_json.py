@@ -73,7 +73,7 @@ def test_a_program_of_the_users_own(stage: Stage):
     arguments = ("--output", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
     data = reported(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
     assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
-    assert {"metrics", "memory", "costs", "advice"} == set(data["program"])
+    assert {"metrics", "memory", "costs", "advice", "targets"} == set(data["program"])
 
 
 @pytest.mark.long

@@ -93,8 +93,6 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     serial = found["off", "once"].measured
     assert serial.label == "none/hardware-regular-serial+parallel=once"
     assert differing(one.kernel, serial, found["on", "once"].measured) == ("openmp",)
-    # A user's own program has its own threads.
-    assert "serial" not in configuration(openmp="off", builder="own").label
 
 
 def test_a_value_that_no_build_has_is_refused(stage: Stage):

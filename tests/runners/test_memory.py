@@ -130,7 +130,7 @@ def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
 )
 def test_kernels_that_measure_memory_have_no_fixed_size(description: Path):
     in_cache = ("alignment", "zaxpy")
-    kernel = Kernel.from_file(description)
+    kernel = Kernel.from_file(description).benchmark
     if kernel.group in ("memory", "grid", "indirect", "latency", "sparse") and kernel.name not in in_cache:
         arguments = {word for part in (kernel, *kernel.sweeps) for word in part.arguments}
         assert not arguments & set(memory.SIZES)

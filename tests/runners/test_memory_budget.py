@@ -14,6 +14,7 @@ from pagewise.analysis.choices import bests
 from pagewise.core.configuration import Configuration
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
+from pagewise.core.result import read_result
 from pagewise.report.views import advice
 from pagewise.report.views.applying import advised_policy
 from pagewise.report.views.wording import cost_text, memory_text
@@ -114,7 +115,7 @@ def test_a_comparison_reports_time_for_memory(own: Own):
     assert costs["none"]["memory_ratio"] is None and costs["thp"]["memory_pairs"] == 3
     assert costs["thp"]["memory_low"] <= costs["thp"]["memory_ratio"] <= costs["thp"]["memory_high"]
     assert costs["thp"]["over_memory_budget"] == (costs["thp"]["memory_ratio"] > 1.1)
-    assert json.loads((own.stage.result() / "manifest.json").read_text())["program"]["memory_budget"] == 0.1
+    assert read_result(own.stage.result()).manifest.programs["memory"]["memory_budget"] == 0.1
     for one in own.records():
         assert one.program.page_tables.peak_bytes >= one.program.page_tables.mean_bytes > 0
         assert one.metrics["page_tables_mib"] > 0 and one.metrics["mean_memory_gib"] > 0

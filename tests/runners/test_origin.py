@@ -96,7 +96,7 @@ def test_a_results_command_line_has_folder_environment_and_options(sign: str, tm
     started.mkdir(exist_ok=True)
     manifest = a_manifest(
         command=("pagewise", "compare", "--check", sign, "--", "./app", sign), started_in=str(started),
-        program={"environment": {"passed": {"MARK": sign}, "removed": {}}},
+        programs={"app": {"environment": {"passed": {"MARK": sign}, "removed": {}}}},
     )  # fmt: skip
     words = parsed(tmp_path, manifest.command_line("--resume", sign))
     assert words == [str(started), sign, "compare", "--resume", sign, "--check", sign, "--", "./app", sign]
@@ -122,7 +122,7 @@ def test_the_command_line_of_a_result_measures_the_same(compared: tuple[Stage, A
     assert done.returncode == 0, done.stderr
     old, new = (read_result(folder).manifest for folder in (first, stage.result()))
     assert old.id != new.id
-    for name in ("command", "seed", "rounds", "configurations", "subjects", "programs", "started_in"):
+    for name in ("command", "seed", "rounds", "configurations", "subjects", "executables", "started_in"):
         assert getattr(new, name) == getattr(old, name)
 
 

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from pagewise.cli.output import Output, PlainConsole, standard_streams
 from pagewise.core.files import write_inside
-from pagewise.core.result import read_result
 from pagewise.core.text import json_text, printable
 from pagewise.report.render.csv import text as csv_text
 from stage import Stage
@@ -134,13 +133,6 @@ def test_results_go_to_stdout_and_messages_to_stderr(small: Stage, options: tupl
     assert "1/1" in done.stderr and "1/1" not in done.stdout
     if options:
         assert json.loads(done.stdout).keys() == json.loads(quiet.stdout).keys()
-
-
-@pytest.mark.long
-def test_verbose_prints_every_run(small: Stage):
-    done = small.compare("--rounds", "1", "--no-sweep", "--verbose")
-    runs = read_result(small.result()).records
-    assert sum(line.endswith(" s") for line in done.stderr.splitlines()) == len(runs)
 
 
 @pytest.mark.long

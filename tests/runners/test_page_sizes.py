@@ -21,7 +21,7 @@ from pagewise.session import holder
 from pagewise.workloads.doctor import page_findings, supply_findings
 from pagewise.workloads.kernels import workload
 from pagewise.workloads.program.smaps import Mapped, by_kind, kinds, parse
-from pagewise.workloads.program.workload import ProgramRuns
+from pagewise.workloads.program.workload import Programs
 from test_hugepages import FakePool
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -147,11 +147,11 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
         # Room for the working set, and to round up four arrays.
         assert pages_needed([("--working-set", "1GiB")], size) * size >= GIB + min(3 * size, 32 * MIB)
         # The same margin for each process of a program, and pages for the arena of each thread.
-        runs = SimpleNamespace(options=SimpleNamespace(pool_memory=None), _of_pools=[])
-        runs.placements = [SimpleNamespace(threads=2)]
+        programs = SimpleNamespace(placements=[SimpleNamespace(threads=2)])
+        runs = SimpleNamespace(from_pool=[])
         memory = SimpleNamespace(peak=lambda: SimpleNamespace(resident=0), processes=3)
         of_each = margin_pages(size) + (4 if size <= 2 * MIB else 0)
-        assert ProgramRuns._pages_needed(runs, memory, size) == 3 * of_each
+        assert Programs._pages_needed(programs, runs, memory, size) == 3 * of_each
 
 
 @pytest.mark.parametrize(("size", "granted"), [(64 * KIB, 0), (2 * MIB, 0), (16 * MIB, 1), (512 * MIB, 1)])

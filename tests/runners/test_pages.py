@@ -233,7 +233,7 @@ def test_who_is_not_root_is_reported(monkeypatch):
     monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Switch(MACHINE)])
     with pytest.raises(RefusedError) as caught, switched_on(["thp:64k"]):
         pytest.fail("the block must not run")
-    assert caught.value.where == "--set-thp-sizes" and f"echo madvise > {MACHINE}" in caught.value.remedy
+    assert caught.value.where == "--prepare-pages" and f"echo madvise > {MACHINE}" in caught.value.remedy
 
 
 @pytest.mark.long
@@ -251,7 +251,7 @@ def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage
         "1000",
         "--policies",
         "thp:64k",
-        "--set-thp-sizes",
+        "--prepare-pages",
     )
     process = subprocess.Popen(
         stage.command("kernels", *arguments),

@@ -31,9 +31,7 @@ def test_other_tools(monkeypatch: pytest.MonkeyPatch, module: object):
     monkeypatch.setattr(subprocess, "run", start)
     calls = {
         topology: topology.read_topology.__wrapped__,
-        program: lambda: program._fault(
-            program.PerfStat("perf", False), program.kernel_events()["software"].groups[0]
-        ),
+        program: lambda: program._fault(program.PerfStat("perf"), ["perf::PAGE-FAULTS"]),
     }
     monkeypatch.setattr(topology, "parse", lambda text: text)
     calls[module]()

@@ -18,10 +18,8 @@ from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.structure import unstructured
-from pagewise.core.suggestions import choose_of
 from pagewise.machine import numa
 from pagewise.machine.placement import (
-    ORDERS,
     AvailableMachine,
     Placement,
     Where,
@@ -60,13 +58,13 @@ def machine(description: str, allowed: str | None = None) -> AvailableMachine:
     return AvailableMachine(found, may, every, tuple(node.number for node in found.nodes))
 
 
-def cpus(description: str, allowed: str | None, threads: int | None, **where: object) -> list[list[int]]:
-    asked = Where(**{name: value if name == "cores" else tuple(value) for name, value in where.items()})
-    return [list(one.cpus) for one in placements(threads, asked, machine(description, allowed))]
+def cpus(description: str, allowed: str | None = None, **where: tuple[object, ...]) -> list[list[int]]:
+    found = placements(Where(**where), machine(description, allowed))  # type: ignore[arg-type]
+    return [list(one.cpus) for one in found]
 
 
 @pytest.mark.parametrize(
-    ("description", "allowed", "threads", "compact", "scatter"),
+    ("description", "allowed", "threads", "close", "spread"),
     [
         # Within a NUMA node the last cores; the nodes by turns, first the packages.
         (XEON, None, 1, [3], [3]),
@@ -82,64 +80,55 @@ def cpus(description: str, allowed: str | None, threads: int | None, **where: ob
         (XEON, "16,17,2", 2, [17, 2], [17, 2]),
         (POWER9, None, 4, [0, 4, 8, 12], [8, 12, 24, 28]),
         (A64FX, None, 12, list(range(12)), [9, 10, 11, 21, 22, 23, 33, 34, 35, 45, 46, 47]),
-        (A64FX, None, 4, [8, 9, 10, 11], [11, 23, 35, 47]),
         (A64FX, "12-35", 13, [23, *range(24, 36)], [*range(17, 24), *range(30, 36)]),
         (EPYC, None, 2, [10, 11], [8, 11]),
         (EPYC, None, 4, [8, 9, 10, 11], [2, 5, 8, 11]),
         (EPYC, "0-2,4-9,11", 3, [6, 7, 8], [5, 8, 11]),
     ],
 )
-def test_threads_near_to_each_other_and_far_apart(description, allowed, threads, compact, scatter):
-    found = cpus(description, allowed, threads, orders=("compact",))
-    assert found == [compact]
-    assert cpus(description, allowed, threads, orders=("scatter",)) == [scatter]
+def test_threads_close_to_each_other_and_spread(description, allowed, threads, close, spread):
+    found = cpus(description, allowed, threads=(threads,), bind=("close", "spread"))
+    assert found == ([close] if close == spread else [close, spread])
 
 
 @pytest.mark.parametrize(
-    ("description", "allowed", "asked", "expected"),
+    ("description", "threads", "bind", "expected"),
     [
         # The same threads on half of the cores.
-        (XEON, None, {"threads": 4, "smt": [0]}, [2, 18, 3, 19]),
-        (XEON, None, {"threads": 4, "smt": [0], "orders": ["scatter"]}, [3, 19, 11, 27]),
-        (XEON, None, {"threads": 3, "smt": [2]}, [2, 18, 3]),
+        (XEON, 4, "smt", [2, 18, 3, 19]),
+        (XEON, 4, "spread+smt", [3, 19, 11, 27]),
+        (XEON, 3, "smt:2", [2, 18, 3]),
         # The same cores with twice the threads.
-        (XEON, None, {"threads": None, "cores": 2}, [2, 3]),
-        (XEON, None, {"threads": None, "cores": 2, "smt": [0]}, [2, 18, 3, 19]),
-        (XEON, "2,3,19", {"threads": None, "cores": 2, "smt": [0]}, [2, 3, 19]),
-        (POWER9, None, {"threads": 8, "smt": [2]}, [0, 1, 4, 5, 8, 9, 12, 13]),
-        (POWER9, None, {"threads": 8, "smt": [0]}, [8, 9, 10, 11, 12, 13, 14, 15]),
-        (
-            POWER8,
-            None,
-            {"threads": None, "cores": 2, "smt": [8], "orders": ["scatter"]},
-            [*range(16, 24), *range(40, 48)],
-        ),
-        (POWER8, None, {"threads": None, "cores": 1, "smt": [4]}, [16, 17, 18, 19]),
-        # A list is taken as it is written.
-        (XEON, None, {"threads": None, "lists": ["8,0-1"]}, [8, 0, 1]),
+        (XEON, 2, "close", [2, 3]),
+        (XEON, 2, "fill", [2, 18, 3, 19]),
+        (POWER9, 8, "smt:2", [0, 1, 4, 5, 8, 9, 12, 13]),
+        (POWER9, 8, "smt", [8, 9, 10, 11, 12, 13, 14, 15]),
+        (POWER8, 2, "spread+fill", [*range(16, 24), *range(40, 48)]),
+        (POWER8, 1, "fill:4", [16, 17, 18, 19]),
     ],
 )
-def test_hardware_threads_and_lists(description, allowed, asked, expected):
-    assert cpus(description, allowed, **asked) == [expected]
+def test_hardware_threads(description, threads, bind, expected):
+    assert cpus(description, threads=(threads,), bind=(bind,)) == [expected]
+
+
+def test_lists_of_cpus_and_partial_cores():
+    assert cpus(XEON, cpus=("8,0-1",)) == [[8, 0, 1]]
+    assert cpus(XEON, "2,3,19", threads=(2,), bind=("fill",)) == [[2, 3, 19]]
 
 
 def test_several_placements_each_once():
-    where = Where(("compact", "scatter"), (1, 2), None, ("0,4",), ("first-touch", "interleave"))
-    found = placements(2, where, machine(XEON))
-    assert {one.name: (list(one.cpus), one.memory.reported) for one in found} == {
-        "compact-first-touch": ([2, 3], "default"),
-        "compact-interleave": ([2, 3], "interleave:0-3"),
-        "compact-smt2-first-touch": ([3, 19], "default"),
-        "compact-smt2-interleave": ([3, 19], "interleave:0-3"),
-        "scatter-first-touch": ([3, 11], "default"),
-        "scatter-interleave": ([3, 11], "interleave:0-3"),
-        "cpus:0,4-first-touch": ([0, 4], "default"),
-        "cpus:0,4-interleave": ([0, 4], "interleave:0-3"),
+    binds = ("close", "smt:2", "spread", "close+interleave", "spread+smt:2")
+    found = placements(Where(threads=(2,), bind=binds), machine(XEON))
+    assert {one.name: (list(one.cpus), one.memory.reported, one.also) for one in found} == {
+        "close": ([2, 3], "default", ()),
+        "close+interleave": ([2, 3], "interleave:0-3", ()),
+        # One core with both of its hardware threads is the same by any way to choose cores.
+        "smt:2": ([3, 19], "default", ("spread+smt:2",)),
+        "spread": ([3, 11], "default", ()),
     }
-    # One core with both of its hardware threads is the same by any way to choose cores.
-    assert [one.also for one in found if "smt2" in one.name] == [
-        ("scatter-smt2-first-touch",),
-        ("scatter-smt2-interleave",),
+    lists = placements(Where(cpus=("0,4", "1"), bind=("first-touch", "interleave")), machine(XEON))
+    assert [one.name for one in lists] == [
+        f"cpus:{cpus}-{memory}" for cpus in ("0,4", "1") for memory in ("first-touch", "interleave")
     ]
 
 
@@ -148,64 +137,60 @@ def test_several_placements_each_once():
     [
         ("first-touch", "default", (0, 2)),
         ("local", "local", (0, 2)),
-        ("bind", "bind:0,2", (0, 2)),
-        ("bind:1,3", "bind:1,3", (1, 3)),
+        ("membind", "bind:0,2", (0, 2)),
+        ("membind:1,3", "bind:1,3", (1, 3)),
         ("interleave", "interleave:0-3", (0, 1, 2, 3)),
         ("interleave:2-3", "interleave:2-3", (2, 3)),
     ],
 )
 def test_policies_of_memory(policy, reported, nodes):
-    (found,) = placements(2, Where(("scatter",), memory=(policy,)), machine(XEON))
+    (found,) = placements(Where(threads=(2,), bind=(f"spread+{policy}",)), machine(XEON))
     assert (found.memory.reported, found.nodes) == (reported, nodes)
 
 
 def test_openmp_gets_the_cpu_of_each_thread():
-    (found,) = placements(2, Where(lists=("8,0",)), machine(XEON))
+    (found,) = placements(Where(cpus=("8,0",)), machine(XEON))
     assert found.environment == {
         "OMP_NUM_THREADS": "2",
         "OMP_PROC_BIND": "close",
         "OMP_PLACES": "{8},{0}",
     }
-    (anywhere,) = placements(None, Where(memory=("bind:1",)), machine(XEON, "0-7"))
+    (anywhere,) = placements(Where(bind=("membind:1",)), machine(XEON, "0-7"))
     assert (anywhere.environment, anywhere.cpus) == ({}, tuple(range(8)))
 
 
 @pytest.mark.parametrize(
-    ("of", "threads", "requested", "where", "remedy"),
+    ("of", "requested", "where", "remedy"),
     [
-        ((XEON,), 17, Where(), "--threads", "--threads 16|--smt use|32"),
-        ((XEON,), 33, Where(smt=(0,)), "--threads", "--threads 32"),
-        ((XEON, "0-1"), 3, Where(), "--threads", "--threads 2"),
-        ((XEON, "0-1"), None, Where(cores=3), "--cores", "--cores 2"),
-        ((A64FX,), 2, Where(smt=(0,)), "--smt", "--smt avoid"),
-        ((XEON,), 2, Where(smt=(4,)), "--smt 4", "--smt use|2"),
-        ((XEON,), None, Where(lists=("40",)), "--cpus 40", "0-31"),
-        ((XEON, "0-3"), None, Where(lists=("2-5",)), "--cpus 2-5", "0-3"),
-        ((XEON,), None, Where(lists=("2,2",)), "--cpus", "0-3,8"),
-        ((XEON,), None, Where(lists=("3-",)), "--cpus", "0-3,8"),
-        ((XEON,), None, Where(lists=("",)), "--cpus", "0-3,8"),
-        ((XEON,), 3, Where(lists=("0-1",)), "--threads, --cpus 0-1", "--threads"),
-        ((XEON,), 3, Where(cores=2), "--threads and --cores", "--cpus"),
-        ((XEON,), None, Where(lists=("0",), cores=2), "--cpus and --cores", "--cpus"),
-        ((XEON,), None, Where(lists=("0",), smt=(2,)), "--cpus and --smt", "--cpus"),
-        ((XEON,), None, Where(("scatter",)), "--placement, --smt", "--threads N|--cores N"),
-        ((XEON,), 2, Where(memory=("bind:7",)), "--memory bind:7", "0-3"),
-        ((XEON,), 2, Where(memory=("bind:0-",)), "--memory", "0-3,8"),
-        ((XEON,), 2, Where(memory=("near",)), "--memory", "first-touch|first-thread|local|bind"),
-        ((EPYC,), 2, Where(memory=("interleave",)), "--memory interleave", "interleave:0"),
+        ((XEON,), {"threads": (17,)}, "--threads", "--threads 16|--bind smt|32"),
+        ((XEON,), {"threads": (33,), "bind": ("smt",)}, "--threads", "--threads 32"),
+        ((XEON, "0-1"), {"threads": (3,)}, "--threads", "--threads 2"),
+        ((XEON, "0-1"), {"threads": (3,), "bind": ("fill",)}, "--threads", "--threads 2"),
+        ((A64FX,), {"threads": (2,), "bind": ("smt",)}, "--bind smt", "smt"),
+        ((XEON,), {"threads": (2,), "bind": ("smt:4",)}, "--bind smt:4", "2"),
+        ((XEON,), {"threads": (2,), "bind": ("scater",)}, "--bind scater", "spread|smt:N|membind"),
+        ((XEON,), {"threads": (2,), "bind": ("close+spread",)}, "--bind close+spread", "close"),
+        ((XEON,), {"cpus": ("40",)}, "--cpus 40", "0-31"),
+        ((XEON, "0-3"), {"cpus": ("2-5",)}, "--cpus 2-5", "0-3"),
+        ((XEON,), {"cpus": ("2,2",)}, "--cpus", "0-3,8"),
+        ((XEON,), {"cpus": ("3-",)}, "--cpus", "0-3,8"),
+        ((XEON,), {"threads": (3,), "cpus": ("0-1",)}, "--threads, --cpus 0-1", "--threads"),
+        ((XEON,), {"cpus": ("0",), "bind": ("spread",)}, "--cpus 0, --bind spread", "--cpus"),
+        ((XEON,), {"bind": ("spread",)}, "--bind spread", "--threads N"),
+        ((XEON,), {"bind": ("first-thread",)}, "--bind first-thread", "--threads N"),
+        ((XEON,), {"threads": (2,), "bind": ("membind:7",)}, "--bind membind:7", "0-3"),
+        ((XEON,), {"threads": (2,), "bind": ("membind:0-",)}, "--bind", "0-3,8"),
+        ((XEON,), {"threads": (2,), "bind": ("first-thread:0",)}, "--bind", "membind:0"),
+        ((EPYC,), {"threads": (2,), "bind": ("interleave",)}, "--bind interleave", "interleave:0"),
+        ((XEON,), {"ranks": (2,), "bind": ("first-thread",)}, "--ranks 2, --bind first-thread", "process"),
+        ((XEON,), {"ranks": (2,), "bind": ("fill",)}, "--ranks 2, --bind fill", "process"),
     ],
 )
-def test_an_impossible_placement_is_refused_with_its_option(of, threads, requested, where, remedy):
+def test_an_impossible_placement_is_refused_with_its_option(of, requested, where, remedy):
     with pytest.raises(SelectionError) as caught:
-        placements(threads, requested, machine(*of))
+        placements(Where(**requested), machine(*of))
     assert caught.value.where == where
     assert all(named in (caught.value.remedy or "") for named in remedy.split("|"))
-
-
-def test_words_of_the_command_line():
-    with pytest.raises(SelectionError) as caught:
-        placements(1, Where(orders=("scater",)))
-    assert (caught.value.where, caught.value.remedy) == ("--placement", choose_of("scater", ORDERS))
 
 
 def test_numbers_in_lists_and_bitmaps():
@@ -225,8 +210,8 @@ def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
     """According to the kernel, for the process and its children; afterwards everything is restored."""
     last = max(os.sched_getaffinity(0))
     before = (os.sched_getaffinity(0), numa.policy_of(os.getpid()))
-    name = "first-touch" if policy == "default" else policy
-    (placed,) = placements(None, Where(lists=(str(last),), memory=(name,)))
+    name = {"default": "first-touch", "bind:0": "membind:0"}.get(policy, policy)
+    (placed,) = placements(Where(cpus=(str(last),), bind=(name,)))
     with placed.bound():
         command = [sys.executable, "-c", _CHILD]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
@@ -256,13 +241,13 @@ def test_a_policy_of_ours_is_handed_on():
     """Under numactl, or a batch system's, what was not asked for otherwise is kept and reported."""
     bound = numa.MemoryPolicy("interleave:0", "interleave:0", 3, (0,))
     with bound.applied():
-        (kept,) = placements(1)
-        (own,) = placements(1, Where(memory=("first-touch",)))
+        (kept,) = placements(Where(threads=(1,)))
+        (own,) = placements(Where(threads=(1,), bind=("first-touch",)))
         assert kept.memory == numa.MemoryPolicy("interleave:0", "interleave:0")
         with own.bound():
             assert numa.policy_of(os.getpid()) == "default"
         assert numa.policy_of(os.getpid()) == "interleave:0"
-    assert placements(1)[0].memory.name == "first-touch"
+    assert placements(Where(threads=(1,)))[0].memory.name == "first-touch"
 
 
 @pytest.mark.parametrize(
@@ -331,37 +316,26 @@ def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_numbers_of_threads_and_of_ranks_are_placements():
-    where = Where(threads=(1, 2), memory=("first-thread", "first-touch"))
-    found = placements(None, where, machine(XEON))
+    found = placements(Where(threads=(1, 2), bind=("first-thread", "first-touch")), machine(XEON))
     assert {one.name: (one.threads, one.memory.reported, one.cores) for one in found} == {
         "threads:1-first-thread": (1, "prefer:0", 1),
         "threads:1-first-touch": (1, "default", 1),
         "threads:2-first-thread": (2, "prefer:0", 2),
         "threads:2-first-touch": (2, "default", 2),
     }
-    ranks = placements(2, Where(ranks=(1, 2), smt=(1, 2)), machine(XEON))
+    ranks = placements(Where(threads=(2,), ranks=(1, 2), bind=("close", "smt:2")), machine(XEON))
     assert {one.name: (one.ranks, one.threads, one.cores) for one in ranks} == {
-        "ranks:1-compact": (1, 2, 2),
-        "ranks:1-compact-smt2": (1, 2, 1),
-        "ranks:2-compact": (2, 2, 4),
-        "ranks:2-compact-smt2": (2, 2, 2),
+        "ranks:1-close": (1, 2, 2),
+        "ranks:1-smt:2": (1, 2, 1),
+        "ranks:2-close": (2, 2, 4),
+        "ranks:2-smt:2": (2, 2, 2),
     }
     planned = found[1].planned()
-    assert (planned.order, planned.cores, planned.policy) == ("compact", 1, "first-touch")
-
-
-def test_numbers_of_threads_fill_core_memory_groups_one_after_the_other():
-    found = placements(None, Where(threads=(12, 24, 36, 48)), machine(A64FX))
-    groups = [{cpu // 12: 12 for cpu in one.cpus} for one in found]
-    assert [len(of) for of in groups] == [1, 2, 3, 4]
-    assert [one.threads for one in found] == [sum(of.values()) for of in groups]
+    assert (planned.order, planned.cores, planned.policy) == ("close", 1, "first-touch")
+    groups = placements(Where(threads=(12, 24, 36, 48)), machine(A64FX))
+    assert [len({cpu // 12 for cpu in one.cpus}) for one in groups] == [1, 2, 3, 4]
 
 
 def test_memory_of_the_first_thread_is_on_its_node():
-    (far,) = placements(None, Where(lists=("8,0",), memory=("first-thread",)), machine(XEON))
+    (far,) = placements(Where(cpus=("8,0",), bind=("first-thread",)), machine(XEON))
     assert far.memory.reported == f"prefer:{machine(XEON).topology.nodes_of((8,))[0]}"
-    for wrong in (Where(ranks=(2,), memory=("first-thread",)), Where(threads=(1, 2), lists=("0",))):
-        with pytest.raises(SelectionError):
-            placements(None, wrong, machine(XEON))
-    with pytest.raises(SelectionError):
-        placements(1, Where(memory=("first-thread:0",)), machine(XEON))

@@ -301,7 +301,7 @@ def test_a_program_of_the_user_runs_with_them_set(tmp_path: Path, monkeypatch):
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    comparison = program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic())
+    comparison = program_prepare.prepare(chosen, [own], Console(quiet=True), time.monotonic())
     comparison.begin()
     comparison.measure()
     comparison.close()

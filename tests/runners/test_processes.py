@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -16,7 +15,6 @@ import pytest
 from pagewise.core.record_parts import LeftProcess
 from pagewise.session import processes
 from pagewise.session.processes import Running, Shell, in_session, left_text
-from stage import TRIAD, Stage
 
 # Detaches itself like a daemon, and prints its process ID.
 DAEMON = """
@@ -127,36 +125,6 @@ def test_the_subreaper_is_put_back(tmp_path: Path):
 def test_what_is_left_is_a_note():
     assert left_text([]) is None
     assert left_text([LeftProcess(1, "x", True)]) != left_text([LeftProcess(1, "x", False)])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ending", [False, True])
-@pytest.mark.parametrize("command", ["compare", "compare"])
-def test_records_and_reports_have_what_runs_left(stage: Stage, command: str, ending: bool):
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD])
-    daemon = stage.folder / "daemon.py"
-    daemon.write_text(f"#!{sys.executable} -SE\n{DAEMON.replace('60', '40')}")
-    daemon.chmod(0o755)
-    more = ["--end-leftovers"] if ending else []
-    if command == "compare":
-        (program,) = stage.folder.glob("opt/*/bin/pw-triad")
-        lines = program.read_text().splitlines()
-        program.write_text("\n".join([lines[0], DAEMON.replace("60", "40"), *lines[1:]]))
-        done = stage.compare("--rounds", "1", "--no-sweep", "--json", *more)
-    else:
-        more += ["--rounds", "1", "--policies", "none", "--output", str(stage.results), "--json"]
-        done = stage.run("compare", *more, "--", str(daemon))
-    reported = json.loads(done.stdout)
-    records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
-    left = [one for record in records for one in record["run"].get("left_behind", ())]
-    try:
-        assert left and [one["ended"] for one in left] == [ending] * len(left)
-        assert [is_there(one["pid"]) for one in left] == [not ending] * len(left)
-        assert any("--end-leftovers" in note for note in reported["notes"]) != ending
-    finally:
-        for one in left:
-            with suppress(ProcessLookupError):
-                os.kill(one["pid"], signal.SIGKILL)
 
 
 # The command ends when the daemon is a session leader.

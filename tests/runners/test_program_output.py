@@ -39,7 +39,7 @@ def shell(folder: Path) -> Shell:
     ],
 )
 def test_metrics_are_parsed(text: str, parsed: tuple[str, str, str]):
-    metric = parse_metric(text)
+    metric = parse_metric(text).metric
     assert (metric.field, metric.unit, metric.better) == parsed
 
 

@@ -167,7 +167,7 @@ def test_available_policies(
 @pytest.mark.parametrize("missing", ["thp", "pool"])
 def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: Launcher, missing: str):
     answer = ask(node, {"thp": "thp:64k", "pool": "hugetlbfs:1g"}[missing])
-    option = {"thp": "--set-thp-sizes", "pool": "--reserve-hugepages"}[missing]
+    option = {"thp": "--prepare-pages thp", "pool": "--prepare-pages"}[missing]
     assert answer.missing == missing and answer.failure.remedy.startswith(option)
 
 

@@ -97,7 +97,7 @@ def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
     assert all(named in failure.message for named in ("anonymous", "0 B", "50 MiB"))
     assert "--enough-coverage" in (failure.remedy or "")
     _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
-    assert failure is not None and "--pool-memory" in (failure.remedy or "")
+    assert failure is not None and "--prepare-pages" in (failure.remedy or "")
 
 
 def test_transparent_pages_do_not_count_for_a_pool():
@@ -170,13 +170,13 @@ def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():
 
 def test_the_tables_of_memory_and_of_the_cost_of_sampling():
     observed = memory(sample(0.0, heap=usage(100, 90)), end=2.0).recorded()
-    thp = record(configuration(label=("thp", "hardware", "regular")), 1.0)
-    timed, trial = replace(thp, program=observed), replace(record(configuration(), 1.0), program=observed)
+    thp = record(configuration(module="code/thp"), 1.0)
+    trial = replace(record(configuration(module="code/none"), 1.0), program=observed)
+    timed = replace(thp, program=observed)
     trial = varied(trial, "run", series="trial")
     rows = memory_rows([trial, timed, timed, thp])
-    assert [(row.policy, row.kind) for row in rows] == [
-        *(("none", "heap"), ("none", "all")),
-        *(("thp", "heap"), ("thp", "all")),
+    assert [(row.program, row.policy, row.kind) for row in rows] == [
+        ("code", policy, kind) for policy in ("none", "thp") for kind in ("heap", "all")
     ]
     assert rows[2].coverage == pytest.approx(0.9)
     assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)

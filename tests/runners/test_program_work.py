@@ -12,7 +12,7 @@ from builders import configuration
 from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import Cell
 from pagewise.core.result import read_result
-from pagewise.workloads.program.work import MOST_LINES, Work
+from pagewise.session.work import MOST_LINES, Work
 from stage import Stage
 
 
@@ -28,7 +28,7 @@ def differences(
     for each, runs in zip(cells, (baseline, policy), strict=True):
         for output, code in runs:
             work.note(each.key, output, code)
-    return work.differences(cells, "none")
+    return work.differences(cells, {"thp": "none"})
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_each_placement_is_compared_with_its_own_baseline():
     work, cells = Work(), [cell(module, place) for place in ("1", "2") for module in ("none", "thp")]
     for each in cells * 2:
         work.note(each.key, f"threads {each.placement}", 0)
-    assert work.differences(cells, "none") == ()
+    assert work.differences(cells, {"thp": "none"}) == ()
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from killed_sessions import settle
-from own_program import POOL, THP, Own, needs_madvise, needs_thp
+from own_program import POOL, THP, Own, needs_thp
 from pagewise.workloads.program.memory import from_snapshots
 from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
@@ -50,7 +50,7 @@ def test_a_program_with_a_large_array(own: Own):
     memory = list(csv.DictReader((folder / "memory.csv").open()))
     heap = next(row for row in memory if row["hugepages"] == "reuse+malloc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
-    reported = json.loads((folder / "manifest.json").read_text())["program"]
+    reported = json.loads((folder / "manifest.json").read_text())["programs"]["memory"]
     assert reported["sha256"] == own.records()[0].run.hash and reported["c_library"] == "glibc"
     own.stage.environment["COLUMNS"] = "100"
     brief = own.stage.run("report", str(folder)).stdout.splitlines()
@@ -62,7 +62,7 @@ def test_a_program_with_a_large_array(own: Own):
 
 
 @needs_thp
-@pytest.mark.parametrize("way", ["small", "fork", "again"])
+@pytest.mark.parametrize("way", ["fork", "again"])
 def test_programs_that_allocate_otherwise(own: Own, way: str):
     done = own.run("--policies", "none,malloc,reuse", "--rounds", "1", way=way)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -73,33 +73,6 @@ def test_programs_that_allocate_otherwise(own: Own, way: str):
         faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
         # Twenty times 40 MiB, or once.
         assert faults["none"] > 150_000 and max(faults["reuse"], faults["malloc"]) < 50_000
-
-
-@needs_madvise
-def test_static_arrays_get_huge_pages_by_advice_and_not_by_malloc(own: Own):
-    done = own.run("--policies", "none,bss,thp,malloc", "--rounds", "1", way="static 0.2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
-    assert all(named in own.reason("malloc") for named in ("heap", "anonymous"))
-
-
-@needs_madvise
-def test_what_a_program_maps_itself_is_reached_by_advice_alone(own: Own):
-    done = own.run("--policies", "none,thp,malloc", "--rounds", "1", way="mapped")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "malloc": {"pages_unavailable"}}
-    (malloc,) = [one for one in own.records() if one.configuration.hugepages == "malloc"]
-    assert malloc.pages.huge_coverage < 0.001
-
-
-@needs_thp
-def test_machine_code_is_moved_onto_huge_pages(own: Own):
-    # Pages count over time, and on a virtual machine it may take a tenth of a second to get them.
-    done = own.run("--policies", "none,text", "--rounds", "1", program="memory-code", way="code 1.2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "text": {"ok"}}
-    text = next(one for one in own.records() if one.configuration.hugepages == "text")
-    assert text.program.kinds["text"].peak.huge_bytes >= 6 << 20
 
 
 @needs_thp
@@ -118,14 +91,14 @@ def test_an_empty_pool_is_reported_before_anything_is_run(own: Own):
     done = own.run("--policies", "none,hugetlbfs", "--rounds", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     refused_run = next(one for one in own.records() if one.configuration.hugepages == "hugetlbfs")
-    assert refused_run.status == "pages_unavailable" and "--reserve-hugepages" in refused_run.failure.remedy
+    assert refused_run.status == "pages_unavailable" and "--prepare-pages" in refused_run.failure.remedy
     assert refused_run.run.wall_seconds is None
 
 
 @pytest.mark.changes_machine
 def test_pages_are_reserved_used_and_given_back(own: Own):
     before = POOL.read_text()
-    done = own.run("--policies", "none,hugetlbfs", "--rounds", "1", "--reserve-hugepages", way="large 0.2")
+    done = own.run("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", way="large 0.2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "hugetlbfs": {"ok"}}
     assert POOL.read_text() == before
@@ -135,7 +108,7 @@ def test_pages_are_reserved_used_and_given_back(own: Own):
 @pytest.mark.changes_machine
 def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own: Own):
     before = POOL.read_text()
-    arguments = ("--policies", "none,hugetlbfs", "--rounds", "9", "--reserve-hugepages")
+    arguments = ("--policies", "none,hugetlbfs", "--rounds", "9", "--prepare-pages")
     process = subprocess.Popen(
         own.command(*arguments, "--", str(own.programs / "memory"), "large", "2"),
         env=own.stage.variables(),
@@ -154,7 +127,7 @@ def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own
 @pytest.mark.changes_machine
 def test_a_pool_that_runs_short_is_not_ranked(own: Own):
     done = own.run(
-        *("--policies", "none,hugetlbfs", "--rounds", "1", "--reserve-hugepages", "--pool-memory", "8MiB"),
+        *("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", "2M:8MiB"),
         way="large 0.2",
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -166,7 +139,7 @@ def test_a_pool_that_runs_short_is_not_ranked(own: Own):
 @pytest.mark.changes_machine
 def test_multi_size_pages_for_their_runs_alone(own: Own):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
-    done = own.run("--policies", "none,thp,thp:64k", "--rounds", "1", "--set-thp-sizes", way="large 0.2")
+    done = own.run("--policies", "none,thp,thp:64k", "--rounds", "1", "--prepare-pages", way="large 0.2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "thp:64k": {"ok"}}
     assert {file: file.read_text() for file in before} == before
@@ -178,7 +151,7 @@ def test_multi_size_pages_for_their_runs_alone(own: Own):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_whatever_ends_a_comparison_the_sizes_are_restored(own: Own, number: int, code: int):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
-    arguments = ("--policies", "none,thp:64k", "--rounds", "1000", "--set-thp-sizes")
+    arguments = ("--policies", "none,thp:64k", "--rounds", "1000", "--prepare-pages")
     process = subprocess.Popen(
         own.command(*arguments, "--", str(own.programs / "memory"), "sleep", "1"),
         env=own.stage.variables(),

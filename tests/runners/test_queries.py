@@ -17,9 +17,9 @@ import tabled_results
 from builders import configuration, failed_record, record, varied
 from many_results import KERNELS, SLOW
 from pagewise.analysis.validity import exclusion
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import placed, subject
 from pagewise.core.record import dumped
 from pagewise.store.query import ask, known, statement
@@ -69,7 +69,7 @@ def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path
         for name in ("first", "second")
     ]
 
-    def value(one: Kernel, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
+    def value(one: Benchmark, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
         times = 1 + policies.index(measured.hugepages)
         alone = 10.0 if name == "threads:1" else 1.0
         return alone * times ** (2 if one.name == "second" else 1), {"peak_memory_gib": alone / times}

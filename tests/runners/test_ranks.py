@@ -30,40 +30,37 @@ needs_mpi = pytest.mark.skipif(
 )
 
 
-def by_rank(of: str, ranks: int, threads: int | None, *orders: str, **where: object) -> list[list[int]]:
-    (found,) = placements(threads, Where(ranks=(ranks,), rank_orders=orders, **where), machine(of))
+def by_rank(of: str, ranks: int, *threads: int, **where: tuple[str, ...]) -> list[list[int]]:
+    (found,) = placements(Where(threads=threads, ranks=(ranks,), **where), machine(of))
     assert found.ranks == ranks
     return [list(cpus) for cpus in found.cpus_by_rank]
 
 
 def test_ranks_go_round_robin_over_core_memory_groups_or_stay_together():
-    scattered = by_rank(A64FX, 12, 4, "scatter")
-    assert [cpus[0] // 12 for cpus in scattered] == [0, 1, 2, 3] * 3
-    assert sorted(cpu for cpus in scattered for cpu in cpus) == list(range(48))
-    assert all(cpus[0] // 12 == cpus[-1] // 12 for cpus in scattered)
+    spread = by_rank(A64FX, 12, 4, bind=("spread",))
+    assert [cpus[0] // 12 for cpus in spread] == [0, 1, 2, 3] * 3
+    assert sorted(cpu for cpus in spread for cpu in cpus) == list(range(48))
+    assert all(cpus[0] // 12 == cpus[-1] // 12 for cpus in spread)
     assert [cpus[0] // 12 for cpus in by_rank(A64FX, 3, 4)] == [0, 0, 0]
-    assert by_rank(XEON, 2, 2, "scatter") == [[2, 3], [6, 7]]
-    assert by_rank(XEON, 2, 2, "scatter", smt=(0,)) == [[3, 19], [7, 23]]
-    assert by_rank(XEON, 2, None, lists=("0-3",)) == [[0, 1], [2, 3]]
-    (both,) = placements(1, Where(ranks=(2,), rank_orders=("compact", "scatter")), machine("core:2 pu:1"))
-    assert both.also == ("scatter",)
+    assert by_rank(XEON, 2, 2, bind=("spread",)) == [[2, 3], [6, 7]]
+    assert by_rank(XEON, 2, 2, bind=("spread+smt",)) == [[3, 19], [7, 23]]
+    assert by_rank(XEON, 2, cpus=("0-3",)) == [[0, 1], [2, 3]]
+    (both,) = placements(Where(ranks=(2,), bind=("close", "spread")), machine("core:2 pu:1"))
+    assert both.also == ("spread",)
 
 
 @pytest.mark.parametrize(
-    ("threads", "where"),
+    "where",
     [
-        (1, Where(ranks=(49,))),
-        (24, Where(ranks=(3,))),
-        (13, Where(ranks=(2,), rank_orders=("scatter",))),
-        (1, Where(ranks=(2,), orders=("scatter",))),
-        (None, Where(ranks=(2,), cores=4)),
-        (None, Where(ranks=(2,), lists=("0-2",))),
-        (None, Where(rank_orders=("scatter",))),
+        Where(ranks=(49,)),
+        Where(threads=(24,), ranks=(3,)),
+        Where(threads=(13,), ranks=(2,), bind=("spread",)),
+        Where(ranks=(2,), cpus=("0-2",)),
     ],
 )
-def test_ranks_that_do_not_fit_are_refused(threads: int | None, where: Where):
+def test_ranks_that_do_not_fit_are_refused(where: Where):
     with pytest.raises(SelectionError):
-        placements(threads, where, machine(A64FX))
+        placements(where, machine(A64FX))
 
 
 def launcher_at(folder: Path, name: str, reports: str) -> Path:
@@ -104,7 +101,7 @@ def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path, kind: str):
     """The launchers' variables, without the launchers."""
-    (place,) = placements(1, Where(ranks=(1,)))
+    (place,) = placements(Where(ranks=(1,)))
     ranks = Ranks(RankLauncher(kind, "true"), place, tmp_path / "ranks")
     command = ranks.command(["sh", "-c", "echo $OMP_PLACES; taskset -cp $$"])
     assert ranks.failure() is not None
@@ -128,7 +125,7 @@ def test_one_wrong_rank_excludes_the_run_and_is_named(change: dict | None, code:
     """Both ranks are right but for the change of rank 1; None: it is missing."""
     made = record(configuration(label=THP), 1.0)
     had = ProcessPlacement((0, 1), "default")
-    bound = Binding("compact", 1, (0, 1), "default", had, 2)
+    bound = Binding("close", 1, (0, 1), "default", had, 2)
     made = varied(made, "run", bound=unstructured(bound))
     made = varied(made, "placement", threads=1, cpus=[0, 1])
     uses = [RankUse(0, (0,), "default", made.pages)]

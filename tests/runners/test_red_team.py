@@ -95,7 +95,7 @@ def test_every_fault_of_a_kernel_is_reported_and_not_ranked(stage: Stage):
     """One comparison has all of them; what is sound in it is ranked."""
     faults = [fault for fault in OF_KERNELS if fault.name != "competing-load"]
     stage.add("gcc-12.2.0", THP, [KERNEL], factor="0.5")
-    rows, findings = outcome(stage, faults, "--memory", "bind:0")
+    rows, findings = outcome(stage, faults, "--bind", "membind:0")
     verdicts = {fault.name: rows[fault.name]["verdict"] for fault in faults}
     assert verdicts == {fault.name: None if fault.code else "inconclusive" for fault in faults}
     assert findings == {fault.name: fault.code for fault in faults if fault.code}

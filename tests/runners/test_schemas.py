@@ -66,9 +66,9 @@ def test_a_generated_schema_refuses_what_the_types_refuse(path, value):
 
 
 def test_good_files_follow_their_generated_schemas():
-    manifest = unstructured(a_manifest(suites={"a": {}}, started_in=None))
+    manifest = unstructured(a_manifest(programs={"a": {}}, started_in=None))
     places = {fault.partition(":")[0] for fault in json_schema.faults("manifest", manifest)}
-    assert places == {"configurations", "subjects", "suites.a"}
+    assert places == {"configurations", "subjects", "programs.a"}
     files = [*ROOT.glob("kernels/m*/*/kernel.yaml"), *ROOT.glob("envs/suites/codes/*.yaml")]
     files += [*ROOT.glob("envs/sites/*/site.yaml"), *FOLDER.glob("*.yaml"), *EVENTS.glob("*.yaml")]
     names = set()
@@ -183,7 +183,7 @@ BUILDS = {
 def test_the_kernels_of_this_project_are_good():
     files = sorted((ROOT / "kernels").glob("m*/*/*.yaml"))
     for file in files:
-        kernel = Kernel.from_file(file)
+        kernel = Kernel.from_file(file).benchmark
         for sweep in kernel.sweeps:
             option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
             assert swept_name(sweep.x) == option, file
@@ -198,14 +198,15 @@ def test_the_kernels_of_this_project_are_good():
 def test_sweeps_over_the_same_have_names_of_their_own():
     first = TRIAD["sweeps"][0]
     twice = changed(TRIAD, "sweeps", [first, {**first, "name": "other-sizes", "label": "bytes of two"}])
-    assert [sweep.name for sweep in Kernel.from_dict(twice, "x").sweeps] == ["working-set", "other-sizes"]
+    sweeps = Kernel.from_dict(twice, "x").benchmark.sweeps
+    assert [sweep.name for sweep in sweeps] == ["working-set", "other-sizes"]
 
 
 @pytest.mark.parametrize(
     "x", ["options.stride", "options.block_size_bytes", "options.threads", "working_set_bytes"]
 )
 def test_a_sweep_is_over_the_working_set_or_an_option(x):
-    assert Kernel.from_dict(changed(TRIAD, "sweeps.0.x", x), "x").sweeps[0].x == x
+    assert Kernel.from_dict(changed(TRIAD, "sweeps.0.x", x), "x").benchmark.sweeps[0].x == x
 
 
 @pytest.mark.parametrize(

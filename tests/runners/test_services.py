@@ -65,45 +65,27 @@ def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
         assert record.page_faults is None and "user_seconds" not in metrics
         assert record.run.left_behind is None
     manifest = json.loads((own.stage.result() / "manifest.json").read_text())
-    assert manifest["program"]["service"]["ready"] == f"tcp:{PORT}"
+    assert next(iter(manifest["programs"].values()))["service"]["ready"] == f"tcp:{PORT}"
     assert manifest["subjects"][0]["kernel"]["metrics"][0]["field"] == "throughput"
 
 
 @pytest.mark.long
-def test_the_policys_settings_reach_the_service_alone(own: Own):
-    done = compare(
-        *(own, "--policies", "reuse", "--baseline", "reuse", "--rounds", "1", "--ready", "^listening$"),
-        *("--check", "^service thp=0 tunables=glibc.malloc", "--check", "^load thp=1 tunables=$"),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.long
-def test_a_service_that_ends_before_it_is_ready(own: Own):
-    record = failed(own, service=f"{SERVER} {PORT} dies")
-    assert record.failure.exit_code == 1
-    assert CANNOT_START in (own.stage.result() / record.run.log).read_text()
-
-
-@pytest.mark.long
-def test_a_service_that_is_not_ready_in_time(own: Own):
-    assert failed(own, "--timeout", "0.5", service=f"{SERVER} {PORT} silent").failure.exit_code == 124
+@pytest.mark.parametrize(
+    ("arguments", "commands", "code", "reported"),
+    [
+        ([], {"service": f"{SERVER} {PORT} dies"}, 1, CANNOT_START),
+        (["--timeout", "0.5"], {"service": f"{SERVER} {PORT} silent"}, 124, ""),
+        ([], {"load": f"{LOAD} {PORT} die"}, 134, "SIGABRT"),
+        (["--fill", f"echo {CANNOT_START} >&2; exit 7"], {}, 4, CANNOT_START),
+    ],
+)
+def test_a_service_or_a_command_around_it_that_fails(
+    own: Own, arguments: list[str], commands: dict[str, str], code: int, reported: str
+):
+    record = failed(own, *arguments, **commands)
+    log = (own.stage.result() / record.run.log).read_text()
+    assert record.failure.exit_code == code and reported in f"{record.failure.message}\n{log}"
     assert not subprocess.run(["pgrep", "-f", f"{SERVER.split()[-1]} .* silent"], check=False).stdout
-
-
-@pytest.mark.long
-def test_a_service_that_dies_under_load(own: Own):
-    record = failed(own, load=f"{LOAD} {PORT} die")
-    assert record.failure.exit_code == 134
-    assert "SIGABRT" in record.failure.message
-
-
-@pytest.mark.long
-def test_a_load_that_fails_keeps_both_outputs(own: Own):
-    done = compare(own, "--policies", "none", "--rounds", "1", load=f"{LOAD} {PORT} about")
-    assert done.returncode == 1, done.stdout + done.stderr
-    log = (own.stage.result() / own.records()[0].run.log).read_text()
-    assert "answer: 'thp=0" in log and "listening" in log
 
 
 @pytest.mark.long
@@ -112,12 +94,6 @@ def test_a_port_in_use_is_refused_before_the_service_starts(own: Own):
         port = other.getsockname()[1]
         record = failed(own, "--ready", f"tcp:{port}", service=f"{SERVER} {port}", load=f"{LOAD} {port}")
     assert record.failure.exit_code == 4 and str(port) in record.failure.message
-
-
-@pytest.mark.long
-def test_a_command_around_the_load_that_fails(own: Own):
-    record = failed(own, "--fill", f"echo {CANNOT_START} >&2; exit 7")
-    assert record.failure.exit_code == 4 and record.failure.message.endswith(CANNOT_START)
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,8 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     builds = ("--build", f"old={stage.folder}/old", "--build", f"new={stage.folder}/new")
     result = compared(stage, "--suite", "npb:cg.S,npb:mg.S", *builds, "--threads", "1,2")
     manifest = result.manifest
-    assert manifest.kind == "programs" and manifest.program is None
-    assert set(manifest.suites or {}) == {
-        f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")
-    }
+    assert manifest.kind == "programs"
+    assert set(manifest.programs) == {f"npb_{k}_s/{build}" for k in ("cg", "mg") for build in ("old", "new")}
     assert faults(Manifest, json.loads((result.folder / "manifest.json").read_text())) == []
     for subject in result.subjects:
         cells = {(cell.measured.flags, cell.placement, cell.is_baseline) for cell in subject.cells}
@@ -71,7 +69,7 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     rounds = {(r.round, r.kernel) for r in result.records if r.series == "compare"}
     assert rounds == {(number, f"npb_{k}_s") for number in (1, 2) for k in ("cg", "mg")}
     done = stage.run("report", str(result.folder), "--json")
-    metrics = json.loads(done.stdout)["metrics"]
+    metrics = json.loads(done.stdout)["program"]["metrics"]
     assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
 
 
@@ -112,8 +110,8 @@ def test_what_cannot_be_compared_is_refused(stage: Stage, words: tuple[str, ...]
 
 
 def test_cases_and_builds_are_read(tmp_path: Path):
-    assert read_code(NPB).programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
-    assert read_code(NPB, "mg.D").programs == ("mg.D.x", "mg.D")
+    assert read_code(NPB).file.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
+    assert read_code(NPB, "mg.D").file.programs == ("mg.D.x", "mg.D")
     with pytest.raises(SelectionError):
         read_code(known_codes(ROOT)["hpcc"], "large")
     assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,9 +14,8 @@ from rich.console import Console
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.result import read_result
-from pagewise.report.views import session
 from pagewise.session import standard_input
-from pagewise.session.processes import NOTHING, in_session
+from pagewise.session.processes import NOTHING
 from pagewise.session.standard_input import NO_INPUT, SILENT, StandardInput, take_input
 from stage import Stage
 
@@ -119,18 +117,6 @@ def test_a_pipe_that_stays_open_and_empty_does_not_block(monkeypatch: pytest.Mon
     os.close(reader)
 
 
-@pytest.mark.long
-def test_a_report_notes_that_a_pipe_gave_no_input(stage: Stage):
-    words = ["compare", "--output", str(stage.results), "--rounds", "1", "--policies", "none", "--", "true"]
-    assert stage.run(*words).returncode == 0
-    folder = stage.result()
-    manifest = json.loads((folder / "manifest.json").read_text())
-    before = session.notes(read_result(folder))
-    manifest["program"]["standard_input"] = SILENT.to_dict()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert len(session.notes(read_result(folder))) == len(before) + 1
-
-
 def test_a_pipe_larger_than_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(standard_input, "LARGEST", 1 << 20)
     with (
@@ -187,7 +173,9 @@ def test_each_run_reads_the_input(stage: Stage, given: Path, command: str, progr
     else:
         with given.open("rb") as stream:
             manifest = measure(stage, stream, *words)
-    assert manifest["program"]["standard_input"]["kind"] == ("pipe" if is_pipe else "file")
+    assert next(iter(manifest["programs"].values()))["standard_input"]["kind"] == (
+        "pipe" if is_pipe else "file"
+    )
     assert (str(given) in manifest["files"]) != is_pipe
 
 
@@ -210,10 +198,3 @@ def test_resuming_with_another_input_is_refused(stage: Stage, given: Path):
     (folder / "manifest.json").write_text(json.dumps({**manifest, "state": "interrupted", "finished": None}))
     done = stage.resume(folder)
     assert done.returncode == 4 and "input" in done.stderr
-
-
-def test_a_run_without_a_stopwatch_reads_the_input(tmp_path: Path, given: Path):
-    said = tmp_path / "said"
-    with in_session(["wc", "-l"], said, os.environ, tmp_path, nullcontext(), given=given) as running:
-        running.wait(30)
-    assert said.read_text().strip() == "60000"

@@ -38,11 +38,27 @@ def test_a_run_is_measured_with_its_own_output_alone(tmp_path: Path, wrapper: tu
     assert overhead > 0 and stopwatch.measure_overhead() == overhead
 
 
-def test_an_exit_code_is_reported_without_words_of_hyperfine(tmp_path: Path):
-    measured = measure(tmp_path, "echo wrong; exit 3")
-    assert (measured.exit_code, measured.signal, measured.output) == (3, None, "wrong\n")
-    failure = Stopwatch("", 30.0, tmp_path).failure(measured)
-    assert failure.exit_code == 3 and failure.remedy is None
+@pytest.mark.parametrize(
+    ("script", "code", "signal", "output"),
+    [
+        ("echo wrong; exit 3", 3, None, "wrong\n"),
+        ("kill -SEGV $$", 139, "SIGSEGV", ""),
+        ("exec sleep 60", TIMED_OUT, None, ""),
+    ],
+)
+def test_how_a_run_ended_is_reported_without_words_of_hyperfine(
+    tmp_path: Path, script: str, code: int, signal: str | None, output: str
+):
+    measured = measure(tmp_path, script, limit=0.5)
+    assert (measured.exit_code, measured.signal, measured.output, measured.fault) == (
+        code,
+        signal,
+        output,
+        None,
+    )
+    failure = Stopwatch("", 0.5, tmp_path).failure(measured)
+    assert failure.exit_code == code and (signal or "") in failure.message
+    assert ("--timeout" in (failure.remedy or "")) == (code == TIMED_OUT) == (measured.wall is None)
 
 
 @pytest.mark.parametrize(("largest", "is_whole"), [(81, True), (80, False)])
@@ -62,19 +78,6 @@ def test_only_the_words_of_hyperfine_are_removed(ending: str):
     output = f"first\n{'long ' * 2000}\nlast\n{ending}"
     warned = output + f"\n{launch._NOISE}\n"
     assert launch._program_output(warned).rstrip("\n") == output.rstrip("\n")
-
-
-def test_a_signal_is_named(tmp_path: Path):
-    measured = measure(tmp_path, "kill -SEGV $$")
-    assert measured.signal == "SIGSEGV"
-    assert "SIGSEGV" in Stopwatch("", 30.0, tmp_path).failure(measured).message
-
-
-def test_a_run_that_exceeds_the_limit_is_ended(tmp_path: Path):
-    measured = measure(tmp_path, "exec sleep 60", limit=0.3)
-    assert (measured.exit_code, measured.wall) == (TIMED_OUT, None)
-    failure = Stopwatch("", 0.3, tmp_path).failure(measured)
-    assert failure.exit_code == TIMED_OUT and "--timeout" in (failure.remedy or "")
 
 
 @pytest.mark.parametrize("long", [["x" * 60_000] * 6, ["x" * 131_000]])
@@ -101,10 +104,6 @@ def test_a_failure_of_hyperfine_is_not_the_programs(tmp_path: Path, script: str)
     failure = stopwatch.failure(measured)
     assert failure.exit_code == 4 and failure.remedy
     assert {"hyperfine", "why"} <= set(re.findall(r"\w+", failure.message))
-
-
-def test_a_run_that_was_ended_is_not_a_failure_of_hyperfine(tmp_path: Path):
-    assert measure(tmp_path, "exec sleep 60", limit=0.2).fault is None
 
 
 def test_a_full_folder_of_outputs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

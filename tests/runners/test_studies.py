@@ -14,21 +14,19 @@ import yaml
 from click.testing import CliRunner
 from tracing import needs_tracer
 
-from builders import a_manifest, configuration, kernel, record_data
+from builders import configuration, kernel, record_data
 from pagewise.analysis.counter_runs import rates
 from pagewise.cli import root
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import BY_NAME
-from pagewise.core.kernel import Kernel
-from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.plan import placed, subject
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
-from pagewise.core.structure import unstructured
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
 from pagewise.stack.events import EventFile
 from simulator import compiled_build
-from stage import EVENTS, ROOT, TRIAD, write_result
+from stage import EVENTS, ROOT, TRIAD
 from studied import STUDIES, fill
 from tabled_results import BYTES, TRAFFIC, place, result
 
@@ -354,7 +352,7 @@ def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None
     assert of_row(found, "Table 4", "L1D_TLB_REFILL", "simulated") == []
 
 
-def described(name: str) -> Kernel:
+def described(name: str) -> Benchmark:
     """A kernel of this project."""
     return kernel(parse_yaml((ROOT / "kernels/micro" / name / "kernel.yaml").read_bytes()))
 
@@ -373,16 +371,3 @@ def test_every_table_of_kernels_can_be_measured(study: str) -> None:
             curves = [each for each in one.sweeps if any(each.name.startswith(stem) for stem in stems)]
             fields = {each.y.field for each in curves} if stems else {each.field for each in one.metrics}
             assert fields >= {*where.get("quantity", ())} and fields, (shown["name"], one.name)
-
-
-def test_results_of_earlier_versions_stay_readable(tmp_path: Path) -> None:
-    """Their kernels and events named the published test."""
-    one = kernel({**TRIAD, "published_test": "EOS", "published_region": "eos"})
-    planned = subject(one, [configuration()], "none/hardware-regular").planned()
-    part = CountersPart(A64FX.data, ("tlb",), False, None, "the file", None)
-    manifest = a_manifest(
-        kind="counters", counters=part, configurations=(configuration(),), subjects=(planned,)
-    )
-    data = unstructured(manifest)
-    data["counters"]["published_events"] = A64FX.data
-    assert read_result(write_result(tmp_path, data, b"")).manifest.counters == part

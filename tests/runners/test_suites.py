@@ -108,7 +108,7 @@ def test_the_environments_name_these_codes():
         *reported["definitions"][0]["codes"],
         *(one for one in reported["specs"] if isinstance(one, str)),
     ]
-    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).packages}
+    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).file.packages}
     assert {spec.split("@")[0].split()[0] for spec in specs} == built
 
 
@@ -131,12 +131,12 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
     assert fault(name, "", tmp_path) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if code(name).relative_to])
+@pytest.mark.parametrize("name", [name for name in VALUES if code(name).file.relative_to])
 def test_what_a_code_is_relative_to_has_its_metrics(name: str):
     ours = code(name)
-    other, _, case = (ours.relative_to or "").partition(":")
-    theirs = {(one.field, one.unit, one.better) for one in read_code(known_codes(ROOT)[other], case).metrics}
-    aimed = {(one.field, one.unit, one.better) for one in ours.metrics if one.field in ours.targets}
+    other, _, case = (ours.file.relative_to or "").partition(":")
+    theirs = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
+    aimed = {one.metric for one in ours.metrics if one.field in ours.targets}
     assert aimed and aimed <= theirs
 
 
@@ -198,16 +198,6 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
 
 
 @pytest.mark.long
-def test_a_program_of_ones_own_choice_for_a_code(suites: Stage):
-    words = ("--policies", "none", "--rounds", "1", "--suite", "npb")
-    done = suites.run(
-        *("compare", "--output", str(suites.results), *words, "--", "cat", str(OUTPUTS / "npb.txt"))
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ("rate", "Mop/s", "higher") in metrics(read_result(suites.result()))
-
-
-@pytest.mark.long
 def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Stage):
     program = suites.folder / "flashx"
     output = OUTPUTS / "flash-x.txt"
@@ -232,24 +222,22 @@ def test_the_input_of_a_code_has_the_number_of_ranks(suites: Stage):
     assert {one.status for one in read_result(suites.result()).records} == {"ok"}
 
 
-def test_a_code_that_no_environment_builds_is_missing(suites: Stage):
-    done = suites.run("compare", "--suite", "flash-x")
-    assert done.returncode == 3 and "flashx" in done.stderr
-    assert code("flash-x").obtain in " ".join(done.stderr.split()) and "ENV=" not in done.stderr
-
-
-def test_a_code_that_is_not_here_or_not_known(suites: Stage):
-    done = suites.run("compare", "--suite", "minife")
-    assert done.returncode == 3 and "miniFE.x" in done.stderr and "make stack ENV=suites" in done.stderr
-    done = suites.run("compare", "--suite", "nothing")
-    assert done.returncode == 2 and all(name in done.stderr for name in VALUES)
-
-
-def test_a_code_of_missing_packages_names_them(suites: Stage):
+@pytest.mark.parametrize(
+    ("name", "code", "reported"),
+    [
+        ("flash-x", 3, ["flashx", code("flash-x").obtain]),
+        ("minife", 3, ["miniFE.x", "make stack ENV=suites"]),
+        ("sqlite", 3, ["apt-get install", " sqlite3"]),
+        ("nothing", 2, [*VALUES]),
+    ],
+)
+def test_a_code_that_is_not_here_is_missing_with_how_to_get_it(
+    suites: Stage, name: str, code: int, reported: list[str]
+):
     file = suites.folder / "envs/suites/codes/sqlite.yaml"
     file.write_text(file.read_text().replace("programs: [sqlite3]", "programs: [nowhere-there]"))
-    done = suites.run("compare", "--suite", "sqlite")
-    assert done.returncode == 3 and "apt-get install" in done.stderr and " sqlite3" in done.stderr
+    done = suites.run("compare", "--suite", name)
+    assert done.returncode == code and all(text in " ".join(done.stderr.split()) for text in reported)
 
 
 @pytest.mark.long

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import re
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from conftest import RECIPES, ROOT, run
+from conftest import ROOT, run
 
 KERNELS = ROOT / "kernels"
 INDIRECT = sorted(
@@ -99,16 +97,36 @@ def test_a_kernel_that_is_sensitive_to_loop_needs_its_loop(
     assert "CMake Error" in output and "gather/kernel.yaml" in output
 
 
-def test_the_recipes_read_every_description() -> None:
-    """Spack's package API has no YAML reader."""
-    recipes = ast.parse((ROOT / RECIPES).read_text())
-    (reader,) = [node for node in recipes.body if getattr(node, "name", "") == "read_description"]
-    scope: dict[str, Any] = {"re": re}
-    exec(compile(ast.Module([reader], []), RECIPES, "exec"), scope)
-    descriptions = sorted((ROOT / "kernels").glob("*/*/kernel.yaml"))
-    assert descriptions
+READER = """
+include({kernels}/cmake/PagewiseYaml.cmake)
+foreach(_file ${{FILES}})
+    pagewise_json(${{_file}} _json)
+    pagewise_member("${{_json}}" _name name)
+    file(CONFIGURE OUTPUT ${{OUTPUT}}/${{_name}}.json CONTENT "@_json@" @ONLY)
+endforeach()
+"""
+
+
+def test_the_build_reads_every_description_as_yaml(tmp_path: Path) -> None:
+    descriptions = sorted(
+        file for file in KERNELS.glob("m*/*/*.yaml") if "schema: pagewise.kernel/" in file.read_text()
+    )
+    assert len(descriptions) > 40
+    script = tmp_path / "read.cmake"
+    script.write_text(READER.format(kernels=KERNELS))
+    files = ";".join(map(str, descriptions))
+    done = run("cmake", f"-DFILES={files}", f"-DOUTPUT={tmp_path}", "-P", script)
+    assert done.returncode == 0, done.stdout
     for file in descriptions:
         content = yaml.safe_load(file.read_text())
-        smoke = [str(argument) for argument in content["smoke"]["arguments"]]
-        read = {"name": content["name"], "executable": content["executable"], "smoke": smoke}
-        assert scope["read_description"](file) == read, file
+        assert json.loads((tmp_path / f"{content['name']}.json").read_text()) == content, file
+
+
+def test_a_description_that_cannot_be_read_is_named(
+    source: Path, configured: Callable[[Path], tuple[int, str]]
+) -> None:
+    file = source / "micro" / "gather" / "kernel.yaml"
+    file.write_text(file.read_text().replace("smoke: {", "smoke: {{"))
+    code, output = configured(source)
+    assert code != 0
+    assert "CMake Error" in output and "gather/kernel.yaml" in output

@@ -54,11 +54,11 @@ def test_the_lines_are_those_of_the_guide_around_the_loops(name: str) -> None:
 def test_case_1_has_the_sizes_of_the_guide() -> None:
     """b fits into its ten of 16 ways of 8 MiB; the other arrays have 8 Mi elements."""
     described = Kernel.from_file(KERNELS / "indirect_daxpy" / "kernel.yaml").at_scale("a64fx-guide")
-    given = dict(pairwise(described.arguments))
-    b, traffic = parse_bytes(given["--table-size"]), described.data["traffic"]
+    given = dict(pairwise(described.compare.arguments))
+    b, traffic = parse_bytes(given["--table-size"]), described.traffic
     assert b == 9 * 2**19 < 10 * 2**23 / 16
     # Of the loads, one is from b; an index is half a double.
-    streams = (traffic["loads"] - 1) * traffic["element_bytes"]
+    streams = (traffic.loads - 1) * traffic.element_bytes
     assert (parse_bytes(given["--working-set"]) - b) / streams == 2**23
 
 

@@ -10,10 +10,13 @@ module ember_driver
     use ember_parallel, only: comm_t
     use ember_parameters, only: parameters_t
     use ember_physics, only: set_up_physics
+    use ember_planes, only: planes_t
     use ember_plotfile, only: plotfile_name, write_plotfile
     use ember_proofs, only: join_costs, prove_memory
     use ember_reference, only: norms_row, state_key
-    use ember_simulation, only: in_output, simulation_t
+    use ember_scheme, only: in_output
+    use ember_simulation, only: simulation_t
+    use ember_split, only: split_t
     use ember_validation, only: validate_state
     use pw_error, only: error_t, exit_check
     use pw_evidence, only: populate, populated_t, put_regions
@@ -53,7 +56,7 @@ contains
     !> Memory on the requested pages, threads, mesh and initial state.
     !> Exit codes: 2 contradictory parameters, or too little memory; 3 pages; 4 the system.
     subroutine begin(self, options, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
 
@@ -73,7 +76,7 @@ contains
 
     !> Everything that does not depend on the state.
     subroutine set_up(self, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(error_t), intent(inout) :: error
         type(pages_policy_t) :: policy
 
@@ -96,8 +99,11 @@ contains
 
             call set_up_physics(given, policy, simulation, error)
             if (error%failed()) return
-            simulation%split%on = given%split
-            simulation%split%steep = given%steep
+            if (given%split) then
+                simulation%scheme = split_t(steep=given%steep)
+            else
+                simulation%scheme = planes_t(steepness=given%steepness)
+            end if
             call simulation%prepare(given%threads)
             simulation%adaptive = given%highest_level > given%lowest_level
             simulation%regrid_interval = given%regrid_interval
@@ -107,14 +113,13 @@ contains
             simulation%refinement%filter = given%refine_filter
             simulation%cfl = given%cfl
             simulation%first_step = given%first_step
-            simulation%steepness = given%steepness
             if (.not. allocated(self%seconds)) allocate (self%seconds(0))
         end associate
     end subroutine set_up
 
     !> The time loop.
     subroutine loop(self, options, error)
-        class(run_t), intent(inout) :: self
+        class(run_t), intent(inout), target :: self
         type(options_t), intent(in) :: options
         type(error_t), intent(inout) :: error
         integer(i8) :: minor, major
@@ -246,7 +251,8 @@ contains
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            record%traffic%bytes_stream = 8.0_r8*simulation%values_per_update()*simulation%zone_updates/max(1, size(self%seconds))
+            record%traffic%bytes_stream = 8.0_r8*simulation%scheme%values_per_update(mesh)*simulation%zone_updates &
+                                          /max(1, size(self%seconds))
             record%traffic%bytes_hardware = record%traffic%bytes_stream
             call prove_memory(simulation, record%pages, error)
             call simulation%comm%agree(error)

@@ -5,8 +5,10 @@ module ember_figures
     use ember_hydro_work, only: ledger_t
     use ember_mesh, only: cylindrical
     use ember_parameters, only: parameters_t
+    use ember_problem, only: known_problem_t
     use ember_problems, only: sedov_problem_t
-    use ember_simulation, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid, simulation_t
+    use ember_scheme, only: in_eos, in_gravity, in_guards, in_hydro, in_output, in_regrid
+    use ember_simulation, only: simulation_t
     use ember_solution_errors, only: blast_radius, density_error
     use pw_evidence, only: outcome
     use pw_kinds, only: i8, r8
@@ -36,7 +38,8 @@ contains
             updates = real(simulation%zone_updates, r8)
             figures = [metric_t('zone_updates_per_s', ratio(updates, seconds)), &
                        metric_t('hydro_zone_updates_per_s', ratio(updates, region(in_hydro)%seconds)), &
-                       metric_t(estimated, ratio(8.0e-9_r8*simulation%values_per_update()*updates, seconds)), &
+                       metric_t(estimated, ratio(8.0e-9_r8*updates*simulation%scheme%values_per_update(simulation%mesh), &
+                                                 seconds)), &
                        metric_t('guard_share', ratio(region(in_guards)%seconds, seconds)), &
                        metric_t('regrid_share', ratio(region(in_regrid)%seconds, seconds)), &
                        metric_t('eos_share', ratio(simulation%eos_seconds(), seconds)), &
@@ -61,10 +64,11 @@ contains
                            metric_t('raised_energy', round*ledger%raised)]
             end if
             if (.not. with_errors) return
-            figures = [figures, metric_t('density_error_l1', density_error(simulation))]
             select type (problem => simulation%problem)
+            class is (known_problem_t)
+                figures = [figures, metric_t('density_error_l1', density_error(simulation, problem))]
             type is (sedov_problem_t)
-                exact = problem%blast%shock_radius(simulation%time)
+                exact = problem%shock_radius(simulation%time)
                 figures = [figures, metric_t('shock_radius', blast_radius(simulation, problem)), &
                            metric_t('shock_radius_exact', exact)]
             end select

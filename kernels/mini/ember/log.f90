@@ -8,7 +8,8 @@
 module ember_log
     use ember_hydro_work, only: ledger_t
     use ember_mesh, only: cylindrical, mesh_t, n_conserved
-    use ember_simulation, only: in_gravity, region_name, simulation_t
+    use ember_scheme, only: in_gravity, region_name
+    use ember_simulation, only: simulation_t
     use pw_error, only: error_t, exit_system
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_policy_t, pages_observe

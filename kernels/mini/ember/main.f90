@@ -11,7 +11,7 @@ program main
     use pw_record, only: configuration_t
     implicit none
     character(*), parameter :: program = 'pw-ember'
-    type(run_t) :: run
+    type(run_t), target :: run
     type(options_t) :: options
     type(configuration_t) :: configuration
     type(error_t) :: error

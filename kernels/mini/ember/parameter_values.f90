@@ -235,6 +235,8 @@ contains
                 call note(faults, 'problem '//given%problem//' needs scheme planes: scheme flash has no species and no gravity')
             if (given%split .and. options%given('limiter')) call note(faults, 'limiter has no effect with scheme flash')
             if (.not. given%split .and. options%given('contacts')) call note(faults, 'contacts has no effect with scheme planes')
+            if (given%errors .and. any(given%problem == [character(6) :: 'flame', 'snia2d'])) &
+                call note(faults, 'problem '//given%problem//' has no exact solution: remove errors')
             select case (given%problem)
             case ('sedov')
                 if (given%octant .and. any(given%boundary(1, :dims) /= reflecting)) &
@@ -253,7 +255,6 @@ contains
                     call note(faults, 'problem flame needs a flame-speed above 0 and below the speed of sound')
             case ('snia2d')
                 if (given%geometry /= cylindrical) call note(faults, 'problem snia2d needs geometry cylindrical')
-                if (given%errors) call note(faults, 'problem snia2d has no exact solution: remove errors')
                 if (given%lowest_temperature > given%star_temperature) &
                     call note(faults, 'lowest-temperature is above star-temperature')
                 if (given%ignition_radius > 0.0_r8 .and. abs(given%ignition_offset) + given%ignition_radius > 1.5e8_r8) &

@@ -1,4 +1,4 @@
-!> A problem: an initial state for any mesh and, if known, the exact solution.
+!> A problem: an initial state for any mesh and, of some, the exact solution.
 module ember_problem
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
@@ -16,17 +16,32 @@ module ember_problem
     contains
         procedure :: describe
         procedure :: equip
-        procedure :: fill
-        procedure(exact_averages), deferred :: exact
+        procedure(fill_leaf), deferred :: fill
     end type problem_t
 
+    !> One with an exact solution, which is also its initial state.
+    type, abstract, extends(problem_t), public :: known_problem_t
+    contains
+        procedure :: fill => fill_exact
+        procedure(exact_averages), deferred :: exact
+    end type known_problem_t
+
     abstract interface
+        !> Set the conserved variables and species of the interior of `leaf`, which has a slot here. Thread-safe for different
+        !> leaves.
+        subroutine fill_leaf(self, mesh, leaf)
+            import :: mesh_t, problem_t
+            class(problem_t), intent(in) :: self
+            type(mesh_t), intent(inout) :: mesh
+            integer, intent(in) :: leaf
+        end subroutine fill_leaf
+
         !> The exact solution at `time`, averaged over the box from `lower` to `upper` (a zone; in 2-d their third numbers
         !> are unused): density, momentum divided by density, pressure. It holds for an infinite domain, or for a periodic
         !> one.
         pure subroutine exact_averages(self, time, lower, upper, dens, velocity, pres)
-            import :: problem_t, r8
-            class(problem_t), intent(in) :: self
+            import :: known_problem_t, r8
+            class(known_problem_t), intent(in) :: self
             real(r8), intent(in) :: time, lower(3), upper(3)
             real(r8), intent(out) :: dens, velocity(3), pres
         end subroutine exact_averages
@@ -61,9 +76,9 @@ contains
         flame%on = .false.
     end subroutine equip
 
-    !> Set the conserved variables and species of the interior of `leaf`, which has a slot here. Thread-safe for different leaves.
-    subroutine fill(self, mesh, leaf)
-        class(problem_t), intent(in) :: self
+    !> The exact solution at time 0.
+    subroutine fill_exact(self, mesh, leaf)
+        class(known_problem_t), intent(in) :: self
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
         real(r8) :: corner(3), width(3), dens, velocity(3), pres, state(n_conserved)
@@ -83,7 +98,7 @@ contains
                 end do
             end do
         end do
-    end subroutine fill
+    end subroutine fill_exact
 
     !> Set the zone at `place` of a leaf; species have the mass fractions `fraction`, or by default equal ones. `temp`: a
     !> first guess of the temperature.

@@ -5,30 +5,20 @@ module ember_simulation
     use ember_fluxes, only: registers_t
     use ember_gravity, only: gravity_t
     use ember_guards, only: guards_t
-    use ember_hydro_block, only: step_t
     use ember_hydro_work, only: ledger_t
     use ember_mesh, only: mesh_t, n_conserved, periodic
     use ember_parallel, only: comm_t
     use ember_parents, only: slots_needed
-    use ember_planes, only: planes_t
     use ember_problem, only: problem_t
     use ember_refinement, only: mark_leaves, regrid_settings_t
     use ember_regrid, only: regrid
-    use ember_split, only: split_parts_t, split_t
-    use ember_sweeps, only: values_per_update
+    use ember_scheme, only: in_eos, in_guards, in_regrid, parts_t, region_name, scheme_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_region, only: region_t, regions_open
     use pw_text, only: to_text
     implicit none
     private
-
-    !> The measured regions of a step. The equation of state has its own region if it is called separately from the scheme:
-    !> with species or gravity.
-    integer, parameter, public :: in_guards = 1, in_hydro = 2, in_fluxes = 3, in_regrid = 4, in_output = 5, in_gravity = 6, &
-                                  in_eos = 7
-    character(*), parameter, public :: region_name(7) = ['guards ', 'hydro  ', 'fluxes ', 'regrid ', 'output ', 'gravity', &
-                                                         'eos    ']
 
     !> Maximum growth of a step from the previous one.
     real(r8), parameter :: most_growth = 2.0_r8
@@ -41,12 +31,11 @@ module ember_simulation
         type(gravity_t) :: gravity
         type(flame_t) :: flame
         type(regrid_settings_t) :: refinement
-        type(split_t) :: split                    !< of the scheme `flash`
+        class(scheme_t), allocatable :: scheme
         logical :: adaptive = .true.
         integer :: regrid_interval = 4            !< steps
         real(r8) :: cfl = 0.8_r8                  !< share of the largest stable step
         real(r8) :: first_step = 1.0_r8           !< share of that, of the first step
-        real(r8) :: steepness = 2.0_r8            !< of the limiter
         real(r8) :: time = 0.0_r8, dt = 0.0_r8    !< dt: of the previous step, 0 at the beginning
         integer :: step = 0
         integer(i8) :: zone_updates = 0, regrids = 0
@@ -57,7 +46,6 @@ module ember_simulation
         type(region_t) :: region(7)
         type(guards_t), private :: guards
         type(registers_t), private :: registers
-        type(planes_t), private :: planes         ! of the scheme `planes`
     contains
         procedure :: prepare
         procedure :: place_initial_state
@@ -65,9 +53,7 @@ module ember_simulation
         procedure :: is_plain
         procedure :: whole_ledger
         procedure :: eos_seconds
-        procedure :: values_per_update => values_of_scheme
-        procedure, private :: take_slots, fill_leaves, derive, new_tree, adapt_mesh, largest_rate, prepare_guards, next_step, &
-                              advance_unsplit, advance_split, adapt_if_due
+        procedure, private :: take_slots, fill_leaves, new_tree, adapt_mesh, adapt_if_due, fill_guards, next_step, parts
     end type simulation_t
 
 contains
@@ -85,11 +71,7 @@ contains
         integer, intent(in) :: threads
         integer :: i
 
-        if (self%split%on) then
-            call self%split%start(threads)
-        else
-            call self%planes%start(threads, self%mesh%n_species, self%gravity%on)
-        end if
+        call self%scheme%start(threads, self%mesh, self%gravity%on)
         allocate (self%lost(n_conserved + self%mesh%n_species), source=0.0_r8)
         do i = 1, size(self%region)
             self%region(i)%name = trim(region_name(i))
@@ -100,7 +82,7 @@ contains
     !> The problem's initial state on a mesh that is refined for it. `roots`: blocks of level 0 in each direction.
     !> Exit code 2 if the container has too few blocks.
     subroutine place_initial_state(self, roots, error)
-        class(simulation_t), intent(inout) :: self
+        class(simulation_t), intent(inout), target :: self
         integer, intent(in) :: roots(3)
         type(error_t), intent(inout) :: error
         logical :: changed
@@ -147,7 +129,7 @@ contains
 
     !> The problem's state in all leaves, by the thread that will process them.
     subroutine fill_leaves(self, error)
-        class(simulation_t), intent(inout) :: self
+        class(simulation_t), intent(inout), target :: self
         type(error_t), intent(inout) :: error
         integer :: i
 
@@ -155,23 +137,26 @@ contains
         do i = 1, size(self%mesh%local)
             call self%problem%fill(self%mesh, self%mesh%local(i))
         end do
-        call self%derive(error)
+        call self%scheme%derive(self%parts(), error)
     end subroutine fill_leaves
 
-    !> Derived variables and rates of all leaves, or of those that are marked in `only`, from their conserved variables; after the
-    !> tree has changed, of those that are marked in `fresh`, and the rates of the others.
-    subroutine derive(self, error, only, fresh)
-        class(simulation_t), intent(inout) :: self
-        type(error_t), intent(inout) :: error
-        logical, intent(in), optional :: only(:), fresh(:)
+    !> What the scheme uses.
+    function parts(self)
+        class(simulation_t), intent(inout), target :: self
+        type(parts_t) :: parts
 
-        if (self%split%on) then
-            call self%split%derive_all(self%mesh, self%eos, error, fresh)
-        else
-            call self%planes%derive_all(self%mesh, self%eos, self%ledger, error, only, fresh)
-        end if
-        call self%comm%agree(error)
-    end subroutine derive
+        parts%mesh => self%mesh
+        parts%comm => self%comm
+        parts%guards => self%guards
+        parts%registers => self%registers
+        parts%eos => self%eos
+        parts%gravity => self%gravity
+        parts%flame => self%flame
+        parts%region => self%region
+        parts%lost => self%lost
+        parts%ledger => self%ledger
+        parts%adaptive = self%adaptive
+    end function parts
 
     !> Set up the lists that depend on the tree.
     subroutine new_tree(self)
@@ -183,7 +168,7 @@ contains
 
     !> Refine and coarsen once. Guard cells are filled on entry if `filled` is present and true.
     subroutine adapt_mesh(self, changed, error, filled)
-        class(simulation_t), intent(inout) :: self
+        class(simulation_t), intent(inout), target :: self
         logical, intent(out) :: changed
         type(error_t), intent(inout) :: error
         logical, intent(in), optional :: filled
@@ -200,7 +185,7 @@ contains
         self%regrids = self%regrids + 1
         call self%new_tree()
         if (self%is_plain()) fresh = .true.
-        call self%derive(error, fresh=fresh)
+        call self%scheme%derive(self%parts(), error, fresh)
     end subroutine adapt_mesh
 
     !> One step, which does not go beyond `end_time`. Exit code 1 if a state has no pressure, 2 if blocks run out.
@@ -211,19 +196,12 @@ contains
         real(r8) :: dt
         integer(i8) :: zones
 
-        if (self%split%on) then
-            call self%adapt_if_due(.false., error)
-        else
-            call self%prepare_guards(error)
-        end if
+        if (self%scheme%from_guards) call self%fill_guards()
+        call self%adapt_if_due(error)
         if (error%failed()) return
         dt = self%next_step(end_time)
         zones = int(self%mesh%tree%n_leaves, i8)*product(int(self%mesh%zones(), i8))
-        if (self%split%on) then
-            call self%advance_split(dt, error)
-        else
-            call self%advance_unsplit(dt, error)
-        end if
+        call self%scheme%advance(self%parts(), self%step + 1, dt, error)
         if (error%failed()) return
         if (.not. self%is_plain()) self%eos_evaluations = self%eos_evaluations + zones
         self%step = self%step + 1
@@ -231,96 +209,36 @@ contains
         self%zone_updates = self%zone_updates + zones
     end subroutine advance
 
-    !> A step of the scheme `planes`, from filled guard cells.
-    subroutine advance_unsplit(self, dt, error)
-        class(simulation_t), intent(inout), target :: self
-        real(r8), intent(in) :: dt
-        type(error_t), intent(inout) :: error
-        type(step_t) :: step
-        logical, allocatable :: touched(:)
-
-        associate (mesh => self%mesh, region => self%region)
-            if (self%gravity%on) then
-                call region(in_gravity)%begin()
-                call self%gravity%measure(mesh, self%comm, 0.5_r8*dt)
-                call region(in_gravity)%end()
-            end if
-            step = step_t(dt, self%steepness, self%eos, self%gravity, self%flame, self%registers)
-            call region(in_hydro)%begin()
-            call self%planes%advance_all(mesh, step, self%lost, self%ledger, error)
-            call region(in_hydro)%end()
-            call self%comm%agree(error)
-            if (error%failed()) return
-            if (self%adaptive) then
-                call region(in_fluxes)%begin()
-                allocate (touched(mesh%tree%n_leaves), source=.false.)
-                call self%registers%correct(mesh, self%comm, touched)
-                if (self%is_plain()) call self%derive(error, touched)
-                call region(in_fluxes)%end()
-                if (error%failed()) return
-            end if
-            if (self%is_plain()) return
-            call region(in_eos)%begin()
-            call self%derive(error)
-            call region(in_eos)%end()
-        end associate
-    end subroutine advance_unsplit
-
-    !> A step of the scheme `flash`. As FLASH's timer of hydrodynamics, the region includes guard cells and flux correction.
-    subroutine advance_split(self, dt, error)
-        class(simulation_t), intent(inout), target :: self
-        real(r8), intent(in) :: dt
-        type(error_t), intent(inout) :: error
-        type(split_parts_t) :: parts
-
-        parts%mesh => self%mesh
-        parts%comm => self%comm
-        parts%guards => self%guards
-        if (self%adaptive) parts%registers => self%registers
-        parts%eos => self%eos
-        parts%in_guards => self%region(in_guards)
-        parts%in_fluxes => self%region(in_fluxes)
-        call self%region(in_hydro)%begin()
-        call self%split%sweep_all(parts, self%step + 1, dt, self%lost, error)
-        call self%region(in_hydro)%end()
-    end subroutine advance_split
-
-    !> Fill the guard cells, and adapt the mesh if it is time.
-    subroutine prepare_guards(self, error)
+    subroutine fill_guards(self)
         class(simulation_t), intent(inout) :: self
-        type(error_t), intent(inout) :: error
-        integer(i8) :: before
 
         call self%region(in_guards)%begin()
         call self%guards%fill(self%mesh, self%comm)
         call self%region(in_guards)%end()
-        before = self%regrids
-        call self%adapt_if_due(.true., error)
-        if (error%failed() .or. self%regrids == before) return
-        call self%region(in_guards)%begin()
-        call self%guards%fill(self%mesh, self%comm)
-        call self%region(in_guards)%end()
-    end subroutine prepare_guards
+    end subroutine fill_guards
 
-    !> Adapt the mesh every `regrid_interval` steps; `filled`: the guard cells are filled.
-    subroutine adapt_if_due(self, filled, error)
-        class(simulation_t), intent(inout) :: self
-        logical, intent(in) :: filled
+    !> Adapt the mesh every `regrid_interval` steps, and fill the guard cells again if they were filled.
+    subroutine adapt_if_due(self, error)
+        class(simulation_t), intent(inout), target :: self
         type(error_t), intent(inout) :: error
         logical :: changed
 
         if (.not. self%adaptive .or. self%step == 0 .or. modulo(self%step, self%regrid_interval) /= 0) return
         call self%region(in_regrid)%begin()
-        call self%adapt_mesh(changed, error, filled)
+        call self%adapt_mesh(changed, error, filled=self%scheme%from_guards)
         call self%region(in_regrid)%end()
+        if (changed .and. self%scheme%from_guards .and. .not. error%failed()) call self%fill_guards()
     end subroutine adapt_if_due
 
     !> The length of the next step, which does not go beyond `end_time`; `dt` becomes what it would be without that end.
     real(r8) function next_step(self, end_time)
         class(simulation_t), intent(inout) :: self
         real(r8), intent(in) :: end_time
+        real(r8) :: rate
 
-        next_step = self%cfl/self%largest_rate()
+        rate = self%scheme%largest_rate(self%mesh)
+        call self%comm%all_max(rate)
+        next_step = self%cfl/rate
         if (self%dt > 0.0_r8) then
             next_step = min(next_step, most_growth*self%dt)
         else
@@ -329,18 +247,6 @@ contains
         self%dt = next_step
         if (self%time + next_step >= end_time) next_step = end_time - self%time
     end function next_step
-
-    !> Over all leaves.
-    real(r8) function largest_rate(self) result(rate)
-        class(simulation_t), intent(inout) :: self
-
-        if (self%split%on) then
-            rate = self%split%largest_rate(self%mesh)
-        else
-            rate = self%planes%largest_rate(self%mesh)
-        end if
-        call self%comm%all_max(rate)
-    end function largest_rate
 
     !> The ledgers of all ranks together.
     function whole_ledger(self) result(ledger)
@@ -357,21 +263,8 @@ contains
     pure real(r8) function eos_seconds(self)
         class(simulation_t), intent(in) :: self
 
-        if (self%split%on) then
-            eos_seconds = self%split%eos_seconds()
-        else if (self%is_plain()) then
-            eos_seconds = self%planes%eos_seconds()
-        else
-            eos_seconds = self%region(in_eos)%seconds
-        end if
+        eos_seconds = self%region(in_eos)%seconds
+        if (self%is_plain()) eos_seconds = self%scheme%eos_seconds()
     end function eos_seconds
-
-    !> Values per zone and step that the scheme reads and writes: `planes` reads and writes all variables of each zone once.
-    pure real(r8) function values_of_scheme(self)
-        class(simulation_t), intent(in) :: self
-
-        values_of_scheme = 2.0_r8*self%mesh%n_used()
-        if (self%split%on) values_of_scheme = values_per_update(self%mesh%block, self%mesh%dims)
-    end function values_of_scheme
 
 end module ember_simulation

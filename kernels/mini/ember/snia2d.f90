@@ -34,7 +34,6 @@ module ember_snia2d
         procedure :: start
         procedure :: equip
         procedure :: fill => fill_star
-        procedure :: exact => star_at_rest
         procedure, private :: tabulate_ash
     end type snia2d_problem_t
 
@@ -187,16 +186,5 @@ contains
         end do
         ball_share = inside/all
     end function ball_share
-
-    !> The star at rest without a flame; its pressure is not returned (0).
-    pure subroutine star_at_rest(self, time, lower, upper, dens, velocity, pres)
-        class(snia2d_problem_t), intent(in) :: self
-        real(r8), intent(in) :: time, lower(3), upper(3)
-        real(r8), intent(out) :: dens, velocity(3), pres
-
-        dens = self%star%density(norm2(0.5_r8*(lower(:2) + upper(:2))))
-        velocity = 0.0_r8*time
-        pres = 0.0_r8
-    end subroutine star_at_rest
 
 end module ember_snia2d

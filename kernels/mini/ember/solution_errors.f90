@@ -2,6 +2,7 @@
 module ember_solution_errors
     use ember_container, only: load_interior
     use ember_mesh, only: v_dens, v_momx, v_pres
+    use ember_problem, only: known_problem_t
     use ember_problems, only: sedov_problem_t
     use ember_simulation, only: simulation_t
     use pw_kinds, only: r8
@@ -14,8 +15,9 @@ contains
 
     !> The L1 norm of the density's error: its absolute value, averaged over the domain's volume. Sums are leaf by leaf in
     !> Morton order.
-    function density_error(simulation) result(norm)
+    function density_error(simulation, problem) result(norm)
         type(simulation_t), intent(in) :: simulation
+        class(known_problem_t), intent(in) :: problem
         real(r8) :: norm
         real(r8), allocatable :: variables(:, :, :, :), mine(:, :), all(:)
         real(r8) :: volume(simulation%mesh%first:simulation%mesh%last), corner(3), width(3), dens, velocity(3), pres
@@ -35,8 +37,8 @@ contains
                 do k = 1, zones(3)
                     do j = 1, zones(2)
                         do i = 1, zones(1)
-                            call simulation%problem%exact(simulation%time, corner + width*[i - 1, j - 1, k - 1], &
-                                                          corner + width*[i, j, k], dens, velocity, pres)
+                            call problem%exact(simulation%time, corner + width*[i - 1, j - 1, k - 1], &
+                                               corner + width*[i, j, k], dens, velocity, pres)
                             mine(1, n) = mine(1, n) + volume(i)*abs(variables(v_dens, i, j, k) - dens)
                             mine(2, n) = mine(2, n) + volume(i)
                         end do
@@ -90,7 +92,7 @@ contains
         end associate
         where (shell(2, :) > 0.0_r8) shell(1, :) = shell(1, :)/shell(2, :)
         densest = maxloc(shell(1, :), dim=1)
-        half = 0.5_r8*(shell(1, densest) + problem%blast%density)
+        half = 0.5_r8*(shell(1, densest) + problem%density)
         radius = 0.0_r8
         do n = densest, n_bins - 1
             if (shell(1, n + 1) > half .or. .not. shell(1, n) > shell(1, n + 1)) cycle

@@ -3,49 +3,41 @@
 !> As in FLASH, each pass visits all blocks before the next one begins: guard cells, pencils, fluxes between levels, equation of
 !> state, for one direction after the other: x, y, z in odd steps, and in even ones z, y, x.
 module ember_split
-    use ember_eos, only: eos_t
-    use ember_fluxes, only: registers_t
-    use ember_guards, only: guards_t
     use ember_mesh, only: mesh_t, n_conserved
-    use ember_parallel, only: comm_t
-    use ember_sweeps, only: block_rate, derive_block, sweep_block, sweep_t, sweep_work_t
+    use ember_scheme, only: in_fluxes, in_guards, in_hydro, parabolic, parts_t, scheme_t
+    use ember_sweeps, only: block_rate, derive_block, sweep_block, sweep_t, sweep_work_t, values_of_sweeps => values_per_update
     use pw_error, only: error_t
     use pw_kinds, only: r8
-    use pw_region, only: region_handle, region_t
+    use pw_region, only: region_handle
     use pw_threads, only: thread_number
     implicit none
     private
 
-    type, public :: split_t
-        logical :: on = .false.        !< this scheme is used
+    type, extends(scheme_t), public :: split_t
         logical :: steep = .true.      !< contacts are steepened
         type(sweep_work_t), allocatable, private :: work(:)   ! one per thread
     contains
         procedure :: start
-        procedure :: sweep_all
-        procedure :: derive_all
+        procedure :: advance
+        procedure :: derive
         procedure :: largest_rate
         procedure :: eos_seconds
+        procedure :: values_per_update
+        procedure :: reconstruction
     end type split_t
-
-    !> The parts of a mesh that a step uses.
-    type, public :: split_parts_t
-        type(mesh_t), pointer :: mesh => null()
-        type(comm_t), pointer :: comm => null()
-        type(guards_t), pointer :: guards => null()
-        type(registers_t), pointer :: registers => null()     !< null if all blocks have one level
-        class(eos_t), pointer :: eos => null()
-        type(region_t), pointer :: in_guards => null(), in_fluxes => null()
-    end type split_parts_t
 
 contains
 
-    !> Work space of `threads` threads.
-    subroutine start(self, threads)
+    !> As in scheme_t; without species and gravity.
+    subroutine start(self, threads, mesh, gravity)
         class(split_t), intent(inout) :: self
         integer, intent(in) :: threads
+        type(mesh_t), intent(in) :: mesh
+        logical, intent(in) :: gravity
         integer :: i
 
+        if (gravity .or. mesh%n_species > 0) error stop 'ember_split: no species and no gravity'
+        self%from_guards = .false.
         allocate (self%work(threads))
         !$omp parallel private(i)
         i = thread_number() + 1
@@ -55,14 +47,12 @@ contains
         !$omp end parallel
     end subroutine start
 
-    !> Advance the state by `dt`: step number `step`, counted from 1. `lost` grows by what left this rank's blocks through
-    !> outflow boundaries. Errors: those of derive_all.
-    subroutine sweep_all(self, parts, step, dt, lost, error)
+    !> All sweeps. As FLASH's timer of hydrodynamics, the region includes guard cells and flux correction.
+    subroutine advance(self, parts, step, dt, error)
         class(split_t), intent(inout) :: self
-        type(split_parts_t), intent(in) :: parts
+        type(parts_t), intent(in) :: parts
         integer, intent(in) :: step
         real(r8), intent(in) :: dt
-        real(r8), intent(inout) :: lost(:)
         type(error_t), intent(inout) :: error
         type(sweep_t) :: sweep
         logical, allocatable :: touched(:)
@@ -71,23 +61,24 @@ contains
         allocate (touched(parts%mesh%tree%n_leaves))
         sweep%dt = dt
         sweep%steep = self%steep
-        sweep%registers => parts%registers
+        if (parts%adaptive) sweep%registers => parts%registers
+        call parts%region(in_hydro)%begin()
         do s = 1, parts%mesh%dims
             sweep%direction = merge(s, parts%mesh%dims + 1 - s, modulo(step, 2) == 1)
-            call parts%in_guards%begin()
+            call parts%region(in_guards)%begin()
             call parts%guards%fill(parts%mesh, parts%comm)
-            call parts%in_guards%end()
-            call sweep_leaves(parts%mesh, sweep, self%work, lost)
-            if (associated(parts%registers)) then
-                call parts%in_fluxes%begin()
+            call parts%region(in_guards)%end()
+            call sweep_leaves(parts%mesh, sweep, self%work, parts%lost)
+            if (parts%adaptive) then
+                call parts%region(in_fluxes)%begin()
                 call parts%registers%correct(parts%mesh, parts%comm, touched, sweep%direction)
-                call parts%in_fluxes%end()
+                call parts%region(in_fluxes)%end()
             end if
-            call self%derive_all(parts%mesh, parts%eos, error)
-            call parts%comm%agree(error)
-            if (error%failed()) return
+            call self%derive(parts, error)
+            if (error%failed()) exit
         end do
-    end subroutine sweep_all
+        call parts%region(in_hydro)%end()
+    end subroutine advance
 
     !> Sweep the leaves of this rank.
     subroutine sweep_leaves(mesh, sweep, work, lost)
@@ -106,30 +97,29 @@ contains
         lost = lost + sum(of_leaf, dim=2)
     end subroutine sweep_leaves
 
-    !> The equation of state for the leaves of this rank, or those that are marked in `only`. Error: exit_check if a zone has
-    !> no pressure.
-    subroutine derive_all(self, mesh, eos, error, only)
+    !> As in scheme_t.
+    subroutine derive(self, parts, error, fresh)
         class(split_t), intent(inout) :: self
-        type(mesh_t), intent(inout) :: mesh
-        class(eos_t), intent(in) :: eos
+        type(parts_t), intent(in) :: parts
         type(error_t), intent(inout) :: error
-        logical, intent(in), optional :: only(:)
+        logical, intent(in), optional :: fresh(:)
         integer :: i, thread
 
         !$omp parallel do schedule(static) private(thread)
-        do i = 1, size(mesh%local)
+        do i = 1, size(parts%mesh%local)
             thread = thread_number() + 1
             if (self%work(thread)%error%failed()) cycle
-            if (present(only)) then
-                if (.not. only(mesh%local(i))) cycle
+            if (present(fresh)) then
+                if (.not. fresh(parts%mesh%local(i))) cycle
             end if
-            call derive_block(mesh, mesh%local(i), eos, self%work(thread))
+            call derive_block(parts%mesh, parts%mesh%local(i), parts%eos, self%work(thread))
         end do
         do i = size(self%work), 1, -1
             if (self%work(i)%error%failed()) error = self%work(i)%error
             self%work(i)%error = error_t()
         end do
-    end subroutine derive_all
+        call parts%comm%agree(error)
+    end subroutine derive
 
     !> The largest (|v| + c)/width of this rank's zones.
     real(r8) function largest_rate(self, mesh) result(rate)
@@ -152,5 +142,22 @@ contains
 
         eos_seconds = sum(self%work%eos_seconds)/size(self%work)
     end function eos_seconds
+
+    pure real(r8) function values_per_update(self, mesh)
+        class(split_t), intent(in) :: self
+        type(mesh_t), intent(in) :: mesh
+
+        associate (unused => self%steep)
+        end associate
+        values_per_update = values_of_sweeps(mesh%block, mesh%dims)
+    end function values_per_update
+
+    pure integer function reconstruction(self)
+        class(split_t), intent(in) :: self
+
+        associate (unused => self%steep)
+        end associate
+        reconstruction = parabolic
+    end function reconstruction
 
 end module ember_split

@@ -24,7 +24,6 @@ module ember_validation
     !> Bounds of the mean error of the density, by reconstruction (docs/reference/ember.md): scheme planes with both limiters,
     !> scheme flash. In sod times (zone width/length)**0.9, because of the contact; in wave times its square, the amplitude and the
     !> path in domain lengths.
-    integer, parameter :: minmod = 1, central = 2, parabolic = 3
     real(r8), parameter :: sod_bound(3) = [0.80_r8, 0.45_r8, 0.20_r8], sod_order = 0.9_r8, latest_sod = 0.25_r8
     real(r8), parameter :: wave_bound(3) = [150.0_r8, 50.0_r8, 30.0_r8], wave_order = 2.0_r8
     !> The explosion is similar to itself when it has left its first ball far behind; the radius of its shock is then right to
@@ -101,8 +100,8 @@ contains
 
         associate (mesh => simulation%mesh, d => problem%direction)
             if (any(mesh%boundary(:, d) /= outflow) .or. simulation%time > latest_sod*problem%length(d)) return
-            checks = [check_t('exact', density_error(simulation), &
-                              sod_bound(reconstruction(simulation))*(coarsest(mesh, d)/problem%length(d))**sod_order)]
+            checks = [check_t('exact', density_error(simulation, problem), &
+                              sod_bound(simulation%scheme%reconstruction())*(coarsest(mesh, d)/problem%length(d))**sod_order)]
         end associate
     end subroutine check_sod
 
@@ -116,8 +115,9 @@ contains
         associate (mesh => simulation%mesh)
             path = max(abs(problem%velocity), 1.0_r8)*simulation%time/problem%length
             width = [(coarsest(mesh, d), d=1, 3)]/problem%length
-            checks = [check_t('exact', density_error(simulation), norms_tolerance + wave_bound(reconstruction(simulation)) &
-                              *problem%amplitude*sum(path(:mesh%dims)*width(:mesh%dims)**wave_order))]
+            checks = [check_t('exact', density_error(simulation, problem), norms_tolerance &
+                              + wave_bound(simulation%scheme%reconstruction())*problem%amplitude &
+                              *sum(path(:mesh%dims)*width(:mesh%dims)**wave_order))]
         end associate
     end subroutine check_wave
 
@@ -128,10 +128,10 @@ contains
         type(check_t), allocatable, intent(inout) :: checks(:)
         real(r8) :: exact
 
-        exact = problem%blast%shock_radius(simulation%time)
+        exact = problem%shock_radius(simulation%time)
         if (.not. problem%is_similar(simulation%time, similar_from)) return
         checks = [check_t('exact', abs(blast_radius(simulation, problem) - exact), &
-                          sedov_bound(reconstruction(simulation))*coarsest(simulation%mesh, 1))]
+                          sedov_bound(simulation%scheme%reconstruction())*coarsest(simulation%mesh, 1))]
     end subroutine check_sedov
 
     !> The norms of this state, if they are known.
@@ -174,12 +174,5 @@ contains
         width = mesh%zone_size(minval(mesh%tree%level(:mesh%tree%n_leaves)))
         coarsest = width(direction)
     end function coarsest
-
-    pure integer function reconstruction(simulation)
-        type(simulation_t), intent(in) :: simulation
-
-        reconstruction = merge(minmod, central, nint(simulation%steepness) == 1)
-        if (simulation%split%on) reconstruction = parabolic
-    end function reconstruction
 
 end module ember_validation

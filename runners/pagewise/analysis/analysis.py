@@ -30,8 +30,8 @@ from pagewise.analysis.statistics import (
 from pagewise.analysis.structures import StructureEffect, structure_effects
 from pagewise.analysis.validity import Exclusion
 from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge_all
+from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.dimensions import BY_NAME, differing
-from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
@@ -87,7 +87,7 @@ class Versus:
 class KernelResult:
     """The analysis of one kernel. `comparisons` counts those of all kernels, for which p is corrected."""
 
-    kernel: Kernel
+    kernel: Benchmark
     groups: tuple[Group, ...]
     versus: tuple[Versus, ...]
     by_policy: tuple[PolicyRatio, ...]
@@ -130,7 +130,7 @@ def analyse(
 def analyse_result(result: Result) -> list[KernelResult]:
     """Analyses a whole result, with the exclusions of its manifest and its files."""
     manifest = result.manifest
-    described = manifest.program or next(iter((manifest.suites or {}).values()), {})
+    described = next(iter(manifest.programs.values()), {})
     budget = described.get("memory_budget")
     return analyse(result.subjects, result.records, manifest.seed, excluding(result), budget)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.verdict import Outcome, Reason
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import OPTIONS
 from pagewise.core.dimensions import BY_NAME, PAGES, differing
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 
 # Of several that differ from the baseline, the first one is changed back.
@@ -31,7 +31,7 @@ class SingleChange:
     drift: Drift | None = None
 
 
-def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> tuple[str, Cell] | None:
+def neighbour(kernel: Benchmark, cell: Cell, base: Cell, cells: Sequence[Cell]) -> tuple[str, Cell] | None:
     """The dimension and the cell by which a cell that differs from the baseline in several things is judged.
 
     A variant of prefetch, stores or loop is compared with the baseline's value, all else being equal:
@@ -45,7 +45,7 @@ def neighbour(kernel: Kernel, cell: Cell, base: Cell, cells: Sequence[Cell]) -> 
     return None
 
 
-def changed_back(kernel: Kernel, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
+def changed_back(kernel: Benchmark, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
     """The cell that differs from `cell` in this dimension alone, where it has the baseline's value."""
     value_of = BY_NAME[name].of
     plain = (other for other in cells if value_of(other.measured) == value_of(base.measured))

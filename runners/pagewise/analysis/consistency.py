@@ -9,8 +9,8 @@ from math import isclose
 from statistics import median
 
 from pagewise.analysis.validity import Exclusion
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Option, ProblemSize
@@ -36,15 +36,15 @@ _OPENMP = ("-fopenmp", "-Kopenmp", "-homp")
 _Check = Callable[[Record], Exclusion | None]
 
 
-def inconsistent(kernel: Kernel, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
+def inconsistent(kernel: Benchmark, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
     """What the valid runs of a configuration contradict: build, description, clock, or each other."""
-    checks = () if measured.builder == "own" else (_build(measured), _clock, _work(kernel))
+    checks = (_build(measured), _clock, _work(kernel))
     faults = (check(record) for record in valid for check in checks)
     return next(filter(None, faults), None) or _differing(valid)
 
 
 def incomparable(
-    kernel: Kernel,
+    kernel: Benchmark,
     valid: Sequence[Record],
     baseline: Sequence[Record],
     measured: Configuration,
@@ -54,7 +54,7 @@ def incomparable(
     if not valid or not baseline:
         return None
     # Other kernels may divide the work differently.
-    if "traffic" in kernel.data and (ours := _elements(valid[0])) != (theirs := _elements(baseline[0])):
+    if kernel.traffic is not None and (ours := _elements(valid[0])) != (theirs := _elements(baseline[0])):
         return Exclusion("wrong_work", f"it worked on {ours} elements, the baseline on {theirs}")
     return _other_build(valid[0], baseline[0], measured, base) or _disturbed(valid, baseline)
 
@@ -147,6 +147,8 @@ def _build(measured: Configuration) -> _Check:
         for name, value in module.items():
             # A property that the record omits agrees, but an empty width or library does not.
             built = getattr(record.configuration, name)
+            if name == "hugepages":
+                built = PagePolicy(built).kind
             if built is not None and built != value:
                 text = f"the program was built with {name} {built}, the module is {value}"
                 return Exclusion("wrong_build", text)
@@ -175,17 +177,17 @@ def _moment(utc: str) -> datetime:
     return datetime.fromisoformat(f"{utc[:19]}+00:00")
 
 
-def _work(kernel: Kernel) -> _Check:
+def _work(kernel: Benchmark) -> _Check:
     """Checks traffic against the description, metrics against the traffic, and what a core can move."""
-    described = kernel.data.get("traffic")
+    described = kernel.traffic
 
     def check(record: Record) -> Exclusion | None:
         moved = record.traffic and record.traffic.bytes_stream
         if not moved:
             return None
         if described and record.series in ("compare", "aa"):
-            units = (record.options or {}).get("updates") if "per" in described else _elements(record)
-            per_unit = (described["loads"] + described["stores"]) * described["element_bytes"]
+            units = (record.options or {}).get("updates") if described.per is not None else _elements(record)
+            per_unit = (described.loads + described.stores) * described.element_bytes
             expected = float(units or 0) * record.passes * per_unit
             if not isclose(moved, expected, rel_tol=_SAME):
                 text = f"it reports {moved:.6g} bytes per repetition, its description is {expected:.6g}"

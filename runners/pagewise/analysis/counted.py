@@ -31,8 +31,8 @@ from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
 from pagewise.analysis.validity import Code, Exclusion, exclusion
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
@@ -115,7 +115,7 @@ class Compared:
 class KernelCounts:
     """All that was counted of a kernel: its cells, their quantities, and ratios."""
 
-    kernel: Kernel
+    kernel: Benchmark
     cells: tuple[CellCounts, ...]
     quantities: tuple[CountedQuantity, ...]
     compared: tuple[Compared, ...] = ()
@@ -171,11 +171,14 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
         CountedQuantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
         CountedQuantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
         CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
-        *(CountedQuantity(e.name, e.name, e.unit, "count", e.source) for e in file.events.values()),
-        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source) for m in file.metrics),
         *(
-            CountedQuantity(imbalance_of(e.name), e.name, "maximum : mean", "imbalance", e.source)
-            for e in file.events.values()
+            CountedQuantity(name, name, e.unit, "count", e.source or file.source)
+            for name, e in file.events.items()
+        ),
+        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
+        *(
+            CountedQuantity(imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
+            for name, e in file.events.items()
         ),
     ]
 
@@ -198,7 +201,7 @@ class _Counting:
     region: str | None
     excluding: Excluding
 
-    def counts(self, kernel: Kernel, cell: Cell, records: Sequence[Record]) -> CellCounts:
+    def counts(self, kernel: Benchmark, cell: Cell, records: Sequence[Record]) -> CellCounts:
         """The counts of a cell, or why there are none: one wrong result or lost pages exclude it."""
         faults = [(record, fault) for record in records if (fault := exclusion(record)) is not None]
         valid = valid_records(records)
@@ -254,7 +257,7 @@ class _Counting:
         for group in self.groups:
             if runs and not any(run.group == group for run in runs):
                 yield f"group {group} was not counted"
-        names = {event.native: event.name for event in self.file.events.values()}
+        names = self.file.by_native
         for run in runs:
             for native, reason in run.refused.items():
                 what = f"group {run.group}" if native == "all" else names.get(native, native)

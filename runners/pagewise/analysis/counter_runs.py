@@ -106,7 +106,7 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
         for part in parts if unavailable is None else ():
             for name, n in (part.counts or {}).items():
                 counts[name] = counts.get(name, 0.0) + n
-    by_native = {event.native: event.name for event in file.events.values()}
+    by_native = file.by_native
     raw = {by_native[native]: float(n) for native, n in counts.items() if native in by_native}
     # Several paths may have their most on several threads.
     uneven = (parts[0].imbalance or {}) if len(parts) == 1 else {}

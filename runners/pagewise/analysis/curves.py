@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from pagewise.analysis.series import valid_records
-from pagewise.core.kernel import Kernel, Sweep
+from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
@@ -27,7 +27,7 @@ class Curve:
     excluded: int
 
 
-def curves_of(kernel: Kernel, cell: Cell, records: Sequence[Record]) -> Iterator[Curve]:
+def curves_of(kernel: Benchmark, cell: Cell, records: Sequence[Record]) -> Iterator[Curve]:
     """The curves of a cell. A record that does not name its sweep belongs to the first."""
     for place, sweep in enumerate(kernel.sweeps):
         names = (sweep.name, None) if place == 0 else (sweep.name,)

@@ -13,8 +13,8 @@ from functools import partial
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import run_seconds, runs_of, valid_records
 from pagewise.analysis.statistics import quotients, ratio
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.dimensions import differ_only_in
-from pagewise.core.kernel import Kernel, Metric
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
@@ -35,7 +35,7 @@ class PolicyRatio:
 
 
 def policy_ratios(
-    kernel: Kernel,
+    kernel: Benchmark,
     ranked: Sequence[Cell],
     records_of: Callable[[Cell], tuple[Sequence[Record], Sequence[Record]]],
     seed: int,
@@ -87,15 +87,15 @@ def _pairs(alike: Sequence[Cell], bases: Mapping[str, Cell]) -> Iterator[tuple[C
             yield other, cell
 
 
-def _names(kernel: Kernel, records: Iterable[Record]) -> list[str]:
+def _names(kernel: Benchmark, records: Iterable[Record]) -> list[str]:
     return [name for record in valid_records(records) for name in _quantities(kernel, record)]
 
 
-def _quantity(kernel: Kernel, name: str, record: Record) -> float | None:
+def _quantity(kernel: Benchmark, name: str, record: Record) -> float | None:
     return _quantities(kernel, record).get(name)
 
 
-def _quantities(kernel: Kernel, record: Record) -> dict[str, float]:
+def _quantities(kernel: Benchmark, record: Record) -> dict[str, float]:
     # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
     passes = len(record.repetitions) * record.passes
     bandwidth = next((item for item in kernel.metrics if item.unit == "GB/s" and item.convention), None)

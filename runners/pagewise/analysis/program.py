@@ -13,7 +13,7 @@ from pagewise.analysis.quantities import compared_values
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell
 from pagewise.analysis.verdict import Comparison, Verdict, judge_all
-from pagewise.core.kernel import Kernel, Metric
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -29,7 +29,7 @@ class MetricRow:
     `verdict` is None for the baseline.
     """
 
-    kernel: Kernel
+    kernel: Benchmark
     metric: Metric
     cell: Cell
     value: float
@@ -65,6 +65,7 @@ class MetricRow:
 class MemoryRow:
     """Memory of a kind under a policy: medians over runs of its peak and of its mean over time, in bytes."""
 
+    program: str
     policy: str
     kind: str
     peak: float
@@ -118,27 +119,29 @@ def metric_rows(result: Result, kernels: Sequence[KernelResult]) -> list[MetricR
 
 def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
     """Memory by policy and kind, of all timed runs that report it (of trial runs if no other does)."""
-    timed: dict[tuple[str, str, str], list[ProgramMemory]] = {}
-    trials: dict[tuple[str, str, str], list[ProgramMemory]] = {}
+    timed: dict[tuple[str, ...], list[ProgramMemory]] = {}
+    trials: dict[tuple[str, ...], list[ProgramMemory]] = {}
     for record in records:
         if record.run is not None and record.program is not None:
             runs = trials if record.series == "trial" else timed
-            key = record.configuration.hugepages, record.run.placement or "", record.run.options or ""
-            runs.setdefault(key, []).append(record.program)
+            program, _, policy = record.run.module.rpartition("/")
+            of_run = (program, policy, record.run.placement or "", record.run.options or "")
+            runs.setdefault(of_run, []).append(record.program)
     rows = []
     for key in dict.fromkeys((*trials, *timed)):
-        usages, policy = timed.get(key) or trials[key], " ".join(filter(None, key))
+        usages, program = timed.get(key) or trials[key], key[0]
+        policy = " ".join(filter(None, key[1:]))
         for kind in dict.fromkeys(kind for usage in usages for kind in usage.kinds):
             of_kind = [usage.kinds[kind] for usage in usages if kind in usage.kinds]
-            rows.append(_memory(policy, kind, of_kind))
-        rows.append(_memory(policy, "all", [usage.total for usage in usages]))
-        size = PagePolicy(key[0]).size
+            rows.append(_memory(program, policy, kind, of_kind))
+        rows.append(_memory(program, policy, "all", [usage.total for usage in usages]))
+        size = PagePolicy(key[1]).size
         given = [usage.given for usage in usages if usage.given is not None]
         if given and size is not None:
             # smaps does not show mTHP; the kernel's counters do.
             peak = size * median(pages.peak for pages in given)
             mean = size * median(pages.mean for pages in given)
-            rows.append(MemoryRow(policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
+            rows.append(MemoryRow(program, policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
     return rows
 
 
@@ -154,8 +157,9 @@ def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
     return SamplingCost(median(shares) if shares else 0.0, samples, methods)
 
 
-def _memory(policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
+def _memory(program: str, policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
     return MemoryRow(
+        program,
         policy,
         kind,
         median(usage.peak.resident_bytes for usage in usages),

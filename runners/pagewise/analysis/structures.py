@@ -16,9 +16,9 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import Runs, common_rounds, quotients, ratio
 from pagewise.analysis.verdict import Comparison, Outcome, Reason
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import STRUCTURES
 from pagewise.core.dimensions import PAGES
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 
 # Ratios of ratios have the noise of two independent ratios, in log.
@@ -70,7 +70,7 @@ class StructureEffect:
 
 
 def structure_effects(
-    kernel: Kernel,
+    kernel: Benchmark,
     ranked: Sequence[Row],
     floor: float | None,
     times_of: Callable[[Cell], Runs],
@@ -110,7 +110,7 @@ def structure_effects(
 
 
 def _four(
-    kernel: Kernel, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]
+    kernel: Benchmark, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]
 ) -> tuple[Cell, Cell, Cell, Cell] | None:
     """A cell, itself on base pages, then both with the baseline's value of an option."""
     reference = changed_back(kernel, cell, base, name, cells)

@@ -66,8 +66,8 @@ class _Claim:
 
 def target_rows(result: Result, metrics: Sequence[MetricRow]) -> list[TargetRow]:
     """Each metric with a target, of each ranked configuration; all are judged together."""
-    suites = (result.manifest.suites or {}).items()
-    relations = {key: described["relative_to"] for key, described in suites if "relative_to" in described}
+    programs = result.manifest.programs.items()
+    relations = {key: described["relative_to"] for key, described in programs if "relative_to" in described}
     if not relations:
         return []
     records = by_cell(result.records)

@@ -40,22 +40,6 @@ def _choices(part: str) -> list[str]:
     return [f"{name}{equals}{value}" for value in values_given.split("/")]
 
 
-def threads_per_core(
-    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
-) -> tuple[int, ...]:
-    """Numbers of hardware threads per core; `avoid` is 1, `use` 0 for all. Raises BadParameter."""
-    names = {"avoid": "1", "use": "0"}
-    numbers = [names.get(text, text) for text in split_commas(texts)]
-    for number in numbers:
-        if re.fullmatch(r"\d|[1-9]\d", number) is None:
-            raise click.BadParameter(
-                f"{number!r} is not a number of hardware threads per core: avoid (one), use (all), or N.",
-                context,
-                parameter,
-            )
-    return tuple(map(int, numbers))
-
-
 def joined(
     context: click.Context, parameter: click.Parameter, several: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
@@ -64,5 +48,5 @@ def joined(
 
 
 def split_nodes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
-    """The memory policies; their lists of NUMA nodes contain commas too."""
+    """The values of --bind; their lists of NUMA nodes contain commas too."""
     return tuple(part.strip() for text in texts for part in _NODES_FOLLOW.split(text))

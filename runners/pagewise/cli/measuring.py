@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich_click import RichCommand
 
 from pagewise.cli.chosen import Parameters, options_of
+from pagewise.cli.options import Command
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Prepare = Callable[[Parameters, Console], Session]
 
 
-class Measuring(RichCommand):
+class Measuring(Command):
     """A command whose function prepares a session: `function(parameters, console)`.
 
     It takes the panels `SESSION_RUNS` and `SESSION_RESULT` of `options`.

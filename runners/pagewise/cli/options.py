@@ -12,7 +12,7 @@ from typing import Any
 import rich_click as click
 
 from pagewise.cli import lists
-from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent
+from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Prepared
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -53,6 +53,37 @@ _MOST_SHOWN = 28
 _CLASS: dict[str, Any] = {} if hasattr(click, "RichOption") else {"cls": _Panelled}
 
 
+#: Options that were replaced, with their new form.
+REPLACED = {
+    "--option": "--vary NAME=VALUES",
+    "--setting": "--vary VARIABLE=VALUES",
+    "--hardware-prefetchers": "--vary prefetchers=SETTING",
+    "--node-state": "--vary node-state=STATES",
+    "--clocks": "--vary clocks=SETTINGS",
+    "--reserve-hugepages": "--prepare-pages",
+    "--set-thp-sizes": "--prepare-pages",
+    "--pool-memory": "--prepare-pages 2M:SIZE",
+    "--placement": "--bind close or --bind spread",
+    "--rank-placement": "--bind close or --bind spread",
+    "--smt": "--bind smt or --bind fill",
+    "--cores": "--threads N, with --bind fill for the hardware threads of N cores",
+    "--memory": "--bind with first-touch, first-thread, local, membind or interleave",
+}
+
+
+class Command(click.RichCommand):
+    """Explains options that were replaced."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(context, arguments)
+        except click.NoSuchOption as fault:
+            if fault.option_name in REPLACED:
+                context.fail(f"{fault.option_name} is now {REPLACED[fault.option_name]}.")
+            raise
+
+
 class Group(click.RichGroup):
     """Suggests a command for an unknown one."""
 
@@ -68,7 +99,7 @@ class Group(click.RichGroup):
 
 def command(
     *examples: str,
-    cls: type[click.RichCommand] = click.RichCommand,
+    cls: type[Command] = Command,
     parent: click.Group | None = None,
     name: str | None = None,
     **panels: Sequence[Option],
@@ -266,50 +297,13 @@ END_LEFTOVERS = flag(
 # Placement.
 THREADS = option(
     "-t --threads",
-    "Number of threads, one per core unless --smt is given (default: 1; for a program: its own).",
-    type=Number(1, 4096),
-)
-SEVERAL_THREADS = option(
-    "-t --threads",
-    "Number of threads, one per core unless --smt is given (default: 1; for a program: its own); to compare "
-    "several: 1,2,4.",
+    "Number of threads, one per core (default: 1; for a program: its own); to compare several: 1,2,4.",
     type=Numbers(1, 4096),
     multiple=True,
     callback=lists.joined,
 )
-PLACED_MEMORY = (
-    rare_option(
-        "--placement orders",
-        "Place threads close together, or spread them over caches and sockets; to compare both: "
-        "compact,scatter (docs/explanation/placement.md).",
-        metavar="compact|scatter",
-        is_list=True,
-    ),
-    rare_option(
-        "--smt",
-        "Threads per core: avoid (one), use (one per hardware thread), or N; several with commas.",
-        metavar="avoid|use|N",
-        is_list=True,
-        callback=lists.threads_per_core,
-    ),
-    rare_option(
-        "--memory",
-        "Memory policy: first-touch, first-thread, local, bind or interleave, with NUMA nodes as bind:0-1; "
-        "several with commas.",
-        metavar="POLICIES",
-        is_list=True,
-        callback=lists.split_nodes,
-    ),
-)
-PLACED_LISTS = (
-    option(
-        "--cpus lists",
-        "CPUs, as 0-3,8, one thread each; repeat the option to compare placements.",
-        multiple=True,
-        metavar="LIST",
-    ),
-)
-RANKS = (
+PLACED = (
+    THREADS,
     option(
         "--ranks",
         "Number of MPI ranks, each with --threads threads; to compare several: 1,2,4 (docs/how-to/ranks.md).",
@@ -317,32 +311,30 @@ RANKS = (
         multiple=True,
         callback=lists.joined,
     ),
-    rare_option(
-        "--rank-placement rank_orders",
-        "Place ranks close together, or in rotation over NUMA nodes; to compare both: compact,scatter.",
-        metavar="compact|scatter",
+    option(
+        "--cpus",
+        "CPUs, as 0-3,8, one thread each; repeat the option to compare placements.",
+        multiple=True,
+        metavar="LIST",
+    ),
+    option(
+        "--bind",
+        "Threads close together (close) or far apart (spread), several per core (smt, fill), and memory, as "
+        "spread+interleave; to compare several: close,spread (docs/explanation/placement.md).",
+        metavar="PLACES",
         is_list=True,
+        callback=lists.split_nodes,
     ),
-)
-PLACED = (
-    SEVERAL_THREADS,
-    *RANKS,
-    rare_option(
-        "--cores",
-        "Number of cores, with one thread each, or more with --smt; instead of --threads.",
-        type=Number(1, 4096),
-    ),
-    *PLACED_LISTS,
-    *PLACED_MEMORY,
 )
 
 # Settings of the machine.
-RESERVE = flag(
-    "--reserve-hugepages reserve",
-    "Reserve huge pages in the hugetlb pools during the command, then restore the pools (root).",
-)
-SET_THP_SIZES = flag(
-    "--set-thp-sizes", "Enable the needed THP sizes during the command, then restore them (root)."
+PREPARE_PAGES = option(
+    "--prepare-pages prepare",
+    "Reserve huge pages and enable THP sizes as the policies need, during the command (root); or only these: "
+    "pools, thp, thp:64k, 2M:512 (pages), 2M:4GiB, 1G:2@0 (on a NUMA node; docs/explanation/pages.md).",
+    type=Prepared(),
+    is_flag=False,
+    flag_value="all",
 )
 PREFETCHERS = option(
     "--prefetchers",

@@ -7,15 +7,9 @@ from pathlib import Path
 import rich_click as click
 from click.core import ParameterSource
 
-from pagewise.cli.options import option, rare_option
-from pagewise.cli.types import Duration, Percent, Size
-from pagewise.cli.vary import explain_replaced
+from pagewise.cli.options import Command, option, rare_option
+from pagewise.cli.types import Duration, Percent
 
-POOL_MEMORY = rare_option(
-    "--pool-memory",
-    "Memory to reserve for a program, as 4GiB (default: 1.25 times what the baseline's trial run used).",
-    type=Size(),
-)
 #: How the runs of a program are made and judged.
 JUDGED = (
     option(
@@ -88,10 +82,10 @@ SERVICE = (
 )
 OF_SERVICE = ("load", "ready", "setup", "fill")
 #: Parameters for programs only that every command which measures programs has.
-OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough", "pool_memory")
+OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough")
 
 
-class TakesProgram(click.RichCommand):
+class TakesProgram(Command):
     """A command with `-- PROGRAM ARGS`: the parameter `command` is the program with its arguments, or ()."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
@@ -99,12 +93,7 @@ class TakesProgram(click.RichCommand):
         place = arguments.index("--") if "--" in arguments else len(arguments)
         options, program = arguments[:place], tuple(arguments[place + 1 :])
         context.allow_extra_args = True
-        try:
-            extra = super().parse_args(context, options)
-        except click.NoSuchOption as fault:
-            if text := explain_replaced(fault.option_name):
-                context.fail(text)
-            raise
+        extra = super().parse_args(context, options)
         if not context.resilient_parsing:
             if extra:
                 hint = "name kernels with --kernels, and a program after --"

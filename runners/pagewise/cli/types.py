@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pagewise.core.units import parse_bytes
-
 if TYPE_CHECKING:
+    from pagewise.session.options import PagesToPrepare
+
     _Type = click.ParamType[float]
     _Named = click.ParamType[tuple[str, tuple[str, ...]]]
     _Integers = click.ParamType[tuple[int, ...]]
-    _Bytes = click.ParamType[int]
+    _Prepared = click.ParamType[PagesToPrepare]
 else:
     # Generic only in later versions of click.
-    _Type = _Named = _Integers = _Bytes = click.ParamType
+    _Type = _Named = _Integers = _Prepared = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -79,17 +79,21 @@ class Duration(_Quantity):
         return seconds if self._least <= seconds <= LONGEST_SECONDS else math.nan
 
 
-class Size(_Bytes):
-    """A size of memory, as 4GiB: its bytes."""
+class Prepared(_Prepared):
+    """The huge pages to prepare, as 2M:512,thp:64k."""
 
-    name = "size"
+    name = "pages"
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
-        """The bytes. Raises BadParameter."""
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> PagesToPrepare:
+        """The pages. Raises BadParameter."""
+        from pagewise.session.options import PagesToPrepare
+
         try:
-            return value if isinstance(value, int) else parse_bytes(value)
+            return value if isinstance(value, PagesToPrepare) else PagesToPrepare.of(value)
         except ValueError as fault:
-            self.fail(f"{fault}; write it like 4GiB.", parameter, context)
+            self.fail(f"{fault}.", parameter, context)
 
 
 class Number(click.IntRange):

@@ -15,14 +15,6 @@ from pagewise.core.node_state import STATES
 #: States and settings of the machine that can be varied.
 _MACHINE = ("node-state", "prefetchers", "clocks")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=.*", re.DOTALL)
-#: Options that were replaced, with their new form.
-REPLACED = {
-    "--option": "--vary NAME=VALUES",
-    "--setting": "--vary VARIABLE=VALUES",
-    "--hardware-prefetchers": "--vary prefetchers=SETTING",
-    "--node-state": "--vary node-state=STATES",
-    "--clocks": "--vary clocks=SETTINGS",
-}
 
 
 def varies(machine: Collection[str], text: str, *, variables: bool = False) -> Option:
@@ -68,9 +60,3 @@ def varies(machine: Collection[str], text: str, *, variables: bool = False) -> O
             context.params[name] = lists.several(context, parameter, of_machine.get(name, ()))
 
     return option("--vary", text, multiple=True, metavar="NAME=VALUES", callback=read, expose_value=False)
-
-
-def explain_replaced(name: str) -> str | None:
-    """Return how an option that was replaced is written now; None for another one."""
-    new = REPLACED.get(name)
-    return None if new is None else f"{name} is now {new}."

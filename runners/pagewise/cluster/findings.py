@@ -21,7 +21,7 @@ from pagewise.core.record import Record
 from pagewise.core.result import MANIFEST, RECORDS, Result, check_unaltered, read_manifest, read_result
 
 _NORMAL_95 = 1.96
-_COMPARISONS = ("kernels", "program", "programs")
+_COMPARISONS = ("kernels", "programs")
 
 
 @dataclass(frozen=True)

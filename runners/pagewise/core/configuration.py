@@ -104,11 +104,16 @@ class Configuration:
     def of_program(cls, file: Path, digest: str, **values: str) -> Configuration:
         """The configuration of a program without a module; `digest` is the SHA-256 of its file.
 
-        values: module, package, compiler and hugepages; optional: target, openmp and papi.
+        values: module, package, compiler and hugepages; optional: target, flags. It has its own threads.
         """
         defaults = {"version": "", "prefetch": "hardware", "stores": "regular", "target": ""}
         build = {"hash": digest, "builder": "own", "prefix": str(file.parent), "digest": digest}
-        return cls(**{**defaults, "openmp": "off", "papi": "off", **build, **values})
+        return cls(**{**defaults, "openmp": "on", "papi": "off", **build, **values})
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it can be loaded; `module` is otherwise just a name."""
+        return self.builder != "own"
 
     @property
     def plain(self) -> str:
@@ -142,8 +147,8 @@ class Configuration:
 
     @property
     def has_threads(self) -> bool:
-        """Whether it was built with OpenMP; programs of the user's have their own threads."""
-        return self.openmp != "off" or self.builder == "own"
+        """Whether it was built with OpenMP."""
+        return self.openmp != "off"
 
     @property
     def names_target(self) -> bool:

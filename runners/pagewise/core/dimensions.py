@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import OPTIONS, Configuration
-from pagewise.core.kernel import Kernel
 from pagewise.core.page_policy import PagePolicy
 
 
@@ -302,12 +302,12 @@ def values_of(configuration: Configuration) -> dict[str, str | None]:
     return {dimension.name: dimension.of(configuration) or None for dimension in (COMPILER, *DIMENSIONS)}
 
 
-def sensitive_dimensions(kernel: Kernel) -> list[Dimension]:
+def sensitive_dimensions(kernel: Benchmark) -> list[Dimension]:
     """The dimensions that a kernel is sensitive to."""
     return [dimension for dimension in DIMENSIONS if kernel.is_sensitive_to(dimension.name)]
 
 
-def differing(kernel: Kernel, first: Configuration, second: Configuration) -> tuple[str, ...]:
+def differing(kernel: Benchmark, first: Configuration, second: Configuration) -> tuple[str, ...]:
     """In what two configurations differ that may matter to a kernel: dimensions, and what is none."""
     names = [dimension.name for dimension in sensitive_dimensions(kernel)]
     names += [COMPILER.name] if kernel.is_sensitive_to(COMPILER.name) else []

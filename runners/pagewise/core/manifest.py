@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.fields import (
     Count,
@@ -31,7 +32,7 @@ from pagewise.core.units import bytes_text
 
 PathText = Annotated[str, Form(r"[^\x00]*")]
 #: What a session runs.
-Kind = Literal["kernels", "program", "counters", "simulation", "programs"]
+Kind = Literal["kernels", "programs", "counters", "simulation"]
 State = Literal["running", "complete", "interrupted", "failed"]
 
 
@@ -120,7 +121,7 @@ class Break:
 class PlannedPlacement:
     """Where runs were to be: the CPU of each thread, the memory policy, and the settings of OpenMP.
 
-    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order. order: compact or scatter.
+    ranks: the number of MPI ranks, each with `threads` of the CPUs in their order. order: close or spread.
     cores: how many cores the CPUs are of. policy: the memory policy as it was requested.
     """
 
@@ -130,7 +131,7 @@ class PlannedPlacement:
     memory: Annotated[str, "the policy, as numa_maps reports it"]
     environment: Mapping[str, str]
     ranks: RankCount | None = None
-    order: Annotated[str, Form("compact|scatter"), "absent: listed CPUs, or none bound"] | None = None
+    order: Annotated[str, Form("close|spread"), "absent: listed CPUs, or none bound"] | None = None
     cores: Annotated[Threads, "how many cores the CPUs are of"] | None = None
     policy: Annotated[str, "the memory policy as it was requested"] | None = None
 
@@ -259,9 +260,9 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class PlannedSubject:
-    """A kernel, by the content of its kernel.yaml, with its cells."""
+    """A kernel or program, with its cells."""
 
-    kernel: Annotated[Mapping[str, Any], "pagewise.kernel"]
+    kernel: Benchmark
     cells: Annotated[tuple[PlannedCell, ...], Limits(1)]
 
 
@@ -296,14 +297,12 @@ class EnergyPart:
 class Manifest:
     """What was run, how, on which machine, from which sources. `files`: digests by path.
 
-    suites: as `program`, by name, where several programs are compared (kind `programs`).
+    programs: the user's own, by their names in the session: a code of a suite with its build.
     compared_prefetchers: settings of the hardware prefetchers that are compared, by their names in
     cells; each is restored after each run.
     """
 
-    # Of earlier versions.
-    IGNORED: ClassVar = ("seal", "rerun_of")
-    schema: Literal["pagewise.manifest/1"] = "pagewise.manifest/1"
+    schema: Literal["pagewise.manifest/2"] = "pagewise.manifest/2"
     kind: Annotated[Kind, "what was run"]
     id: Annotated[str, Form("[0-9a-f]{16,32}"), "the same wherever the folder is copied to"]
     name: SomeText
@@ -329,8 +328,8 @@ class Manifest:
     placements: Annotated[
         tuple[PlannedPlacement, ...], Limits(1), "all that were compared; the first is that of baselines"
     ]
-    pool: Annotated[tuple[Reservation, ...] | None, "what --reserve-hugepages did, pool by pool"]
-    switches: Annotated[tuple[Switched, ...], "what --set-thp-sizes did"] | None = None
+    pool: Annotated[tuple[Reservation, ...] | None, "what --prepare-pages reserved, pool by pool"]
+    switches: Annotated[tuple[Switched, ...], "what --prepare-pages switched on"] | None = None
     clocks: Annotated[tuple[Switched, ...], "what --vary clocks did; `host` has the old values"] | None = None
     prefetchers: Annotated[SwitchedOff | None, "off or adjusted during all runs; null: as found"]
     compared_prefetchers: Annotated[Mapping[str, SwitchedOff], "by names in settings of cells"] | None = None
@@ -338,7 +337,7 @@ class Manifest:
     provenance: Provenance
     modules: Modules
     configurations: Annotated[tuple[Configuration, ...], Limits(1)]
-    programs: Annotated[tuple[ProgramDigest, ...], "digests of the programs that were run"]
+    executables: Annotated[tuple[ProgramDigest, ...], "digests of the kernels' programs that were run"] = ()
     records: Annotated[RecordsDigest, "the records that were written"]
     files: Annotated[
         Mapping[str, str | None], "digests of all files that were measured, at the beginning, by path"
@@ -349,15 +348,14 @@ class Manifest:
     broken_modules: tuple[BrokenModule, ...]
     timing: Timing | None
     energy: Annotated[EnergyPart, "absent: not examined"] | None = None
-    program: Annotated[Described, "what compare -- PROGRAM compared"] | None = None
-    suites: Annotated[Mapping[str, Described], Limits(1), "several programs, by name"] | None = None
+    programs: Annotated[Mapping[str, Described], "the user's own, by name"] = field(default_factory=dict)
     counters: Annotated[CountersPart, "where events were counted"] | None = None
     simulation: Annotated[SimulationPart, "what simulated the program"] | None = None
     host: Annotated[Host, OPEN]
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """What a session of its kind must have."""
-        needed = {"kernels": (), "programs": ("suites",)}.get(self.kind, (self.kind,))
+        needed = () if self.kind == "kernels" else (self.kind,)
         yield from (("", f"{name!r} is missing") for name in needed if not getattr(self, name))
 
     def command_line(self, *options: str) -> str:
@@ -365,8 +363,9 @@ class Manifest:
 
         Text of the result: its author decides what the line executes.
         """
-        environment = dict(((self.program or {}).get("environment") or {}).get("passed") or {})
-        if self.program is None and self.suites is None:
+        described = next(iter(self.programs.values()), {})
+        environment = dict((described.get("environment") or {}).get("passed") or {})
+        if not self.programs:
             modules = self.modules
             environment |= {"PAGEWISE_ENV": modules.environment or "", "PAGEWISE_MODULES": modules.tree}
         variables = [f"{name}={value}" for name, value in environment.items()]

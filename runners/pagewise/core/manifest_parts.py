@@ -61,7 +61,7 @@ Range = Annotated[
 
 @dataclass(frozen=True)
 class RelativePart:
-    """What a program of several is compared with: its name in `suites`, and targets by metric."""
+    """What a program of several is compared with: its name in `programs`, and targets by metric."""
 
     program: str
     targets: Annotated[Mapping[str, Range], Limits(1), "ranges of its value over that of the other"]
@@ -96,10 +96,9 @@ class CountersPart:
     """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
 
     # Of earlier versions.
-    IGNORED: ClassVar = ("published_events",)
+    IGNORED: ClassVar = ("published_events", "multiplexed")
     events: Annotated[Mapping[str, Any], "pagewise.events/1"]
     groups: Annotated[tuple[str, ...], Limits(1)]
-    multiplexed: bool
     region: str | None
     reason: str
     remedy: str | None

@@ -69,6 +69,11 @@ class PagePolicy:
         return self.memory == "base pages"
 
     @property
+    def has_huge_pages(self) -> bool:
+        """Whether it is known to be about huge pages; policies of unmodified programs need not be."""
+        return self.memory not in (None, "base pages")
+
+    @property
     def text(self) -> str:
         """In words: `transparent huge pages of 64 KiB`."""
         text = _KINDS[self.kind].text if self.kind in _KINDS else self.kind

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, TypeAlias
 
+from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.configuration import OF_MACHINE, OF_THREADS, Configuration
-from pagewise.core.kernel import Kernel, Sweep
 from pagewise.core.manifest import PlannedCell, PlannedSubject, RunSettings
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf, Series
@@ -80,9 +80,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel with its cells, sorted by compiler and variants."""
+    """A kernel or program with its cells, sorted by compiler and variants."""
 
-    kernel: Kernel
+    kernel: Benchmark
     cells: tuple[Cell, ...]
 
     def compilers(self) -> list[str]:
@@ -90,7 +90,7 @@ class Subject:
         return list(dict.fromkeys(cell.compiler for cell in self.cells))
 
     def planned(self) -> PlannedSubject:
-        """For the manifest: the content of the kernel.yaml, and modules by cell."""
+        """For the manifest: what is compared, and modules by cell."""
         cells = (
             PlannedCell(
                 cell.measured.module,
@@ -102,7 +102,7 @@ class Subject:
             )
             for cell in self.cells
         )
-        return PlannedSubject(self.kernel.data, tuple(cells))
+        return PlannedSubject(self.kernel, tuple(cells))
 
     @classmethod
     def of(cls, planned: PlannedSubject, configurations: Mapping[str, Configuration]) -> Subject:
@@ -118,7 +118,7 @@ class Subject:
             if entry.placement is not None:
                 cell = _placed(cell, entry.placement, entry.is_baseline)
             cells.append(cell)
-        return cls(Kernel.from_dict(dict(planned.kernel), "manifest.json"), tuple(cells))
+        return cls(planned.kernel, tuple(cells))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Step:
     counts, `settings` are environment variables for it alone.
     """
 
-    kernel: Kernel
+    kernel: Benchmark
     cell: Cell
     series: Series
     round: int
@@ -155,7 +155,7 @@ _Run: TypeAlias = tuple[Cell, Series, str | None]
 
 
 def subject(
-    kernel: Kernel, configurations: Iterable[Configuration], baseline: str, pages: Sequence[str] = ()
+    kernel: Benchmark, configurations: Iterable[Configuration], baseline: str, pages: Sequence[str] = ()
 ) -> Subject:
     """Merges the configurations between which the kernel makes no difference.
 
@@ -353,7 +353,7 @@ def _with_settings(cell: Cell, further: RunSettings, is_baseline: bool) -> Cell:
     return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, settings=settings)
 
 
-def _sensitive_values(kernel: Kernel, configuration: Configuration) -> tuple[str, ...]:
+def _sensitive_values(kernel: Benchmark, configuration: Configuration) -> tuple[str, ...]:
     values = tuple(getattr(configuration, name) for name in kernel.sensitive_to)
     build = (configuration.package, configuration.version, configuration.builder)
     return (*values, *build, configuration.openmp, configuration.papi)

@@ -17,6 +17,8 @@ from pagewise.core.structure import StructureError, document, unstructured
 from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
+#: Schemas of manifests that are not read any more.
+_EARLIER = ("pagewise.manifest/1",)
 _REMEDY = "copy the result again from where it was made; a newer pagewise may be needed to read it"
 _REMEDY_ALTERED = "copy the result again from where it was measured, or measure again"
 
@@ -106,6 +108,12 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
+    if isinstance(data, dict) and data.get("schema") in _EARLIER:
+        raise FormatError(
+            f"this result was measured by an earlier version of pagewise ({data['schema']})",
+            where=file,
+            remedy="read it with that version, or measure again",
+        )
     try:
         manifest = document(Manifest, data)
         configurations = {one.module: one for one in manifest.configurations}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 
 from pagewise.core.errors import SelectionError
 from pagewise.machine.topology import Core, Domain, Part, Topology, cores_in
 
 
-def usable(domain: Domain, allowed: Iterable[int], smt: int) -> Domain:
+def usable(domain: Domain, allowed: Collection[int], smt: int) -> Domain:
     """The domain with the allowed CPUs only, at most `smt` of each core."""
     parts: list[Part] = []
     for part in domain.parts:
@@ -22,71 +22,67 @@ def usable(domain: Domain, allowed: Iterable[int], smt: int) -> Domain:
     return Domain(tuple(parts), domain.holds_nodes)
 
 
-def size_of(part: Part, size: Callable[[Core], int]) -> int:
-    """The sum of the cores' sizes."""
-    return sum(map(size, cores_in(part)))
-
-
-def compact(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
-    """Cores of the smallest part of the machine that has enough, and of the fewest parts of that."""
-    enough = [inner for inner in _within(part) if size_of(inner, size) >= requested]
-    smallest = min(enough, key=lambda inner: size_of(inner, size))
-    if isinstance(smallest, Core):
-        return [smallest]
-    # No part of it has enough: take all of the largest, the last of equals.
-    largest = max(reversed(smallest.parts), key=lambda inner: size_of(inner, size))
-    left = requested - size_of(largest, size)
-    rest = Domain(tuple(inner for inner in smallest.parts if inner is not largest), smallest.holds_nodes)
-    return [*cores_in(largest), *(compact(rest, left, size) if left else ())]
-
-
-def scattered(part: Part, requested: int, size: Callable[[Core], int]) -> list[Core]:
-    """Enough cores, taken in rotation from the parts of the machine, and in each part from its parts."""
-    taken: list[Core] = []
-    for core in _in_rotation(part):
-        if sum(map(size, taken)) >= requested:
-            break
-        taken.append(core)
-    return taken
-
-
-def scattered_ranks(
-    topology: Topology, allowed: Collection[int], smt: int, ranks: int, threads: int
-) -> Iterator[int]:
-    """The CPUs of ranks that go to the NUMA nodes in rotation, rank by rank; `threads` for each.
-
-    smt: hardware threads used of each core. Raises SelectionError if some rank fits into no NUMA node.
-    """
-    distinct = dict.fromkeys(node.cpus for node in topology.nodes if node.cpus)
-    nodes = [usable(topology.machine, cpus & frozenset(allowed), smt) for cpus in distinct]
-    nodes = [node for node in nodes if node.parts] or [usable(topology.machine, allowed, smt)]
-    room = [size_of(node, _threads_of) // threads for node in nodes]
-    if sum(room) < ranks:
-        raise SelectionError(
-            f"{sum(room)} ranks of {threads} threads fit into the {len(nodes)} NUMA nodes, not {ranks}",
-            where="--ranks, --threads",
-            remedy="fewer ranks or threads, or --rank-placement compact, whose ranks may span NUMA nodes",
-        )
-    homes: list[int] = []
-    while len(homes) < ranks:
-        homes += [number for number, left in enumerate(room) if homes.count(number) < left][
-            : ranks - len(homes)
-        ]
-    chosen = []
-    for number, node in enumerate(nodes):
-        wanted = homes.count(number) * threads
-        chosen.append(iter(cpus_of(node, compact(node, wanted, _threads_of)) if wanted else ()))
-    for home in homes:
-        yield from islice(chosen[home], threads)
-
-
-def _threads_of(core: Core) -> int:
-    return len(core.cpus)
+def size_of(part: Part, *, by_core: bool = False) -> int:
+    """The number of its CPUs, or of its cores."""
+    return _size(cores_in(part), by_core)
 
 
 def cpus_of(part: Part, taken: Sequence[Core]) -> tuple[int, ...]:
     """The CPUs of these cores, in the machine's order."""
     return tuple(cpu for core in cores_in(part) if core in taken for cpu in core.cpus)
+
+
+def close(part: Part, requested: int, *, by_core: bool = False) -> list[Core]:
+    """Cores of the smallest part of the machine that has enough, and of the fewest parts of that."""
+    enough = [inner for inner in _within(part) if size_of(inner, by_core=by_core) >= requested]
+    smallest = min(enough, key=lambda inner: size_of(inner, by_core=by_core))
+    if isinstance(smallest, Core):
+        return [smallest]
+    # No part of it has enough: take all of the largest, the last of equals.
+    largest = max(reversed(smallest.parts), key=lambda inner: size_of(inner, by_core=by_core))
+    left = requested - size_of(largest, by_core=by_core)
+    rest = Domain(tuple(inner for inner in smallest.parts if inner is not largest), smallest.holds_nodes)
+    return [*cores_in(largest), *(close(rest, left, by_core=by_core) if left else ())]
+
+
+def spread(part: Part, requested: int, *, by_core: bool = False) -> list[Core]:
+    """Enough cores, taken in rotation from the parts of the machine, and in each part from its parts."""
+    taken: list[Core] = []
+    for core in _in_rotation(part):
+        if _size(taken, by_core) >= requested:
+            break
+        taken.append(core)
+    return taken
+
+
+def spread_ranks(topology: Topology, domain: Domain, ranks: int, threads: int) -> Iterator[int]:
+    """The CPUs of ranks that go to the NUMA nodes in rotation, rank by rank; `threads` for each.
+
+    domain: the usable part of the machine. Raises SelectionError if some rank fits into no NUMA node.
+    """
+    every = frozenset(cpu for core in cores_in(domain) for cpu in core.cpus)
+    distinct = dict.fromkeys(node.cpus & every for node in topology.nodes)
+    nodes = [usable(domain, cpus, len(cpus)) for cpus in distinct if cpus] or [domain]
+    room = [size_of(node) // threads for node in nodes]
+    if sum(room) < ranks:
+        raise SelectionError(
+            f"{sum(room)} ranks of {threads} threads fit into the {len(nodes)} NUMA nodes, not {ranks}",
+            where="--ranks, --threads",
+            remedy="fewer ranks or threads, or --bind close, whose ranks may span NUMA nodes",
+        )
+    turns = ((turn, number) for turn in range(max(room)) for number in range(len(nodes)))
+    homes = [number for turn, number in turns if turn < room[number]][:ranks]
+    wanted = [homes.count(number) * threads for number in range(len(nodes))]
+    chosen = [
+        iter(cpus_of(node, close(node, count)) if count else ())
+        for node, count in zip(nodes, wanted, strict=True)
+    ]
+    for home in homes:
+        yield from islice(chosen[home], threads)
+
+
+def _size(cores: Iterable[Core], by_core: bool) -> int:
+    return sum(1 if by_core else len(core.cpus) for core in cores)
 
 
 def _by_preference(domain: Domain) -> Sequence[Part]:

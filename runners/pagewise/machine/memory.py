@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.errors import RefusedError
-from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
 from pagewise.core.units import bytes_text, parse_bytes
 from pagewise.machine.groups import memory_left
@@ -46,14 +45,13 @@ def available_on(nodes: Iterable[int], root: Path = Path("/")) -> int | None:
     return total
 
 
-def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, Scaled | None]:
+def fitted(kernel: Benchmark, room: int | None, copies: int = 1) -> tuple[Benchmark, Scaled | None]:
     """The kernel, scaled down to half or a quarter of its working set if it needs more than `room` bytes.
 
     copies: how many copies of the working set are in memory at once (a reserved pool is a second one). Raises
     RefusedError when not even a quarter fits.
     """
-    argument_lists = [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
-    asked = max((value for arguments in argument_lists for value in _sizes(arguments)), default=0)
+    asked = max((value for arguments in kernel.argument_lists for value in _sizes(arguments)), default=0)
     if room is None or asked * copies * _MEMORY_PER_WORKING_SET <= room:
         return kernel, None
     share = 1.0
@@ -66,19 +64,17 @@ def fitted(kernel: Kernel, room: int | None, copies: int = 1) -> tuple[Kernel, S
             where=f"{bytes_text(room)} available",
             remedy="end other programs, ask the batch system for more memory, or exclude it (--kernels)",
         )
-    data = {**kernel.data, "compare": _scaled(kernel.data["compare"], share)}
-    if "sweeps" in data:
-        data["sweeps"] = [_scaled(sweep, share) for sweep in data["sweeps"]]
-    return Kernel.from_dict(data, kernel.name), Scaled(kernel.name, asked, int(asked * share), room)
+    scaled = kernel.with_arguments(*(_scaled(arguments, share) for arguments in kernel.argument_lists))
+    return scaled, Scaled(kernel.name, asked, int(asked * share), room)
 
 
 def _sizes(arguments: tuple[str, ...]) -> Iterator[int]:
     return (parse_bytes(value) for name, value in pairwise(arguments) if name in SIZES)
 
 
-def _scaled(part: Mapping[str, Any], share: float) -> dict[str, Any]:
-    arguments = list(part["arguments"])
+def _scaled(arguments: tuple[str, ...], share: float) -> tuple[str, ...]:
+    scaled = list(arguments)
     for place, name in enumerate(arguments[:-1]):
         if name in SIZES:
-            arguments[place + 1] = f"{int(parse_bytes(arguments[place + 1]) * share) // 1024}KiB"
-    return {**part, "arguments": arguments}
+            scaled[place + 1] = f"{int(parse_bytes(arguments[place + 1]) * share) // 1024}KiB"
+    return tuple(scaled)

@@ -15,7 +15,7 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.machine.host import field
 
 # set_mempolicy(2): the modes, and what numa_maps shows for those without nodes.
-_MODES = {"first-touch": 0, "first-thread": 1, "bind": 2, "interleave": 3, "local": 4}
+_MODES = {"first-touch": 0, "first-thread": 1, "membind": 2, "interleave": 3, "local": 4}
 _WITHOUT_NODES = {"first-touch": "default", "local": "local"}
 POLICIES = tuple(_MODES)
 _MOST_NODES = 1024
@@ -39,7 +39,7 @@ class MemoryPolicy:
     @property
     def binds(self) -> bool:
         """Whether memory can come from these nodes only."""
-        return self.mode == _MODES["bind"]
+        return self.mode == _MODES["membind"]
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -59,9 +59,9 @@ class MemoryPolicy:
 
 
 def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> MemoryPolicy:
-    """Parses `first-touch`, `first-thread`, `local`, `bind`, `interleave`, `bind:0,2-3`.
+    """Parses `first-touch`, `first-thread`, `local`, `membind`, `interleave`, `membind:0,2-3`.
 
-    local: the nodes of `bind` without a list; the first is that of `first-thread`, as if the first thread
+    local: the nodes of `membind` without a list; the first is that of `first-thread`, as if the first thread
     alone had touched all memory first: other nodes only when that is full. spread: those of `interleave`
     without a list. allowed: all that this process may use. Raises SelectionError.
     """
@@ -70,28 +70,28 @@ def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> Memo
     if policy not in _MODES or (colon and policy in without_nodes):
         raise SelectionError(
             f"{text!r} is not a memory policy",
-            where="--memory",
-            remedy="first-touch, first-thread, local, bind, interleave; with nodes as bind:0 or bind:0-3",
+            where="--bind",
+            remedy=f"{', '.join(POLICIES)}; the last two with nodes as membind:0 or interleave:0-3",
         )
     if policy in _WITHOUT_NODES:
         return MemoryPolicy(text, _WITHOUT_NODES[policy], _MODES[policy])
     if policy == "first-thread":
         return MemoryPolicy(text, f"prefer:{local[0]}", _MODES[policy], local[:1])
-    nodes = tuple(parse_list(listed, "--memory")) if colon else local if policy == "bind" else spread
+    nodes = tuple(parse_list(listed, "--bind")) if colon else local if policy == "membind" else spread
     missing = sorted(set(nodes) - set(allowed))
     if missing:
         raise SelectionError(
             f"this process may not use memory of NUMA node {list_text(missing)}",
-            where=f"--memory {text}",
+            where=f"--bind {text}",
             remedy=f"it may use that of {list_text(allowed)}; `lstopo` shows where each node is",
         )
     if policy == "interleave" and not colon and len(nodes) < 2:
         raise SelectionError(
             "this node has one NUMA node: there is nothing to interleave over",
-            where="--memory interleave",
-            remedy=f"omit it, or name the node: --memory interleave:{list_text(allowed)}",
+            where="--bind interleave",
+            remedy=f"omit it, or name the node: --bind interleave:{list_text(allowed)}",
         )
-    return MemoryPolicy(text, f"{policy}:{list_text(nodes)}", _MODES[policy], nodes)
+    return MemoryPolicy(text, f"{policy.removeprefix('mem')}:{list_text(nodes)}", _MODES[policy], nodes)
 
 
 def inherited() -> MemoryPolicy:
@@ -137,7 +137,7 @@ def _library() -> ctypes.CDLL:
     except OSError as fault:
         raise SetupError(
             "libnuma, which sets memory policies, is missing",
-            where="--memory",
+            where="--bind",
             remedy="apt-get install libnuma1, dnf install numactl-libs",
         ) from fault
 
@@ -164,6 +164,6 @@ def _check(code: int) -> None:
     if code != 0:
         raise RefusedError(
             f"the kernel refused the memory policy: {os.strerror(ctypes.get_errno())}",
-            where="--memory",
-            remedy="in a container allow it: --cap-add SYS_NICE; on a kernel without NUMA omit --memory",
+            where="--bind",
+            remedy="in a container allow it: --cap-add SYS_NICE; on a kernel without NUMA omit it",
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,15 +14,15 @@ from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.record_parts import Binding, ProcessPlacement
-from pagewise.core.suggestions import choose_of
 from pagewise.core.units import count_text
 from pagewise.machine import numa
-from pagewise.machine.cores import compact, cpus_of, scattered, scattered_ranks, size_of, usable
+from pagewise.machine.cores import close, cpus_of, size_of, spread, spread_ranks, usable
 from pagewise.machine.host import field, read
 from pagewise.machine.numa import MemoryPolicy
-from pagewise.machine.topology import Core, Topology, cores_in, read_topology
+from pagewise.machine.topology import Topology, read_topology
 
-ORDERS = ("compact", "scatter")
+#: close: near each other; spread: far apart.
+_ORDERS = ("close", "spread")
 _ONLINE = Path("/sys/devices/system/cpu/online")
 _SMT_CONTROL = Path("/sys/devices/system/cpu/smt/control")
 _FIRST_TOUCH = MemoryPolicy("first-touch", "default")
@@ -34,12 +35,12 @@ class Placement:
     nodes: where the memory is first. also: names of requested placements that are the same on this machine.
     pinned: whether OpenMP's threads are bound; otherwise the run has all CPUs, as the user starts it. ranks:
     the number of MPI ranks, each with `threads` of the CPUs in their order; None: without a launcher. order:
-    compact or scatter, None for listed CPUs. cores: how many cores the CPUs are of.
+    close or spread, None for listed CPUs. cores: how many cores the CPUs are of.
     """
 
     threads: int
     cpus: tuple[int, ...]
-    name: str = "compact"
+    name: str = "close"
     memory: MemoryPolicy = _FIRST_TOUCH
     nodes: tuple[int, ...] = ()
     also: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class Placement:
 
     @property
     def text(self) -> str:
-        """In words: `scatter: 4 threads on CPU 0,8,16,24, memory bind:0`."""
+        """In words: `spread: 4 threads on CPU 0,8,16,24, memory bind:0`."""
         memory = "" if self.memory.reported == "default" else f", memory {self.memory.reported}"
         ranks = "" if self.ranks is None else f"{count_text(self.ranks, 'rank')} of "
         threads = f"{ranks}{count_text(self.threads, 'thread')}"
@@ -109,35 +110,24 @@ class Placement:
 
 @dataclass(frozen=True)
 class Where:
-    """The requested placements; each combination of the tuples' values is one.
+    """The requested placements, as options name them; each combination of the tuples' values is one.
 
-    orders: compact or scatter. smt: hardware threads per core, 0 for all. cores:
-    a number of cores, with threads on each by `smt`, instead of a number of threads. lists: CPUs, one per
-    thread. memory: memory policies. ranks: numbers of MPI ranks, with a number of threads each; rank_orders:
-    compact or scatter (in rotation over the NUMA nodes). threads: several numbers of threads to compare.
+    threads: numbers of threads, of each rank with `ranks`, the numbers of MPI ranks. cpus: lists of CPUs, one
+    per thread. bind: how CPUs and memory are chosen, each as `spread+smt:2+interleave`.
     """
 
-    orders: tuple[str, ...] = ()
-    smt: tuple[int, ...] = ()
-    cores: int | None = None
-    lists: tuple[str, ...] = ()
-    memory: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
-    rank_orders: tuple[str, ...] = ()
     threads: tuple[int, ...] = ()
-
-    @property
-    def binds(self) -> bool:
-        """Whether CPUs are requested."""
-        return bool(self.orders or self.smt or self.counts or self.ranks)
+    ranks: tuple[int, ...] = ()
+    cpus: tuple[str, ...] = ()
+    bind: tuple[str, ...] = ()
 
     @property
     def counts(self) -> bool:
         """Whether it gives the number of threads."""
-        return bool(self.cores or self.lists or self.threads)
+        return bool(self.threads or self.cpus)
 
 
-#: Requests nothing but the number of threads.
+#: Requests nothing.
 NOWHERE = Where()
 
 
@@ -154,6 +144,50 @@ class AvailableMachine:
     online: frozenset[int]
     nodes: tuple[int, ...]
 
+    @property
+    def most_per_core(self) -> int:
+        """The hardware threads of a core."""
+        return max(len(core.cpus) for core in self.topology.cores())
+
+
+@dataclass(frozen=True)
+class _Bind:
+    """A value of --bind: an order, hardware threads per core (0: all), and a memory policy.
+
+    fills: whether the number of threads counts cores, of which each gets its hardware threads.
+    """
+
+    text: str = ""
+    order: str | None = None
+    smt: int | None = None
+    fills: bool = False
+    memory: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> _Bind:
+        """Parses `spread+smt:2+interleave`. Raises SelectionError."""
+        bind = cls(text)
+        for word in text.split("+"):
+            match = re.fullmatch(r"(smt|fill)(?::([1-9]\d?))?", word)
+            if word in _ORDERS and bind.order is None:
+                bind = replace(bind, order=word)
+            elif match is not None and bind.smt is None:
+                bind = replace(bind, smt=int(match[2] or 0), fills=match[1] == "fill")
+            elif word.partition(":")[0] in numa.POLICIES and bind.memory is None:
+                bind = replace(bind, memory=word)
+            else:
+                raise SelectionError(
+                    f"{word!r} is not a placement, or the second of its kind",
+                    where=f"--bind {text}",
+                    remedy=f"join with +: {', '.join((*_ORDERS, 'smt:N, fill:N', *numa.POLICIES))}",
+                )
+        return bind
+
+    @property
+    def places(self) -> bool:
+        """Whether it chooses CPUs."""
+        return self.order is not None or self.smt is not None
+
 
 def this_machine() -> AvailableMachine:
     """The machine that this process runs on, as far as it may use it. Raises SetupError."""
@@ -168,185 +202,135 @@ def observed_placement(pid: int) -> ProcessPlacement:
     return ProcessPlacement(tuple(cpu_list(allowed)) if allowed else None, numa.policy_of(pid))
 
 
-def place(threads: int) -> Placement:
-    """Places one thread on each of `threads` neighbouring cores. Raises SelectionError, SetupError."""
-    return placements(threads)[0]
-
-
-def placements(
-    threads: int | None, where: Where = NOWHERE, machine: AvailableMachine | None = None
-) -> list[Placement]:
+def placements(where: Where = NOWHERE, machine: AvailableMachine | None = None) -> list[Placement]:
     """The requested placements, each once; the first is the one to compare against.
 
-    Without a number of threads, a number of cores or a list, nothing is bound. Raises SelectionError,
-    SetupError.
+    Without a number of threads or of ranks, or a list, nothing is bound. Raises SelectionError, SetupError.
     """
-    _check(threads, where)
     machine = machine or this_machine()
-    bound = [_with_cores(placed, machine) for placed in _placed_threads(threads, where, machine)]
+    binds = [_Bind.of(text) for text in where.bind] or [_Bind()]
+    choices = list(product(where.threads or (None,), where.ranks or (None,), where.cpus or (None,), binds))
+    differs = [len(set(values)) > 1 for values in zip(*choices, strict=True)]
     unique: dict[tuple[object, ...], Placement] = {}
-    for placement, policy in product(bound, where.memory or (None,)):
+    for threads, ranks, cpus, bind in choices:
+        _check(threads, ranks, cpus, bind)
+        placed = _with_memory(_with_cpus(threads, ranks, cpus, bind, machine), bind.memory, machine)
+        labels = (f"ranks:{ranks}", f"threads:{threads}", f"cpus:{cpus}", bind.text or _ORDERS[0])
         # A name has the parts in which placements differ.
-        parts = (placement.name if len(bound) > 1 else "", policy if policy and len(where.memory) > 1 else "")
-        name = "-".join(filter(None, parts)) or placement.name
-        placed = replace(_with_memory(placement, policy, machine), name=name)
+        named = [
+            label
+            for label, is_named in zip(labels, (differs[1], differs[0], *differs[2:]), strict=True)
+            if is_named
+        ]
+        placed = replace(placed, name="-".join(named) or placed.name)
         # Which rank has which of the CPUs makes no difference.
         key = frozenset(placed.cpus_by_rank) if placed.ranks else placed.cpus, placed.memory.reported
         first = unique.setdefault(key, placed)
         if first is not placed:
-            unique[key] = replace(first, also=(*first.also, name))
+            unique[key] = replace(first, also=(*first.also, placed.name))
     return list(unique.values())
 
 
-def _placed_threads(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
-    """The placements of the threads: by number of threads and of ranks, named by those that differ."""
-    if threads is None and not where.binds:
-        return [Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)]
-    numbers, ranks = where.threads or (threads,), where.ranks or (None,)
-    found: list[Placement] = []
-    for number, count in product(numbers, ranks):
-        several = (
-            _bound(number, where, machine) if count is None else _of_ranks(number, count, where, machine)
-        )
-        counts = f"ranks:{count}" * (len(ranks) > 1), f"threads:{number}" * (len(numbers) > 1)
-        for placed in several:
-            name = "-".join(filter(None, (*counts, placed.name * (len(several) > 1))))
-            found.append(replace(placed, name=name or placed.name))
-    return found
-
-
-def _with_cores(placement: Placement, machine: AvailableMachine) -> Placement:
-    """The placement with the number of cores of its CPUs."""
-    cpus = set(placement.cpus)
-    cores = sum(not cpus.isdisjoint(core.cpus) for core in machine.topology.cores())
-    return replace(placement, cores=cores or None)
-
-
-def _check(threads: int | None, where: Where) -> None:
-    for option, orders in (("--placement", where.orders), ("--rank-placement", where.rank_orders)):
-        for order in orders:
-            if order not in ORDERS:
-                raise SelectionError(
-                    f"{order!r} is not a placement", where=option, remedy=choose_of(order, ORDERS)
-                )
+def _check(threads: int | None, ranks: int | None, cpus: str | None, bind: _Bind) -> None:
+    """Raises SelectionError for options that exclude each other, or need another one."""
     clashes = {
-        "--threads and --cores": bool(threads or where.threads) and where.cores is not None,
-        "--cpus and several --threads": bool(where.lists) and len(where.threads) > 1,
-        "--cpus and --cores": bool(where.lists) and where.cores is not None,
-        "--cpus and --smt": bool(where.lists) and bool(where.smt) and not (where.orders or where.rank_orders),
-        "--ranks and --cores": bool(where.ranks) and where.cores is not None,
-        "--ranks and --placement": bool(where.ranks) and bool(where.orders),
-        "--ranks and --memory first-thread": bool(where.ranks) and "first-thread" in where.memory,
+        f"--cpus {cpus}, --bind {bind.text}": cpus is not None and bind.places,
+        f"--ranks {ranks}, --bind {bind.text}": ranks is not None
+        and (bind.fills or bind.memory == "first-thread"),
     }
     for names, clash in clashes.items():
         if clash:
             raise SelectionError(
-                f"{names} exclude each other: both set the threads and their places",
+                "these exclude each other",
                 where=names,
-                remedy="--threads N and --cores N choose CPUs by --placement and --smt; --cpus names them; "
-                "--ranks N has --threads N per rank and --rank-placement",
+                remedy="--cpus names the CPUs that --bind would choose; fill and first-thread are for one "
+                "process",
             )
-    if where.rank_orders and not where.ranks:
+    if (bind.places or bind.memory == "first-thread") and (threads, ranks, cpus) == (None, None, None):
         raise SelectionError(
-            "the number of ranks to place is missing", where="--rank-placement", remedy="--ranks N"
+            "the number of threads to place is missing",
+            where=f"--bind {bind.text}",
+            remedy="--threads N, or --cpus",
         )
 
 
-def _bound(threads: int | None, where: Where, machine: AvailableMachine) -> list[Placement]:
-    chosen = []
-    if where.orders or not where.lists:
-        if threads is None and where.cores is None:
+def _with_cpus(
+    threads: int | None, ranks: int | None, cpus: str | None, bind: _Bind, machine: AvailableMachine
+) -> Placement:
+    """The placement without its memory. Without a number of threads, a rank has one."""
+    if (threads, ranks, cpus) == (None, None, None):
+        return Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)
+    if cpus is not None:
+        taken = _listed(cpus, None if threads is None else threads * (ranks or 1), machine)
+        if len(taken) % (ranks or 1):
             raise SelectionError(
-                "the number of threads to place is missing",
-                where="--placement, --smt",
-                remedy="--threads N, or --cores N",
-            )
-        for order, smt in product(where.orders or ORDERS[:1], where.smt or (1,)):
-            chosen.append(_chosen(threads, where.cores, order, smt, machine))
-    return chosen + [_listed(text, threads, machine) for text in where.lists]
-
-
-def _of_ranks(threads: int | None, ranks: int, where: Where, machine: AvailableMachine) -> list[Placement]:
-    """Places ranks; the threads of each are close together. Without a number of threads, it has one."""
-    chosen = []
-    if where.rank_orders or not where.lists:
-        for order, smt in product(where.rank_orders or ORDERS[:1], where.smt or (1,)):
-            size = threads or 1
-            placed = _chosen(ranks * size, None, ORDERS[0], smt, machine)
-            if order != ORDERS[0]:
-                most = smt or max(len(core.cpus) for core in machine.topology.cores())
-                cpus = tuple(scattered_ranks(machine.topology, machine.allowed, most, ranks, size))
-                name = placed.name.replace(ORDERS[0], order)
-                placed = replace(placed, cpus=cpus, name=name, order=order)
-            chosen.append(replace(placed, threads=size))
-    for text in where.lists:
-        placed = _listed(text, None if threads is None else ranks * threads, machine)
-        if len(placed.cpus) % ranks:
-            raise SelectionError(
-                f"{len(placed.cpus)} CPUs cannot be shared equally by {ranks} ranks",
-                where=f"--ranks, --cpus {text}",
+                f"{len(taken)} CPUs cannot be shared equally by {ranks} ranks",
+                where=f"--ranks, --cpus {cpus}",
                 remedy="list as many CPUs for each rank, those of rank 0 first",
             )
-        chosen.append(replace(placed, threads=len(placed.cpus) // ranks))
-    return [replace(placed, ranks=ranks) for placed in chosen]
+        name, order, size = f"cpus:{cpus}", None, len(taken) // (ranks or 1)
+    else:
+        order = bind.order or _ORDERS[0]
+        name, size = bind.text if bind.places else order, threads or 1
+        taken = _chosen(size, ranks, bind, machine)
+        size = len(taken) if bind.fills else size
+    cores = sum(not set(taken).isdisjoint(core.cpus) for core in machine.topology.cores())
+    return Placement(size, taken, name, ranks=ranks, order=order, cores=cores or None)
 
 
-def _chosen(
-    threads: int | None, cores: int | None, order: str, smt: int, machine: AvailableMachine
-) -> Placement:
-    """Places threads, or fills a number of cores, with `smt` hardware threads of each core (0: all)."""
-    most = max(len(core.cpus) for core in cores_in(machine.topology.machine))
-    _check_smt(smt, most)
-    domain = usable(machine.topology.machine, machine.allowed, smt or most)
-    size: Callable[[Core], int] = (lambda core: len(core.cpus)) if cores is None else (lambda core: 1)
-    requested = threads or cores or 1
-    available = size_of(domain, size)
+def _chosen(threads: int, ranks: int | None, bind: _Bind, machine: AvailableMachine) -> tuple[int, ...]:
+    """CPUs for the threads of one process, or of each rank. Raises SelectionError."""
+    smt = 1 if bind.smt is None else bind.smt
+    _check_smt(smt, bind, machine)
+    domain = usable(machine.topology.machine, machine.allowed, smt or machine.most_per_core)
+    requested = threads * (ranks or 1)
+    available = size_of(domain, by_core=bind.fills)
     if requested > available:
-        raise _too_many(requested, available, cores is not None, smt, machine)
-    taken = (compact if order == ORDERS[0] else scattered)(domain, requested, size)
+        raise _too_many(requested, available, bind, machine)
+    if bind.order == "spread" and ranks is not None:
+        return tuple(spread_ranks(machine.topology, domain, ranks, threads))
+    taken = (spread if bind.order == "spread" else close)(domain, requested, by_core=bind.fills)
+    cpus = cpus_of(domain, taken)
     # The last core need not be full.
-    cpus = cpus_of(domain, taken)[:threads]
-    name = order if smt == 1 else f"{order}-smt{smt or most}"
-    return Placement(len(cpus), cpus, name, order=order)
+    return cpus if bind.fills else cpus[:requested]
 
 
-def _check_smt(smt: int, most: int) -> None:
+def _check_smt(smt: int, bind: _Bind, machine: AvailableMachine) -> None:
+    most = machine.most_per_core
     if smt == 1 or (smt == 0 and most > 1) or 1 < smt <= most:
         return
     if most > 1:
         raise SelectionError(
             f"{smt} hardware threads per core were requested; the cores of this machine have {most}",
-            where=f"--smt {smt}",
-            remedy=f"--smt use takes all {most}; --smt N a number up to that",
+            where=f"--bind {bind.text}",
+            remedy=f"a number up to {most}, or none for all",
         )
     switched_off = read(_SMT_CONTROL) == "off"
     how = f"root: echo on > {_SMT_CONTROL}" if switched_off else "the firmware; on POWER, ppc64_cpu --smt=on"
     raise SelectionError(
         "the cores of this machine have one hardware thread each",
-        where="--smt",
-        remedy=f"--smt avoid, or omit it; if the CPU supports SMT, switch it on by {how}",
+        where=f"--bind {bind.text}",
+        remedy=f"omit smt and fill; if the CPU supports SMT, switch it on by {how}",
     )
 
 
-def _too_many(
-    requested: int, available: int, by_core: bool, smt: int, machine: AvailableMachine
-) -> SelectionError:
-    noun, option = ("cores", "--cores") if by_core else ("threads", "--threads")
+def _too_many(requested: int, available: int, bind: _Bind, machine: AvailableMachine) -> SelectionError:
     full = usable(machine.topology.machine, machine.allowed, len(machine.online))
-    cores, cpus = len(list(cores_in(full))), size_of(full, lambda core: len(core.cpus))
-    remedies = [f"{option} {available}"]
-    if not by_core and smt == 1 and cpus >= requested:
-        remedies.append(f"--smt use for {cpus} hardware threads")
+    cores, cpus = size_of(full, by_core=True), size_of(full)
+    remedies = [f"--threads {available}"]
+    if bind.smt is None and cpus >= requested:
+        remedies.append(f"--bind smt for {cpus} hardware threads")
+    noun = "cores" if bind.fills else "threads"
     return SelectionError(
         f"{requested} {noun} were requested; this process may use {cores} physical cores"
         + (f" with {cpus} hardware threads" if cpus > cores else ""),
-        where=option,
+        where="--threads",
         remedy=", or ".join([*remedies, "ask the batch system for more cores"]),
     )
 
 
-def _listed(text: str, threads: int | None, machine: AvailableMachine) -> Placement:
-    """One thread on each of the listed CPUs, in the order of the list."""
+def _listed(text: str, threads: int | None, machine: AvailableMachine) -> tuple[int, ...]:
+    """The listed CPUs, in the order of the list. Raises SelectionError."""
     cpus = numa.parse_list(text, "--cpus")
     absent, barred = sorted({*cpus} - machine.online), sorted({*cpus} - machine.allowed)
     if barred:
@@ -363,7 +347,7 @@ def _listed(text: str, threads: int | None, machine: AvailableMachine) -> Placem
             where=f"--threads, --cpus {text}",
             remedy="omit --threads: each listed CPU gets one thread",
         )
-    return Placement(len(cpus), tuple(cpus), f"cpus:{text}")
+    return tuple(cpus)
 
 
 def _with_memory(placement: Placement, policy: str | None, machine: AvailableMachine) -> Placement:
@@ -372,6 +356,6 @@ def _with_memory(placement: Placement, policy: str | None, machine: AvailableMac
     local = topology.nodes_of(first) or machine.nodes[:1]
     if policy is None:
         return replace(placement, memory=numa.inherited(), nodes=local)
-    spread = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)
-    memory = numa.parse_policy(policy, local, spread, machine.nodes)
+    wide = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)
+    memory = numa.parse_policy(policy, local, wide, machine.nodes)
     return replace(placement, memory=memory, nodes=memory.nodes or local)

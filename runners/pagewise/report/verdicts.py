@@ -312,6 +312,7 @@ class NodeMemoryRow:
 class CostRow(States):
     """The time and the peak memory of a policy, as ratios to the baseline's."""
 
+    program: str
     hugepages: str
     text: Annotated[str, "7 % less time for 12 % more memory; empty for the baseline"]
     time_ratio: OptionalNumber
@@ -327,18 +328,8 @@ class CostRow(States):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramFigures:
-    """Of compare -- PROGRAM: the program's metrics, and its memory by policy and kind."""
-
-    metrics: tuple[Mapping[str, Any], ...]
-    memory: tuple[Mapping[str, Any], ...]
-    costs: tuple[CostRow, ...]
-    advice: PolicyAdvice | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class TargetFields:
-    """A metric of several programs with a target relative to another program."""
+    """A metric with a target relative to another program."""
 
     program: str
     metric: str
@@ -349,6 +340,17 @@ class TargetFields:
     low: OptionalNumber
     high: OptionalNumber
     answer: Known
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramFigures:
+    """Of compare -- PROGRAM and --suite: the programs' metrics, and their memory by policy and kind."""
+
+    metrics: tuple[Mapping[str, Any], ...]
+    memory: tuple[Mapping[str, Any], ...]
+    costs: tuple[CostRow, ...]
+    advice: PolicyAdvice | None
+    targets: tuple[Annotated[TargetFields, OPEN], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,5 +385,3 @@ class Verdicts(SessionFields):
     energy: Annotated[tuple[Annotated[EnergyFields, OPEN], ...], "where it was measured"] = ()
     node_state: tuple[Annotated[NodeMemoryRow, OPEN], ...] = ()
     program: ProgramFigures | None = None
-    metrics: Annotated[tuple[Mapping[str, Any], ...], "of several programs: the metrics of each"] = ()
-    targets: tuple[Annotated[TargetFields, OPEN], ...] = ()

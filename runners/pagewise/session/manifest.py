@@ -19,7 +19,7 @@ from pagewise.session.options import SessionOptions
 from pagewise.session.resume import command_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.paths import checkout
-from pagewise.stack.provenance import programs, provenance
+from pagewise.stack.provenance import provenance
 from pagewise.stack.setup import SetupFacts
 
 
@@ -69,7 +69,6 @@ def new_manifest(
         provenance=provenance(checkout(), environment, facts),
         modules=Modules(environment, str(tree)),
         configurations=tuple(entry.configuration for entry in entries),
-        programs=tuple(programs(entries, subjects)),
         records=RecordsDigest(empty.lines, empty.sha256),
         files={},
         subjects=tuple(subject.planned() for subject in subjects),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
-from pagewise.core.host import Host
 from pagewise.core.manifest import Break, Digest, Manifest
 from pagewise.core.plan import CellKey, Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
@@ -49,11 +48,10 @@ _PROGRAM = (
     "relative_to",
 )
 _PARTS = {
-    "program": _PROGRAM,
-    "counters": ("events", "groups", "multiplexed", "region"),
+    "counters": ("events", "groups", "region"),
     "simulation": ("geometry", "tool", "standard_input"),
 }
-_BUILD = ("hash", "digest", "prefix")
+_MISSING = "missing"
 _LONGEST = 160
 _PRINTING = ("--json", "-q", "--quiet", "-v", "--verbose", "--plan")
 # A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
@@ -171,83 +169,47 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
 
 
 def differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """The differences that prevent resuming: machine, builds, plan; a line each."""
-    yield from machine_differences(before.host, now.host)
-    yield from program_differences(before, now)
-
-
-def machine_differences(before: Host, now: Host) -> Iterator[str]:
-    """The differences of the machine and its settings; a line each."""
-    for name in _HOST:
-        yield from _changed(f"this machine's {name}", getattr(before, name), getattr(now, name))
-    pools = [{pool.page_bytes: pool.total for pool in host.pools} for host in (before, now)]
-    yield from _changed("the pools of huge pages (pages by size)", *pools)
-
-
-def program_differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """The differences of what is measured: options, modules, programs, kernels; a line each."""
-    for name in _ASKED:
-        yield from _changed(name, getattr(before, name), getattr(now, name))
-    yield from _changed("the placement", _placements(before), _placements(now))
-    builds = [{one.module: one for one in manifest.configurations} for manifest in (before, now)]
-    for module, one in builds[0].items():
-        if module not in builds[1]:
-            yield f"the module {module} is missing"
-        elif any(getattr(one, name) != getattr(builds[1][module], name) for name in _BUILD):
-            yield f"the module {module} was built again or replaced: {one.hash[:12]}"
-    for module in builds[1].keys() - builds[0].keys():
-        yield f"the module {module} is new"
-    digests = [
-        {(one.module, one.program): one.sha256 for one in manifest.programs} for manifest in (before, now)
-    ]
-    for module, program in digests[0].keys() & digests[1].keys():
-        if digests[0][module, program] != digests[1][module, program]:
-            yield f"the program {program} of the module {module} was replaced"
-    yield from _file_differences(before, now)
-    kernels = [
-        {subject.kernel["name"]: subject for subject in manifest.subjects} for manifest in (before, now)
-    ]
-    for name in kernels[0]:
-        yield from _changed(f"what is measured of {name}", kernels[0][name], kernels[1].get(name))
-    yield from _changed("the kernels", list(kernels[0]), list(kernels[1]))
-    for part, names in _PARTS.items():
-        pair = [unstructured(getattr(manifest, part)) or {} for manifest in (before, now)]
-        yield from _described_differences(f"the {part}", names, *pair)
-    yield from _suite_differences(before, now)
-
-
-def _suite_differences(before: Manifest, now: Manifest) -> Iterator[str]:
-    """What differs of several programs."""
-    several = [unstructured(manifest.suites) or {} for manifest in (before, now)]
-    for program in several[0].keys() | several[1].keys():
-        yield from _described_differences(program, _PROGRAM, *(each.get(program, {}) for each in several))
-
-
-def _described_differences(
-    of: str, names: Sequence[str], before: Mapping[str, Any], now: Mapping[str, Any]
-) -> Iterator[str]:
-    """What differs in the description of a program or another part; of page policies the names alone.
-
-    The trial run of a script or launcher decides which policies are available, and what they set.
-    """
-    for name in names:
-        facts = [each.get(name) for each in (before, now)]
-        if name == "policies":
-            facts = [[policy["name"] for policy in each or ()] for each in facts]
-        yield from _changed(f"{of}'s {name}", *facts)
-
-
-def _file_differences(before: Manifest, now: Manifest) -> Iterator[str]:
+    """The differences that prevent resuming: machine, builds, programs, plan; a line each."""
+    facts = [dict(_facts(manifest)) for manifest in (before, now)]
+    for name in dict.fromkeys((*facts[0], *facts[1])):
+        pair = [each.get(name, _MISSING) for each in facts]
+        if pair[0] != pair[1]:
+            yield f"{name}: {_short(pair[0])} is now {_short(pair[1])}"
     for file in sorted(before.files.keys() & now.files.keys()):
         if before.files[file] != now.files[file]:
             yield f"the file {file} has changed"
 
 
-def _placements(manifest: Manifest) -> list[dict[str, object]]:
-    """CPUs by thread, and the memory policy."""
-    return [
-        {"cpus": place.cpus, "memory": place.memory, "ranks": place.ranks} for place in manifest.placements
-    ]
+def _facts(manifest: Manifest) -> Iterator[tuple[str, Any]]:
+    """What must be as it was, by its name."""
+    for name in _HOST:
+        yield f"this machine's {name}", getattr(manifest.host, name)
+    yield (
+        "the pools of huge pages (pages by size)",
+        {pool.page_bytes: pool.total for pool in manifest.host.pools},
+    )
+    for name in _ASKED:
+        yield name, getattr(manifest, name)
+    yield "the placement", [(place.cpus, place.memory, place.ranks) for place in manifest.placements]
+    for one in manifest.configurations:
+        yield f"the build of the module {one.module}", (one.hash, one.digest, one.prefix)
+    for digest in manifest.executables:
+        yield f"the program {digest.program} of the module {digest.module}", digest.sha256
+    for subject in manifest.subjects:
+        yield f"what is measured of {subject.kernel.name}", subject
+    for name, program in manifest.programs.items():
+        yield from ((f"{name}'s {part}", _described(part, program.get(part))) for part in _PROGRAM)
+    for part, names in _PARTS.items():
+        described = unstructured(getattr(manifest, part)) or {}
+        yield from ((f"{name} of {part}", described.get(name)) for name in names)
+
+
+def _described(part: str, value: Any) -> Any:
+    """A part of the description of a program; of page policies the names alone.
+
+    The trial run of a script or launcher decides which policies are available, and what they set.
+    """
+    return [policy["name"] for policy in value or ()] if part == "policies" else value
 
 
 def _complete_rounds(result: Result) -> int:
@@ -293,11 +255,6 @@ def set_aside(file: Path, rounds: int, announce: Callable[[Digest], None]) -> No
 def _last_seen(result: Result) -> str:
     """When a killed session last wrote a record."""
     return str(result.records[-1].started if result.records else result.manifest.created)
-
-
-def _changed(what: str, before: Any, now: Any) -> Iterator[str]:
-    if before != now:
-        yield f"{what}: {_short(before)} is now {_short(now)}"
 
 
 def _short(value: Any) -> str:

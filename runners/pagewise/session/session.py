@@ -19,7 +19,7 @@ from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, altered
 from pagewise.core.signals import interruptible
-from pagewise.core.units import clock_text, percent_text
+from pagewise.core.units import bytes_text, clock_text, percent_text, seconds_text
 from pagewise.machine.node_state import read_state
 from pagewise.machine.settings.session import removed_if_killed
 from pagewise.session.node_states import NodeStates, check_states
@@ -27,7 +27,9 @@ from pagewise.session.options import SessionOptions
 from pagewise.session.progress import ProgressReporter
 from pagewise.session.recorder import FolderRecorder
 from pagewise.session.resume import Earlier
-from pagewise.session.workload import Launcher, Outcome, Recorder, Workload
+from pagewise.session.settings import changed_settings
+from pagewise.session.work import Work
+from pagewise.session.workload import Launcher, Outcome, Recorder, Trial, Workload
 from pagewise.stack.files import Watch
 
 
@@ -50,6 +52,7 @@ class Session:
     _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
     _launcher: Launcher | None = None
     _states: NodeStates = field(default_factory=lambda: NodeStates(Path()))
+    _work: Work = field(default_factory=Work)
     _altered: str | None = None
 
     @classmethod
@@ -108,25 +111,63 @@ class Session:
         In every case the records so far are in the folder, and the machine's settings are restored.
         """
         with tempfile.TemporaryDirectory(prefix="pagewise-") as scratch, removed_if_killed(Path(scratch)):
-            self._launcher = self.workload.launcher(Path(scratch))
             self._states = NodeStates(Path(scratch))
             try:
+                # Trial runs, too, start with the settings of all runs, so that these are undone in any case.
                 with (
                     interruptible(),
                     self.recorder.writing(),
                     self._states,
-                    self.workload.prepared(self),
+                    self.workload.settings.set_for_all(self.recorder.note),
                 ):
-                    self.recorder.save()
-                    self._run_all()
+                    self._measure(Path(scratch))
             except (PagewiseError, Interrupted) as ending:
                 self.ending = ending
             except OSError as fault:
                 self.ending = refused_by_system(fault)
                 if self.ending is None:
                     raise
+            finally:
+                self._note_work()
         self.recorder.note_changed(self._watch.verify())
         self._altered = altered(self.recorder.folder, replace(self.manifest, state="complete"))
+
+    def _measure(self, scratch: Path) -> None:
+        """Trial runs of the baselines, then of all others, then the rounds, each as those before decide."""
+        baselines = self._try(self.workload, scratch, of_baselines=True)
+        decided = self._decide(self.workload, baselines)
+        prepare = self.options.machine.prepare
+        with changed_settings(self.recorder.note, decided.placements, prepare, decided.needs()):
+            self.recorder.save()
+            others = self._try(decided, scratch, of_baselines=False)
+            self.workload = self._decide(decided, [*baselines, *others])
+            self._launcher = self.workload.launcher(scratch)
+            self._run_all()
+
+    def _try(self, workload: Workload, scratch: Path, *, of_baselines: bool) -> list[Trial]:
+        trials, steps = [], workload.trials(of_baselines=of_baselines)
+        self._launcher = workload.launcher(scratch)
+        for step in steps:
+            if workload.planner.can_run(step) and not self.is_ruled_out(step):
+                trials.append(Trial(step, self.run(step)))
+                self._print(f"trial run, {trial_text(trials[-1])}")
+        return trials
+
+    def _decide(self, workload: Workload, trials: Sequence[Trial]) -> Workload:
+        decision = workload.decided(trials)
+        self.recorder.note(**decision.fields)
+        if decision.text:
+            self._print(decision.text)
+        return decision.workload
+
+    def _print(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
+
+    def _note_work(self) -> None:
+        cells = [cell for subject in self.workload.subjects for cell in subject.cells]
+        differing = self._work.differences(cells, self.workload.references())
+        known = self.manifest.differing_work
+        self.recorder.note(differing_work=tuple(dict.fromkeys((*known, *differing))))
 
     def close(self) -> None:
         """Writes how the session ended and the runner overhead so far. Raises RefusedError.
@@ -153,6 +194,9 @@ class Session:
         changed = changed or self._watch.look(module)
         self.recorder.note_changed({module: changed})
         self.recorder.keep(step, outcome)
+        run = outcome.records[0].run
+        if outcome.printed is not None and run is not None:
+            self._work.note(step.cell.key, outcome.printed, run.exit_code)
         if changed:
             self._ruled_out.add((step.kernel.name, step.cell.key))
         elif outcome.failed:
@@ -239,6 +283,19 @@ class Session:
         if scope is not None:
             group = (step.group,) if scope == "group" else ()
             self._ruled_out.add((step.kernel.name, step.cell.key, *group))
+
+
+def trial_text(trial: Trial) -> str:
+    """The result of a trial run in a line."""
+    policy, record = trial.step.cell.measured.hugepages, trial.outcome.records[0]
+    if record.failure is not None:
+        return f"{policy}: {record.failure.message}"
+    text = f"{policy}: {seconds_text(record.repetitions[0])}"
+    if record.program is None:
+        return f"{text}, too short to sample its memory"
+    peak = record.program.total.peak
+    share = f", {peak.huge_coverage:.0%} of it on huge pages" if peak.huge_bytes else ""
+    return f"{text}, {bytes_text(peak.resident_bytes)} in memory{share}"
 
 
 def goal_text(options: SessionOptions) -> str:

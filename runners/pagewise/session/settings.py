@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -12,8 +12,7 @@ from pagewise.core.plan import Cell, Subject, with_settings
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp
 from pagewise.machine.settings.kinds import Pool
-from pagewise.session.options import SessionOptions
-from pagewise.session.workload import Recorder
+from pagewise.session.options import PagesToPrepare, SessionOptions
 
 #: As a setting of prefetchers or clocks: as the machine has them.
 UNCHANGED = "unchanged"
@@ -85,20 +84,20 @@ class MachineSettings:
             yield
 
     @contextmanager
-    def set_for_all(self, recorder: Recorder) -> Iterator[None]:
-        """Sets what all runs have, during the block; notes it and the compared settings in the manifest."""
+    def set_for_all(self, note: Callable[..., None]) -> Iterator[None]:
+        """Sets what all runs have, during the block; passes it and the compared settings to `note`."""
         with ExitStack() as stack:
             if words := self.clocks.get(None):
-                recorder.note(clocks=tuple(stack.enter_context(clocks.clocks_set(words))))
+                note(clocks=tuple(stack.enter_context(clocks.clocks_set(words))))
             if (control := self.prefetchers.get(None)) is not None:
-                recorder.note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
+                note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
             compared: dict[str, SwitchedOff] = {
                 name: prefetchers.described(control)
                 for name, control in self.prefetchers.items()
                 if name is not None and control is not None
             }
             if compared:
-                recorder.note(compared_prefetchers=compared)
+                note(compared_prefetchers=compared)
             yield
 
 
@@ -119,6 +118,17 @@ def _check_different(option: str, settings: Sequence[object]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Needs:
+    """The huge pages that the rounds need.
+
+    thp_policies: policies whose THP sizes must be on. pool_pages: by page size, free pages of each pool.
+    """
+
+    thp_policies: Collection[str] = ()
+    pool_pages: Mapping[int, int] = field(default_factory=dict)
+
+
 def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
     """The hugetlb pools of this page size from which runs in these placements take pages."""
     return hugepages.pools_of({node for place in placements for node in place.nodes}, page_bytes=page_bytes)
@@ -126,26 +136,41 @@ def pools_used(placements: Sequence[Placement], page_bytes: int) -> list[Pool]:
 
 @contextmanager
 def changed_settings(
-    recorder: Recorder,
-    placements: Sequence[Placement],
-    *,
-    thp_policies: Collection[str] | None = None,
-    pool_pages: Mapping[int, int] | None = None,
+    note: Callable[..., None], placements: Sequence[Placement], prepare: PagesToPrepare | None, needs: Needs
 ) -> Iterator[None]:
-    """Changes settings until the block ends, and notes them in the manifest. None: leave these as they are.
+    """Prepares huge pages as the user permits until the block ends, and passes what was done to `note`.
 
-    thp_policies: policies whose THP sizes are switched on. pool_pages: by page size, pages to reserve in each
-    pool. Raises RefusedError.
+    Raises RefusedError, SelectionError.
     """
     with ExitStack() as stack:
-        if thp_policies is not None:
-            switched = stack.enter_context(thp.switched_on(set(thp_policies)))
-            recorder.note(switches=tuple(switched))
-        if pool_pages is not None:
+        if prepare is not None and (prepare.thp or prepare.sizes):
+            policies = {*prepare.sizes, *(needs.thp_policies if prepare.thp else ())}
+            note(switches=tuple(stack.enter_context(thp.switched_on(policies))))
+        if prepare is not None and (prepare.pools or prepare.requests):
+            wanted = list(_pools_wanted(placements, prepare, needs.pool_pages))
             # The largest pages first: they need the most memory in one piece.
-            reservations = [
-                stack.enter_context(hugepages.reserved(pools_used(placements, size), pages))
-                for size, pages in sorted(pool_pages.items(), reverse=True)
-            ]
-            recorder.note(pool=tuple(reservations))
+            wanted.sort(key=lambda each: each[0][0].page_bytes, reverse=True)
+            reservations = [stack.enter_context(hugepages.reserved(pools, pages)) for pools, pages in wanted]
+            note(pool=tuple(reservations))
         yield
+
+
+def _pools_wanted(
+    placements: Sequence[Placement], prepare: PagesToPrepare, needed: Mapping[int, int]
+) -> Iterator[tuple[list[Pool], int]]:
+    """Pools with the pages to have in each: what the user names, and of other sizes what is needed."""
+    named = {request.page_bytes for request in prepare.requests}
+    for request in prepare.requests:
+        pools = pools_used(placements, request.page_bytes)
+        if request.node is not None:
+            pools = hugepages.pools_of({request.node}, page_bytes=request.page_bytes)
+            if f"node{request.node}" not in pools[0].folder.parts:
+                raise SelectionError(
+                    f"NUMA node {request.node} has no hugetlb pool of these pages",
+                    where="--prepare-pages",
+                    remedy="`pagewise doctor` lists the page sizes, `lstopo` the nodes",
+                )
+        yield pools, -(-request.pages // len(pools))
+    for size, pages in needed.items() if prepare.pools else ():
+        if size not in named:
+            yield pools_used(placements, size), pages

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
+from pagewise.analysis.analysis import analyse, too_wide
 from pagewise.core.manifest import Manifest, State
 from pagewise.core.node_state import NodeChange
-from pagewise.core.plan import Step, Subject
+from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
+from pagewise.session.settings import MachineSettings, Needs
 
 if TYPE_CHECKING:
     from pagewise.session.resume import Earlier
 
+_WorkloadT_co = TypeVar("_WorkloadT_co", covariant=True)
 #: What a failed run rules out: every run of its configuration, those that count the same events, or nothing.
 Scope = Literal["configuration", "group", None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: its records (one at least), its time as hyperfine took it, its output."""
+    """What a run gave: its records (one at least), its time as hyperfine took it, its output.
+
+    printed: what shows whether runs do the same work, None where that is known otherwise.
+    """
 
     records: list[Record]
     wall_seconds: float | None
     output: str
     skipped: list[Skipped]
+    printed: str | None = None
 
     @property
     def failed(self) -> bool:
@@ -41,6 +48,23 @@ class Outcome:
             replace(record, run=record.run and replace(record.run, node=node)) for record in self.records
         ]
         return replace(self, records=records)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An untimed run before the rounds, and what it gave."""
+
+    step: Step
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Decision(Generic[_WorkloadT_co]):
+    """A workload as trial runs decide it, fields of the manifest that this changes, and what is printed."""
+
+    workload: _WorkloadT_co
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
 
 
 class Planner(Protocol):
@@ -60,6 +84,37 @@ class Planner(Protocol):
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
+
+
+@dataclass(frozen=True)
+class ComparisonPlanner:
+    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program."""
+
+    subjects: list[Subject]
+    seed: int
+    aa: int = 1
+    sweep: bool = False
+    starts: Callable[[Step], bool] = lambda _: True
+
+    def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
+        """Every configuration of every kernel once, the baselines once more."""
+        return order_of_round(self.subjects, number, self.seed, self.aa)
+
+    def sweeps(self) -> list[Step]:
+        """The sweeps, if they were requested."""
+        return order_of_sweeps(self.subjects, self.seed) if self.sweep else []
+
+    def can_run(self, step: Step) -> bool:
+        """Whether the step starts a program."""
+        return self.starts(step)
+
+    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+        """Missing pages and crashes recur: they are reported once instead of in every round."""
+        return "configuration"
+
+    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+        """The kernels with an interval wider than this."""
+        return too_wide(analyse(self.subjects, list(records), self.seed), width)
 
 
 class Launcher(Protocol):
@@ -105,20 +160,12 @@ class Recorder(Protocol):
         """Writes how the session ended and how long it took. Raises RefusedError."""
 
 
-class Trials(Protocol):
-    """The session as a workload sees it before the rounds: to make trial runs."""
-
-    recorder: Recorder
-
-    def run(self, step: Step) -> Outcome:
-        """Runs a step and keeps its records. Raises RefusedError."""
-
-    def is_ruled_out(self, step: Step) -> bool:
-        """Whether the step is not run, because such a run failed before."""
-
-
 class Workload(Protocol):
-    """What a session runs: its subjects, and how they are planned, prepared and launched."""
+    """What a session runs, as a value: its subjects, and how they are planned and launched.
+
+    A session first makes the trial runs of baselines. These decide the workload that makes the other trial
+    runs, and all of them decide that of the rounds.
+    """
 
     @property
     def subjects(self) -> list[Subject]:
@@ -132,11 +179,24 @@ class Workload(Protocol):
     def planner(self) -> Planner:
         """Plans the runs."""
 
+    @property
+    def settings(self) -> MachineSettings:
+        """Settings of the machine that runs have."""
+
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """By module, the files whose change makes runs before and after it incomparable."""
+
+    def references(self) -> Mapping[str, str]:
+        """By module, the one whose runs must print the same."""
 
     def launcher(self, scratch: Path) -> Launcher:
         """Launches the runs; `scratch` is a folder for temporary files."""
 
-    def prepared(self, session: Trials) -> AbstractContextManager[None]:
-        """The machine as the rounds need it; trial runs go through the session. Undone at the end."""
+    def trials(self, *, of_baselines: bool) -> list[Step]:
+        """The trial runs of baselines, or all others."""
+
+    def decided(self, trials: Sequence[Trial]) -> Decision[Workload]:
+        """The workload as these trial runs decide it."""
+
+    def needs(self) -> Needs:
+        """What must change on the machine for the rounds."""

@@ -54,7 +54,7 @@ class Catalog:
                 )
         if patterns:
             return [k for k in self.kernels.values() if any(k.matches(text) for text in patterns)]
-        default = [kernel for kernel in self.kernels.values() if kernel.default]
+        default = [kernel for kernel in self.kernels.values() if kernel.compare.default]
         if self.kernels and not default:
             raise SelectionError(
                 f"this tree has {len(self.kernels)} kernels, but none that is compared by default",
@@ -160,7 +160,7 @@ def _agreed(entries: Sequence[Entry]) -> dict[str, Kernel]:
     for entry in entries:
         for name, kernel in entry.kernels.items():
             known, module = first.setdefault(name, (kernel, entry.configuration.module))
-            if known.data != kernel.data:
+            if known != kernel:
                 raise FormatError(
                     f"two builds describe the kernel {name} differently",
                     where=f"{module} and {entry.configuration.module}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,11 +11,23 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.fields import SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import As, Form, Limits, StructureError, document
+from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 
 Natural = Annotated[int, Limits(0)]
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """/proc/cpuinfo's vendor, family and model (x86), implementer and part (Arm), or cpu (POWER)."""
+
+    vendor: str | None = None
+    family: int | None = None
+    model: int | None = None
+    implementer: int | None = None
+    part: int | None = None
+    cpu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,13 @@ class X86Part:
     family: Natural
     models: Annotated[tuple[Natural | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)]
 
+    def fits(self, cpu: Cpu) -> bool:
+        """Whether the CPU is one of these."""
+        if (cpu.vendor, cpu.family) != (self.vendor, self.family) or cpu.model is None:
+            return False
+        ranges = [(model, model) if isinstance(model, int) else _range(model) for model in self.models]
+        return any(first <= cpu.model <= last for first, last in ranges)
+
 
 @dataclass(frozen=True)
 class ArmPart:
@@ -34,12 +53,20 @@ class ArmPart:
     implementer: Natural
     part: Natural
 
+    def fits(self, cpu: Cpu) -> bool:
+        """Whether the CPU is one of these."""
+        return (cpu.implementer, cpu.part) == (self.implementer, self.part)
+
 
 @dataclass(frozen=True)
 class PowerPart:
     """Processors by how the cpu line begins."""
 
     cpu: SomeText
+
+    def fits(self, cpu: Cpu) -> bool:
+        """Whether the CPU is one of these."""
+        return cpu.cpu is not None and cpu.cpu.upper().startswith(self.cpu.upper())
 
 
 @dataclass(frozen=True)
@@ -68,7 +95,7 @@ class ConstantPart:
 
 
 @dataclass(frozen=True)
-class EventPart:
+class Event:
     """An event. source: absent: the file's. fixed: it has a dedicated counter."""
 
     native: Annotated[str, Form("[A-Za-z0-9_:-]{1,63}"), "as PAPI and libpfm name it"]
@@ -80,8 +107,8 @@ class EventPart:
 
 
 @dataclass(frozen=True)
-class GroupPart:
-    """Events that are counted together."""
+class EventGroup:
+    """Events that are counted together, in one run."""
 
     name: Annotated[str, Form("[a-z][a-z0-9-]*")]
     title: SomeText
@@ -89,7 +116,7 @@ class GroupPart:
 
 
 @dataclass(frozen=True)
-class FormulaPart:
+class DerivedMetric:
     """What is derived. formula: of events, constants and `seconds`, by + - * / ( )."""
 
     name: Annotated[str, Form("[a-z][a-z0-9_]*")]
@@ -98,22 +125,25 @@ class FormulaPart:
     unit: SomeText
     source: SomeText | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in its formula."""
+        return Formula.of(self.formula).names
+
+    def value(self, values: Mapping[str, float]) -> float | None:
+        """The value in `unit`, from values in base units; None if one is missing."""
+        value = Formula.of(self.formula).value(values)
+        return None if value is None else value / float(Unit.of(self.unit).scale)
+
 
 @dataclass(frozen=True, kw_only=True)
-class EventsContent:
+class EventFile:
     """What is counted on a micro-architecture in groups that its counters hold, and what is derived."""
 
     schema: Literal["pagewise.events/1"]
     name: Annotated[str, Form("[a-z][a-z0-9-]*")]
     title: SomeText
-    matches: (
-        Annotated[
-            Mapping[str, Any],
-            As(X86Part | ArmPart | PowerPart),
-            "the CPU according to /proc/cpuinfo; absent: a fallback",
-        ]
-        | None
-    ) = None
+    matches: Annotated[X86Part | ArmPart | PowerPart | None, "by /proc/cpuinfo; absent: a fallback"] = None
     pmu: Annotated[
         SomeText | Annotated[tuple[SomeText, ...], Limits(1)],
         "libpfm's name or names; papi: PAPI's presets",
@@ -123,9 +153,9 @@ class EventsContent:
     source: SomeText
     reference: ReferencePart
     constants: Mapping[EventName, ConstantPart] | None = None
-    events: Annotated[Mapping[EventName, EventPart], Limits(1)]
-    groups: Annotated[tuple[GroupPart, ...], Limits(1)]
-    metrics: tuple[FormulaPart, ...]
+    events: Annotated[Mapping[EventName, Event], Limits(1)]
+    groups: Annotated[tuple[EventGroup, ...], Limits(1)]
+    metrics: tuple[DerivedMetric, ...]
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Undefined names, groups that do not fit, units that disagree."""
@@ -142,7 +172,7 @@ class EventsContent:
         for name in sorted(set(self.events) - used):
             yield f"events.{name}", "no group counts it"
         units: dict[str, Unit] = {SECONDS: Unit.of("s")}
-        kinds: dict[str, Mapping[str, EventPart | ConstantPart]] = {
+        kinds: dict[str, Mapping[str, Event | ConstantPart]] = {
             "constants": self.constants or {},
             "events": self.events,
         }
@@ -173,114 +203,17 @@ class EventsContent:
         if self.reference.cycles not in names:
             yield f"without {self.reference.cycles} its run cannot be compared with the others"
 
-
-@dataclass(frozen=True)
-class Event:
-    """An event to count: its name here, its name in PAPI and libpfm, and its unit."""
-
-    name: str
-    native: str
-    unit: str
-    description: str
-    source: str
-    fixed: bool = False
-    counter: int | None = None
-
-
-@dataclass(frozen=True)
-class EventGroup:
-    """Events that are counted together, in one run."""
-
-    name: str
-    title: str
-    events: tuple[Event, ...]
-
-    @property
-    def variable(self) -> str:
-        """The value of PAGEWISE_EVENTS for this group."""
-        return ",".join(event.native for event in self.events)
-
-
-@dataclass(frozen=True)
-class DerivedMetric:
-    """A quantity derived from counts."""
-
-    name: str
-    title: str
-    formula: str
-    unit: str
-    source: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names in its formula."""
-        return Formula.of(self.formula).names
-
-    def value(self, values: Mapping[str, float]) -> float | None:
-        """The value in `unit`, from values in base units; None if one is missing."""
-        value = Formula.of(self.formula).value(values)
-        return None if value is None else value / float(Unit.of(self.unit).scale)
-
-
-@dataclass(frozen=True)
-class EventFile:
-    """The content of a file, also as `data`."""
-
-    name: str
-    title: str
-    pmus: tuple[str, ...]
-    libpfm: str
-    programmable: int
-    fixed: int
-    source: str
-    cycles: str
-    constants: Mapping[str, float]
-    events: Mapping[str, Event]
-    groups: tuple[EventGroup, ...]
-    metrics: tuple[DerivedMetric, ...]
-    data: dict[str, Any] = field(repr=False)
-
     @classmethod
-    def from_dict(cls, data: dict[str, Any], where: object) -> EventFile:
+    def from_dict(cls, data: object, where: object) -> EventFile:
         """Checks and parses a file's content. Raises FormatError that lists every fault."""
         try:
-            read = document(EventsContent, data)
+            return document(cls, data)
         except StructureError as error:
             raise FormatError(
                 "this file does not follow pagewise.events/1:\n    " + "\n    ".join(error.texts),
                 where=where,
                 remedy="correct these fields; docs/how-to/counters.md describes them",
             ) from error
-        events = {
-            name: Event(
-                name, one.native, one.unit, one.description, one.source or read.source, one.fixed, one.counter
-            )
-            for name, one in read.events.items()
-        }
-        return cls(
-            name=read.name,
-            title=read.title,
-            pmus=(read.pmu,) if isinstance(read.pmu, str) else read.pmu,
-            libpfm=read.libpfm,
-            programmable=read.counters.programmable,
-            fixed=read.counters.fixed,
-            source=read.source,
-            cycles=read.reference.cycles,
-            constants={
-                name: entry.value * float(Unit.of(entry.unit).scale)
-                for name, entry in (read.constants or {}).items()
-            },
-            events=events,
-            groups=tuple(
-                EventGroup(entry.name, entry.title, tuple(events[name] for name in entry.events))
-                for entry in read.groups
-            ),
-            metrics=tuple(
-                DerivedMetric(one.name, one.title, one.formula, one.unit, one.source or read.source)
-                for one in read.metrics
-            ),
-            data=data,
-        )
 
     @classmethod
     def from_file(cls, file: Path) -> EventFile:
@@ -291,16 +224,32 @@ class EventFile:
             raise FormatError(
                 f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
             ) from fault
-        if not isinstance(data, dict):
-            raise FormatError(
-                "this event file is not a mapping", where=file, remedy="see docs/how-to/counters.md"
-            )
         return cls.from_dict(data, file)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its content, for JSON."""
+        content: dict[str, Any] = unstructured(self)
+        return content
 
     @property
     def is_software(self) -> bool:
         """Whether it counts events of the operating system only, which need no counter of the CPU."""
         return self.name == SOFTWARE
+
+    @property
+    def cycles(self) -> str:
+        """The event that every group counts."""
+        return self.reference.cycles
+
+    @property
+    def by_native(self) -> dict[str, str]:
+        """The events' names by what PAPI and libpfm call them."""
+        return {event.native: name for name, event in self.events.items()}
+
+    def natives(self, group: EventGroup) -> tuple[str, ...]:
+        """What PAPI and libpfm call the events of a group."""
+        return tuple(self.events[name].native for name in group.events)
 
     def select(self, names: Sequence[str]) -> tuple[EventGroup, ...]:
         """The groups with these names, in the file's order; without names, all. Raises SelectionError."""
@@ -316,17 +265,21 @@ class EventFile:
 
     def base_values(self, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
         """Counts and constants in base units (ns as seconds), with `seconds` if it is known."""
+        constants = {
+            name: each.value * float(Unit.of(each.unit).scale)
+            for name, each in (self.constants or {}).items()
+        }
         scaled = {name: n * float(Unit.of(self.events[name].unit).scale) for name, n in counts.items()}
-        return {**self.constants, **scaled, **({} if seconds is None else {SECONDS: seconds})}
+        return {**constants, **scaled, **({} if seconds is None else {SECONDS: seconds})}
 
 
 SOFTWARE, PERF, GENERIC = "software", "perf", "generic"
 
 
-def merged(groups: Sequence[EventGroup]) -> EventGroup:
-    """All groups as one, to count them in rotation in one run (multiplexing)."""
-    events = {event.name: event for group in groups for event in group.events}
-    return EventGroup("all", "All events in rotation", tuple(events.values()))
+def _range(models: str) -> tuple[int, int]:
+    """The first and last number of `0x10-0x1f`."""
+    first, _, last = models.partition("-")
+    return int(first, 16), int(last, 16)
 
 
 def _twice(place: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -334,7 +287,7 @@ def _twice(place: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield place, f"{name} is listed twice"
 
 
-def _metric_faults(metric: FormulaPart, units: Mapping[str, Unit]) -> Iterator[str]:
+def _metric_faults(metric: DerivedMetric, units: Mapping[str, Unit]) -> Iterator[str]:
     try:
         declared, computed = Unit.of(metric.unit), Formula.of(metric.formula).unit(units)
     except ValueError as fault:

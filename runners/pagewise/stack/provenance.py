@@ -40,17 +40,14 @@ def provenance(root: Path | None, environment: str | None, facts: SetupFacts | N
     )
 
 
-def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> list[ProgramDigest]:
-    """The digests of the programs that a comparison runs, except the user's own."""
+def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> tuple[ProgramDigest, ...]:
+    """The digests of the kernels' programs that a comparison runs."""
     by_module = {entry.configuration.module: entry for entry in entries}
     used = sorted(
         {(cell.measured.module, subject.kernel.executable) for subject in subjects for cell in subject.cells}
     )
-    return [
-        ProgramDigest(module, name, digest(by_module[module].program(name)))
-        for module, name in used
-        if by_module[module].configuration.builder != "own"
-    ]
+    digests = ((*each, digest(by_module[each[0]].program(each[1]))) for each in used)
+    return tuple(ProgramDigest(*each) for each in digests)
 
 
 @cache

@@ -142,10 +142,22 @@ def _builds(result: Result) -> dict[str, str]:
     return {entry.module: entry.hash for entry in result.manifest.configurations}
 
 
+def _of_programs(result: Result, name: str) -> Any:
+    """A fact of the user's programs by their names; of a single one the fact itself, None without any."""
+    facts = {key: described.get(name) for key, described in result.manifest.programs.items()}
+    return next(iter(facts.values()), None) if len(facts) < 2 else facts
+
+
+def _environment(result: Result) -> dict[str, str] | None:
+    """The caller's variables that reached the programs, which are the same for all; None for kernels."""
+    described = [each.get("environment") for each in result.manifest.programs.values()]
+    return dict(described[0]["passed"]) if described and described[0] else None
+
+
 _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = (
     ("asked", "threads", "threads"),
     ("asked", "ranks", "placement.ranks"),
-    ("asked", "program's arguments", lambda result: (_at(result, "program.command") or [None])[1:]),
+    ("asked", "program's arguments", lambda result: _of_programs(result, "command")),
     ("node", "host name", "host.hostname"),
     ("system", "prefetchers off", "prefetchers.off"),
     ("system", "prefetchers adjusted", "prefetchers.adjusted"),
@@ -153,10 +165,9 @@ _FACTS: tuple[tuple[DifferencePart, str, str | Callable[[Result], Any]], ...] = 
     ("system", "CPUs used", "placement.cpus"),
     ("compiler", "compilers", _compilers),
     ("compiler", "options", _options),
-    # The caller's variables that reached the program; None for kernels.
-    ("system", "program's environment", "program.environment.passed"),
+    ("system", "program's environment", _environment),
     ("build", "builds", _builds),
-    ("build", "program", "program.sha256"),
+    ("build", "program", lambda result: _of_programs(result, "sha256")),
     ("source", "project", "provenance.project_commit"),
     ("source", "lockfile", "provenance.lockfile_sha256"),
     ("source", "Spack packages", "provenance.packages_commit"),

@@ -195,7 +195,7 @@ def _copy(source: Source, aside: Path) -> list[str]:
         analysis = {"excluded": list(excluded_rows(records, nothing_excluded))}
     else:
         result = replace(read, records=records)
-        is_comparison = read.manifest.kind in ("kernels", "program", "programs")
+        is_comparison = read.manifest.kind in ("kernels", "programs")
         analysis = judgement(result, analyse_result(result) if is_comparison else ())
     aside.mkdir()
     (aside / MANIFEST).write_bytes(_line(source.manifest))

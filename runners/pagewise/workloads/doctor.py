@@ -30,7 +30,7 @@ from pagewise.machine.host import (
     shows_processes,
 )
 from pagewise.machine.node_state import predict, unit_of_process
-from pagewise.machine.placement import place
+from pagewise.machine.placement import Where, placements
 from pagewise.machine.settings.prefetchers import ALL, find_control
 from pagewise.machine.settings.session import traces
 from pagewise.machine.topology import read_topology
@@ -154,7 +154,7 @@ def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
     """Times of one fixed piece of work, repeated on one core for this long and often enough for a spread."""
     data = np.arange(200_000, dtype=np.float64)
     times: list[float] = []
-    with place(1).bound():
+    with placements(Where(threads=(1,)))[0].bound():
         end = time.perf_counter() + seconds
         while time.perf_counter() < end or len(times) < _FEWEST_TIMES:
             began = time.perf_counter()
@@ -252,7 +252,7 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
         elif pool.total:
             yield _PAGES.good(name, f"{pool.free} of {pool.total} pages free{limit}")
         elif pool.page_bytes == default:
-            remedy = "as root: pagewise kernels --reserve-hugepages, or compare"
+            remedy = "as root: pagewise kernels --prepare-pages, or compare"
             yield _PAGES.note(name, "empty: configurations with hugetlbfs will be excluded", remedy)
         else:
             policy = f"hugetlbfs:{size_name(pool.page_bytes)}"

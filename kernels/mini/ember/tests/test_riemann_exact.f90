@@ -1,9 +1,5 @@
 !> The Riemann problem against the star states of Toro's five tests, the jump conditions, and its mirror image.
-!>
-!> With arguments GAMMA and the two states (dens, velocity, pres) it tests nothing but prints, for test_exact.py, the
-!> velocity and pressure between the waves, then lines of x/t, density, velocity, pressure at speeds read from standard input.
 program test_riemann_exact
-    use, intrinsic :: iso_fortran_env, only: input_unit
     use pw_error, only: error_t, exit_check, exit_usage, stop_on
     use pw_kinds, only: r8
     use riemann_exact, only: gas_t, riemann_t
@@ -13,10 +9,6 @@ program test_riemann_exact
     integer :: failures = 0
     real(r8), parameter :: g = 1.4_r8
 
-    if (command_argument_count() == 7) then
-        call print_samples()
-        stop
-    end if
     ! Toro 2009, tables 4.1 and 4.3: pressure, velocity, densities left and right of the contact.
     call expect(gas_t(1.0_r8, 0.0_r8, 1.0_r8), gas_t(0.125_r8, 0.0_r8, 0.1_r8), &
                 [0.30313_r8, 0.92745_r8, 0.42632_r8, 0.26557_r8])
@@ -142,25 +134,5 @@ contains
         failures = failures + 1
         print *, what, ': ', got, ' is not ', wanted
     end subroutine agree
-
-    subroutine print_samples()
-        character(40) :: word
-        real(r8) :: number(7), speed, dens, velocity, pres
-        integer :: k, status
-
-        do k = 1, 7
-            call get_command_argument(k, word)
-            read (word, *) number(k)
-        end do
-        call problem%start(number(1), gas_t(number(2), number(3), number(4)), gas_t(number(5), number(6), number(7)), error)
-        call stop_on('test_riemann_exact', error)
-        print '(2es26.16e3)', problem%velocity, problem%pres
-        do
-            read (input_unit, *, iostat=status) speed
-            if (status /= 0) exit
-            call problem%sample(speed, dens, velocity, pres)
-            print '(4es26.16e3)', speed, dens, velocity, pres
-        end do
-    end subroutine print_samples
 
 end program test_riemann_exact

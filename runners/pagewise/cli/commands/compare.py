@@ -13,7 +13,7 @@ from pagewise.cli import options as opt
 from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_SERVICE, POOL_MEMORY, SERVICE, TakesProgram
+from pagewise.cli.program import JUDGED, OF_SERVICE, SERVICE, TakesProgram
 from pagewise.cli.types import Percent
 
 if TYPE_CHECKING:
@@ -81,11 +81,7 @@ def _check(context: click.Context) -> None:
     ),
     runs=(opt.ROUNDS, opt.UNTIL, opt.BUDGET, AA, *opt.SESSION_RUNS),
     placement=opt.PLACED,
-    settings=(
-        opt.RESERVE,
-        POOL_MEMORY,
-        opt.SET_THP_SIZES,
-    ),
+    settings=(opt.PREPARE_PAGES,),
     program=(
         opt.option(
             "--metric metrics",
@@ -114,10 +110,10 @@ def command(parameters: Parameters, console: Console) -> Session:
 
     Every round runs the program once under each policy, in randomised order, and the baseline twice (A/A). A
     run whose memory was not on the requested pages is excluded, with the reason. The program runs unchanged,
-    and is bound to CPUs only with --threads, --cores or --cpus. After Ctrl-C, everything measured so far is
-    kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers, clocks and
-    node-state change settings of the machine, which are always restored. See docs/how-to/programs.md and
-    docs/how-to/services.md; to compare kernels, use pagewise kernels.
+    and is bound to CPUs only with --threads or --cpus. After Ctrl-C, everything measured so far is kept and
+    reported. Only --prepare-pages and --vary of prefetchers, clocks and node-state change settings of the
+    machine, which are always restored. See docs/how-to/programs.md and docs/how-to/services.md; to compare
+    kernels, use pagewise kernels.
     """
     from pagewise.workloads.program.command import prepare_command
     from pagewise.workloads.program.workload import ProgramOptions

@@ -14,7 +14,7 @@ from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_PROGRAM, POOL_MEMORY, TakesProgram
+from pagewise.cli.program import JUDGED, OF_PROGRAM, TakesProgram
 from pagewise.cli.vary import varies
 from pagewise.core.configuration import BASELINE
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
@@ -91,10 +91,6 @@ def _has_program(chosen: Parameters) -> bool:
             "Event file, as generic or software (default: that of this CPU).",
         ),
         opt.option("--region", "Region of the programs to count in, as hydro (default: the measured pass)."),
-        opt.flag(
-            "--multiplex",
-            "Estimate all events in one run by multiplexing (default: one run per group).",
-        ),
     ),
     runs=(
         partial(
@@ -103,7 +99,7 @@ def _has_program(chosen: Parameters) -> bool:
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, POOL_MEMORY, opt.SET_THP_SIZES),
+    settings=(opt.PREPARE_PAGES,),
     program=JUDGED,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: counters, or the program's)."),

@@ -11,7 +11,7 @@ import rich_click as click
 
 from pagewise.cli import options as opt
 from pagewise.cli.chosen import find_catalog
-from pagewise.cli.types import Folder
+from pagewise.cli.types import Folder, Number
 
 
 @click.group(cls=opt.Group)
@@ -24,7 +24,9 @@ def command() -> None:
     parent=command,
     subject=(opt.ENVIRONMENT, opt.MODULES, opt.KERNELS, opt.CONFIGURATIONS),
     runs=(partial(opt.ROUNDS, default=7, help="Number of repetitions of each experiment."),),
-    placement=(partial(opt.THREADS, default=1, help="Number of threads, one per core."),),
+    placement=(
+        opt.option("-t --threads", "Number of threads, one per core.", type=Number(1, 4096), default=1),
+    ),
 )
 @click.argument("folder", type=Folder())
 def ramble(
@@ -45,7 +47,7 @@ def ramble(
 
     catalog, root = find_catalog(environment, modules), checkout()
     selection = Chosen(
-        catalog.select_kernels(kernels),
+        [kernel.benchmark for kernel in catalog.select_kernels(kernels)],
         catalog.select_entries(configurations),
         catalog.tree,
         lmod.find_init(setup_facts()),

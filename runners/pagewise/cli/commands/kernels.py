@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         *opt.SESSION_RUNS,
     ),
     placement=opt.PLACED,
-    settings=(opt.RESERVE, opt.SET_THP_SIZES),
+    settings=(opt.PREPARE_PAGES,),
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: the environment's)."),
         *opt.SESSION_RESULT,
@@ -67,9 +67,8 @@ def command(parameters: Parameters, console: Console) -> Session:
 
     Every round runs each distinct configuration once in randomised order, and each baseline twice (A/A). A
     run whose memory was not on the requested pages is excluded, with the reason. After Ctrl-C, everything
-    measured so far is kept and reported. Only --reserve-hugepages, --set-thp-sizes and --vary of prefetchers,
-    clocks and node-state change settings of the machine, which are always restored. See
-    docs/explanation/statistics.md.
+    measured so far is kept and reported. Only --prepare-pages and --vary of prefetchers, clocks and
+    node-state change settings of the machine, which are always restored. See docs/explanation/statistics.md.
     """
     from pagewise.workloads.kernels.choose import KernelOptions
     from pagewise.workloads.kernels.workload import prepare

@@ -27,7 +27,7 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
     "pagewise list policies -- ./my_app  # policies that are available to this program",
     cls=TakesProgram,
     subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITES),
-    settings=(opt.RESERVE, opt.SET_THP_SIZES),
+    settings=(opt.PREPARE_PAGES,),
     result=(opt.JSON,),
 )
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
@@ -43,7 +43,7 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     if kind == "policies":
         _list_policies({**chosen, "policies": split_commas(names)}, as_json)
         return
-    for name in ("command", "suite", "reserve", "set_thp_sizes"):
+    for name in ("command", "suite", "prepare"):
         if chosen[name]:
             raise click.UsageError("A program and its options are valid only for: pagewise list policies")
     if kind == "environments":

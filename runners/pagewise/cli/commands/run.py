@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pagewise.machine.placement import Where
 
 
-class _Running(click.RichCommand):
+class _Running(opt.Command):
     """Leaves everything after MODULE to the program."""
 
     allow_interspersed_args = False
@@ -31,10 +31,8 @@ class _Running(click.RichCommand):
     cls=_Running,
     subject=(opt.ENVIRONMENT, opt.MODULES),
     placement=(
-        partial(opt.SEVERAL_THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
-        *opt.RANKS,
-        *opt.PLACED_LISTS,
-        *opt.PLACED_MEMORY[1:],
+        partial(opt.THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
+        *opt.PLACED[1:],
     ),
     settings=(opt.PREFETCHERS,),
 )
@@ -95,7 +93,7 @@ def _run_as_ranks(
             where="run",
             remedy="--ranks N; without ranks, place a program by its own --threads and by taskset or numactl",
         )
-    first, *others = placements(None, where)
+    first, *others = placements(where)
     if others:
         raise SelectionError(
             "a program runs in one placement", where="run", remedy="give each option one value, or compare"

@@ -19,10 +19,10 @@ from typing import Any
 import jinja2
 import yaml
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import BASELINE
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import subject
 from pagewise.core.result import RECORDS
 from pagewise.stack.catalog import Entry
@@ -49,7 +49,7 @@ class Chosen:
     runs of an experiment.
     """
 
-    kernels: Sequence[Kernel]
+    kernels: Sequence[Benchmark]
     entries: Sequence[Entry]
     tree: Path
     init: Path
@@ -81,12 +81,12 @@ def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
     return [folder / file for file in files]
 
 
-def name_of(kernel: Kernel) -> str:
+def name_of(kernel: Benchmark) -> str:
     """The application of a kernel: `pagewise-stream-triad`."""
     return f"pagewise-{kernel.name.replace('_', '-')}"
 
 
-def application(kernel: Kernel) -> str:
+def application(kernel: Benchmark) -> str:
     """The source of a kernel's application: its command, figures of merit and success criteria."""
     figures = [
         (metric.field, metric.unit, f"{metric.label}, estimated" if metric.estimated else metric.label)

@@ -65,7 +65,7 @@ def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Itera
     if root == Path("/") and os.geteuid() != 0:
         raise RefusedError(
             "only root may reserve huge pages",
-            where="--reserve-hugepages",
+            where="--prepare-pages",
             remedy="run it as root; or omit it, and ask root to run: "
             f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )

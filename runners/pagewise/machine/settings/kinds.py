@@ -85,7 +85,7 @@ class Pool:
                 f"there is no hugetlb pool of {bytes_text(self.page_bytes)} pages",
                 where=self.folder / name,
                 remedy="mount /sys if it is missing; else use a kernel with CONFIG_HUGETLBFS, or omit "
-                "--reserve-hugepages",
+                "--prepare-pages",
             )
         return int(text)
 
@@ -138,7 +138,7 @@ class Switch:
                 "there are no transparent huge pages of this size",
                 where=self.file,
                 remedy="mount /sys if it is missing; else name a size that `pagewise doctor` lists, or omit "
-                "--set-thp-sizes",
+                "--prepare-pages",
             )
         return word
 

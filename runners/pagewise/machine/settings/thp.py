@@ -58,7 +58,7 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
         commands = "; ".join(f"echo {_word(switch)} > {switch.file}" for switch in needed)
         raise RefusedError(
             "only root may switch transparent huge pages",
-            where="--set-thp-sizes",
+            where="--prepare-pages",
             remedy=f"run it as root; or omit it, and ask root to run: {commands}",
         )
     with kept(root) as journal:
@@ -90,7 +90,7 @@ def only_size(size: int | None) -> Iterator[None]:
     if os.geteuid() != 0:
         raise RefusedError(
             "only root may switch transparent huge pages",
-            where="--set-thp-sizes",
+            where="--prepare-pages",
             remedy="run it as root, or omit it: sizes that are switched on do not need it",
         )
     switches = {

@@ -52,7 +52,9 @@ def builds(result: Result, kernels: Sequence[KernelResult], answer: Answer) -> l
     """The configurations that an answer advises, all else as in the baseline; none for a program."""
     advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
     for of_kernel in kernels:
-        for cell in () if of_kernel.kernel.is_program else _cells(of_kernel, answer):
+        for cell in _cells(of_kernel, answer):
+            if not cell.measured.is_module:
+                continue
             key = (cell.measured.module, cell.arguments)
             advised.setdefault(key, (cell, []))[1].append(of_kernel.kernel.name)
     return [_build(result, cell, names) for cell, names in advised.values()]
@@ -61,7 +63,7 @@ def builds(result: Result, kernels: Sequence[KernelResult], answer: Answer) -> l
 def best_build(result: Result, best: Best) -> Build | None:
     """The best configuration of a kernel and compiler; None for a program."""
     row = best.row or best.group.baseline
-    if row is None or best.kernel.kernel.is_program:
+    if row is None or not row.cell.measured.is_module:
         return None
     return _build(result, row.cell, [best.kernel.kernel.name])
 
@@ -86,21 +88,16 @@ def policy_of(result: Result, kernels: Sequence[KernelResult]) -> Policy | None:
     policy = advised_policy(kernels)
     if policy is None:
         return None
-    program = result.manifest.program
-    if not _of_programs(result) and (policy == "none" or PagePolicy(policy).kind not in PARTS):
+    programs = list(result.manifest.programs.values())
+    if not programs and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
-    command = (PROGRAM,) if program is None else program["command"]
+    command = programs[0]["command"] if len(programs) == 1 else (PROGRAM,)
     return Policy(policy, ("pagewise", "exec", policy, "--", *command), module_of(policy))
-
-
-def _of_programs(result: Result) -> bool:
-    """Whether page policies of programs were compared, not builds of kernels."""
-    return result.manifest.program is not None or result.manifest.suites is not None
 
 
 def recommendations(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
-    of_program = _of_programs(result)
+    of_program = bool(result.manifest.programs)
     for answer, in_headline in answered(kernels):
         of_pages = answer.factor == PAGES.name and answer.loop is None
         policy = policy_of(result, kernels) if of_pages else None

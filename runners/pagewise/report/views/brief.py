@@ -30,19 +30,18 @@ def blocks(kernels: Sequence[KernelResult]) -> Iterator[Block]:
 
 def _table(entries: Sequence[Entry]) -> Table:
     """Words wrap, and numbers are short: it fits any width that a terminal has."""
-    of_program = entries[0].kernel.is_program
+    kernel, has_memory = entries[0].kernel, any(entry.row.memory is not None for entry in entries)
+    compiler = Column("compiler", merged=True, wrap=True, get="group.compiler")
     columns = [
-        Column("compiler", merged=True, wrap=True, get="group.compiler"),
-        Column("policy" if of_program else "configuration", wrap=True, get="label"),
-        Column("time", kind="seconds", unit="per run" if of_program else "per pass", get="row.seconds"),
+        *([compiler] if kernel.is_sensitive_to("compiler") else []),
+        Column("configuration", wrap=True, get="label"),
+        Column("time", kind="seconds", unit=f"per {kernel.unit}", get="row.seconds"),
         Column("observed", unit="pages", get=lambda entry: pages_text(entry.row)),
-        *([Column("memory", unit="ratio", kind="quotient", get="row.memory")] if of_program else []),
+        *([Column("memory", unit="ratio", kind="quotient", get="row.memory")] if has_memory else []),
         Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
         Column("speed-up", kind="quotient", get=speed_up_cell),
         Column("verdict", wrap=True, get=_verdict),
     ]
-    if of_program:
-        del columns[0]
     return Table.of("", columns, entries)
 
 

@@ -18,7 +18,7 @@ def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[K
         "schema": "pagewise.catalog/1",
         "tree": str(catalog.tree),
         "configurations": [unstructured(entry.configuration) for entry in entries],
-        "kernels": [kernel.data for kernel in kernels],
+        "kernels": [unstructured(kernel) for kernel in kernels],
         "broken": unstructured(catalog.broken),
     }
 
@@ -37,16 +37,16 @@ def kernel_table(kernels: Sequence[Kernel]) -> Table:
         Column("group", get=lambda kernel: f"{kernel.group}/*", merged=True),
         Column("name"),
         Column("description", get="title", wrap=True),
-        Column("sensitive_to", get=lambda kernel: ", ".join(kernel.data["sensitive_to"]), wrap=True),
+        Column("sensitive_to", get=lambda kernel: ", ".join(kernel.sensitive_to), wrap=True),
         Column("options", get=_options, wrap=True),
-        Column("compared by default", get=lambda kernel: "yes" if kernel.default else ""),
+        Column("compared by default", get=lambda kernel: "yes" if kernel.compare.default else ""),
     )
     return Table.of("Kernels", columns, sorted(kernels, key=lambda kernel: kernel.group))
 
 
 def _options(kernel: Kernel) -> str:
     """The options that a comparison can vary: `layout=studies,soa`."""
-    return " ".join(f"{name}={','.join(values)}" for name, values in kernel.options.items())
+    return " ".join(f"{name}={','.join(values)}" for name, values in (kernel.options or {}).items())
 
 
 def _column(dimension: Dimension) -> Column:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.result import excluding
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import values_of
-from pagewise.core.kernel import Kernel
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
@@ -131,8 +131,6 @@ def _notes(counted: Counted) -> list[str]:
         )
     if counted.request.region:
         lines.append(f"Counted in the region {counted.request.region} only.")
-    if request.multiplexed:
-        lines.append("Multiplexed: each count is estimated from its share of the time.")
     lines += session.notes(counted.result)
     for counts in counted.kernels:
         lines += _kernel_notes(counts)
@@ -186,7 +184,7 @@ def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kin
 
 def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if counts.kernel.data.get("program") else "With : without huge pages"
+    return "Page policy : none" if counts.kernel.unit == "run" else "With : without huge pages"
 
 
 def _ratios(counts: KernelCounts, title: str, compared: Sequence[Compared]) -> Iterator[Table]:
@@ -220,31 +218,32 @@ def _imbalance(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]
 
 
 _EVENTS = (
-    Column("group", merged=True, get=lambda pair: pair[0].title),
-    Column("event", get=lambda pair: pair[1].name),
-    Column("native", "PAPI name", "code", get=lambda pair: pair[1].native),
-    Column("unit", get=lambda pair: pair[1].unit),
-    Column("description", wrap=True, get=lambda pair: pair[1].description),
-    Column("source", wrap=True, get=lambda pair: pair[1].source),
+    Column("group", merged=True, get=lambda row: row[0].title),
+    Column("event", get=lambda row: row[1]),
+    Column("native", "PAPI name", "code", get=lambda row: row[2].native),
+    Column("unit", get=lambda row: row[2].unit),
+    Column("description", wrap=True, get=lambda row: row[2].description),
+    Column("source", wrap=True, get=lambda row: row[2].source or row[3]),
 )
 _RATES = (
-    Column("rate", get="title"),
-    Column("formula", kind="code", get="formula"),
-    Column("unit"),
-    Column("source", wrap=True),
+    Column("rate", get=lambda row: row[0].title),
+    Column("formula", kind="code", get=lambda row: row[0].formula),
+    Column("unit", get=lambda row: row[0].unit),
+    Column("source", wrap=True, get=lambda row: row[0].source or row[1]),
 )
 
 
 def _events(counted: Counted) -> Section:
     request = counted.request
+    file = counted.file
     events = [
-        (group, event)
-        for group in counted.file.groups
-        if request.multiplexed or group.name in request.groups
-        for event in group.events
+        (group, name, file.events[name], file.source)
+        for group in file.groups
+        if group.name in request.groups
+        for name in group.events
     ]
     by_group = Table.of("Events by group", _EVENTS, events)
-    rates = Table.of("Rates", _RATES, counted.file.metrics)
+    rates = Table.of("Rates", _RATES, [(metric, file.source) for metric in file.metrics])
     return Section(
         "Events",
         (
@@ -256,7 +255,7 @@ def _events(counted: Counted) -> Section:
     )
 
 
-def _who(kernel: Kernel, cell: CellCounts) -> dict[str, Value]:
+def _who(kernel: Benchmark, cell: CellCounts) -> dict[str, Value]:
     return {"kernel": kernel.name, **values_of(cell.cell.measured)}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pagewise.analysis.analysis import Group, KernelResult
 from pagewise.analysis.rows import Row
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import COMPILER, DIMENSIONS, Dimension
-from pagewise.core.kernel import Kernel, Metric
 from pagewise.core.manifest import Manifest
 from pagewise.core.units import count_text
 from pagewise.report.model import Getter, Table, value_of
@@ -26,7 +26,7 @@ class Entry:
     row: Row
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Benchmark:
         """The kernel, or the user's program."""
         return self.result.kernel
 

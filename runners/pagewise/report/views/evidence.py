@@ -89,8 +89,6 @@ def _coverage_text(kernels: Sequence[KernelResult]) -> str:
     pages = [(entry.measured, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None]
     if not pages:
         return "No configuration reported its pages."
-    if kernels[0].kernel.is_program:
-        return f"The pages of the whole process are known for {count_text(len(pages), 'policy', 'policies')}."
-    huge = [observed.coverage for of, observed in pages if not PagePolicy(of.hugepages).is_base]
+    huge = [observed.coverage for of, observed in pages if PagePolicy(of.hugepages).has_huge_pages]
     least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
     return f"{count_text(len(pages), 'configuration')} ran on the requested pages{least}."

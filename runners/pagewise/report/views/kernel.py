@@ -9,8 +9,8 @@ from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.changes import SingleChange
 from pagewise.analysis.choices import Best, bests
 from pagewise.analysis.curves import Curve
+from pagewise.core.benchmark import Benchmark, Metric, Sweep
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
-from pagewise.core.kernel import Kernel, Metric, Sweep
 from pagewise.core.manifest import Manifest
 from pagewise.core.text import command_text
 from pagewise.core.units import count_text
@@ -50,10 +50,8 @@ from pagewise.report.views.wording import (
 def section(result: KernelResult, manifest: Manifest) -> Section:
     """The section of a kernel."""
     kernel, entries = result.kernel, ranked([result])
-    blocks: list[Block] = [
-        Text(" ".join(filter(None, (kernel.summary, kernel.data.get("equation")))), style="dim")
-    ]
-    if kernel.arguments and not kernel.is_program:
+    blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, kernel.equation))), style="dim")]
+    if kernel.arguments:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
     for best in bests([result]):
         blocks += _best_texts(best)
@@ -64,7 +62,7 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
     blocks += _noise(result)
     blocks += _changes(kernel, entries)
     blocks += sweeps(result, manifest)
-    if entries and not kernel.is_program:
+    if entries:
         blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
     return Section(kernel.title, tuple(blocks), f"kernel-{kernel.name}")
 
@@ -98,7 +96,7 @@ def _best_texts(best: Best) -> Iterator[Text]:
     gain = f"speed-up {1.0 / best.row.time_ratio.median:.2f}, " if best.row.time_ratio else ""
     text = f"{label_of(best)} is best, {change}{memory} than the baseline ({gain}time ratio {ratio})."
     yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
-    if not best.kernel.kernel.is_program:
+    if best.row.cell.measured.is_module:
         cell = best.row.cell
         pages = f"   # with {command_text(('--pages', cell.pages))}" if cell.pages else ""
         yield Text(command_text(("module", "load", cell.measured.module)) + pages, style="code")
@@ -121,12 +119,13 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
         Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
         Column("speed-up", kind="quotient", optional=True, get=speed_up_cell),
         Column("verdict", get=verdict_cell),
-        Column("time", "", "seconds", "per run" if kernel.is_program else "per pass", get="row.seconds"),
+        Column("time", "", "seconds", f"per {kernel.unit}", get="row.seconds"),
         _metric(kernel.headline, kernel.headline.label),
     ]
-    if not kernel.is_program:
-        columns.append(Column("first touch", kind="seconds", optional=True, get="row.populate"))
-    columns.append(Column("observed pages", get=lambda entry: pages_text(entry.row)))
+    columns += [
+        Column("first touch", kind="seconds", optional=True, get="row.populate"),
+        Column("observed pages", get=lambda entry: pages_text(entry.row)),
+    ]
     if any(entry.row.rounds < entry.row.rounds_made for entry in entries):
         columns.append(Column("rounds", get=lambda entry: f"{entry.row.rounds}/{entry.row.rounds_made}"))
     same = " of the same compiler" if len(result.groups) > 1 else ""
@@ -159,7 +158,7 @@ def verdict_cell(entry: Entry) -> Cell:
     return Cell(row.verdict, style_of(row.verdict), reason_text(row.reason))
 
 
-def _changes(kernel: Kernel, entries: Sequence[Entry]) -> Iterator[Section]:
+def _changes(kernel: Benchmark, entries: Sequence[Entry]) -> Iterator[Section]:
     """What one thing does where a configuration differs from the baseline in several."""
     changed = [
         (entry, change)
@@ -188,15 +187,15 @@ def _change_verdict(pair: tuple[Entry, SingleChange]) -> Cell:
     return Cell(change.verdict, style_of(change.verdict), reason_text(change.reason))
 
 
-def _values(kernel: Kernel, entries: Sequence[Entry]) -> Table:
+def _values(kernel: Benchmark, entries: Sequence[Entry]) -> Table:
     columns = (
         Column("configuration", get="label"),
         Column("compiler", get="group.compiler"),
         Column("runs", kind="integer", get="row.runs"),
-        Column("median", "time", "seconds", "per pass, median", get="row.seconds"),
-        Column("trimmed", "time", "seconds", "per pass, trimmed mean", get="row.seconds_trimmed"),
+        Column("median", "time", "seconds", f"per {kernel.unit}, median", get="row.seconds"),
+        Column("trimmed", "time", "seconds", f"per {kernel.unit}, trimmed mean", get="row.seconds_trimmed"),
         *(_metric(metric, metric.field) for metric in kernel.metrics),
-        Column("first touch", kind="seconds", get="row.populate"),
+        Column("first touch", kind="seconds", optional=True, get="row.populate"),
         Column("process", unit="wall time", kind="seconds", get="row.wall"),
     )
     return Table.of(f"{kernel.title}: medians over the runs", columns, entries)
@@ -247,7 +246,7 @@ def caches(manifest: Manifest, threads: int) -> tuple[tuple[str, float], ...]:
     )
 
 
-def _sweep_table(kernel: Kernel, sweep: Sweep, curves: Sequence[Curve]) -> Table:
+def _sweep_table(kernel: Benchmark, sweep: Sweep, curves: Sequence[Curve]) -> Table:
     """A row for each swept value, a column for each configuration."""
     values = list(dict.fromkeys(x for curve in curves for x, _ in curve.points))
     if not any(isinstance(x, str) for x in values):

@@ -195,7 +195,7 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
         runs = sum(entry.row.migration.runs for entry in migrated if entry.row.migration)
         yield (
             f"Threads migrated to another CPU in {count_text(runs, 'run')} of "
-            f"{count_text(len(migrated), 'configuration')}: bind them (--placement, --cpus)."
+            f"{count_text(len(migrated), 'configuration')}: bind them (--threads, --cpus)."
         )
     for result in kernels:
         if faults := data.faults([result]):

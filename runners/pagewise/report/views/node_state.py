@@ -126,7 +126,7 @@ def answers(kernels: Sequence[KernelResult]) -> Iterator[Text]:
             states = "; ".join(f"{verdict.state}: {_state_text(verdict)}" for verdict in verdicts)
             lead = "The verdict is the same in every state" if holds else "The verdict depends on the state"
             text = f"{lead} of the node's memory. {capital(PAGES.text(policy))}, {states}."
-            where = "" if result.kernel.is_program else f"{result.kernel.title}, {compiler}: "
+            where = f"{result.kernel.title}, {compiler}: "
             yield Text(text, f"{where}Does the advice hold in every state of the node?")
 
 

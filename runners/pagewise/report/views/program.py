@@ -19,6 +19,7 @@ from pagewise.report.views.data import ratio_fields, verdict_fields
 from pagewise.report.views.wording import cost_text, label, reason_text
 
 _METRICS: Mapping[str, Getter] = {
+    "program": "kernel.name",
     "metric": "metric.label",
     "unit": "metric.unit",
     "better": "metric.better",
@@ -50,6 +51,7 @@ _TARGETS: Mapping[str, Getter] = {
 }
 _ANSWERS: Mapping[Answer, Style] = {"met": "", "not met": "strong", "inconclusive": "inconclusive"}
 _COSTS: Mapping[str, Getter] = {
+    "program": "program",
     "hugepages": "row.cell.measured.hugepages",
     "placement": "row.cell.placement",
     "node_state": "row.cell.node_state",
@@ -63,6 +65,7 @@ _COSTS: Mapping[str, Getter] = {
     "over_memory_budget": "row.over_budget",
 }
 _MEMORY: Mapping[str, Getter] = {
+    "program": "program",
     "hugepages": "policy",
     "kind": "kind",
     "peak_bytes": lambda row: round(row.peak),
@@ -84,16 +87,6 @@ _GIB = 1 << 30
 _SMALL_BYTES = 1 << 20
 
 
-def is_program(result: Result) -> bool:
-    """Whether the result is of the user's program."""
-    return result.manifest.kind == "program"
-
-
-def has_several(result: Result) -> bool:
-    """Whether the result is of several programs."""
-    return result.manifest.kind == "programs"
-
-
 @dataclass(frozen=True)
 class Programs:
     """A result with what was analysed of it; of kernels there are no metrics and no targets."""
@@ -106,30 +99,30 @@ class Programs:
     @classmethod
     def of(cls, result: Result, kernels: Sequence[KernelResult]) -> Programs:
         """Return those of a result."""
-        if not is_program(result) and not has_several(result):
-            return cls(result, kernels, (), ())
         metrics = metric_rows(result, kernels)
         return cls(result, kernels, metrics, target_rows(result, metrics))
 
 
 def sections(programs: Programs) -> list[Section]:
-    """Metrics, memory and the meaning of the policies; none for kernels, metrics for several programs."""
-    result = programs.result
-    if has_several(result):
-        return [*_targets(programs), _metrics(programs)]
-    if not is_program(result):
+    """Targets, costs, metrics, memory and the meaning of the policies; none for kernels."""
+    result, described = programs.result, programs.result.manifest.programs.items()
+    if not described:
         return []
     policies = tuple(
-        (policy["name"], policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""))
-        for policy in (result.manifest.program or {})["policies"]
+        (
+            f"{key}: {policy['name']}" if len(described) > 1 else policy["name"],
+            policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""),
+        )
+        for key, program in described
+        for policy in program["policies"]
     )
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-    return [_costs(programs), _metrics(programs), _memory(result), meanings]
+    return [*_targets(programs), _costs(programs), _metrics(programs), _memory(result), meanings]
 
 
 def brief(programs: Programs) -> list[Section]:
-    """The metrics, or targets, which a terminal always shows; words wrap, so that it fits."""
-    shown = [_metrics(programs)] if is_program(programs.result) else _targets(programs)
+    """The targets, else the metrics, which a terminal always shows; words wrap, so that it fits."""
+    shown = _targets(programs) or ([_metrics(programs)] if programs.metrics else [])
     return [replace(section, blocks=tuple(map(_wrapped, section.blocks))) for section in shown]
 
 
@@ -145,28 +138,21 @@ def _policy(row: MetricRow) -> str:
 
 
 def tables(programs: Programs) -> dict[str, Table]:
-    """metrics.csv; for a single program memory.csv, for several targets.csv."""
-    result, fields = programs.result, {**_METRICS, "hugepages": _policy}
-    if has_several(result):
-        return {
-            "metrics.csv": Table.of_fields({"program": "kernel.name", **fields}, programs.metrics),
-            "targets.csv": Table.of_fields(_TARGETS, programs.targets),
-        }
-    if not is_program(result):
+    """Of programs metrics.csv, memory.csv and, with targets, targets.csv."""
+    if not programs.result.manifest.programs:
         return {}
-    memory = Table.of_fields(_MEMORY, _memory_rows(result))
-    return {"metrics.csv": Table.of_fields(fields, programs.metrics), "memory.csv": memory}
+    tables = {
+        "metrics.csv": Table.of_fields({**_METRICS, "hugepages": _policy}, programs.metrics),
+        "memory.csv": Table.of_fields(_MEMORY, _memory_rows(programs.result)),
+    }
+    targets = {"targets.csv": Table.of_fields(_TARGETS, programs.targets)}
+    return {**tables, **(targets if programs.targets else {})}
 
 
 def data(programs: Programs, of_files: Mapping[str, Table]) -> dict[str, object]:
-    """The field `program` of the JSON object, or `metrics` and `targets` of several; nothing for kernels.
-
-    of_files: `tables` of the same programs.
-    """
+    """The field `program` of the JSON object; nothing for kernels. of_files: `tables` of the programs."""
     result, kernels = programs.result, programs.kernels
-    if has_several(result):
-        return {name.removesuffix(".csv"): table for name, table in of_files.items()}
-    if not is_program(result):
+    if not of_files:
         return {}
     memory = [
         {**asdict(row), "coverage": row.coverage, "peak_coverage": row.peak_coverage}
@@ -175,9 +161,8 @@ def data(programs: Programs, of_files: Mapping[str, Table]) -> dict[str, object]
     costs = Table.of_fields(_COSTS, _cost_rows(kernels))
     applied = policy_of(result, kernels)
     advice = None if applied is None else asdict(applied)
-    return {
-        "program": {"metrics": of_files["metrics.csv"], "memory": memory, "costs": costs, "advice": advice}
-    }
+    figures = {"metrics": of_files["metrics.csv"], "memory": memory, "costs": costs, "advice": advice}
+    return {"program": {**figures, "targets": of_files.get("targets.csv", ())}}
 
 
 def _memory_rows(result: Result) -> list[MemoryRow]:
@@ -188,6 +173,7 @@ def _memory_rows(result: Result) -> list[MemoryRow]:
 class _Cost:
     """A policy's time for its memory; `label` as in other tables."""
 
+    program: str
     row: Row
     label: str
 
@@ -210,12 +196,16 @@ class _Cost:
 
 
 def _cost_rows(kernels: Sequence[KernelResult]) -> list[_Cost]:
-    (analysed,) = kernels
-    return [_Cost(row, label(analysed.kernel, row.cell.measured)) for row in analysed.ranked]
+    return [
+        _Cost(analysed.kernel.name, row, label(analysed.kernel, row.cell.measured))
+        for analysed in kernels
+        for row in analysed.ranked
+    ]
 
 
 def _costs(programs: Programs) -> Section:
     columns = (
+        *_program_column(programs.result, "program"),
         Column("hugepages", get="label"),
         Column("peak memory", kind="bytes", get="peak"),
         Column("memory ratio", unit="95 % interval", kind="ratio", get=_memory_ratio),
@@ -223,7 +213,8 @@ def _costs(programs: Programs) -> Section:
         Column("page tables", kind="bytes", get=_page_tables),
         Column("time for memory", wrap=True, get=_time_for_memory),
     )
-    budget = (programs.result.manifest.program or {}).get("memory_budget")
+    first = next(iter(programs.result.manifest.programs.values()))
+    budget = first.get("memory_budget")
     text = "Peak memory of each run, and its ratio to the baseline's, paired by round." + (
         f" Memory budget: {percent_text(budget)} more than the baseline." if budget is not None else ""
     )
@@ -250,7 +241,7 @@ def _time_for_memory(cost: _Cost) -> Cell:
 def _metrics(programs: Programs) -> Section:
     result, rows = programs.result, programs.metrics
     columns = (
-        *([Column("program", merged=True, get="kernel.name")] if has_several(result) else []),
+        *_program_column(result, "kernel.name"),
         Column("metric", merged=True, get=lambda row: f"{row.metric.label} [{row.metric.unit}]"),
         Column("better", merged=True, get="metric.better"),
         Column("hugepages", get=_policy),
@@ -258,10 +249,10 @@ def _metrics(programs: Programs) -> Section:
         Column("ratio", unit="95 % interval", kind="ratio", get=_ratio),
         Column("verdict", get=_verdict),
     )
-    checks = ", ".join((result.manifest.program or {}).get("checks", ()))
-    text = "Medians; ratios to the baseline, paired by round." + (
-        f" The output of each run had to pass: {checks}." if checks else ""
-    )
+    text = "Medians; ratios to the baseline, paired by round."
+    for key, described in result.manifest.programs.items():
+        if checks := ", ".join(described["checks"]):
+            text += f" The output of each run of {key} had to pass: {checks}."
     if any(row.difference for row in rows):
         text += " With a sign: differences, because not all values of the metric are above zero."
     table = Table.of("Metrics by policy", columns, rows)
@@ -332,4 +323,10 @@ def _memory(result: Result) -> Section:
         if any("untimed" in method for method in cost.methods):
             text += "; an untimed run of the same policy shows what was in memory too shortly for that"
         text += "."
-    return Section("Memory", (Table.of("Memory by kind", _MEMORY_SHOWN, rows), Text(text, style="dim")))
+    columns = (*_program_column(result, "program"), *_MEMORY_SHOWN)
+    return Section("Memory", (Table.of("Memory by kind", columns, rows), Text(text, style="dim")))
+
+
+def _program_column(result: Result, get: str) -> list[Column]:
+    """The programs, if there are several."""
+    return [Column("program", merged=True, get=get)] if len(result.manifest.programs) > 1 else []

@@ -29,7 +29,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
     threads = ", ".join(map(str, dict.fromkeys(place.threads for place in manifest.placements)))
     if ranks := [str(number) for number in dict.fromkeys(p.ranks for p in manifest.placements) if number]:
         threads += f" in each of {', '.join(ranks)} {'rank' if ranks == ['1'] else 'ranks'}"
-    targets = dict.fromkeys(each.target for each in configurations if each.builder != "own")
+    targets = dict.fromkeys(each.target for each in configurations if each.target)
     day, _, clock = manifest.created.partition("T")
     return [
         ("Node", host.hostname),
@@ -184,7 +184,7 @@ def until_text(manifest: Manifest) -> str:
 
 
 def _silent_input(manifest: Manifest) -> Iterator[str]:
-    described = [manifest.program, *(manifest.suites or {}).values(), unstructured(manifest.simulation)]
+    described = [*manifest.programs.values(), unstructured(manifest.simulation)]
     if any((part.get("standard_input") or {}).get("kind") == "silent" for part in described if part):
         yield (
             "The standard input was a pipe that gave nothing in time: runs of the program had no input. If "

@@ -10,9 +10,9 @@ from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
 from pagewise.analysis.verdict import Outcome, Reason
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES, Dimension, sensitive_dimensions
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Cell
 from pagewise.core.units import bytes_text, count_text, percent_text
 from pagewise.report.model import interval_text, ratio_text
@@ -34,30 +34,26 @@ def is_decided(verdict: Outcome) -> bool:
     return verdict in ("faster", "slower")
 
 
-def shown(kernel: Kernel, cell: Cell, dimension: Dimension) -> str:
+def shown(kernel: Benchmark, cell: Cell, dimension: Dimension) -> str:
     """A dimension's value in a cell, or `any` where the kernel is not sensitive to it."""
     return dimension.cell(cell.measured) if kernel.is_sensitive_to(dimension.name) else "any"
 
 
 def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
-    """The dimensions with a column in tables: those always shown, and those in which rows differ.
-
-    Of a program, only pages are always shown.
-    """
+    """The dimensions with a column in tables: those always shown, and those in which rows differ."""
     kernel = result.kernel
     configurations = [
         row.cell.measured for group in result.groups for row in (*group.ranked, *group.unranked)
     ]
 
     def is_shown(dimension: Dimension) -> bool:
-        if dimension is PAGES or (dimension.always and not kernel.is_program):
-            return True
-        return kernel.is_sensitive_to(dimension.name) and len(set(map(dimension.of, configurations))) > 1
+        differs = dimension.always or len(set(map(dimension.of, configurations))) > 1
+        return dimension is PAGES or (kernel.is_sensitive_to(dimension.name) and differs)
 
     return tuple(filter(is_shown, DIMENSIONS))
 
 
-def label(kernel: Kernel, configuration: Configuration) -> str:
+def label(kernel: Benchmark, configuration: Configuration) -> str:
     """A configuration in as few words as it needs: `none`, `thp software`, `thp nontemporal x86_64_v3`.
 
     Defaults are not named, as hardware prefetch and regular stores.
@@ -169,7 +165,7 @@ def reason_text(reason: Reason | None) -> str:
     return "" if reason is None else _REASONS[reason]
 
 
-def noise_sentences(kernel: Kernel, group: Group) -> list[str]:
+def noise_sentences(kernel: Benchmark, group: Group) -> list[str]:
     """The noise of a group: bimodal times, migrated threads, drift and outliers, a sentence each."""
     bimodal, changed, outliers, migrated = [], [], [], []
     for row in group.ranked:

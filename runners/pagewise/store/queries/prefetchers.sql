@@ -4,6 +4,6 @@ SELECT hostname, m.kernel, m.compiler, m.hugepages, m.prefetch, m.stores, prefet
        m.run_options AS options, count(*) AS runs,
        round(median(m.seconds), 6) AS seconds, round(median(m.metrics['bandwidth_stream_gb_per_s']), 3) AS gb_per_s
 FROM runs AS m JOIN results AS r USING (result, hostname)
-WHERE kind IN ('kernels', 'program', 'programs')
+WHERE kind IN ('kernels', 'programs')
 GROUP BY ALL
 ORDER BY hostname, m.kernel, m.compiler, m.hugepages, m.prefetch, m.stores, off, adjusted, compared, options;

@@ -1,8 +1,9 @@
 -- Programs and suites by page policy: time, peak memory and p99 as ratios to the baseline; the newest result of each.
 WITH measured AS (
-    SELECT DISTINCT result, hostname, created, kernel, CASE kind WHEN 'program' THEN name ELSE kernel END AS program
+    SELECT DISTINCT result, hostname, created, kernel, 
+           CASE WHEN min(kernel) OVER of = max(kernel) OVER of THEN name ELSE kernel END AS program
     FROM results JOIN cells USING (result)
-    WHERE kind IN ('program', 'programs')
+    WHERE kind = 'programs' WINDOW of AS (PARTITION BY result)
 ), newest AS (
     SELECT * FROM measured QUALIFY row_number() OVER (PARTITION BY program, hostname ORDER BY created DESC) = 1
 ), used AS (

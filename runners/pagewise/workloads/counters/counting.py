@@ -17,15 +17,13 @@ from pagewise.machine.host import read_host
 from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
-from pagewise.stack.events import EventFile, EventGroup, merged
+from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
 
-# Maximum of a program (kernels/region/counters.h).
-MOST_EVENTS = 32
-_EVENTS, _MULTIPLEX = "PAGEWISE_EVENTS", "PAGEWISE_MULTIPLEX"
+_EVENTS = "PAGEWISE_EVENTS"
 
 
 @dataclass(frozen=True)
@@ -35,14 +33,13 @@ class Selection:
     groups: tuple[str, ...] = ()
     events: str | None = None
     region: str | None = None
-    multiplex: bool = False
 
 
 @dataclass(frozen=True)
 class CountingPlanner:
     """Every configuration once per round and group of events.
 
-    groups: settings of runs by group. unavailable: page policies that no run can have.
+    groups: settings of runs by group. unavailable: modules that no run can have.
     """
 
     subjects: list[Subject]
@@ -60,7 +57,7 @@ class CountingPlanner:
 
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""
-        return step.cell.measured.hugepages not in self.unavailable
+        return step.cell.measured.module not in self.unavailable
 
     def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
         """Unavailable pages affect every group; any other failure may be specific to one."""
@@ -87,9 +84,9 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     hardware = hardware_counters(read_host())
     missing = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
     choice = choose(files, read_cpu(), papi, missing, selection.events)
-    groups = counted_groups(choice.file, selection)
-    settings = {group.name: _settings(group, selection.multiplex) for group in groups}
-    console.print(_intended(subjects, options, choice, groups), highlight=False, soft_wrap=True)
+    groups = choice.file.select(selection.groups)
+    settings = {group.name: ((_EVENTS, ",".join(choice.file.natives(group))),) for group in groups}
+    console.print(_intended(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
@@ -100,7 +97,6 @@ def session_part(choice: Choice, groups: Sequence[str], selection: Selection) ->
     return CountersPart(
         choice.file.data,
         tuple(groups),
-        selection.multiplex,
         selection.region,
         choice.reason,
         choice.remedy,
@@ -143,27 +139,8 @@ def event_folder(prefix: str) -> Path:
     return Path(prefix) / "share" / "pagewise" / "events"
 
 
-def counted_groups(file: EventFile, selection: Selection) -> list[EventGroup]:
-    """The chosen groups; multiplexed, as few as hold all their events. Raises SelectionError."""
-    groups = file.select(selection.groups)
-    if not selection.multiplex:
-        return list(groups)
-    cycles, *others = sorted(merged(groups).events, key=lambda event: event.name != file.cycles)
-    room = MOST_EVENTS - 1
-    parts = [others[i : i + room] for i in range(0, max(len(others), 1), room)]
-    names = ["all"] if len(parts) == 1 else [f"all-{number}" for number in range(1, len(parts) + 1)]
-    return [
-        EventGroup(name, "Multiplexed events", (cycles, *part))
-        for name, part in zip(names, parts, strict=True)
-    ]
-
-
-def _settings(group: EventGroup, multiplex: bool) -> tuple[tuple[str, str], ...]:
-    return ((_EVENTS, group.variable), *([(_MULTIPLEX, "1")] if multiplex else []))
-
-
 def _intended(
-    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[EventGroup]
+    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[str]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)

@@ -6,39 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.suggestions import choose_of
 from pagewise.machine.host import field
-from pagewise.stack.events import GENERIC, PERF, SOFTWARE, EventFile
+from pagewise.stack.events import GENERIC, PERF, SOFTWARE, Cpu, EventFile
 
 EVENTS = Path(__file__).parent / "events"
 DESCRIBE = "describe its events in a new file: docs/how-to/counters.md"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
-
-
-@dataclass(frozen=True)
-class Cpu:
-    """/proc/cpuinfo's vendor, family and model (x86), implementer and part (Arm), or cpu (POWER)."""
-
-    vendor: str | None = None
-    family: int | None = None
-    model: int | None = None
-    implementer: int | None = None
-    part: int | None = None
-    cpu: str | None = None
-
-    def fits(self, matches: Mapping[str, Any] | None) -> bool:
-        """Whether a file's `matches` names this CPU; fallbacks have none."""
-        if not matches:
-            return False
-        if "vendor" in matches:
-            same = (self.vendor, self.family) == (matches["vendor"], matches["family"])
-            return same and self.model is not None and any(_within(self.model, m) for m in matches["models"])
-        if "cpu" in matches:
-            return self.cpu is not None and self.cpu.upper().startswith(matches["cpu"].upper())
-        return (self.implementer, self.part) == (matches["implementer"], matches["part"])
 
 
 @dataclass(frozen=True)
@@ -106,11 +82,4 @@ def choose(
 
 def file_for(cpu: Cpu, files: Sequence[EventFile]) -> EventFile | None:
     """The event file that is about this CPU; None without one."""
-    return next((file for file in files if cpu.fits(file.data.get("matches"))), None)
-
-
-def _within(model: int, numbers: int | str) -> bool:
-    if isinstance(numbers, int):
-        return model == numbers
-    first, _, last = numbers.partition("-")
-    return int(first, 16) <= model <= int(last, 16)
+    return next((file for file in files if file.matches is not None and file.matches.fits(cpu)), None)

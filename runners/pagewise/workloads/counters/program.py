@@ -10,8 +10,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -26,15 +25,16 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
 from pagewise.session.session import Session
-from pagewise.session.workload import Outcome, Trials
-from pagewise.stack.events import PERF, SOFTWARE, Event, EventGroup
-from pagewise.workloads.counters.counting import CountingPlanner, Selection, counted_groups, session_part
+from pagewise.session.settings import MachineSettings, Needs
+from pagewise.session.workload import Decision, Outcome, Trial
+from pagewise.stack.events import PERF, SOFTWARE
+from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
 from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
 from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
 from pagewise.workloads.program.launch import ProgramLauncher
 from pagewise.workloads.program.prepare import arrange
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns
+from pagewise.workloads.program.workload import ProgramOptions, Programs
 
 _PROBE_SECONDS = 20
 # Without permission for more, perf counts user mode only (suffix u), and reports 0 for these.
@@ -51,60 +51,58 @@ class Counts:
 
 
 class Counter(Protocol):
-    """Counts the events of a group in a run from outside."""
+    """Counts events, by their native names, in a run from outside."""
 
     @property
     def source(self) -> CounterSource:
         """Who counts, for the record."""
 
-    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
         """The command that starts and counts a run, and writes to `exported`; () if none is needed."""
 
-    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
+    def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
         """What was counted in a valid run; without a record, in the run that measures the overhead."""
 
 
 @dataclass(frozen=True)
 class PerfStat:
-    """Linux's `perf stat`. A group is counted as a whole, or multiplexed."""
+    """Linux's `perf stat`, which counts all events of a group at the same time."""
 
     program: str
-    multiplexed: bool
     source: CounterSource = "perf_event"
 
-    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
         """`perf stat`, which writes one line of JSON per event."""
-        events = ",".join(perf_name(event) for event in group.events)
-        chosen = events if self.multiplexed else f"{{{events}}}"
-        return (self.program, "stat", "-j", "-o", str(exported), "-e", chosen, "--")
+        group = f"{{{','.join(map(perf_name, events))}}}"
+        return (self.program, "stat", "-j", "-o", str(exported), "-e", group, "--")
 
-    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
+    def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
         """The lines of its file, which are in the order of the events."""
         lines = exported.read_text(encoding="utf-8").splitlines() if exported.exists() else []
         try:
             counted = [json.loads(line) for line in lines if line.startswith("{")]
         except ValueError:
             return Counts({}, {"all": "perf stat wrote no JSON"})
-        if len(counted) != len(group.events):
+        if len(counted) != len(events):
             return Counts({}, {"all": "perf stat reported nothing"})
         values, refused = {}, {}
-        for event, line in zip(group.events, counted, strict=True):
+        for event, line in zip(events, counted, strict=True):
             reason = self._missing(event, line)
             if reason is not None:
-                refused[event.native] = reason
+                refused[event] = reason
             else:
                 # perf reports clocks in ms.
                 scale = 1e6 if line.get("unit") == "msec" else 1.0
-                values[event.native] = round(float(line["counter-value"]) * scale)
+                values[event] = round(float(line["counter-value"]) * scale)
         return Counts(values, refused)
 
-    def _missing(self, event: Event, line: Mapping[str, str]) -> str | None:
+    def _missing(self, event: str, line: Mapping[str, str]) -> str | None:
         value = line["counter-value"]
         if not re.fullmatch(r"[0-9.]+", value):
             return f"perf stat: {value.strip('<>')}"
-        if event.native in _IN_KERNEL and re.search(r":\w*u\w*$", line["event"]):
+        if event in _IN_KERNEL and re.search(r":\w*u\w*$", line["event"]):
             return "an event of the kernel, and this user may count in user mode only"
-        if not self.multiplexed and float(line["pcnt-running"]) < _FULL_PERCENT:
+        if float(line["pcnt-running"]) < _FULL_PERCENT:
             return f"counted during {line['pcnt-running']} % of the run only"
         return None
 
@@ -116,11 +114,11 @@ class Accounting:
     reason: str
     source: CounterSource = "software"
 
-    def wrapper(self, group: EventGroup, exported: Path) -> tuple[str, ...]:
+    def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
         """None."""
         return ()
 
-    def counts(self, group: EventGroup, record: Record | None, exported: Path) -> Counts:
+    def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
         """Page faults, and user and system time."""
         known = {}
         if record is not None and (faults := record.page_faults) is not None:
@@ -130,10 +128,9 @@ class Accounting:
             seconds = record.figures["user_seconds"] + record.figures["system_seconds"]
             known["TASK-CLOCK"] = round(seconds * 1e9)
         values = {f"perf::{name}": float(value) for name, value in known.items()}
-        natives = [event.native for event in group.events]
         return Counts(
-            {name: values[name] for name in natives if name in values},
-            {name: self.reason for name in natives if name not in values},
+            {name: values[name] for name in events if name in values},
+            {name: self.reason for name in events if name not in values},
         )
 
 
@@ -142,7 +139,7 @@ class CountingLauncher:
     """Runs the program with one group of events; what is counted of hyperfine itself is subtracted."""
 
     inner: ProgramLauncher
-    groups: Mapping[str, EventGroup]
+    groups: Mapping[str, tuple[str, ...]]
     counter: Counter
     # By group, with what is counted of hyperfine with `true`.
     _launchers: dict[str, tuple[ProgramLauncher, Mapping[str, float]]] = field(default_factory=dict)
@@ -152,25 +149,27 @@ class CountingLauncher:
         if step.group is None:
             outcome = self.inner.run(step)
             return replace(outcome, records=list(map(_as_counting, outcome.records)))
-        group, exported = self.groups[step.group], self.inner.stopwatch.scratch / "counts.jsonl"
-        launcher, overhead = self._launcher(group, exported)
+        exported = self.inner.stopwatch.scratch / "counts.jsonl"
+        launcher, overhead = self._launcher(step.group, exported)
         exported.unlink(missing_ok=True)
         outcome = launcher.run(step)
         (record,) = outcome.records
-        record = replace(record, run=record.run and replace(record.run, group=group.name))
+        record = replace(record, run=record.run and replace(record.run, group=step.group))
         if record.status == "ok":
-            counts = self.counter.counts(group, record, exported)
+            counts = self.counter.counts(self.groups[step.group], record, exported)
             record = self._counted(record, counts, overhead)
         return replace(outcome, records=[record])
 
-    def _launcher(self, group: EventGroup, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
-        if group.name not in self._launchers:
-            stopwatch = replace(self.inner.stopwatch, wrapper=self.counter.wrapper(group, exported))
+    def _launcher(self, group: str, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
+        if group not in self._launchers:
+            stopwatch = replace(
+                self.inner.stopwatch, wrapper=self.counter.wrapper(self.groups[group], exported)
+            )
             stopwatch.measure_overhead()
             launcher = replace(self.inner, stopwatch=stopwatch)
-            overhead = self.counter.counts(group, None, exported).values
-            self._launchers[group.name] = launcher, overhead
-        return self._launchers[group.name]
+            overhead = self.counter.counts(self.groups[group], None, exported).values
+            self._launchers[group] = launcher, overhead
+        return self._launchers[group]
 
     def _counted(self, record: Record, counts: Counts, overhead: Mapping[str, float]) -> Record:
         values = {name: max(0.0, n - overhead.get(name, 0.0)) for name, n in counts.values.items()}
@@ -187,9 +186,9 @@ class CountingLauncher:
 class ProgramCounting:
     """The runs of a comparison of the program, as a workload that counts."""
 
-    runs: ProgramRuns
+    runs: Programs
     planner: CountingPlanner
-    groups: Mapping[str, EventGroup]
+    groups: Mapping[str, tuple[str, ...]]
     counter: Counter
 
     @property
@@ -210,9 +209,27 @@ class ProgramCounting:
         """Launches the program as a comparison does, and counts."""
         return CountingLauncher(self.runs.launcher(scratch), self.groups, self.counter)
 
-    def prepared(self, session: Trials) -> AbstractContextManager[None]:
+    @property
+    def settings(self) -> MachineSettings:
+        """Those of the machine."""
+        return self.runs.settings
+
+    def references(self) -> dict[str, str]:
+        """As in a comparison."""
+        return self.runs.references()
+
+    def trials(self, *, of_baselines: bool) -> list[Step]:
         """Trial runs of all policies, as in a comparison."""
-        return self.runs.prepared(session)
+        return self.runs.trials(of_baselines=of_baselines)
+
+    def decided(self, trials: Sequence[Trial]) -> Decision[ProgramCounting]:
+        """The program as a comparison decides it."""
+        decision = self.runs.decided(trials)
+        return Decision(replace(self, runs=decision.workload), decision.fields, decision.text)
+
+    def needs(self) -> Needs:
+        """As in a comparison."""
+        return self.runs.needs()
 
 
 def prepare(
@@ -223,12 +240,13 @@ def prepare(
     Raises SetupError, SelectionError or FormatError.
     """
     counter, choice = choose(selection)
-    groups = {group.name: group for group in counted_groups(choice.file, selection)}
+    groups = {group.name: choice.file.natives(group) for group in choice.file.select(selection.groups)}
     part = session_part(choice, list(groups), selection)
-    runs, manifest = arrange(options, program, "counters", console, counters=part)
-    if runs.rank_launcher is not None and not runs.rank_launcher.kind.inherits:
+    runs, manifest = arrange(options, [program], "counters", console, counters=part)
+    rank_launcher = runs.programs[0].rank_launcher
+    if rank_launcher is not None and not rank_launcher.kind.inherits:
         raise SelectionError(
-            f"the events of ranks that {runs.rank_launcher.name} starts cannot be counted from outside",
+            f"the events of ranks that {rank_launcher.name} starts cannot be counted from outside",
             where="--ranks",
             remedy="count with mpiexec: name it as the launcher in the site's site.yaml "
             "(docs/how-to/ranks.md)",
@@ -259,13 +277,13 @@ def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choi
     hardware = hardware_counters(read_host())
     chosen = None if selection.events is None else find_file(files, selection.events)
     path = perf or shutil.which("perf")
-    software = files[SOFTWARE].groups[0]
-    fault = "perf is not installed" if path is None else _fault(PerfStat(path, False), software)
+    software = files[SOFTWARE].natives(files[SOFTWARE].groups[0])
+    fault = "perf is not installed" if path is None else _fault(PerfStat(path), software)
     if path is None or fault is not None:
         remedy = INSTALL_PERF if path is None else hardware.remedy
         counter: Counter = Accounting(fault or "")
         return counter, Choice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
-    counter = PerfStat(path, selection.multiplex)
+    counter = PerfStat(path)
     if chosen is not None:
         return counter, Choice(chosen, "by perf stat, named by --events")
     if hardware.state == "good":
@@ -275,15 +293,15 @@ def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choi
     )
 
 
-def perf_name(event: Event) -> str:
+def perf_name(event: str) -> str:
     """perf's name for an event of the kernel: dTLB-load-misses for perf::DTLB-LOAD-MISSES."""
-    name = event.native.removeprefix("perf::").lower()
+    name = event.removeprefix("perf::").lower()
     return re.sub(r"^([di])tlb", r"\1TLB", name).replace("l1-", "L1-")
 
 
-def _fault(counter: PerfStat, group: EventGroup) -> str | None:
+def _fault(counter: PerfStat, events: Sequence[str]) -> str | None:
     """Why perf cannot count these events here; None when it can. Old versions have no `-j`."""
-    command = [*counter.wrapper(group, Path(os.devnull)), "true"]
+    command = [*counter.wrapper(events, Path(os.devnull)), "true"]
     try:
         done = subprocess.run(
             command,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import LOOP, OF_THREADS, PREFETCH, Configuration
 from pagewise.core.dimensions import differ_only_in
 from pagewise.core.errors import SelectionError, SetupError
@@ -67,7 +68,8 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
         or (entry.configuration.compiler in compilers and entry.configuration.module in compared)
     ]
     subjects = [
-        planned(kernel, _with_kernel(kernel, needed), options.baseline, policies) for kernel in kernels
+        planned(kernel.benchmark, _with_kernel(kernel, needed), options.baseline, policies)
+        for kernel in kernels
     ]
     subjects = [subject for subject in subjects if subject.cells]
     if not subjects:
@@ -99,9 +101,9 @@ def _scaled(kernels: list[Kernel], scale: str | None) -> list[Kernel]:
     """The kernels at a scale. Raises SelectionError if one of them does not have it."""
     if scale is None:
         return kernels
-    without = [kernel.name for kernel in kernels if scale not in kernel.scales]
+    without = [kernel.name for kernel in kernels if scale not in (kernel.scales or {})]
     if without:
-        known = sorted({name for kernel in kernels for name in kernel.scales})
+        known = sorted({name for kernel in kernels for name in kernel.scales or {}})
         raise SelectionError(
             f"{', '.join(without)}: no scale {scale!r}",
             where=f"--scale {scale}",
@@ -110,7 +112,7 @@ def _scaled(kernels: list[Kernel], scale: str | None) -> list[Kernel]:
     return [kernel.at_scale(scale) for kernel in kernels]
 
 
-def _option_values(texts: Sequence[str], kernels: Sequence[Kernel]) -> dict[str, list[str]]:
+def _option_values(texts: Sequence[str], kernels: Sequence[Benchmark]) -> dict[str, list[str]]:
     """The values of each option to vary; a name alone stands for all of them, and `all` for all options.
 
     Raises SelectionError.
@@ -211,7 +213,9 @@ def fit(
     fitted, scaled = [], []
     for subject in subjects:
         pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
-        kernel, change = memory.fitted(subject.kernel, room, 2 if options.machine.reserve and pooled else 1)
+        kernel, change = memory.fitted(
+            subject.kernel, room, 2 if "pool" in options.machine.provided and pooled else 1
+        )
         fitted.append(replace(subject, kernel=kernel))
         if change is not None:
             scaled.append(change)
@@ -240,7 +244,7 @@ def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, R
     launchers = {}
     for subject in subjects:
         kernel = subject.kernel
-        if not kernel.ranks:
+        if not catalog.kernels[kernel.name].ranks:
             raise SelectionError(
                 f"{kernel.name} runs in one process, not as MPI ranks",
                 where="--ranks",

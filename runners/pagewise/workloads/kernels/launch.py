@@ -53,7 +53,7 @@ class KernelLauncher:
         launched = [*self.settings.prefix(step.cell), *launched]
         with self.settings.set_for(step.cell):
             measured = self.stopwatch.measure(launched, environment, placement.bound())
-        records, skipped = read_records(written) if written.exists() else ([], [])
+        records, skipped = _read(written)
         if not records or measured.exit_code not in _EXIT_WITH_RECORD:
             status = _EXIT_WITH_RECORD.get(measured.exit_code, "failed")
             records.append(failed_record(step, measured.started, status, self._failure(measured, skipped)))
@@ -101,6 +101,20 @@ class KernelLauncher:
             return failure
         message = after(output, "error:") or after(output, "Error:") or failure.message
         return replace(failure, message=message, remedy=after(output, "remedy:"))
+
+
+def _read(written: Path) -> tuple[list[Record], list[Skipped]]:
+    """The records that a kernel wrote, and the lines that are not records, or not those of a kernel."""
+    records, skipped = read_records(written) if written.exists() else ([], [])
+    whole = []
+    for number, record in enumerate(records, start=1):
+        if record.status == "ok" and (record.seconds is None or record.seconds.populate is None):
+            skipped.append(Skipped(written.name, number, "'seconds.populate' is missing"))
+        elif record.status == "ok" and record.sizes is None:
+            skipped.append(Skipped(written.name, number, "'sizes' is missing"))
+        else:
+            whole.append(record)
+    return whole, skipped
 
 
 def _of_ranks(record: Record, ranks: Ranks) -> Record:

@@ -6,10 +6,8 @@ import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pagewise.core.errors import SetupError
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject
 from pagewise.machine.memory import SIZES
 from pagewise.machine.placement import Placement
@@ -31,10 +29,12 @@ def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placem
     for subject in subjects:
         kernel, entry = subject.kernel, entries[subject.cells[0].measured.module]
         program = entry.program(kernel.executable)
-        if program is not None and not all(map(_has_size, _argument_lists(kernel))):
+        lists = kernel.argument_lists
+        if program is not None and not all(map(_has_size, lists)):
             size = default_working_set(program, entry.environment, cpus)
             if size is not None:
-                kernel = _with_size(kernel, size)
+                sized = (each if _has_size(each) else (*each, _OPTION, size) for each in lists)
+                kernel = kernel.with_arguments(*sized)
         result.append(replace(subject, kernel=kernel))
     return result
 
@@ -60,20 +60,5 @@ def default_working_set(program: str, environment: Mapping[str, str], cpus: tupl
     return defaults.get(_OPTION.removeprefix("--"))
 
 
-def _argument_lists(kernel: Kernel) -> list[tuple[str, ...]]:
-    return [kernel.arguments, *(sweep.arguments for sweep in kernel.sweeps)]
-
-
 def _has_size(arguments: Iterable[str]) -> bool:
     return any(argument.partition("=")[0] in SIZES for argument in arguments)
-
-
-def _with_size(kernel: Kernel, size: str) -> Kernel:
-    def sized_part(part: Mapping[str, Any]) -> dict[str, Any]:
-        arguments = part["arguments"]
-        return {**part, "arguments": arguments if _has_size(arguments) else [*arguments, _OPTION, size]}
-
-    data = {**kernel.data, "compare": sized_part(kernel.data["compare"])}
-    if "sweeps" in data:
-        data["sweeps"] = [sized_part(sweep) for sweep in data["sweeps"]]
-    return Kernel.from_dict(data, kernel.name)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,23 +12,22 @@ from rich.text import Text
 
 from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
+from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size, read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
 from pagewise.session.manifest import new_manifest
-from pagewise.session.planner import ComparisonPlanner
 from pagewise.session.session import Session, goal_text
-from pagewise.session.settings import MachineSettings, changed_settings, in_all_states
-from pagewise.session.workload import Planner, Trials
+from pagewise.session.settings import MachineSettings, Needs, in_all_states
+from pagewise.session.workload import ComparisonPlanner, Decision, Planner, Trial
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
 from pagewise.stack.launcher import RankLauncher
 from pagewise.stack.paths import module_tree
-from pagewise.stack.provenance import software
+from pagewise.stack.provenance import programs, software
 from pagewise.stack.setup import SetupFacts, setup_facts
 from pagewise.workloads.kernels.choose import (
     KernelOptions,
@@ -88,20 +86,22 @@ class Kernels:
             self.launchers,
         )
 
-    @contextmanager
-    def prepared(self, session: Trials) -> Iterator[None]:
-        """With the settings of the machine that the user asked to change."""
+    def references(self) -> dict[str, str]:
+        """None: each run of a kernel validates its result."""
+        return {}
+
+    def trials(self, *, of_baselines: bool) -> list[Step]:
+        """None."""
+        return []
+
+    def decided(self, trials: Sequence[Trial]) -> Decision[Kernels]:
+        """The same."""
+        return Decision(self)
+
+    def needs(self) -> Needs:
+        """Huge pages for the working sets."""
         policies = {cell.measured.hugepages for subject in self.subjects for cell in subject.cells}
-        with (
-            self.settings.set_for_all(session.recorder),
-            changed_settings(
-                session.recorder,
-                self.placements,
-                thp_policies=policies if self.options.machine.set_thp_sizes else None,
-                pool_pages=self._pool_pages() if self.options.machine.reserve else None,
-            ),
-        ):
-            yield
+        return Needs(policies, self._pool_pages())
 
     def _pool_pages(self) -> dict[int, int]:
         """By page size, the pages to reserve in each pool."""
@@ -135,6 +135,7 @@ class Kernels:
             facts=self.facts,
             software=software(self.hyperfine, self.init),
             broken=self.catalog.broken,
+            executables=programs(self.entries.values(), self.subjects),
             sweep=self.options.sweep,
             scaled=tuple(self.scaled),
             **further,
@@ -164,7 +165,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     for broken in catalog.broken:
         note("excluded:", f"{broken.module}: {broken.reason}")
     where = options.where if options.where.counts else replace(options.where, threads=(1,))
-    places = placements(None, where)
+    places = placements(where)
     print_placements(console, places)
     settings = MachineSettings.find(options, places)
     chosen = in_all_states(choose(catalog, options), options)

@@ -23,7 +23,7 @@ from pagewise.stack.elf import NotElfError, read_elf
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 
 # What the launcher may be asked to assume: the options that provide it.
-_PROVIDED_BY = {"thp": "--set-thp-sizes", "pool": "--reserve-hugepages (root)"}
+_PROVIDED_BY = {"thp": "--prepare-pages thp", "pool": "--prepare-pages (root)"}
 _WRONG_USAGE, _REFUSED = 2, 4
 
 

@@ -139,25 +139,44 @@ static int has_settings(const char *allocator, const char *part)
     return 0;
 }
 
+/* A row of a part's settings; NULL stands for every kind, name or condition. */
+static const struct setting *find_setting(const char *part, const char *kind, const char *name, const char *condition)
+{
+    for (unsigned row = 0; row < SETTINGS; row++)
+        if (!strcmp(settings[row].part, part) && (!kind || !strcmp(settings[row].kind, kind))
+            && (!name || !strcmp(settings[row].name, name)) && (!condition || !strcmp(settings[row].condition, condition)))
+            return &settings[row];
+    return NULL;
+}
+
+/* Whether a part works by tunables of glibc's malloc. */
+static int is_of_malloc(const char *part)
+{
+    const struct setting *row = find_setting(part, "tunable", NULL, NULL);
+    return row && strcmp(row->condition, "advised");
+}
+
 /* Refuses a part that works by settings of the allocator which the program's does not have. */
 static void check_malloc(const struct image *image, const char *part)
 {
-    int is_reuse = !strcmp(part, "reuse");
-    if (*image->allocator && !has_settings(image->allocator, part) && (is_reuse || !can_preload(image)))
-        fail(UNAVAILABLE, is_reuse ? NULL : by_always, "%s: malloc is served by %s, which has no settings for %s%s", image->path,
-             image->allocator, part, is_reuse ? "" : ", and nothing can be preloaded");
+    int by_settings_alone = !find_setting(part, "action", NULL, "replaced");
+    if (*image->allocator && !has_settings(image->allocator, part) && (by_settings_alone || !can_preload(image)))
+        fail(UNAVAILABLE, by_settings_alone ? NULL : by_always, "%s: malloc is served by %s, which has no settings for %s%s",
+             image->path, image->allocator, part, by_settings_alone ? "" : ", and nothing can be preloaded");
     if (*image->allocator) return;
     if (!image->is_glibc)
         fail(UNAVAILABLE, by_always, "%s: its malloc is not glibc's, whose tunables do nothing then (%s)", image->path, part);
-    if (!is_reuse && !image->has_tunable)
+    if (find_setting(part, "tunable", "glibc.malloc.hugetlb", NULL) && !image->has_tunable)
         fail(UNAVAILABLE, "run it on a newer system, or have root set transparent huge pages to `always`",
              "%s: its C library does not have the tunable glibc.malloc.hugetlb (glibc 2.35)", image->path);
 }
 
 static void check_program(const struct policy *policy, const struct image *image, int by_preloading)
 {
-    static const char *const of_malloc[] = {"reuse", "malloc", "hugetlbfs"};
+    int is_for_malloc = 0;
     struct stat status;
+    for (unsigned number = 0; number < PARTS; number++)
+        is_for_malloc |= (int)(policy->parts >> number & 1) && is_of_malloc(parts[number].name);
     if (stat(image->path, &status)) return;
     int is_secured = (status.st_mode & S_ISUID && status.st_uid != geteuid())
                      || (status.st_mode & S_ISGID && status.st_gid != getegid())
@@ -165,8 +184,7 @@ static void check_program(const struct policy *policy, const struct image *image
     if (is_secured && has_environment(policy))
         fail(UNAVAILABLE, "run it as its owner, or a copy without these rights",
              "%s has set-user-ID, set-group-ID or capabilities: its loader drops the settings", image->path);
-    if (*image->runtime
-        && (by_preloading || has(policy, "malloc") || has(policy, "hugetlbfs") || has(policy, "reuse")))
+    if (*image->runtime && (by_preloading || is_for_malloc))
         fail(UNAVAILABLE, "build it without AddressSanitizer",
              "%s: its runtime %s serves malloc and must be loaded before any other library", image->path, image->runtime);
     if (!image->is_elf) return;
@@ -174,8 +192,8 @@ static void check_program(const struct policy *policy, const struct image *image
         fail(UNAVAILABLE, "link it dynamically with glibc; collapse and, with a static glibc, malloc preload nothing",
              "%s is static, runs without glibc, or is built for another architecture: nothing can be preloaded",
              image->path);
-    for (size_t number = 0; number < sizeof of_malloc / sizeof *of_malloc; number++)
-        if (has(policy, of_malloc[number])) check_malloc(image, of_malloc[number]);
+    for (unsigned number = 0; number < PARTS; number++)
+        if (policy->parts >> number & 1 && is_of_malloc(parts[number].name)) check_malloc(image, parts[number].name);
     if (by_preloading && has(policy, "thp") && !*image->allocator && !image->has_tunable)
         fail(UNAVAILABLE, by_always,
              "%s: its glibc's malloc maps memory itself, and has no tunable for advice (glibc 2.35 added it)", image->path);

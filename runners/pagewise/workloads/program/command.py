@@ -21,13 +21,13 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy
+from pagewise.workloads.program.applied import AppliedPolicy, Launcher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
-from pagewise.workloads.program.prepare import launcher_for, prepare
+from pagewise.workloads.program.prepare import prepare
+from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
-from pagewise.workloads.program.several import Named, prepare_several
 from pagewise.workloads.program.suite import (
     BIN,
     Build,
@@ -43,15 +43,15 @@ from pagewise.workloads.program.workload import ProgramOptions, ServiceOptions
 def prepare_command(options: ProgramOptions, console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
     codes, builds = [find_code(suite) for suite in options.suite], parse_builds(options.builds)
-    if len(codes) < 2 and not builds and not any(code.relative_to for code in codes):
+    if len(codes) < 2 and not builds and not any(code.file.relative_to for code in codes):
         program = _program(options, codes[0] if codes else None, console)
-        return prepare(_completed(options, program.name, codes), program, console, began)
-    return prepare_several(*_several_programs(options, codes, builds, console), console, began)
+        return prepare(_completed(options, program.name, codes), [program], console, began)
+    return prepare(*_several_programs(options, codes, builds, console), console, began)
 
 
 def _several_programs(
     options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
-) -> tuple[ProgramOptions, list[Named]]:
+) -> tuple[ProgramOptions, list[Program]]:
     """The session's options, each build of each code, and the codes that these are relative to.
 
     Raises SelectionError, SetupError.
@@ -63,47 +63,45 @@ def _several_programs(
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
     elsewhere = replace(options, environment=None, modules=None)
-    named: dict[str, list[Named]] = {}
+    named: dict[str, list[Program]] = {}
     for code in codes:
         if code.label not in named:
             named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
     for code in codes:
-        if code.relative_to is not None:
-            other = find_code(code.relative_to)
+        if code.file.relative_to is not None:
+            other = find_code(code.file.relative_to)
             _check_targets(code, other)
             if other.label not in named:
                 named[other.label] = [_build(elsewhere, other, None, console)]
             relation = Relation(named[other.label][0].key, code.targets)
-            named[code.label] = [
-                replace(one, program=replace(one.program, relation=relation)) for one in named[code.label]
-            ]
-    if not options.policies and len({code.policies for code in codes}) > 1:
+            named[code.label] = [replace(one, relation=relation) for one in named[code.label]]
+    if not options.policies and len({code.file.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
     programs = [one for of_code in named.values() for one in of_code]
-    name = programs[0].program.name if len(codes) == 1 else "suites"
+    name = programs[0].name if len(codes) == 1 else "suites"
     return _completed(options, name, codes), programs
 
 
-def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Named:
+def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Program:
     """A build of a code, or the only one. Raises SelectionError, SetupError."""
     program = _program(options, code, console, build)
     if program.service is not None:
         raise SelectionError(
-            f"{code.title} is a service", where="--suite", remedy="compare it alone, without --build"
+            f"{code.file.title} is a service", where="--suite", remedy="compare it alone, without --build"
         )
-    return Named(program, "" if build is None else build.name)
+    return replace(program, build="" if build is None else build.name)
 
 
 def _check_targets(code: Code, other: Code) -> None:
     """Raises FormatError for a metric with a target that the other code does not have."""
-    known = {(metric.field, metric.unit, metric.better) for metric in other.metrics}
-    for metric in code.metrics:
-        if metric.field in code.targets and (metric.field, metric.unit, metric.better) not in known:
+    known = {metric.metric for metric in other.metrics}
+    for metric in (each.metric for each in code.metrics):
+        if metric.field in code.targets and metric not in known:
             raise FormatError(
-                f"{other.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
-                where=f"envs/suites/codes/{code.name}.yaml",
+                f"{other.file.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
+                where=f"envs/suites/codes/{code.file.name}.yaml",
                 remedy="name a metric that both codes have",
             )
 
@@ -119,11 +117,11 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
         )
     codes = [find_code(name) for name in options.suite]
     for code in codes:
-        if code.service is not None:
+        if code.file.service is not None:
             raise SelectionError(
-                f"{code.title} is a service",
+                f"{code.file.title} is a service",
                 where="--suite",
-                remedy=f"pagewise compare --suite {code.name}; only compare measures services",
+                remedy=f"pagewise compare --suite {code.file.name}; only compare measures services",
             )
     program = _program(options, codes[0] if codes else None, console)
     return _completed(options, program.name, codes), program
@@ -131,7 +129,9 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
 
 def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> ProgramOptions:
     """The options with the defaults of the result's name and of the page policies."""
-    return replace(options.named(name), policies=options.policies or (codes[0].policies if codes else ()))
+    return replace(
+        options.named(name), policies=options.policies or (codes[0].file.policies if codes else ())
+    )
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Survey:
         if not options.command and not options.suite:
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
-        launcher, host = launcher_for(options.machine.set_thp_sizes, options.machine.reserve), read_host()
+        launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
@@ -221,8 +221,8 @@ def _program(
     environment, folder = dict(os.environ), None
     if code is not None and not command:
         path, environment, place = find_program(code, options.environment, options.modules, build)
-        console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
-        command, folder = [*code.start, path, *code.arguments], Path(path).parent
+        console.print(f"{code.file.title}: {path} (by {place})", highlight=False, soft_wrap=True)
+        command, folder = [*code.file.start, path, *code.file.arguments], Path(path).parent
     if not command:
         raise SelectionError(
             "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
@@ -231,8 +231,8 @@ def _program(
     binary = examine(command[0], environment)
     folder = folder or binary.program.parent
     service = _service(options.service, code, folder, environment)
-    setup = () if service or not code else _placed(code.setup, folder)
-    needs_folder = bool(checked.inputs or service or setup or (code and (code.input or code.reads)))
+    setup = () if service or not code else _placed(code.file.setup, folder)
+    needs_folder = bool(checked.inputs or service or setup or (code and (code.file.input or code.file.reads)))
     if service is not None:
         command = [word.replace(BIN, str(folder)) for word in command]
         if options.where.ranks:
@@ -244,11 +244,11 @@ def _program(
         environment=environment,
         folder=None if needs_folder else Path.cwd(),
         inputs=tuple(map(_input, checked.inputs)),
-        texts=code.input if code else {},
-        reads=(*map(_glob, checked.reads), *(code.reads if code else ())),
+        texts=(code.file.input or {}) if code else {},
+        reads=(*map(_glob, checked.reads), *(code.file.reads if code else ())),
         metrics=distinct([*metrics, *(code.metrics if code else ())]),
         checks=(*checks, *(code.checks if code else ())),
-        ok=checked.ok or (code.exit_codes if code else (0,)),
+        ok=checked.ok or (code.file.exit_codes if code else (0,)),
         setup=setup,
         service=service,
     )
@@ -290,9 +290,9 @@ def _service(
 
     Raises SelectionError.
     """
-    if code is not None and code.service is not None:
-        part = code.service
-        options = ServiceOptions(load=part.load, ready=part.ready, setup=code.setup, fill=part.fill)
+    if code is not None and code.file.service is not None:
+        part = code.file.service
+        options = ServiceOptions(load=part.load, ready=part.ready, setup=code.file.setup, fill=part.fill)
     if options.load is None:
         return None
     load, ready = options.load.replace(BIN, str(folder)), options.ready

@@ -1,4 +1,4 @@
-"""Runs the user's program once under a page policy, through hyperfine, and samples its memory."""
+"""Runs a program once under a page policy, through hyperfine, and samples its memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from pagewise.core.record_parts import (
     Validation,
 )
 from pagewise.core.result import utc_text
-from pagewise.core.units import bytes_text, seconds_text
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
@@ -49,7 +48,6 @@ from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
-from pagewise.workloads.program.work import Work
 
 
 @dataclass(frozen=True)
@@ -63,29 +61,51 @@ class Observation:
     output: str | None
     fault: str | None
     memory: memory.Memory | None
+    images: Mapping[str, int]
     service_log: str = ""
 
 
 @dataclass(frozen=True)
-class ProgramLauncher:
-    """Runs the program. `policies` are by name, `placements` by the name that cells have.
+class ProgramOutcome(Outcome):
+    """A run of a program: the memory that it used, and the files of all programs that ran (see Samples)."""
 
-    interval: seconds between samples of memory, None: the default. enough: the minimum
-    coverage. trials: is filled with the memory that trial runs used, images with the files of all programs
-    that ran in them (see Samples), work with what all runs printed. rank_launcher: what starts MPI ranks,
-    None for one process. settings: those of the machine.
-    """
+    memory: memory.Memory | None = None
+    images: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A program under a page policy. rank_launcher: what starts MPI ranks, None for one process."""
 
     program: Program
-    policies: Mapping[str, AppliedPolicy]
+    applied: AppliedPolicy
+    rank_launcher: RankLauncher | None = None
+
+    @property
+    def is_accounted(self) -> bool:
+        """Whether the kernel accounts the program to its launcher: not the service, whose load is timed.
+
+        srun has a daemon start ranks.
+        """
+        return self.program.service is None and (
+            self.rank_launcher is None or self.rank_launcher.kind.inherits
+        )
+
+
+@dataclass(frozen=True)
+class ProgramLauncher:
+    """Runs programs. `launched` are by module, `placements` by the name that cells have.
+
+    trials: the memory that trial runs used. interval: seconds between samples of memory, None: the default.
+    enough: the minimum coverage. settings: those of the machine.
+    """
+
+    launched: Mapping[str, Launched]
+    trials: Mapping[CellKey, memory.Memory]
     placements: Mapping[str | None, Placement]
     stopwatch: Stopwatch
     interval: float | None
     enough: float
-    trials: dict[CellKey, memory.Memory] = field(default_factory=dict)
-    images: dict[str, int] = field(default_factory=dict)
-    work: Work = field(default_factory=Work)
-    rank_launcher: RankLauncher | None = None
     settings: MachineSettings = field(default_factory=MachineSettings)
 
     def run(self, step: Step) -> Outcome:
@@ -94,8 +114,9 @@ class ProgramLauncher:
         A step of the series `trial` is not timed: it shows whether the policy works and, if the program can
         preload that, the memory at its end. One that fails counts as a run of its configuration.
         """
-        applied, placement = self.policies[step.cell.measured.module], self.placements[step.cell.placement]
-        command = self.program.command_on(placement.threads)
+        launched, placement = self.launched[step.cell.measured.module], self.placements[step.cell.placement]
+        program, applied = launched.program, launched.applied
+        command = program.command_on(placement.threads)
         if applied.unavailable is not None:
             started = datetime.now(timezone.utc)
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
@@ -103,25 +124,24 @@ class ProgramLauncher:
         request = applied.request(self.enough)
         is_trial = step.series == "trial"
         ranks = None
-        if self.rank_launcher is not None:
-            ranks = Ranks(self.rank_launcher, placement, self.stopwatch.scratch / "ranks")
+        if launched.rank_launcher is not None:
+            ranks = Ranks(launched.rank_launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
-            seen = self._observe(step, applied, request, ranks, left)
+            seen = self._observe(step, launched, request, ranks, left)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
             series = "compare" if is_trial else run.series
             record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
-        if seen.output is not None and seen.measured.exit_code in self.program.ok:
-            self.work.note(step.cell.key, seen.output, seen.measured.exit_code)
-        if is_trial and seen.memory is not None:
-            self.trials[step.cell.key] = seen.memory
+        printed = seen.output if seen.measured.exit_code in program.ok else None
         targets = {kind for kinds in request.targets for kind in kinds}
-        used = memory.chosen(seen.memory, self.trials.get(step.cell.key), targets)
+        trial = seen.memory if is_trial else self.trials.get(step.cell.key)
+        used = memory.chosen(seen.memory, trial, targets)
+        of_trial, images = (seen.memory, seen.images) if is_trial else (None, {})
         seen = replace(seen, memory=used)
-        record = self._record(step, applied, request, seen)
+        record = self._record(step, launched, request, seen)
         if ranks is not None:
             record = _of_ranks(record, ranks, request, used)
         run = seen.measured.run_of(step, command, placement)
@@ -130,12 +150,13 @@ class ProgramLauncher:
             run = replace(run, series="compare")
         recorded = None if used is None else used.recorded()
         log = seen.measured.log + seen.service_log
-        return Outcome([replace(record, program=recorded, run=run)], seen.measured.wall, log, [])
+        record = replace(record, program=recorded, run=run)
+        return ProgramOutcome([record], seen.measured.wall, log, [], printed, of_trial, images)
 
     def _observe(
         self,
         step: Step,
-        applied: AppliedPolicy,
+        launched: Launched,
         request: PageRequest,
         ranks: Ranks | None,
         left: list[LeftProcess],
@@ -145,7 +166,8 @@ class ProgramLauncher:
         left: gets what the commands around the run left behind.
         """
         placement = self.placements[step.cell.placement]
-        program, scratch, is_trial = self.program, self.stopwatch.scratch, step.series == "trial"
+        program, applied = launched.program, launched.applied
+        scratch, is_trial = self.stopwatch.scratch, step.series == "trial"
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
@@ -190,20 +212,20 @@ class ProgramLauncher:
             is_valid = measured.implausible is None and measured.exit_code in program.ok
             fault = program.fault(output, shell) if is_valid else None
         written = _read_snapshots(snapshots, request.huge, samples)
-        if is_trial:
-            self.images.update(samples.images)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
-        return Observation(measured, max(0, measured.faults[0] - overhead), output, fault, used, log)
+        faults = max(0, measured.faults[0] - overhead)
+        return Observation(measured, faults, output, fault, used, samples.images, log)
 
-    def _record(self, step: Step, applied: AppliedPolicy, request: PageRequest, seen: Observation) -> Record:
+    def _record(self, step: Step, launched: Launched, request: PageRequest, seen: Observation) -> Record:
+        program, applied = launched.program, launched.applied
         measured, placement = seen.measured, self.placements[step.cell.placement]
         started = measured.started
-        if measured.exit_code not in self.program.ok or measured.wall is None:
+        if measured.exit_code not in program.ok or measured.wall is None:
             if measured.exit_code == UNVERIFIED and (refusal := applied.refusal()) is not None:
                 return failed_record(step, started, "pages_unavailable", refusal)
-            return failed_record(step, started, "failed", self._failure(measured, applied))
+            return failed_record(step, started, "failed", self._failure(measured, launched))
         if measured.implausible is not None:
             return failed_record(step, started, "failed", Failure(4, measured.implausible))
         if seen.fault is not None:
@@ -213,8 +235,8 @@ class ProgramLauncher:
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
         metrics = {
-            **self.program.values(seen.output or ""),
-            **(measured.cpu_seconds if self._accounts else {}),
+            **program.values(seen.output or ""),
+            **(measured.cpu_seconds if launched.is_accounted else {}),
         }
         if seen.memory is not None:
             metrics |= seen.memory.metrics
@@ -226,33 +248,23 @@ class ProgramLauncher:
             configuration=build_of(step.cell.measured),
             seconds=Times(repetitions=(measured.wall,)),
             metrics=metrics,
-            validation=Validation(True, self.program.validation),
+            validation=Validation(True, program.validation),
             pages=pages,
             page_faults=PageFaults(compute_minor=seen.minor_faults, compute_major=measured.faults[1])
-            if self._accounts
+            if launched.is_accounted
             else None,
             placement=ThreadPlaces(placement.threads, placement.cpus),
             host=RecordedHost(hostname=socket.gethostname(), kernel=os.uname().release),
         )
 
-    @property
-    def _accounts(self) -> bool:
-        """Whether the kernel accounts the program to its launcher: not the service, whose load is timed.
-
-        srun has a daemon start ranks.
-        """
-        return self.program.service is None and (
-            self.rank_launcher is None or self.rank_launcher.kind.inherits
-        )
-
-    def _failure(self, measured: Measurement, applied: AppliedPolicy) -> Failure:
+    def _failure(self, measured: Measurement, launched: Launched) -> Failure:
         failure = self.stopwatch.failure(measured)
         if failure.exit_code != measured.exit_code or measured.fault is not None:
             return failure
-        if self.program.service is not None:
+        if launched.program.service is not None:
             failure = limited_by(measured.limit, replace(failure, message=f"the load {failure.message}"))
         else:
-            failure = _hinted(failure, applied, measured.limit)
+            failure = _hinted(failure, launched.applied, measured.limit)
         # Launchers draw lines around their messages.
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
@@ -268,20 +280,8 @@ def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Fail
         failure.exit_code,
         f"{failure.message}: the hugetlb pool may have run short, because glibc's arenas and "
         "children of fork use its pages unreserved",
-        "more pages in the pool: --pool-memory",
+        "more pages in the pool: --prepare-pages 2M:4GiB",
     )
-
-
-def trial_text(policy: str, record: Record) -> str:
-    """The result of a trial run in a line."""
-    if record.failure is not None:
-        return f"{policy}: {record.failure.message}"
-    text = f"{policy}: {seconds_text(record.repetitions[0])}"
-    if record.program is None:
-        return f"{text}, too short to sample its memory"
-    peak = record.program.total.peak
-    share = f", {peak.huge_coverage:.0%} of it on huge pages" if peak.huge_bytes else ""
-    return f"{text}, {bytes_text(peak.resident_bytes)} in memory{share}"
 
 
 def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from pagewise.core.benchmark import Metric
 from pagewise.core.errors import SelectionError
+from pagewise.core.fields import Better
 from pagewise.core.formula import Formula
 from pagewise.core.signals import limited
+from pagewise.core.structure import unstructured
 from pagewise.session.processes import Shell
 
 _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*=(?P<pattern>.+)$", re.DOTALL)
+_DIRECTIONS: Mapping[str, Better] = {"higher": "higher", "lower": "lower"}
 _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?", re.ASCII)
 # Larger values, and smaller ones other than 0, are no measurements; their ratios are no numbers.
@@ -31,10 +36,7 @@ class Pattern:
     optional: a right output may have none. formula: over the named groups, gives the value instead.
     """
 
-    field: str
-    label: str
-    unit: str
-    better: str
+    metric: Metric
     pattern: re.Pattern[str]
     optional: bool = False
     formula: Formula | None = None
@@ -54,15 +56,19 @@ class Pattern:
         return self.formula.value({name: number for name, number in numbers.items() if number is not None})
 
     @property
-    def described(self) -> dict[str, str]:
-        """As a kernel.yaml describes metrics."""
-        return {"field": self.field, "label": self.label, "unit": self.unit, "better": self.better}
+    def field(self) -> str:
+        """Its name in records."""
+        return self.metric.field
 
     @property
-    def source(self) -> dict[str, str]:
-        """Where its value comes from, for the manifest."""
+    def label(self) -> str:
+        """Its name in reports."""
+        return self.metric.label
+
+    def to_dict(self) -> dict[str, Any]:
+        """The metric and where its value comes from, for the manifest."""
         formula = {} if self.formula is None else {"value": self.formula.text}
-        return {"pattern": self.pattern.pattern, **formula}
+        return {**unstructured(self.metric), "pattern": self.pattern.pattern, **formula}
 
 
 def _number(captured: str | None, has_comma: Callable[[], bool]) -> float | None:
@@ -116,8 +122,8 @@ def parse_metric(text: str) -> Pattern:
             remedy="write 'name[unit, higher]=pattern with a (group)', as 'rate[GB/s]=Triad: +([0-9.]+)'",
         )
     about = [word.strip() for word in (parts["about"] or "").split(",") if word.strip()]
-    directions = [word for word in about if word in ("higher", "lower")]
-    units = [word for word in about if word not in ("higher", "lower")]
+    directions: list[Better] = [_DIRECTIONS[word] for word in about if word in _DIRECTIONS]
+    units = [word for word in about if word not in _DIRECTIONS]
     if len(directions) > 1 or len(units) > 1:
         raise SelectionError(
             f"{parts['about']!r} is not a unit and a direction",
@@ -125,11 +131,12 @@ def parse_metric(text: str) -> Pattern:
             remedy="write [GB/s, higher]",
         )
     unit = units[0] if units else "1"
-    better = directions[0] if directions else "lower" if unit in _TIMES else "higher"
+    usual: Better = "lower" if unit in _TIMES else "higher"
+    better = directions[0] if directions else usual
     return metric(parts["label"], unit, better, parts["pattern"], "--metric")
 
 
-def metric(label: str, unit: str, better: str, pattern: str, where: str) -> Pattern:
+def metric(label: str, unit: str, better: Better, pattern: str, where: str) -> Pattern:
     """A metric from its parts. Raises SelectionError for a pattern that has no group."""
     compiled = _compiled(pattern.strip(), where)
     if compiled.groups < 1:
@@ -141,7 +148,7 @@ def metric(label: str, unit: str, better: str, pattern: str, where: str) -> Patt
     field = re.sub(r"\W+", "_", label.lower(), flags=re.ASCII).strip("_")
     if not re.match(r"[a-z]", field):
         field = f"m_{field}"
-    return Pattern(field, label, unit, better, compiled)
+    return Pattern(Metric(field, label, unit, better), compiled)
 
 
 def calculated(pattern: Pattern, text: str, where: str) -> Pattern:

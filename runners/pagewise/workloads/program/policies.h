@@ -7,6 +7,10 @@
  *            a hugetlb pool ("pool")
  *   targets  the kinds of memory that it puts on huge pages
  *
+ * OFFER(policy, default, module)
+ *   default  "default": compared when the user names no policies
+ *   module   "module": an installation has a module that applies it to all programs of a job
+ *
  * LIST(kind, variable, separator, joiner)
  *   A variable of the environment that lists settings: its entries of this kind are name, joiner, value. The caller's
  *   other entries stay.
@@ -39,6 +43,20 @@ PART("libhugetlbfs", "", "pool", "heap anonymous", "malloc on the hugetlb pool b
 PART("hugetlbfs-data", "sized", "pool", "bss data", "static arrays (.data, .bss) on the hugetlb pool (preloaded library)")
 PART("hugetlbfs-shared", "sized", "pool", "shared", "shared memory on the hugetlb pool: System V, anonymous (preloaded library)")
 PART("hugetlbfs", "sized", "pool", "heap anonymous", "malloc on the hugetlb pool (settings of the allocator, or a preloaded library)")
+
+OFFER("none", "default", "module")
+OFFER("thp", "default", "module")
+OFFER("malloc", "default", "module")
+OFFER("hugetlbfs", "default", "module")
+OFFER("text", "default", "module")
+OFFER("bss", "default", "module")
+OFFER("reuse", "default", "module")
+OFFER("reuse+malloc", "default", "module")
+OFFER("reuse+thp", "", "module")
+OFFER("shared", "", "module")
+OFFER("advised", "", "module")
+OFFER("hugetlbfs-data", "", "module")
+OFFER("hugetlbfs-shared", "", "module")
 
 LIST("tunable", "GLIBC_TUNABLES", ":", "=")
 LIST("jemalloc", "MALLOC_CONF", ",", ":")

@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE = Path(__file__).with_name("policies.h")
-DEFAULT = ("none", "thp", "malloc", "hugetlbfs", "text", "bss", "reuse", "reuse+malloc")
+
+
+def _rows(kind: str) -> list[list[str]]:
+    """The columns of the rows of a kind."""
+    rows = re.findall(rf"^{kind}\((\".*\")\)$", FILE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [json.loads(f"[{row}]") for row in rows]
+
+
+_OFFERS = _rows("OFFER")
+#: The policies that are compared when the user names none.
+DEFAULT = tuple(name for name, is_default, _ in _OFFERS if is_default)
 #: The policies with a module that applies them (production.py).
-IN_MODULES = (
-    *("none", "thp", "malloc", "hugetlbfs", "text", "bss", "shared"),
-    *("reuse", "reuse+thp", "reuse+malloc", "advised", "hugetlbfs-data", "hugetlbfs-shared"),
-)
+IN_MODULES = tuple(name for name, _, has_module in _OFFERS if has_module)
 
 
 @dataclass(frozen=True)
@@ -28,11 +35,7 @@ class Part:
 
 
 #: In the order of a policy's name: a part that may have a size comes last.
-PARTS: Mapping[str, Part] = {
-    name: Part(*columns)
-    for row in re.findall(r"^PART\((\".*\")\)$", FILE.read_text(encoding="utf-8"), re.MULTILINE)
-    for name, *columns in [json.loads(f"[{row}]")]
-}
+PARTS: Mapping[str, Part] = {name: Part(*columns) for name, *columns in _rows("PART")}
 
 
 def parts_of(policy: str) -> list[str]:

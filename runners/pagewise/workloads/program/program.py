@@ -64,7 +64,8 @@ class Program:
     copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
     output. ok: the exit codes of valid runs. setup: shell commands in that folder before the run. service:
     for a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
-    relation: what it is compared with in addition to itself under other policies.
+    relation: what it is compared with in addition to itself under other policies. build: the name of its
+    build, if several builds are compared.
     """
 
     name: str
@@ -81,6 +82,12 @@ class Program:
     setup: tuple[str, ...] = ()
     service: Service | None = None
     relation: Relation | None = None
+    build: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name in a session: `npb_cg_b/tuned`."""
+        return f"{self.name}/{self.build}" if self.build else self.name
 
     def command_on(self, threads: int) -> tuple[str, ...]:
         """The command of a run with this number of threads."""

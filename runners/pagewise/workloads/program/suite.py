@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -108,40 +108,28 @@ class SuiteFile:
 
 @dataclass(frozen=True)
 class Code:
-    """A code as its file describes it.
+    """A code as its file describes it, in one of its cases (empty without cases).
 
-    packages: of Debian, if these have its programs. start: words before the program. setup: shell commands in
-    the folder of a run. policies: those to compare by default. service: for one that serves, the values of
-    --load, --ready and --fill. case: which of its cases, empty without cases. module: the first part of the
-    names of its modules. relative_to: the code, with its case, that it is compared with; targets: by metric,
-    of its value relative to that of the other code.
+    targets: by metric, of its value relative to that of the other code.
     """
 
-    name: str
-    title: str
-    summary: str
-    programs: tuple[str, ...]
-    packages: tuple[str, ...]
-    obtain: str
-    start: tuple[str, ...]
-    arguments: tuple[str, ...]
-    policies: tuple[str, ...]
-    setup: tuple[str, ...]
-    input: Mapping[str, str]
-    reads: tuple[str, ...]
-    exit_codes: tuple[int, ...]
+    file: SuiteFile
+    case: str
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
-    service: LoadPart | None = None
-    case: str = ""
-    module: str = ""
-    relative_to: str | None = None
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    targets: Mapping[str, Target]
 
     @property
     def label(self) -> str:
         """The name with the case: `npb:cg.B`."""
-        return f"{self.name}:{self.case}" if self.case else self.name
+        return f"{self.file.name}:{self.case}" if self.case else self.file.name
+
+    @property
+    def obtain(self) -> str:
+        """How to get it."""
+        if self.file.obtain is None and self.file.packages:
+            return f"apt-get install --no-install-recommends {' '.join(self.file.packages)}"
+        return self.file.obtain or "make stack ENV=suites, or ENV=suites-system"
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -186,30 +174,7 @@ def read_code(file: Path, case: str = "") -> Code:
             where=file,
             remedy="name the other code in relative_to, and give a metric its target",
         )
-    by_packages = f"apt-get install --no-install-recommends {' '.join(read.packages)}"
-    by_stack = "make stack ENV=suites, or ENV=suites-system"
-    return Code(
-        read.name,
-        read.title,
-        read.summary,
-        read.programs,
-        read.packages,
-        read.obtain or (by_packages if read.packages else by_stack),
-        read.start,
-        read.arguments,
-        read.policies,
-        read.setup,
-        read.input or {},
-        read.reads,
-        read.exit_codes,
-        distinct(metrics),
-        tuple(parse_check(text) for text in read.checks),
-        read.service,
-        case,
-        read.module or read.name,
-        read.relative_to,
-        targets,
-    )
+    return Code(read, case, distinct(metrics), tuple(map(parse_check, read.checks)), targets)
 
 
 def _document(data: Any, file: Path) -> SuiteFile:
@@ -289,27 +254,27 @@ def find_program(
     Raises SetupError if it is missing.
     """
     for place, variables in _environments(code, environment, modules, build):
-        for name in code.programs:
+        for name in code.file.programs:
             # The last of several versions.
             of_glob = map(str, Path("/").glob(name[1:])) if name.startswith("/") else ()
             search = variables.get("PATH", "")
             if build is not None and build.folder is not None:
                 search = str(build.folder)
             # What another program starts need not be executable.
-            mode = os.F_OK if code.start else os.F_OK | os.X_OK
+            mode = os.F_OK if code.file.start else os.F_OK | os.X_OK
             path = shutil.which(max(of_glob, default=name), mode, search)
             if path is not None:
                 return path, variables, place
     if build is not None:
         raise SetupError(
-            f"the build {build.name} has no program of {code.title}: {' or '.join(code.programs)}",
+            f"the build {build.name} has no program of {code.file.title}: {' or '.join(code.file.programs)}",
             where=f"--build {build.name}={build.folder or build.module}",
             remedy="name its folder, or its module (module avail, by glob)",
         )
     raise SetupError(
-        f"the program of {code.title} is missing: {' or '.join(code.programs)}",
-        where="PATH" if code.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
-        remedy=f"{code.obtain}; or name it: compare --suite {code.name} -- PROGRAM",
+        f"the program of {code.file.title} is missing: {' or '.join(code.file.programs)}",
+        where="PATH" if code.file.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
+        remedy=f"{code.obtain}; or name it: compare --suite {code.file.name} -- PROGRAM",
     )
 
 
@@ -326,13 +291,17 @@ def _environments(
         return
     if modules is not None or environment is not None:
         trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
-    elif code.packages and build is None:
+    elif code.file.packages and build is None:
         trees = []
     else:
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]
     for tree in trees:
-        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == code.module]
+        names = [
+            name
+            for name in module_files(tree)
+            if name.split("/", maxsplit=1)[0] == (code.file.module or code.file.name)
+        ]
         if build is not None:
             names = [name for name in names if fnmatchcase(name, build.module or "")]
         for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):

@@ -16,6 +16,7 @@ struct policy {
     uint64_t size;  /* of its pages in bytes; 0 if it names none */
 };
 
+#define OFFER(...)
 #define SETTING(...)
 #define LIST(...)
 #define PART(...) {__VA_ARGS__},
@@ -39,6 +40,7 @@ __attribute__((unused)) static const struct setting settings[] = {
 #undef PART
 #undef LIST
 #undef SETTING
+#undef OFFER
 enum {
     PARTS = sizeof parts / sizeof *parts,
     LISTINGS = sizeof listings / sizeof *listings,

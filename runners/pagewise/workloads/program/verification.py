@@ -73,7 +73,7 @@ def page_failure(request: PageRequest, memory: Memory | None, pages: PageUse) ->
         f"{pages.huge_coverage:.1%} of the memory that the policy is for was on huge pages over time, "
         f"at least {request.enough:.0%} are needed "
         f"({', '.join(_share(kind, memory, request) for kind in wanted)})",
-        "more pages in the pool: --pool-memory. What the program maps itself is never taken from it"
+        "more pages in the pool: --prepare-pages 2M:4GiB. What the program maps itself is never taken from it"
         if request.from_pool
         else "--enough-coverage PERCENT accepts less; `pages` in the result lists the kinds of its memory",
     )

@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 from rich.console import Console
 
 import pagewise
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import without_influences
 from pagewise.core.errors import RefusedError, SelectionError
-from pagewise.core.kernel import SCHEMA, Kernel
 from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.reading import parse_yaml, read_end, read_file
@@ -33,8 +32,9 @@ from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_
 from pagewise.session.manifest import new_manifest
 from pagewise.session.options import SessionOptions
 from pagewise.session.session import Session
+from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
-from pagewise.session.workload import Outcome, Scope, Trials
+from pagewise.session.workload import Decision, Outcome, Scope, Trial
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
@@ -219,9 +219,26 @@ class Simulation:
         """Launches the program in the emulator."""
         return TraceLauncher(self.target, self.options.runs.limit, scratch)
 
-    def prepared(self, session: Trials) -> AbstractContextManager[None]:
-        """Nothing to prepare: no setting of the machine is changed."""
-        return nullcontext()
+    @property
+    def settings(self) -> MachineSettings:
+        """None: no setting of the machine is changed."""
+        return MachineSettings()
+
+    def references(self) -> dict[str, str]:
+        """None: what a simulated program prints is not compared."""
+        return {}
+
+    def trials(self, *, of_baselines: bool) -> list[Step]:
+        """None."""
+        return []
+
+    def decided(self, trials: Sequence[Trial]) -> Decision[Simulation]:
+        """The same."""
+        return Decision(self)
+
+    def needs(self) -> Needs:
+        """Nothing."""
+        return Needs()
 
 
 def prepare(options: SimulationOptions, command: Sequence[str], console: Console, began: float) -> Session:
@@ -238,7 +255,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         text += f" Each without and with sectors: {text_of(target.sectors)}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
-    places = placements(None)
+    places = placements()
     manifest = new_manifest(
         options,
         "simulation",
@@ -342,20 +359,18 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
             named = text_of(target.sectors)
             measured = replace(measured, module=f"{policy}, sectors {named}", sector=named)
             cells.append(Cell(measured, (measured,), False))
-    misses = {"field": "l1d_tlb_refill", "label": "L1 DTLB misses", "unit": "1", "better": "lower"}
-    kernel = {
-        "schema": SCHEMA,
-        "name": target.name,
-        "group": "simulation",
-        "title": program.file.name,
-        "summary": "A program whose memory accesses are simulated.",
-        "executable": program.file.name,
-        "program": True,
-        "sensitive_to": ["hugepages", *(["sector"] if target.sectors else [])],
-        "metrics": [misses],
-        "compare": {"arguments": list(target.arguments)},
-    }
-    return Subject(Kernel.from_dict(kernel, program.file), tuple(cells))
+    benchmark = Benchmark(
+        name=target.name,
+        group="simulation",
+        title=program.file.name,
+        summary="A program whose memory accesses are simulated.",
+        executable=program.file.name,
+        unit="run",
+        sensitive_to=("hugepages", "sector") if target.sectors else ("hugepages",),
+        metrics=(Metric("l1d_tlb_refill", "L1 DTLB misses", "1", "lower"),),
+        arguments=target.arguments,
+    )
+    return Subject(benchmark, tuple(cells))
 
 
 def _policies(policies: Sequence[str], ours: bool, default: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pagewise.core.manifest import WorkDifference
@@ -38,7 +38,7 @@ class _Runs:
 
 @dataclass
 class Work:
-    """What the runs of a program printed, by configuration."""
+    """What runs printed, by configuration."""
 
     runs: dict[CellKey, _Runs] = field(default_factory=dict)
 
@@ -48,19 +48,20 @@ class Work:
         known = self.runs.get(key, _Runs(0, lines, frozenset(), frozenset()))
         self.runs[key] = known.with_run(lines, exit_code)
 
-    def differences(self, cells: Iterable[Cell], baseline: str) -> tuple[WorkDifference, ...]:
-        """What differs from the runs of the module `baseline`, with the same placement and options.
+    def differences(self, cells: Iterable[Cell], references: Mapping[str, str]) -> tuple[WorkDifference, ...]:
+        """What differs from runs with the same placement and options of the module that `references` names.
 
         A line is missing if all runs of the baseline have it and no run of the configuration; it is added if
         all runs of the configuration have it and no run of the baseline.
         """
         differences = []
         for cell in cells:
-            expected = self.runs.get((baseline, *cell.key[1:]))
-            runs = self.runs.get(cell.key)
-            if cell.measured.module == baseline or expected is None or runs is None:
+            module = cell.measured.module
+            reference = references.get(module, module)
+            expected, runs = self.runs.get((reference, *cell.key[1:])), self.runs.get(cell.key)
+            if module == reference or expected is None or runs is None:
                 continue
-            difference = WorkDifference(cell.measured.module, cell.placement, cell.options)
+            difference = WorkDifference(module, cell.placement, cell.options)
             if expected.number >= _FEWEST_RUNS and (expected.repeats or runs.number >= _FEWEST_RUNS):
                 missing, added = expected.common - runs.any, runs.common - expected.any
                 difference = replace(difference, missing=_shown(missing), added=_shown(added))

@@ -1,0 +1,177 @@
+"""pagewise exec: filtered system calls, early libraries, other allocators, children that a signal ended."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launched import MIB, Launcher, recorded
+from own_program import Own, build, needs_madvise
+from pagewise.workloads.program.policy import FILE
+
+WAYS = ("prctl", "raw", "seccomp", "strict")
+OUTPUT = {"strict": "before\n", "asked": "before\n"}
+
+
+@pytest.fixture(scope="session")
+def filtered(programs: Path) -> Path:
+    return build("filtered.c", programs / "filtered")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("policy", ["none", "reuse"])
+def test_no_call_of_ours_follows_a_filter(launcher: Launcher, filtered: Path, policy: str, way: str):
+    done = launcher.run("--record", "pages.jsonl", policy, "--", filtered, way)
+    assert (done.returncode, done.stdout) == (5, OUTPUT.get(way, "before\nafter\n")), done.stderr
+    (record,) = launcher.records()
+    assert record["met"] is None and record["observed_bytes"] >= 32 * MIB
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_question_is_not_a_filter(launcher: Launcher, filtered: Path):
+    done = launcher.run("--record", "pages.jsonl", "none", "--", filtered, "asked")
+    (record,) = launcher.records()
+    assert (done.returncode, done.stdout) == (5, "before\n") and record["met"] is True
+
+
+@needs_madvise
+@pytest.mark.parametrize("policy", ["bss", "text"])
+def test_memory_after_a_filter_is_not_advised(launcher: Launcher, filtered: Path, policy: str):
+    assert launcher.run(policy, "--", filtered, "prctl").returncode == 5
+
+
+def test_the_advising_library_makes_no_call_after_a_filter(launcher: Launcher, filtered: Path):
+    """With all that it does for memory; glibc's own tunable for advice is not set."""
+    library = launcher.program.parents[1] / "lib/pagewise/remap.so"
+    actions = "advise,advise-malloc,shared,bss,pool-shared"
+    variables = {"LD_PRELOAD": str(library), "PAGEWISE_PRELOAD": actions}
+    done = subprocess.run([filtered, "prctl"], env=variables, stdout=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stdout) == (5, "before\nafter\n")
+
+
+@pytest.mark.long
+def test_trial_runs_of_a_comparison_survive_a_filter(own: Own, filtered: Path):
+    options = ("--policies", "none,reuse", "--rounds", "1", "--exit-code", "5")
+    own.run(*options, program="filtered", way="prctl")
+    assert own.statuses() == {"none": {"ok"}, "reuse": {"ok"}}
+
+
+SHARED = ("-shared", "-fPIC")
+
+
+@pytest.fixture(scope="session")
+def snapshot(programs: Path) -> Path:
+    """The library of a comparison's trial runs."""
+    return build(str(FILE.with_name("snapshot.c")), programs / "snapshot.so", *SHARED)
+
+
+@pytest.fixture(scope="session")
+def linked(programs: Path) -> Path:
+    """A program with a library that is initialised before any preloaded one."""
+    library = build("missing_symbols.c", programs / "libmissing.so", *SHARED)
+    options = ("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{programs}")
+    return build("memory.c", programs / "memory-linked", *options)
+
+
+@pytest.mark.parametrize("policy", ["none", "malloc", "reuse"])
+def test_a_library_may_ask_for_symbols_before_any_constructor(launcher: Launcher, linked: Path, policy: str):
+    record = recorded(launcher, policy, linked, "large", "0.01")
+    assert record["peak_bytes"] >= 64 * MIB and record["met"] is not None
+
+
+def test_the_library_of_trial_runs_is_safe_before_its_constructor(
+    snapshot: Path, linked: Path, tmp_path: Path
+):
+    variables = {"LD_PRELOAD": str(snapshot), "PAGEWISE_SNAPSHOT": str(tmp_path / "smaps")}
+    done = subprocess.run([linked, "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0
+    assert any(b"memory-linked" in file.read_bytes() for file in tmp_path.glob("smaps.*"))
+
+
+@pytest.fixture(scope="session", params=["gnu", "sysv"])
+def own_malloc(programs: Path, request: pytest.FixtureRequest) -> Path:
+    """An allocator that does not report the size of a block. Each kind of hash table finds its functions."""
+    options = (*SHARED, "-fno-builtin", f"-Wl,--hash-style={request.param}")
+    return build("own_malloc.c", programs / f"own_malloc-{request.param}.so", *options)
+
+
+def test_an_allocator_need_not_report_the_size_of_its_blocks(
+    launcher: Launcher, programs: Path, snapshot: Path, own_malloc: Path
+):
+    record = recorded(launcher, "none", programs / "memory", "large", "0.01", LD_PRELOAD=str(own_malloc))
+    assert record["observed_bytes"] >= 64 * MIB and record["met"] is True
+    stem = launcher.folder / "smaps"
+    variables = {"LD_PRELOAD": f"{snapshot}:{own_malloc}", "PAGEWISE_SNAPSHOT": str(stem)}
+    done = subprocess.run(
+        [programs / "memory", "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False
+    )
+    assert done.returncode == 0 and list(launcher.folder.glob("smaps.*"))
+
+
+# Starts children with memory, ends them by a signal, or lets them end themselves, and waits for them.
+POOL = """
+import os, signal, sys
+way, number, size, by = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+reader, writer = os.pipe()
+children = []
+for _ in range(number):
+    pid = os.fork()
+    if pid == 0:
+        memory = bytearray(b"1") * size
+        os.write(writer, b"x")
+        if by:
+            signal.pause()
+        os._exit(0)
+    children.append(pid)
+for _ in children:
+    os.read(reader, 1)
+for pid in children:
+    if by:
+        os.kill(pid, by)
+for pid in children:
+    if way == "wait":
+        os.wait()
+    elif way == "wait3":
+        os.wait3(0)
+    elif way == "wait4":
+        os.wait4(pid, 0)
+    elif way == "waitpid":
+        os.waitpid(pid, 0)
+    else:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.waitid(os.P_PID, pid, os.WEXITED)
+"""
+
+
+def pool(launcher: Launcher, way: str, *, size: int = 32 * MIB, by: int = 15) -> tuple[dict, str]:
+    """The record of the process that waits, and standard error."""
+    arguments = [sys.executable, "-SE", "-c", POOL, way, "3", str(size), str(by)]
+    done = launcher.run("--record", "pages.jsonl", "none", "--", *arguments)
+    assert done.returncode == 0, done.stderr
+    records = launcher.records()
+    assert len(records) == (1 if by or size < 16 * MIB else 4)
+    return next(record for record in records if record["peak_bytes"] < 24 * MIB), done.stderr
+
+
+@pytest.mark.parametrize("way", ["wait", "wait3", "wait4", "waitpid", "waitid"])
+def test_children_that_a_signal_ended_are_counted(launcher: Launcher, way: str):
+    record, errors = pool(launcher, way)
+    assert record["unobserved_processes"] == 3 and record["met"] is None
+    assert {"3", "signals"} <= set(errors.split())
+
+
+@pytest.mark.parametrize(("size", "by"), [(32 * MIB, 0), (1024, 15), (1024, 0)])
+def test_children_that_report_or_have_little_memory_are_not(launcher: Launcher, size: int, by: int):
+    record, errors = pool(launcher, "waitpid", size=size, by=by)
+    assert record["unobserved_processes"] == 0 and "signals" not in errors
+
+
+def test_a_small_process_between_reports_its_children(launcher: Launcher):
+    arguments = [sys.executable, "-SE", "-c", POOL, "waitpid", "2", str(32 * MIB), "15"]
+    launcher.run("--record", "pages.jsonl", "none", "--", "sh", "-c", '"$@"; exit 0', "sh", *arguments)
+    records = launcher.records()
+    assert sorted(record["unobserved_processes"] for record in records) == [0, 2], json.dumps(records)

@@ -83,7 +83,18 @@ def counted(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     events = part["events"]["reference"]
     names = {events[name]: study[name] for name in ("cycles", "instructions") if name in events}
     rows = rows_of(folder, "counters.csv")
-    own = ("kernel", "compiler", "hugepages", "quantity", "kind", "unit", "value", "rounds", "source")
+    own = {
+        "kernel",
+        "module",
+        "compiler",
+        "hugepages",
+        "quantity",
+        "kind",
+        "unit",
+        "value",
+        "rounds",
+        "source",
+    }
     shown = {*_STRUCTURES, *varying(rows, [name for row in rows[:1] for name in row if name not in own])}
     for row in rows:
         for test in study["tests"] if row["value"] else ():
@@ -98,7 +109,7 @@ def counted(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
 def simulated(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     """What was simulated in the regions of the tests, and the rates of it."""
     kernel, counts = manifest["subjects"][0]["kernel"], Counts()
-    program = " ".join([kernel["name"], *kernel["compare"]["arguments"]])
+    program = " ".join([kernel["name"], *kernel.get("arguments", [])])
     compiler = manifest["configurations"][0]["compiler"]
     for row in rows_of(folder, "simulation.csv"):
         for test in study["tests"]:

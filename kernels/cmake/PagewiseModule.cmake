@@ -84,6 +84,16 @@ function(pagewise_install_module package)
         string(APPEND MODULE_SETTINGS "setenv(\"PAGEWISE_${_variable}\", \"${_${_fact}}\")\n")
     endforeach()
 
+    string(JSON _count ERROR_VARIABLE _none LENGTH "${pagewise_pages_environment}")
+    if(NOT _none)
+        math(EXPR _last "${_count} - 1")
+        foreach(_place RANGE ${_last})
+            string(JSON _variable MEMBER "${pagewise_pages_environment}" ${_place})
+            string(JSON _value GET "${pagewise_pages_environment}" ${_variable})
+            string(APPEND MODULE_SETTINGS "setenv(\"${_variable}\", \"${_value}\")\n")
+        endforeach()
+    endif()
+
     # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when `cmake --install` runs.
     set(_template ${PROJECT_BINARY_DIR}/${MODULE_PACKAGE}.lua.in)
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.lua.in ${_template} @ONLY)

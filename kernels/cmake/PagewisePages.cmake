@@ -1,23 +1,58 @@
-# Link options of a page policy: fjmpg, fjmpg-thp and fjmpg-none use Fujitsu's large page library
-# through its linker script (Feldman et al., PEARC '23, appendix A); Fujitsu's compilers link it themselves.
+# Page policies: pages/policies.json has an entry for each, which C, the builds, the recipes, the modules and the runner read.
+set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: one of pages/policies.json")
+
+set(_file ${PROJECT_SOURCE_DIR}/pages/policies.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_file})
+file(READ ${_file} _policies)
+string(JSON _count LENGTH "${_policies}")
+math(EXPR _last "${_count} - 1")
+set(pagewise_all_hugepages "")
+set(_rows "")
+set(pagewise_pages_environment "")
+set(_library "")
+foreach(_place RANGE ${_last})
+    string(JSON _policy GET "${_policies}" ${_place})
+    foreach(_field name pages library environment)
+        pagewise_member("${_policy}" _${_field} ${_field})
+    endforeach()
+    string(TOUPPER ${_pages} _nature)
+    set(_by_libmpg false)
+    if(_library)
+        set(_by_libmpg true)
+    endif()
+    string(APPEND _rows "{\"${_name}\", PW_PAGES_${_nature}, ${_by_libmpg}},\n")
+    list(APPEND pagewise_all_hugepages ${_name})
+    if(_name STREQUAL PAGEWISE_HUGEPAGES)
+        set(_chosen_library "${_library}")
+        set(pagewise_pages_environment "${_environment}")
+    endif()
+endforeach()
+# Their places are those of the kinds of pages in pages.h.
+if(NOT pagewise_all_hugepages MATCHES "^none;thp;hugetlbfs(;|$)")
+    message(FATAL_ERROR "${_file} does not begin with none, thp and hugetlbfs")
+endif()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/written/policies.inc CONTENT "${_rows}" @ONLY)
+
+# Fujitsu's large page library is linked through its linker script (Feldman et al., PEARC '23, appendix A); Fujitsu's compilers
+# link it themselves.
 set(PAGEWISE_LIBMPG_ROOT /opt/FJSVxos/mmm CACHE PATH "hugepages=fjmpg: folder of libmpg and its linker script")
 
-set(_library ${PAGEWISE_LIBMPG_ROOT}/lib64)
+set(_folder ${PAGEWISE_LIBMPG_ROOT}/lib64)
 set(_script ${PAGEWISE_LIBMPG_ROOT}/util/bss-2mb.lds)
 set(pagewise_page_options "")
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
     set(pagewise_page_options -Knolargepage)
-    if(PAGEWISE_HUGEPAGES MATCHES "^fjmpg")
+    if(_chosen_library STREQUAL "libmpg")
         set(pagewise_page_options -Klargepage)
     endif()
-elseif(PAGEWISE_HUGEPAGES MATCHES "^fjmpg")
-    file(GLOB _found ${_library}/libmpg.*)
+elseif(_chosen_library STREQUAL "libmpg")
+    file(GLOB _found ${_folder}/libmpg.*)
     if(NOT _found OR NOT EXISTS ${_script})
-        message(FATAL_ERROR "hugepages=${PAGEWISE_HUGEPAGES} needs Fujitsu's libmpg in ${_library} and its linker script "
+        message(FATAL_ERROR "hugepages=${PAGEWISE_HUGEPAGES} needs Fujitsu's libmpg in ${_folder} and its linker script "
                             "${_script}: set PAGEWISE_LIBMPG_ROOT to their folder"
         )
     endif()
-    set(pagewise_page_options -Wl,-T${_script} -L${_library} -Wl,--push-state,--no-as-needed -lmpg -Wl,--pop-state)
+    set(pagewise_page_options -Wl,-T${_script} -L${_folder} -Wl,--push-state,--no-as-needed -lmpg -Wl,--pop-state)
 endif()
 
 function(pagewise_link_pages target)

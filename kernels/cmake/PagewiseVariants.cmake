@@ -7,7 +7,6 @@
 # A kernel's folder holds its driver, driver.f90, and the timed code: kernel.c or kernel.f90, of every variant, whose macros
 # describe it (PW_PREFETCH_SOFTWARE, PW_STORES_NONTEMPORAL, PW_LOOP_COMPILER and so on), and loop.f90, of loop=compiler.
 # prefetch=compiler has the compiler insert the prefetches.
-set(PAGEWISE_HUGEPAGES none CACHE STRING "Page policy unless --pages is given: none, thp, hugetlbfs, fjmpg")
 set(PAGEWISE_PREFETCH hardware CACHE STRING "hardware, compiler, software, block")
 set(PAGEWISE_STORES regular CACHE STRING "regular, nontemporal (x86-64, aarch64), zfill (aarch64)")
 set(PAGEWISE_LOOP explicit CACHE STRING "How timed loops are written: explicit (vector intrinsics), compiler (plain Fortran)")
@@ -43,7 +42,6 @@ elseif(PAGEWISE_PREFETCH STREQUAL "compiler")
     )
 endif()
 
-set(pagewise_all_hugepages none thp hugetlbfs fjmpg fjmpg-thp fjmpg-none)
 set(pagewise_all_prefetch hardware block)
 if(pagewise_has_prefetch)
     list(APPEND pagewise_all_prefetch software)

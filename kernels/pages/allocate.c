@@ -168,7 +168,7 @@ static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
 /* A hugetlb pool backs mappings that are made for it, but static memory is mapped when the program starts. */
 static int32_t static_pool(const struct pw_pages_policy *policy, struct pw_pages_failure *failure)
 {
-    if (policy->kind >= PW_PAGES_FJMPG) {
+    if (pw_pages_by_libmpg(policy)) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: the pages of static memory under libmpg cannot be verified "
                                                      "per array");
         pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic)");
@@ -183,7 +183,7 @@ static int32_t static_pool(const struct pw_pages_policy *policy, struct pw_pages
 static int32_t require_static(const struct pw_pages_policy *policy, const int64_t *bytes, int32_t count,
                               struct pw_pages_failure *failure)
 {
-    if (policy->kind == PW_PAGES_HUGETLBFS || policy->kind >= PW_PAGES_FJMPG) return static_pool(policy, failure);
+    if (policy->kind == PW_PAGES_HUGETLBFS || pw_pages_by_libmpg(policy)) return static_pool(policy, failure);
     int64_t needed = static_used + (static_start() - pw_static_memory);
     for (int32_t i = 0; i < count; i++) needed += layout_of(policy, PW_PAGES_STATIC, bytes[i]).whole;
     return needed <= pw_pages_static_bytes() ? PW_PAGES_OK : static_short(failure, needed);
@@ -285,14 +285,14 @@ int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure 
         pw_pages_remedy(failure, "request at least one byte at an offset of at least zero, and less than 4 EiB in total");
         return failure->code;
     }
-    if (array->policy.kind >= PW_PAGES_FJMPG && array->allocation == PW_PAGES_DYNAMIC) return map_fjmpg(array, failure);
+    if (pw_pages_by_libmpg(&array->policy) && array->allocation == PW_PAGES_DYNAMIC) return map_fjmpg(array, failure);
     if (array->policy.kind != PW_PAGES_HUGETLBFS) return map_anonymous(array, failure);
     return array->allocation == PW_PAGES_STATIC ? static_pool(&array->policy, failure) : map_pool(array, failure);
 }
 
 int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *failure)
 {
-    if (array->mapping != NULL && array->policy.kind >= PW_PAGES_FJMPG && array->allocation == PW_PAGES_DYNAMIC) {
+    if (array->mapping != NULL && pw_pages_by_libmpg(&array->policy) && array->allocation == PW_PAGES_DYNAMIC) {
         free(array->mapping);
         array->mapping = NULL;
     }

@@ -7,9 +7,7 @@
 #include <stdint.h>
 
 /* A policy: its kind, and the page size if one was named. By name: thp, thp:64k, hugetlbfs:1g. */
-enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2, PW_PAGES_FJMPG = 3 };
-/* fjmpg: Fujitsu's libmpg, which the program is linked with, in each of its modes. */
-enum { PW_PAGES_FJMPG_THP = 4, PW_PAGES_FJMPG_NONE = 5 };
+enum { PW_PAGES_NONE = 0, PW_PAGES_THP = 1, PW_PAGES_HUGETLBFS = 2 }; /* further kinds: policies.json */
 struct pw_pages_policy {
     int32_t kind;
     int64_t page_size; /* 0: the default of the kind, see pw_pages_size */
@@ -68,6 +66,9 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
 
 /* The name of the policy; empty if there is no such policy. */
 void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAGES_NAME + 1]);
+
+/* Whether Fujitsu's libmpg provides the pages, which the program is linked with. */
+bool pw_pages_by_libmpg(const struct pw_pages_policy *policy);
 
 /* The kind of pages of a policy, for every caller: PW_PAGES_NONE, PW_PAGES_THP or PW_PAGES_HUGETLBFS. */
 int32_t pw_pages_nature(const struct pw_pages_policy *policy);

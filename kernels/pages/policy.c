@@ -96,57 +96,48 @@ static int32_t begin_fjmpg(const char *wanted, struct pw_pages_failure *failure)
     return failure->code;
 }
 
-static int32_t begin_fjmpg_pool(int64_t page_size, struct pw_pages_failure *failure)
-{
-    const int32_t code = begin_hugetlbfs(page_size, failure);
-    return code == PW_PAGES_OK ? begin_fjmpg("hugetlbfs", failure) : code;
-}
-
-static int32_t begin_fjmpg_thp(int64_t page_size, struct pw_pages_failure *failure)
-{
-    const int32_t code = begin_thp(page_size, failure);
-    return code == PW_PAGES_OK ? begin_fjmpg("thp", failure) : code;
-}
-
-static int32_t begin_fjmpg_none(int64_t page_size, struct pw_pages_failure *failure)
-{
-    const int32_t code = begin_none(page_size, failure);
-    return code == PW_PAGES_OK ? begin_fjmpg("none", failure) : code;
-}
-
 /* libmpg's large pages have 2 MiB, whatever the default pool's have (A64FX guide, large pages). */
 static int64_t fjmpg_size(void)
 {
     return pw_machine_pool_page_size() > 0 ? (int64_t)2 << 20 : 0;
 }
 
-static bool has_fjmpg(void)
-{
-    return pw_machine_fjmpg_type() != NULL;
-}
-
-/* One row per kind, in the order of PW_PAGES_NONE and so on: its name, its default page size, all sizes that
-   may be named, the preparation of the process, the kind of its pages, and whether the program supports it. */
-static const struct kind {
+/* Kinds of pages, in the order of PW_PAGES_NONE and so on: their name, default page size, all sizes that may be named, and the
+   preparation of the process. */
+static const struct {
     const char *name;
     int64_t (*own_size)(void);
     int32_t (*sizes)(int64_t sizes[PW_MACHINE_SIZES]);
     int32_t (*begin)(int64_t page_size, struct pw_pages_failure *failure);
+} natures[] = {
+    {"none", pw_system_base_page_size, NULL, begin_none},
+    {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp},
+    {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs},
+};
+
+/* The policies of policies.json: their name, the kind of their pages, and whether libmpg provides them. */
+static const struct kind {
+    const char *name;
     int32_t nature;
-    bool (*known)(void);
+    bool libmpg;
 } kinds[] = {
-    {"none", pw_system_base_page_size, NULL, begin_none, PW_PAGES_NONE, NULL},
-    {"thp", pw_machine_thp_size, pw_machine_thp_sizes, begin_thp, PW_PAGES_THP, NULL},
-    {"hugetlbfs", pw_machine_pool_page_size, pw_machine_pool_sizes, begin_hugetlbfs, PW_PAGES_HUGETLBFS, NULL},
-    {"fjmpg", fjmpg_size, NULL, begin_fjmpg_pool, PW_PAGES_HUGETLBFS, has_fjmpg},
-    {"fjmpg-thp", pw_machine_thp_size, NULL, begin_fjmpg_thp, PW_PAGES_THP, has_fjmpg},
-    {"fjmpg-none", pw_system_base_page_size, NULL, begin_fjmpg_none, PW_PAGES_NONE, has_fjmpg},
+#include "policies.inc"
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const struct kind *kind_of(const struct pw_pages_policy *policy)
 {
     return policy->kind >= 0 && policy->kind < KINDS ? &kinds[policy->kind] : NULL;
+}
+
+static bool is_known(const struct kind *kind)
+{
+    return !kind->libmpg || pw_machine_fjmpg_type() != NULL;
+}
+
+static int32_t sizes_of(const struct kind *kind, int64_t sizes[PW_MACHINE_SIZES])
+{
+    return kind->libmpg || natures[kind->nature].sizes == NULL ? 0 : natures[kind->nature].sizes(sizes);
 }
 
 /* The units of page sizes in names: powers of 1024. */
@@ -167,9 +158,9 @@ void pw_pages_policy_name(const struct pw_pages_policy *policy, char name[PW_PAG
 static bool nth_policy(int32_t number, struct pw_pages_policy *policy)
 {
     for (int32_t kind = 0; kind < KINDS; kind++) {
-        if (kinds[kind].known != NULL && !kinds[kind].known()) continue;
+        if (!is_known(&kinds[kind])) continue;
         int64_t sizes[PW_MACHINE_SIZES];
-        int32_t count = kinds[kind].sizes == NULL ? 0 : kinds[kind].sizes(sizes);
+        int32_t count = sizes_of(&kinds[kind], sizes);
         if (number <= count) {
             *policy = (struct pw_pages_policy){kind, number == 0 ? 0 : sizes[number - 1]};
             return true;
@@ -201,7 +192,7 @@ static void remedy_choose(struct pw_pages_failure *failure)
     char names[128] = "", sizes[PW_PAGES_TEXT / 2] = "";
     struct pw_pages_policy policy;
     int32_t last = KINDS - 1;
-    while (kinds[last].known != NULL && !kinds[last].known()) last--;
+    while (!is_known(&kinds[last])) last--;
     for (int32_t kind = 0; kind <= last; kind++)
         append(names, sizeof names, kind == last ? " or " : ", ", kinds[kind].name);
     for (int32_t i = 0; nth_policy(i, &policy); i++) {
@@ -249,11 +240,18 @@ int32_t pw_pages_nature(const struct pw_pages_policy *policy)
     return kind == NULL ? PW_PAGES_NONE : kind->nature;
 }
 
+bool pw_pages_by_libmpg(const struct pw_pages_policy *policy)
+{
+    const struct kind *kind = kind_of(policy);
+    return kind != NULL && kind->libmpg;
+}
+
 int64_t pw_pages_size(const struct pw_pages_policy *policy)
 {
     const struct kind *kind = kind_of(policy);
     if (kind == NULL) return 0;
-    return policy->page_size > 0 ? policy->page_size : kind->own_size();
+    if (policy->page_size > 0) return policy->page_size;
+    return kind->libmpg && kind->nature == PW_PAGES_HUGETLBFS ? fjmpg_size() : natures[kind->nature].own_size();
 }
 
 bool pw_pages_is_mthp(const struct pw_pages_policy *policy)
@@ -264,7 +262,10 @@ bool pw_pages_is_mthp(const struct pw_pages_policy *policy)
 int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_failure *failure)
 {
     const struct kind *kind = kind_of(policy);
-    if (kind != NULL) return kind->begin(pw_pages_size(policy), failure);
+    if (kind != NULL) {
+        const int32_t code = natures[kind->nature].begin(pw_pages_size(policy), failure);
+        return code == PW_PAGES_OK && kind->libmpg ? begin_fjmpg(natures[kind->nature].name, failure) : code;
+    }
     pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy %d", policy->kind);
     remedy_choose(failure);
     return failure->code;

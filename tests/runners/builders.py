@@ -7,7 +7,8 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from pagewise.analysis.analysis import KernelResult, analyse
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.rows import KernelResult
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp

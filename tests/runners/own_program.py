@@ -13,7 +13,7 @@ import pytest
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.machine.host import chosen
-from stage import Stage
+from stage import Stage, write_case
 
 SOURCES = Path(__file__).with_name("own_programs")
 THP = Path("/sys/kernel/mm/transparent_hugepage")
@@ -101,6 +101,9 @@ class Own:
     ) -> subprocess.CompletedProcess[str]:
         words = ["compare", "--output", str(self.stage.results), *arguments]
         return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
+
+    def case(self, **fields: object) -> tuple[str, str]:
+        return "--case", write_case(self.folder, **fields)
 
     def records(self, series: str = "compare") -> list[Record]:
         return [one for one in read_result(self.stage.result()).records if one.run.series == series]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pagewise.analysis.comparison import corrected
 from pagewise.analysis.statistics import estimate
-from pagewise.analysis.verdict import corrected
 
 FOLDER = Path(__file__).with_name("noise")
 

@@ -114,6 +114,13 @@ def write_result(folder: Path, manifest: dict, records: bytes | None = None) -> 
     return folder
 
 
+def write_case(folder: Path, **fields: object) -> str:
+    """A file for --case; its path."""
+    file = folder / "case.yaml"
+    file.write_text(yaml.safe_dump({"schema": "pagewise.suite/1", **fields}))
+    return str(file)
+
+
 @dataclass
 class Stage:
     """A folder with a module tree and prefixes, and methods that run pagewise on it."""
@@ -219,7 +226,7 @@ class Stage:
         return run_module("pagewise", arguments, self.variables(), self.folder, timeout)
 
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        name = "compare" if {"--", "--suite", "--service"} & {*arguments} else "kernels"
+        name = "compare" if {"--", "--suite", "--case"} & {*arguments} else "kernels"
         return self.run(name, "--output", str(self.results), *arguments)
 
     def resume(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

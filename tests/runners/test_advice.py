@@ -13,15 +13,17 @@ import tabled_results
 from builders import a_manifest, configuration, kernel, record, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
-from pagewise.analysis.analysis import KernelResult, analyse, analyse_result
+from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.analysis.choices import Choice, Effect, advise
+from pagewise.analysis.comparison import TIME, Comparison
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.verdict import Outcome
+from pagewise.analysis.rows import KernelResult
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.plan import subject
 from pagewise.core.result import Result, read_result
 from pagewise.report.render import json, markdown
+from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, applying, report_of
 from pagewise.report.views.applying import policy_of, spec_of
 
@@ -46,7 +48,7 @@ def compared(label: tuple[str, str, str], powers: Sequence[int], factor: float) 
 STORES, PAGES = ("none", "hardware", "nontemporal"), ("thp", "hardware", "regular")
 
 
-def of_stores(second: int) -> advice.Answer:
+def of_stores(second: int) -> AnswerRow:
     """The mean differs unless the ratios of every second kernel are inverted."""
     found = compared(STORES, (1, second, 1, second), 0.985)
     (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
@@ -79,7 +81,7 @@ def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
     assert row.verdict == "inconclusive" and row.time_ratio.excludes_equality
     (answer,) = advice.answers(found)
     assert (answer.outcome, answer.cost) == ("unclear", "") and answer.lead != of_stores(-1).lead
-    assert f"{row.time_ratio.low:.3f}" in advice.headline(found)
+    assert f"{row.time_ratio.low:.3f}" in advice.headline(found, [answer])
 
 
 def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> Choice:
@@ -87,9 +89,13 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
     for result in results:
         ratio, width = draw.lognormvariate(0, 0.03), draw.uniform(0.001, 0.05)
         interval = Ratio(7, ratio, ratio * (1 - width), ratio * (1 + width))
-        decided: Outcome = "faster" if ratio < 1 else "slower"
-        verdict = decided if interval.excludes_equality and draw.random() < 0.7 else "inconclusive"
-        effects.append(Effect(result, "gcc-12.2.0", interval, verdict))
+        is_decided = interval.excludes_equality and draw.random() < 0.7
+        verdict = {"direction": "lower" if ratio < 1 else "higher"} if is_decided else {"reason": "floor"}
+        cell = result.ranked[0].cell
+        row = Comparison(
+            kind="baseline", quantity=TIME, kernel=result.kernel, cell=cell, ratio=interval, **verdict
+        )
+        effects.append(Effect(row))
     return Choice("stores", value, tuple(effects), 0)
 
 
@@ -229,7 +235,8 @@ def test_a_program_is_advised_a_joined_policy(tmp_path: Path):
         return 1.0 if measured.hugepages == "none" else 0.5, {"rate": 1.0}
 
     measured = read_result(tabled_results.result(tmp_path / "r", [one], [only], value))
-    policy = policy_of(measured, analyse_result(measured))
+    kernels = analyse_result(measured)
+    policy = policy_of(measured, kernels, advice.answers(kernels))
     assert policy is not None
     assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
     assert policy.module == "pagewise-pages/reuse+malloc"

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, kernel, record
+from fake_root import THP, tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.node_state import verdicts_by_state
+from pagewise.analysis.choices import by_state
 from pagewise.core.errors import RefusedError
 from pagewise.core.plan import Subject, subject
 from pagewise.machine.host import size
 from pagewise.machine.node_state import huge_order
-from pagewise.report.views import node_state as views
+from pagewise.report.views import advice
 from pagewise.session.node_states import NodeStates, check_states
 from pagewise.session.options import MachineOptions, SessionOptions
 from pagewise.session.settings import in_all_states
 from stage import RUNNERS, Stage
-from test_node_state import THP, write
 
 BASE, WITH_THP = (configuration(label=(name, "hardware", "regular")) for name in ("none", "thp"))
 UNEVICTABLE = Path("/proc/sys/vm/compact_unevictable_allowed")
@@ -75,15 +75,14 @@ def test_whether_the_advice_holds(aged: float, verdict: str, holds: bool) -> Non
                 object.__setattr__(made.run, "options", cell.options)
                 records.append(made)
     results = analyse([one], records, seed=1)
-    found = {each.state: each for each in verdicts_by_state(results[0])}
-    assert (found["fresh"].verdict, found["fresh"].holds) == ("faster", True)
-    assert (found["aged"].verdict, found["aged"].holds) == (verdict, holds)
-    assert [row["holds"] for row in views.verdicts_of(results).records()] == [True, holds]
-    assert len(list(views.answers(results))) == 1
+    ((_, fresh), (row, change)) = next(by_state(results[0]))
+    assert (row.cell.node_state, fresh.verdict, change.verdict) == ("aged", "faster", verdict)
+    (answer,) = advice.of_states(results)
+    assert ("same" in answer.text) == holds
     # Without the runs in one state there is nothing that could hold.
     left = [each for each in records if each.run.options != "node-state=aged"]
-    found = {each.state: each for each in verdicts_by_state(analyse([one], left, seed=1)[0])}
-    assert (found["aged"].verdict, found["aged"].holds) == (None, False) and found["aged"].reason
+    *_, (row, change) = next(by_state(analyse([one], left, seed=1)[0]))
+    assert change is None and row.invalid
 
 
 def node(root: Path, free: int, limit: int | None = None) -> Path:
@@ -98,7 +97,7 @@ def node(root: Path, free: int, limit: int | None = None) -> Path:
             "sys/fs/cgroup/job/memory.max": str(limit),
             "sys/fs/cgroup/job/memory.current": "0",
         }
-    return write(root, files)
+    return tree(root, files)
 
 
 def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,11 +212,9 @@ def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
     assert done.returncode in (0, 1), done.stderr
     shown = json.loads(done.stdout)
     assert faults("verdicts", shown) == []
-    assert {(row["hugepages"], row["node_state"]) for row in shown["node_states"]} == {
-        ("thp", "fresh"),
-        ("thp", "aged"),
-    }
+    compared = {(row["hugepages"], row["node_state"]) for row in shown["comparisons"]}
+    assert compared >= {("thp", "fresh"), ("thp", "aged")}
     again = stage.run("report", "--json", str(stage.result()))
-    assert json.loads(again.stdout)["node_states"] == shown["node_states"]
+    assert json.loads(again.stdout)["comparisons"] == shown["comparisons"]
     index = {(row["hugepages"], row["node_state"]): row["unusable_index"] for row in shown["node_state"]}
     assert index["none", "aged"] > 0.9 and index["thp", "aged"] > 0.9

@@ -17,8 +17,8 @@ from scipy.stats import ttest_ind
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
 from json_schema import faults
+from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
-from pagewise.analysis.verdict import Reason
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
 from pagewise.core.record import Record, dumped
@@ -193,15 +193,6 @@ def test_another_machine_is_no_regression(made: Callable[..., Path]):
 
     code, text = diff(old, made("moved", records(0.95, seed=2), moved), "--json")
     assert code == 1 and [one["new"] for one in json.loads(text)["differences"]] == ["elsewhere", "7.0"]
-
-
-def test_clocks_that_a_session_set_are_a_difference(made: Callable[..., Path]):
-    def clocked(manifest: dict) -> None:
-        manifest["clocks"] = [{"file": "/sys/boost", "before": "1", "now": "0"}]
-
-    code, text = diff(made("old", records(0.8)), made("new", records(0.8, seed=2), clocked), "--json")
-    (one,) = json.loads(text)["differences"]
-    assert code == 0 and (one["part"], one["old"], one["new"]) == ("system", "none", "/sys/boost 0")
 
 
 def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[..., Path]):

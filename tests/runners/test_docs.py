@@ -118,7 +118,8 @@ def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     ] == []
     for name in ("schoenauer_triad", "ember"):
         assert name in pages["reference/kernels"].read_text()
-    schemas = {f"pagewise.{file.stem[:-2]}/1" for file in (site / "reference/schemas").glob("*.json")}
+    names = (file.stem.rpartition("-") for file in (site / "reference/schemas").glob("*.json"))
+    schemas = {f"pagewise.{name}/{version}" for name, _, version in names}
     assert schemas == set(SCHEMAS)
     # It works offline.
     start = (site / "index.html").read_text()

@@ -10,16 +10,16 @@ import pytest
 from click.testing import CliRunner
 
 from pagewise import cli
-from pagewise.workloads.doctor import Examination
+from pagewise.workloads.doctor import FindingsDocument
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, root: str, *arguments: str) -> str:
     """The environment that doctor examines in a checkout."""
     seen: list[str] = []
 
-    def examine(environment: str, *_: Any) -> Examination:
+    def examine(environment: str, *_: Any) -> FindingsDocument:
         seen.append(environment)
-        return Examination([], None)
+        return FindingsDocument("pagewise.findings/1", True, (), None)
 
     monkeypatch.setattr("pagewise.workloads.doctor.examine", examine)
     monkeypatch.setenv("PAGEWISE_ROOT", root)
@@ -56,10 +56,3 @@ def test_doctor_examines_what_is_named_or_else_built(
     else:
         monkeypatch.setenv("PAGEWISE_ENV", named)
     assert examined(monkeypatch, str(tmp_path), *arguments) == environment
-
-
-def test_doctor_without_a_checkout_examines_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    (tmp_path / ".pagewise" / "modules" / "quick").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PAGEWISE_ENV", raising=False)
-    assert examined(monkeypatch, "") == "default"

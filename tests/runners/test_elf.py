@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from pagewise.stack.elf import NotElfError, read_elf
+from pagewise.stack.binary import NotElfError, read_elf
 
 PYTHON = Path(sys.executable).resolve()
 
@@ -47,8 +45,3 @@ def test_damaged_headers_are_refused_or_read(tmp_path: Path) -> None:
         except NotElfError:
             refused += 1
     assert 100 < refused < 300
-
-
-def test_a_folder_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(OSError):
-        read_elf(tmp_path)

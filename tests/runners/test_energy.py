@@ -16,14 +16,14 @@ import pytest
 from builders import a_manifest, configuration, kernel, record, subject_of
 from fake_root import CPUS, tree
 from json_schema import faults
-from pagewise.analysis.analysis import analyse, analyse_result
+from pagewise.analysis.analysis import analyse_result
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record import Record
 from pagewise.core.record_parts import ENERGY, POWER
 from pagewise.core.result import Result, read_result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.machine.host import read_host
-from pagewise.report.views import energy as views
+from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
 from pagewise.session.launch import Stopwatch, find_hyperfine
 from pagewise.workloads.doctor import energy_finding
@@ -175,17 +175,20 @@ def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: f
         *(*records_of(BASE, 1.0, 100.0), *records_of(BASE, 1.0, 100.0, "aa")),
         *records_of(THP, 0.8, watts),
     ]
-    kernels = analyse([subject_of(kernel(), BASE, THP)], records, 1)
-    result = Result(tmp_path, a_manifest(energy=EnergyPart("powercap", ("package-0",))), [], records, [])
-    by_policy = {row["hugepages"]: row for row in views.table_of(result, kernels).records()}
-    base, thp = by_policy["none"], by_policy["thp"]
-    assert (base["ratio"], base["verdict"]) == (None, None)
-    assert base["watts"] == 100.0 and base["joules"] == pytest.approx(100.0, rel=0.01)
-    assert thp["ratio"] == pytest.approx(0.8 * watts / 100, rel=0.01) and thp["verdict"] == verdict
-    assert thp["time_ratio"] == pytest.approx(0.8, rel=0.01)
-    (section,) = views.sections(result, kernels)
+    part = EnergyPart("powercap", ("package-0",))
+    result = Result(tmp_path, a_manifest(energy=part), [subject_of(kernel(), BASE, THP)], records, [])
+    kernels = analyse_result(result)
+    base, thp = kernels[0].of("energy")
+    assert (base.ratio, base.verdict) == (None, None) and base.value == pytest.approx(100.0, rel=0.01)
+    assert thp.ratio.median == pytest.approx(0.8 * watts / 100, rel=0.01) and thp.verdict == verdict
+    assert {row.hugepages: row.power_watts for row in data.configurations(kernels)} == {
+        "none": 100.0,
+        "thp": watts,
+    }
+    (section,) = comparisons.energy(kernels, part)
     assert len(section.blocks[0].rows) == 2
-    assert views.sections(replace(result, records=[record(BASE, 1.0)]), kernels) == []
+    without = replace(result, records=[record(BASE, 1.0)])
+    assert list(comparisons.energy(analyse_result(without), part)) == []
 
 
 @pytest.mark.long
@@ -211,15 +214,15 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert [row["ratio"] is None for row in found["energy"]].count(True) == 1
-    second = next(row for row in found["energy"] if row["ratio"] is not None)
+    first, second = (row for row in found["comparisons"] if row["kind"] == "energy")
+    assert first["ratio"] is None
     assert second["verdict"] == "higher" and 1.5 < second["ratio"] < 2.5
     result = read_result(stage.result())
     timed = (one for one in result.records if one.run and one.run.series == "compare")
     assert {one.figures[ENERGY] for one in timed} == {2, 4}
     assert result.manifest.energy is not None and result.manifest.energy.source == "powercap"
     assert not faults("verdicts", found)
-    (section,) = views.sections(result, analyse_result(result))
+    (section,) = comparisons.energy(analyse_result(result), result.manifest.energy)
     assert section.title in [block.title for block in view(result).sections]
 
 

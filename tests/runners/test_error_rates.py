@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pagewise.analysis.comparison import Judged, judge
 from pagewise.analysis.noise import bimodal
 from pagewise.analysis.statistics import estimate, noise_floor, quotients, ratio
-from pagewise.analysis.verdict import Comparison, judge
 from recorded import comparisons, judged, series, until
 
 pytestmark = pytest.mark.long
@@ -78,7 +78,7 @@ def test_the_simulation_judges_as_the_runner_does():
         first, again, other = (dict(enumerate(run)) for run in row)
         floor = noise_floor(ratio(quotients([again], [first]), 3))
         measured = ratio(quotients([other], [first, again]), 4)
-        assert (judge([Comparison(measured, floor)])[0].reason is None) == expected
+        assert (judge([Judged(ratio=measured, floor=floor)])[0].reason is None) == expected
         assert measured.median == pytest.approx(np.exp(median)) and measured.width == pytest.approx(wide)
 
 

@@ -55,7 +55,7 @@ def test_the_advising_library_makes_no_call_after_a_filter(launcher: Launcher, f
 
 @pytest.mark.long
 def test_trial_runs_of_a_comparison_survive_a_filter(own: Own, filtered: Path):
-    options = ("--policies", "none,reuse", "--rounds", "1", "--exit-code", "5")
+    options = ("--policies", "none,reuse", "--rounds", "1", *own.case(exit_codes=[5]))
     own.run(*options, program="filtered", way="prctl")
     assert own.statuses() == {"none": {"ok"}, "reuse": {"ok"}}
 

@@ -132,8 +132,8 @@ def test_a_suite_with_its_metric_is_one_file(copy: Tree, programs: Path) -> None
     assert planned["tree"] == str(programs) and planned["kernels"][0]["arguments"] == ["large"]
     words = ("--rounds", "1", "--policies", "none,reuse", "--output", str(copy.root / "results"))
     reported = copy.run("compare", "--suite", "walk", *words, **on_path)
-    measured = reported["program"]["metrics"]
-    assert {row["hugepages"] for row in measured if row["metric"] == "Speed"} == {"none", "reuse"}
+    measured = reported["comparisons"]
+    assert {row["hugepages"] for row in measured if row["label"] == "Speed"} == {"none", "reuse"}
 
 
 def test_a_metric_of_counters_is_one_line(copy: Tree) -> None:

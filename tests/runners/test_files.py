@@ -65,7 +65,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("linked", ["report.html", "summary.csv", "summary.md", "policies.csv"])
+@pytest.mark.parametrize("linked", ["report.html", "summary.csv", "summary.md", "comparisons.csv"])
 def test_a_report_replaces_links_in_a_received_result(
     linked: str, compared: Compared, tmp_path: Path, outside: Path
 ):

@@ -10,8 +10,8 @@ import pytest
 
 from builders import configuration, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse, too_wide, widest
+from pagewise.analysis.comparison import corrected
 from pagewise.analysis.noise import drift, modified_z, outliers
-from pagewise.analysis.verdict import corrected
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
 from pagewise.report.views import session, wording
@@ -40,12 +40,12 @@ def test_modified_z_is_that_of_iglewicz_and_hoaglin():
     values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3]
     expected = [0.6745 * (value - 2.45) / 0.15 for value in values]
     assert modified_z(values) == pytest.approx(expected)
-    assert outliers(values) == [8, 9]
+    assert [number for number, _ in outliers(dict(enumerate(values)))] == [8, 9]
 
 
 def test_outliers_where_most_values_are_alike():
-    assert outliers([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]) == [7]
-    assert outliers([1.0] * 8) == [] and outliers([1.0, 1.0, 9.0]) == []
+    assert outliers(dict(enumerate([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]))) == ((7, 5.0),)
+    assert outliers(dict.fromkeys(range(8), 1.0)) == () == outliers({1: 1.0, 2: 1.0, 3: 9.0})
 
 
 def test_the_p_of_a_drift_is_exact():
@@ -87,10 +87,10 @@ def test_many_comparisons_are_corrected_together():
     records += [record(BASE, float(again[number]), number=number + 1, series="aa") for number in range(10)]
     result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
     rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
-    assert result.comparisons == 4 and len(rows) == 4
+    assert result.judged == 4 and len(rows) == 4
     expected = corrected([row.time_ratio.p for row in rows])
-    assert [row.p for row in rows] == pytest.approx(expected)
-    assert all(row.p >= row.time_ratio.p for row in rows)
+    assert [row.time.p for row in rows] == pytest.approx(expected)
+    assert all(row.time.p >= row.time_ratio.p for row in rows)
 
 
 def test_a_spike_is_shown_and_kept():
@@ -119,13 +119,13 @@ def test_a_ratio_that_turns_is_not_reported():
     """Drift of all alike is taken out by pairing; a ratio that goes from below 1 to above is no verdict."""
     common = np.linspace(1.0, 1.4, 14)
     steady = compared(STEADY[0] * common, STEADY[1] * common, 0.95 * STEADY[2] * common)
-    assert thp_of(steady).verdict == "faster" and thp_of(steady).drift is None
+    assert thp_of(steady).verdict == "faster" and thp_of(steady).time.drift is None
     assert steady.groups[0].baseline.drift.change == pytest.approx(0.4, abs=0.03)
     assert "39.8 %" in wording.noise_sentences(kernel(), steady.groups[0])[0]
     turning = compared(STEADY[0], STEADY[1], STEADY[2] * np.linspace(0.9, 1.04, 14))
     row = thp_of(turning)
-    assert (row.verdict, row.reason) == ("inconclusive", "drift") and row.drift.crosses_one
-    assert row.drift.first < 0.95 and len(wording.noise_sentences(kernel(), turning.groups[0])) == 1
+    assert (row.verdict, row.reason) == ("inconclusive", "drift") and row.time.drift.crosses_one
+    assert row.time.drift.first < 0.95 and len(wording.noise_sentences(kernel(), turning.groups[0])) == 1
 
 
 def test_widths_decide_and_nothing_else():
@@ -151,7 +151,7 @@ def test_several_pairs_of_aa():
         records += [record(THP, float(thp[number]), number=number + 1)]
     group = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0].groups[0]
     assert len(group.repeated) == 2
-    assert group.repeated[0].pairs == 14 and wording.floor_text(group)
+    assert group.repeated[0].pairs == 14 and wording.floors_text([group])
 
 
 @pytest.mark.long

@@ -50,12 +50,6 @@ def defrag(setting: str) -> Iterator[None]:
         DEFRAG.write_text(before)
 
 
-def supply() -> tuple[int, int]:
-    found = predict(read_host().thp)
-    assert found is not None
-    return found.obtainable, found.with_compaction
-
-
 def got(count: int) -> float:
     """The share of a program's memory of so many huge pages that is on huge pages."""
     return bytes_on_huge_pages(count * HUGE) / (count * HUGE)
@@ -77,7 +71,9 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
                 if level > 0:
                     states.enter("aged")
                 for size in SIZES:
-                    predicted, _ = supply()
+                    supply = predict(read_host().thp)
+                    assert supply is not None
+                    predicted = supply.obtainable
                     count = max(1, int(size * predicted))
                     cases.append((level, predicted, count, count <= predicted, got(count) >= ENOUGH))
                 states.check()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_root import tree
 from launched import Launcher
 from own_program import needs_thp
 from pagewise.machine.groups import Reached, memory_left, pool_pages_left, read_reached
@@ -24,13 +25,6 @@ WITH_FILES = ROOT / "kernels/pages/tests/with_files"
 POOL = "2 MiB hugetlb pool"
 TOUCH = f"print(len(bytearray({400 * MIB})))"
 SKIPPED = 77
-
-
-def tree(root: Path, files: Mapping[str, object]) -> Path:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(f"{content}\n")
-    return root
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_root import CPUS, THP, tree
 from pagewise.core.host import Cache, Host, PoolState, Thp
 from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
@@ -19,37 +20,30 @@ from pagewise.workloads.doctor import measure_spread, noise_finding
 VENDOR, PRODUCT = "QEMU", "Standard PC"
 
 
-def write(root: Path, name: str, text: str) -> None:
-    (root / name).parent.mkdir(parents=True, exist_ok=True)
-    (root / name).write_text(text)
-
-
 def test_a_machine_is_read_from_its_files(tmp_path: Path):
-    thp, cpu = "sys/kernel/mm/transparent_hugepage", "sys/devices/system/cpu"
-    for name, text in {
+    files = {
         "proc/cpuinfo": "model name\t: Zen 4\nflags\t\t: fpu hypervisor avx\n",
         "proc/meminfo": "MemTotal:        1024 kB\n",
         "sys/class/dmi/id/sys_vendor": f"{VENDOR}\n",
         "sys/class/dmi/id/product_name": f"{PRODUCT}\n",
-        f"{thp}/enabled": "always [madvise] never\n",
-        f"{thp}/defrag": "always defer [defer+madvise] madvise never\n",
-        f"{thp}/shmem_enabled": "always within_size advise [never] deny force\n",
-        f"{thp}/hugepages-64kB/enabled": "[always] inherit madvise never\n",
+        f"{THP}/enabled": "always [madvise] never\n",
+        f"{THP}/defrag": "always defer [defer+madvise] madvise never\n",
+        f"{THP}/shmem_enabled": "always within_size advise [never] deny force\n",
+        f"{THP}/hugepages-64kB/enabled": "[always] inherit madvise never\n",
         "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "12\n",
         "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages": "7\n",
-        f"{cpu}/online": "0-3\n",
-        f"{cpu}/smt/active": "1\n",
-        f"{cpu}/cpu0/cpufreq/scaling_governor": "powersave\n",
-        f"{cpu}/cpu0/cache/index0/type": "Data\n",
-        f"{cpu}/cpu0/cache/index0/size": "32K\n",
-        f"{cpu}/cpu0/cache/index0/level": "1\n",
-        f"{cpu}/cpu0/cache/index0/shared_cpu_list": "0,2\n",
-        f"{cpu}/cpu0/cache/index1/type": "Instruction\n",
+        f"{CPUS}/online": "0-3\n",
+        f"{CPUS}/smt/active": "1\n",
+        f"{CPUS}/cpu0/cpufreq/scaling_governor": "powersave\n",
+        f"{CPUS}/cpu0/cache/index0/type": "Data\n",
+        f"{CPUS}/cpu0/cache/index0/size": "32K\n",
+        f"{CPUS}/cpu0/cache/index0/level": "1\n",
+        f"{CPUS}/cpu0/cache/index0/shared_cpu_list": "0,2\n",
+        f"{CPUS}/cpu0/cache/index1/type": "Instruction\n",
         "proc/sys/kernel/perf_event_paranoid": "3\n",
         "sys/bus/event_source/devices/cpu/type": "4\n",
-    }.items():
-        write(tmp_path, name, text)
-    host = read_host(tmp_path)
+    }
+    host = read_host(tree(tmp_path, files))
     assert host.cpu == "Zen 4" and host.memory_bytes == 1024 * 1024 and host.cpus == 4
     assert host.thp == Thp("madvise", "defer+madvise", {"64kB": "always"}, "never")
     assert host.pools == (PoolState(2097152, 12, 7),)
@@ -68,10 +62,10 @@ def test_a_machine_that_reports_nothing(tmp_path: Path):
 
 
 def test_a_server_of_a_cloud_is_no_virtual_machine_when_it_is_metal(tmp_path: Path):
-    write(tmp_path, "sys/class/dmi/id/sys_vendor", "Amazon EC2")
-    write(tmp_path, "sys/class/dmi/id/product_name", "c6g.metal")
+    tree(tmp_path, {"sys/class/dmi/id/sys_vendor": "Amazon EC2"})
+    tree(tmp_path, {"sys/class/dmi/id/product_name": "c6g.metal"})
     assert read_host(tmp_path).virtual_machine is None
-    write(tmp_path, "sys/class/dmi/id/product_name", "c6g.large")
+    tree(tmp_path, {"sys/class/dmi/id/product_name": "c6g.large"})
     assert read_host(tmp_path).virtual_machine == "Amazon EC2 c6g.large"
 
 

@@ -20,7 +20,7 @@ def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0)
     """What was printed, after it was checked."""
     assert done.returncode == code, done.stderr
     data = json.loads(done.stdout)
-    assert data["schema"] == f"pagewise.{schema}/1" and faults(schema, data) == []
+    assert data["schema"].rpartition("/")[0] == f"pagewise.{schema}" and faults(schema, data) == []
     return data
 
 
@@ -73,7 +73,7 @@ def test_a_program_of_the_users_own(stage: Stage):
     arguments = ("--output", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
     data = reported(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
     assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
-    assert {"metrics", "memory", "costs", "advice", "targets"} == set(data["program"])
+    assert {"memory", "advice"} == set(data["program"])
 
 
 @pytest.mark.long
@@ -91,5 +91,5 @@ def test_counts(stage: Stage):
 
 @pytest.mark.parametrize("schema", ["verdicts", "plan", "catalog"])
 def test_the_schemas_refuse_what_is_foreign(schema: str):
-    assert faults(schema, {"schema": f"pagewise.{schema}/1", "odd": 1})
-    assert SCHEMAS[f"pagewise.{schema}/1"]["additionalProperties"] is False
+    (name,) = (name for name in SCHEMAS if name.startswith(f"pagewise.{schema}/"))
+    assert faults(schema, {"schema": name, "odd": 1}) and SCHEMAS[name]["additionalProperties"] is False

@@ -7,17 +7,18 @@ import math
 
 import pytest
 
-from builders import compared, configuration, kernel, record
+from builders import configuration, kernel, record
 from builders import varied as recorded_with
 from json_schema import faults
-from pagewise.analysis.analysis import KernelResult, analyse
-from pagewise.analysis.changes import neighbour
+from pagewise.analysis.analysis import analyse
 from pagewise.analysis.consistency import incomparable
+from pagewise.analysis.pairs import neighbour
+from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
-from pagewise.report.views import structures
+from pagewise.report.views import advice, comparisons
 from stage import CHASE, TRIAD, Stage
 
 OPTIONS = {"layout": ["aos", "soa"], "scheme": ["planes", "flash"]}
@@ -63,7 +64,10 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
     found = {}
     for cell in one.cells:
         changed = neighbour(one.kernel, cell, base, one.cells)
-        found[cell.measured.hugepages, cell.options] = changed and (changed[0], changed[1].options)
+        found[cell.measured.hugepages, cell.options] = changed and (
+            changed.dimension,
+            changed.reference.options,
+        )
     assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
     assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
     assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
@@ -128,14 +132,17 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
     assert len(rows) == 4 and {one["scheme"] for one in rows.values()} == {"planes"}
     assert rows["none", "aos"]["is_baseline"] and not rows["none", "soa"]["is_baseline"]
     assert rows["none", "soa"]["differs_in"] == "layout" and rows["none", "soa"]["time_ratio"] > 1.5
-    both = rows["thp", "soa"]
-    assert both["change"] == "hugepages" and both["change_from_options"] == "layout=soa,scheme=planes"
-    assert both["change_ratio"] == pytest.approx(0.5, rel=0.1)
-    (effect,) = next(
-        one["structures"] for one in json.loads(done.stdout)["kernels"] if one["name"] == "triad"
+    found = {row["kind"]: row for row in json.loads(done.stdout)["comparisons"] if row["kernel"] == "triad"}
+    change, effect = found["change"], found["structure"]
+    assert (change["hugepages"], change["layout"], change["dimension"]) == ("thp", "soa", "hugepages")
+    assert change["reference_options"] == "layout=soa,scheme=planes"
+    assert change["ratio"] == pytest.approx(0.5, rel=0.1)
+    assert (effect["dimension"], effect["layout"], effect["reference_options"]) == (
+        "layout",
+        "soa",
+        "layout=aos,scheme=planes",
     )
-    assert (effect["dimension"], effect["layout"], effect["reference"]) == ("layout", "soa", "aos")
-    assert effect["pages_ratio"] == pytest.approx(both["change_ratio"]) and effect["pairs"] == 3
+    assert effect["value"] == pytest.approx(change["ratio"]) and effect["pairs"] == 3
     for run in (one.run for one in read_result(stage.result()).records):
         given = dict(option.split("=") for option in (run.options or "").split(",") if option)
         assert given.keys() == ({"layout", "scheme"} if run.kernel == "triad" else set())
@@ -189,7 +196,8 @@ def with_structures(slower: float) -> KernelResult:
 def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, share: float | None):
     result = with_structures(slower)
     effects = {
-        (one.dimension, one.cell.measured.layout, one.cell.measured.scheme): one for one in result.structures
+        (one.dimension, one.cell.measured.layout, one.cell.measured.scheme): one
+        for one in result.of("structure")
     }
     assert effects.keys() == {
         ("layout", "soa", "planes"),
@@ -201,18 +209,16 @@ def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, s
         if dimension == "scheme":
             assert effect.verdict == "inconclusive" and effect.share is None
             continue
-        assert effect.pages.median == pytest.approx(0.6, rel=0.02)
-        assert effect.reference_pages.median == pytest.approx(0.6 * slower, rel=0.02)
-        assert effect.time_ratio.median == pytest.approx(1 / slower, rel=0.02)
+        assert effect.value == pytest.approx(0.6, rel=0.02)
+        assert effect.reference_value == pytest.approx(0.6 * slower, rel=0.02)
+        assert effect.ratio.median == pytest.approx(1 / slower, rel=0.02)
         assert effect.share == (None if share is None else pytest.approx(share, rel=0.05))
         assert effect.verdict == ("inconclusive" if share is None else "faster")
     # All formats show them, and there is an answer.
     (table,) = (
-        block for each in structures.sections([result]) for block in each.blocks if isinstance(block, Table)
+        block
+        for each in comparisons.structures([result])
+        for block in each.blocks
+        if isinstance(block, Table)
     )
-    assert len(table.rows) == 4 and len(list(structures.answer([result]))) == 1
-
-
-def test_without_options_there_are_no_data_structures():
-    result = compared({configuration(label=label): 1.0 for label in PAGES})
-    assert result.structures == () and list(structures.sections([result])) == []
+    assert len(table.rows) == 4 and len(advice.of_structures([result])) == 1

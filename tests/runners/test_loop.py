@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import html
 import json
 
 import pytest
 
 from builders import a_manifest, compared, configuration, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.choices import choices
+from pagewise.analysis.choices import choices, own_loop
 from pagewise.analysis.consistency import inconsistent
+from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME
 from pagewise.report.model import Figure
 from pagewise.report.render.figure import DASHES
+from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, data
+from pagewise.report.views.comparisons import loops
 from pagewise.report.views.kernel import sweeps
-from pagewise.report.views.ratios import loops
 from stage import TRIAD, Stage
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -39,11 +38,11 @@ BY_COMPILER = made(access="compiler-regular", loop="compiler")
 TIMES = {BASE: 1.0, SOFTWARE: 1.0, LOOP: 3.0, BY_COMPILER: 2.7}
 
 
-def rows(times: dict[Configuration, float], of=LOOPED) -> dict[str, dict]:
-    return {row["module"]: row for row in data.summary([compared(times, of)]).records()}
+def rows(times: dict[Configuration, float], of=LOOPED) -> dict[str, Row]:
+    return {row.cell.measured.module: row for row in compared(times, of).ranked}
 
 
-def answers(times: dict[Configuration, float]) -> dict[tuple[str, str | None, str | None], advice.Answer]:
+def answers(times: dict[Configuration, float]) -> dict[tuple[str, str | None, str | None], AnswerRow]:
     return {(one.factor, one.loop, one.compiler): one for one in advice.answers([compared(times, LOOPED)])}
 
 
@@ -57,19 +56,12 @@ def test_prefetching_is_not_credited_with_the_loop():
 
 def test_prefetching_of_the_compiler_is_compared_in_its_loop():
     row = rows(TIMES)[BY_COMPILER.module]
-    assert row["differs_in"].split() == ["prefetch", "loop"]
-    assert (row["change"], row["change_from"], row["change_verdict"]) == ("prefetch", LOOP.module, "faster")
-    assert row["change_ratio"] == pytest.approx(0.9, abs=0.01) and row["verdict"] == "slower"
+    assert row.differs == ("prefetch", "loop")
+    assert (row.change.dimension, row.change.reference.measured) == ("prefetch", LOOP)
+    assert row.change.verdict == "faster" and row.verdict == "slower"
+    assert row.change.ratio.median == pytest.approx(0.9, abs=0.01)
     reported = answers(TIMES)["prefetch", "compiler", None]
     assert (reported.outcome, reported.values) == ("use", ("compiler",))
-
-
-def test_without_its_loop_prefetching_of_the_compiler_has_no_answer():
-    times = {one: time for one, time in TIMES.items() if one != LOOP}
-    row = rows(times)[BY_COMPILER.module]
-    assert row["change"] is None and row["differs_in"].split() == ["prefetch", "loop"]
-    assert {factor for factor, _, _ in answers(times)} == {"prefetch"}
-    assert ("prefetch", "compiler", None) not in answers(times)
 
 
 def test_each_compiler_has_its_answer_on_its_loop():
@@ -78,12 +70,10 @@ def test_each_compiler_has_its_answer_on_its_loop():
     reported = answers(times)
     assert [reported["loop", None, who].lead for who in COMPILERS] == ["No. ", "Yes. "]
     result = compared(times, LOOPED)
-    first = advice.first_answers([result])
-    assert (
-        [one.compiler for one in first]
-        == list(COMPILERS)
-        == [who for who in COMPILERS if f"{who}: " in advice.headline([result])]
-    )
+    given = advice.answers([result])
+    headline = advice.headline([result], given)
+    assert [one.compiler for one in advice.first_answers(given)] == list(COMPILERS)
+    assert all(f"{who}: " in headline for who in COMPILERS)
     same = {made(): 1.0, made(loop="compiler"): 1.0}
     assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (
         "",
@@ -104,46 +94,37 @@ def test_the_answer_does_not_depend_on_the_baseline(times: tuple[float, float], 
 def test_compilers_are_compared_in_their_loops_too():
     times = {made(who): 1.0 for who in COMPILERS}
     times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 1.5), strict=True)}
-    versus = {one.loop: one for one in compared(times, LOOPED).versus}
+    versus = {own_loop(one): one for one in compared(times, LOOPED).of("compilers")}
     assert [(loop, one.verdict) for loop, one in versus.items()] == [
         (None, "inconclusive"),
         ("compiler", "faster"),
     ]
-    assert versus["compiler"].time_ratio.median == pytest.approx(0.5, abs=0.01)
+    assert versus["compiler"].ratio.median == pytest.approx(0.5, abs=0.01)
     reported = answers(times)
     assert reported["compiler", None, None].outcome == "same"
     assert reported["compiler", "compiler", None].values == (f"{COMPILERS[1]} : {COMPILERS[0]}",)
     without = {one: time for one, time in times.items() if one != made(loop="compiler")}
-    assert [one.loop for one in compared(without, LOOPED).versus] == [None]
-
-
-def test_variants_are_compared_at_the_same_pages():
-    pages = {made(pages="thp"): 0.5, made(pages="thp", access="software-regular"): 0.45}
-    row = rows({BASE: 1.0, **pages})[made(pages="thp", access="software-regular").module]
-    assert row["differs_in"].split() == ["hugepages", "prefetch"]
-    assert (row["change"], row["change_from"]) == ("prefetch", made(pages="thp").module)
-    assert row["change_ratio"] == pytest.approx(0.9, abs=0.01)
+    assert [own_loop(one) for one in compared(without, LOOPED).of("compilers")] == [None]
 
 
 def test_one_difference_is_that_from_the_baseline():
     row = rows(TIMES)[SOFTWARE.module]
-    assert (row["change"], row["change_from"], row["differs_in"]) == ("prefetch", BASE.module, "prefetch")
-    assert (row["change_ratio"], row["change_p_corrected"]) == (row["time_ratio"], row["p_corrected"])
-    assert rows(TIMES)[BASE.module]["change"] is None
+    assert row.change is row.time and row.differs == (row.change.dimension,) == ("prefetch",)
+    assert rows(TIMES)[BASE.module].change is None
 
 
 @pytest.mark.parametrize("other", [{"openmp": "off"}, {"papi": "on"}, {"version": "9"}, {"builder": "cmake"}])
 def test_what_else_differs_is_reported_and_is_no_answer(other):
     (name,) = other
     result = compared({BASE: 1.0, made(pages="thp", **other): 0.5}, LOOPED)
-    (row,) = (row for row in data.summary([result]).records() if not row["is_baseline"])
-    assert row["differs_in"].split() == ["hugepages", name] and name in (row["note"] or row["invalid"])
+    (row,) = (row for group in result.groups for row in group.rows if not row.cell.is_baseline)
+    assert row.differs == ("hugepages", name) and name in (row.note or row.invalid)
     assert advice.answers([result]) == [] and choices([result])[0].effects == ()
 
 
 def test_a_loop_that_a_kernel_is_not_sensitive_to_is_not_measured():
-    found = rows({BASE: 1.0, LOOP: 3.0}, kernel())
-    assert {row["measured_as"] for row in found.values()} == {BASE.module} and len(found) == 2
+    found = data.configurations([compared({BASE: 1.0, LOOP: 3.0}, kernel())])
+    assert {row.measured_as for row in found} == {BASE.module} and len(found) == 2
 
 
 @pytest.fixture(scope="module")
@@ -172,23 +153,6 @@ def test_a_comparison_includes_the_loop_without_prefetch(session: Stage):
     }
     answered = {(one["factor"], one["loop"], one["compiler"]): one["lead"] for one in reported["answers"]}
     assert answered == {("prefetch", "compiler", None): "Yes. ", ("loop", None, COMPILERS[0]): "No. "}
-
-
-def test_the_loop_is_in_every_format(session: Stage):
-    folder = session.result()
-    with (folder / "summary.csv").open(newline="", encoding="utf-8") as file:
-        compared = {(row["prefetch"], row["loop"]): row["change"] for row in csv.DictReader(file)}
-    assert compared[("hardware", "compiler")] == "loop" and compared[("compiler", "compiler")] == "prefetch"
-    question = BY_NAME["loop"].question
-    page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
-    texts = (
-        page,
-        (folder / "summary.md").read_text(encoding="utf-8"),
-        session.run("report", str(folder)).stdout,
-    )
-    assert all(question in " ".join(text.split()) for text in texts)
-    with (folder / "records.jsonl").open(encoding="utf-8") as file:
-        assert {json.loads(line)["configuration"]["loop"] for line in file} == {"explicit", "compiler"}
 
 
 def test_curves_of_both_loops_have_different_lines():

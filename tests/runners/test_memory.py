@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from builders import chase, kernel
+from fake_root import tree
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.machine import memory, numa
@@ -26,16 +27,8 @@ from test_choice import options
 MIB = 1 << 20
 
 
-def tree(root: Path, **files: str) -> Path:
-    for name, text in files.items():
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return root
-
-
 def test_available_is_the_kernels_estimate(tmp_path: Path):
-    root = tree(tmp_path, **{"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    4096 kB\n"})
+    root = tree(tmp_path, {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    4096 kB\n"})
     assert available(root) == 4 * MIB
     assert available(tmp_path / "nothing") is None
 
@@ -43,7 +36,7 @@ def test_available_is_the_kernels_estimate(tmp_path: Path):
 def test_a_control_group_above_bounds_it(tmp_path: Path):
     root = tree(
         tmp_path,
-        **{
+        {
             "proc/meminfo": "MemAvailable: 1048576 kB\n",
             "proc/self/cgroup": "0::/batch/job\n",
             "sys/fs/cgroup/batch/memory.max": f"{300 * MIB}\n",
@@ -59,7 +52,7 @@ def test_a_control_group_above_bounds_it(tmp_path: Path):
 def test_a_control_group_of_the_first_version_bounds_it(tmp_path: Path):
     root = tree(
         tmp_path,
-        **{
+        {
             "proc/meminfo": "MemAvailable: 1048576 kB\n",
             "proc/self/cgroup": "5:cpu:/x\n4:memory:/job\n0::/\n",
             "sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{64 * MIB}\n",
@@ -77,7 +70,7 @@ def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
         text = "".join(f"Node {number} {name}: {value:>14} kB\n" for name, value in values.items())
         return {f"sys/devices/system/node/node{number}/meminfo": text}
 
-    root = tree(tmp_path, **node(0, 2560), **node(1, 512))
+    root = tree(tmp_path, {**node(0, 2560), **node(1, 512)})
     assert available_on((0,), root) == 4 * MIB
     assert available_on((0, 1), root) == 6 * MIB
     assert available_on((0, 7), root) is None
@@ -86,7 +79,9 @@ def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
 def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
     monkeypatch.setattr(memory, "available_on", lambda nodes: {(0,): 60 * MIB, (1,): None}[nodes])
-    policies = (numa.parse_policy(text, (0,), (0, 1), (0, 1)) for text in ("bind:0", "interleave", "bind:1"))
+    policies = (
+        numa.parse_policy(text, (0,), (0, 1), (0, 1)) for text in ("membind:0", "interleave", "membind:1")
+    )
     placed = [Placement(1, (0,), memory=policy) for policy in policies]
     assert room_for(placed) == 60 * MIB
     assert room_for(placed[1:]) == 100 * MIB

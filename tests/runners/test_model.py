@@ -13,12 +13,11 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.structure import faults
+from pagewise.core.structure import structured
 from pagewise.core.suggestions import choose_of, nearest
 from pagewise.workloads.simulation.geometry import (
     FOLDER,
     Geometry,
-    GeometryFile,
     find_geometry,
     known,
     read_geometry,
@@ -40,18 +39,16 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_geometry_is_valid_sourced_and_read_by_the_model(name: str, replay: Path, tmp_path: Path) -> None:
     geometry = find_geometry(name)
     assert geometry.name == name
-    assert faults(GeometryFile, geometry.data) == []
+    assert structured(Geometry, geometry.data) == geometry
     assert counts(replay, geometry.lines(), "r 0 8\n", tmp_path)["L1D_TLB_REFILL"] == 1
 
 
 def test_a64fx_is_that_of_its_manual() -> None:
-    first, second = find_geometry("a64fx").data["tlbs"]
-    assert (first["entries"], first["ways"], first["replacement"]) == (16, 16, "fifo")
-    assert (second["entries"], second["ways"], second["replacement"]) == (1024, 4, "lru")
-    small, large = find_geometry("a64fx").data["caches"]
-    assert (small["bytes"], small["ways"], large["bytes"], large["ways"]) == (64 << 10, 4, 8 << 20, 16)
-    assert {small["line_bytes"], large["line_bytes"]} == {256}
-    assert find_geometry("a64fx").data["pages"]["base"] == 64 << 10
+    a64fx = find_geometry("a64fx")
+    tlbs = [(tlb.entries, tlb.ways, tlb.replacement) for tlb in a64fx.tlbs]
+    assert tlbs == [(16, 16, "fifo"), (1024, 4, "lru")]
+    caches = [(cache.bytes, cache.ways, cache.line_bytes) for cache in a64fx.caches]
+    assert caches == [(64 << 10, 4, 256), (8 << 20, 16, 256)] and a64fx.pages.base == 64 << 10
 
 
 def test_an_unknown_geometry_is_reported_with_the_nearest() -> None:
@@ -225,14 +222,16 @@ def small(tlbs: list[str], caches: list[str], hashed: bool = False) -> Geometry:
     """A machine so small that a short trace fills it."""
     kinds = ("level", "entries", "ways", "replacement", "pages")
     parts = ("level", "bytes", "ways", "line_bytes", "inclusion")
+    source = {"source": "none"}
     data: dict[str, Any] = {
-        "pages": {"base": 4096, "huge": 65536},
-        "tlbs": [dict(zip(kinds, map(number, line.split()), strict=True)) for line in tlbs],
-        "caches": [dict(zip(parts, map(number, line.split()), strict=True)) for line in caches],
+        **{"schema": "pagewise.geometry/1", "name": "small", "title": "small"},
+        "pages": {"base": 4096, "huge": 65536, **source},
+        "tlbs": [source | dict(zip(kinds, map(number, line.split()), strict=True)) for line in tlbs],
+        "caches": [source | dict(zip(parts, map(number, line.split()), strict=True)) for line in caches],
     }
     if hashed:
         data["caches"][-1]["index_hash"] = [{"lowest": 13, "width": 2, "shift": 1}]
-    return Geometry("small", "small", data)
+    return structured(Geometry, data)
 
 
 def number(word: str) -> int | str:

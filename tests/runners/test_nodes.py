@@ -14,8 +14,16 @@ import pytest
 
 from builders import a_host
 from many_results import SLOW, SLOWER
-from pagewise.analysis.node_differences import differences, host_facts
-from pagewise.analysis.nodes import NodeQuantity, NodeValue, away, measured, population, spread_of
+from pagewise.analysis.nodes import (
+    NodeQuantity,
+    NodeValue,
+    away,
+    differences,
+    host_facts,
+    measured,
+    population,
+    spread_of,
+)
 from pagewise.cluster.findings import find
 from pagewise.core.errors import SelectionError
 from pagewise.core.host import Thp

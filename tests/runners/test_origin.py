@@ -17,7 +17,8 @@ from builders import a_manifest
 from pagewise.core.manifest import Modules
 from pagewise.core.result import read_result
 from pagewise.core.text import command_text
-from pagewise.report.views.applying import Build, Policy, commands
+from pagewise.report.verdicts import BuildAdvice, PolicyAdvice
+from pagewise.report.views.applying import commands
 from stage import Stage
 
 # Arguments that a shell or a terminal could interpret.
@@ -128,8 +129,18 @@ def test_the_command_line_of_a_result_measures_the_same(compared: tuple[Stage, A
 
 @pytest.mark.parametrize("sign", HOSTILE)
 def test_advice_of_a_received_result_is_commands_with_its_names_as_words(sign: str, tmp_path: Path):
-    build = Build("gcc-12", f"m{sign}", ("module", "load", f"m{sign}"), (sign,), f"p@1{sign}", sign, ("k",))
-    policy = Policy("thp", ("pagewise", "exec", "thp", "--", f"m{sign}"), f"m{sign}")
+    build = BuildAdvice(
+        compiler="gcc-12",
+        module=f"m{sign}",
+        command=("module", "load", f"m{sign}"),
+        arguments=(sign,),
+        spec=f"p@1{sign}",
+        compiler_options=sign,
+        kernels=("k",),
+    )
+    policy = PolicyAdvice(
+        policy="thp", command=("pagewise", "exec", "thp", "--", f"m{sign}"), module=f"m{sign}"
+    )
     for title, text in commands(policy, [build], of_program=False):
         assert all(character.isprintable() for character in text)
         line = text if text.startswith(("pagewise", "module", "spack")) else f"echo {text}"

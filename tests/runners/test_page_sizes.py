@@ -111,7 +111,6 @@ def test_huge_pages_are_predicted_in_their_own_size(node: Node, tmp_path: Path):
     assert supply is not None
     memory = GIB * KIB // node.pmd
     assert (supply.page_bytes, supply.obtainable) == (node.pmd, min(3, memory))
-    assert supply.with_compaction == min(103, memory)
     assert supply.usable_share == pytest.approx(3 / 103, abs=1e-6)
     # The mode of the size, where it has one, precedes the general one.
     of_size = predict(Thp("madvise", "madvise", {f"{node.pmd // KIB}kB": "never"}), "allowed", root)

@@ -28,7 +28,7 @@ from pagewise.machine.placement import (
     this_machine,
 )
 from pagewise.machine.topology import bitmap, parse, read_topology
-from pagewise.report.views.data import summary
+from pagewise.report.views.data import configurations
 from pagewise.report.views.kernels import notes_of
 from pagewise.report.views.wording import noise_sentences
 
@@ -296,7 +296,7 @@ def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, le
     records = [record(one, 1.0, number=number) for one in (base, thp) for number in (1, 2, 3)]
     records = [varied(one, "placement", **end) if one.run.module == thp.module else one for one in records]
     found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    rows = {row["module"]: (row["migrated_runs"], row["left_node_runs"]) for row in summary(found).records()}
+    rows = {row.module: (row.migrated_runs, row.left_node_runs) for row in configurations(found)}
     assert rows == {base.module: (0, 0), thp.module: (3 * migrated, 3 * left)}
     assert len(list(notes_of(found))) == migrated
     assert len(noise_sentences(kernel(), found[0].groups[0])) == migrated

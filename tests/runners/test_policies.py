@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
+from builders import a_manifest, configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.model import Section, Table
 from pagewise.report.render import csv as csv_file
+from pagewise.report.verdicts import ComparisonRow
 from pagewise.report.views import data
+from pagewise.report.views.comparisons import by_pages
 from pagewise.report.views.kernel import section
-from pagewise.report.views.ratios import by_policy
 from stage import TRIAD
 
 BASE = configuration()
@@ -45,8 +46,13 @@ def analysed(*records, configurations=tuple(SECONDS)):
 
 def ratios(found):
     return {
-        (one.quantity, one.compiler, one.policy, one.reference): one.ratio.median
-        for one in found[0].by_policy
+        (
+            one.quantity.name,
+            one.cell.compiler,
+            one.configuration.hugepages,
+            one.reference.compiler if one.dimension == "compiler" else None,
+        ): one.ratio.median
+        for one in found[0].of("pages")
     }
 
 
@@ -56,12 +62,12 @@ ALL = [one for configuration in SECONDS for one in rounds(configuration)]
 def test_what_is_estimated_is_labelled_in_every_table():
     metrics = [{**TRIAD["metrics"][0], "estimated": True}, TRIAD["metrics"][1]]
     found = analyse([subject_of(kernel(metrics=metrics), *SECONDS)], ALL, seed=1)
-    assert {one.quantity for one in found[0].by_policy} == {
+    assert {one.quantity.name for one in found[0].of("pages")} == {
         "time",
         "bandwidth, stream, estimated",
         "page faults",
     }
-    assert {row["metric_estimated"] for row in data.summary(found).records()} == {True}
+    assert {row.metric_estimated for row in data.configurations(found)} == {True}
     made = section(found[0], a_manifest())
     units = [column.unit for table in tables(made) for column in table.columns if column.head == "Bandwidth"]
     assert [("estimated" in unit, "hardware" in unit) for unit in units] == [
@@ -70,8 +76,8 @@ def test_what_is_estimated_is_labelled_in_every_table():
         (False, True),
     ]
     measured = analysed(*ALL)
-    assert not any("estimated" in one.quantity for one in measured[0].by_policy)
-    assert {row["metric_estimated"] for row in data.summary(measured).records()} == {False}
+    assert not any("estimated" in one.quantity.name for one in measured[0].of("pages"))
+    assert {row.metric_estimated for row in data.configurations(measured)} == {False}
 
 
 def tables(section: Section) -> Iterator[Table]:
@@ -103,11 +109,6 @@ def test_each_quantity_is_compared_by_policy_and_by_compiler():
     )
 
 
-def test_other_prefetch_or_stores_are_not_taken_for_pages():
-    found = analysed(*rounds(BASE), *rounds(SOFTWARE), configurations=(BASE, SOFTWARE))
-    assert ratios(found) == {}
-
-
 def test_counted_tlb_misses_stand_beside():
     counted = {"counters": {"perf::DTLB-LOAD-MISSES": 1000.0, "PAPI_TOT_CYC": 1.0}}
     # In ten passes, chosen by the clock.
@@ -122,11 +123,6 @@ def test_what_was_never_counted_has_no_ratio():
     assert {quantity for quantity, *_ in ratios(found)} == {"time", "bandwidth, stream"}
 
 
-def test_invalid_runs_are_not_compared():
-    bad = failed_record(THP, "check_failed", "sum is 3, not 4", number=6)
-    assert ratios(analysed(*rounds(BASE), *rounds(THP), bad, configurations=(BASE, THP))) == {}
-
-
 def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
     one, other = kernel(), kernel(name="other")
     reported = [
@@ -136,18 +132,19 @@ def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
         if not (name == other.name and made.configuration.hugepages == "thp")
     ]
     found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], reported, seed=1)
-    assert found[0].by_policy and not found[1].by_policy
+    assert found[0].of("pages") and not found[1].of("pages")
     assert found[1].groups[0].unranked
 
 
 def test_tables_and_file():
     found = analysed(*ALL)
-    (section,) = by_policy(found)
-    by_pages, by_compiler = section.blocks[:2]
-    assert [one.name for one in by_pages.columns[3:]] == ["time", "bandwidth, stream", "page faults"]
-    assert [one.median for one in by_pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)
+    (section,) = by_pages(found)
+    pages, by_compiler = section.blocks[:2]
+    assert [one.name for one in pages.columns[3:]] == ["time", "bandwidth, stream", "page faults"]
+    assert [one.median for one in pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)
     assert [row[1] for row in by_compiler.rows] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
-    lines = list(csv.DictReader(csv_file.render(data.policies(found)).splitlines()))
+    rows = data.comparisons(found[0].of("pages"))
+    lines = list(csv.DictReader(csv_file.render(Table.of_made(ComparisonRow, rows)).splitlines()))
     assert len(lines) == 12
     assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["quantity"] == "time"
-    assert lines[0]["reference"] != BASE.compiler == lines[-1]["reference"]
+    assert (lines[0]["reference"], lines[-1]["reference"]) == (BASE.module, THP.module)

@@ -66,12 +66,6 @@ def test_run_executes_in_the_module(small: Stage):
     assert unknown.returncode == 2 and "'pw-nothing'" in unknown.stderr
 
 
-@pytest.mark.parametrize("command", [(), ("doctor",), ("list",), ("run",), ("kernels",), ("report",)])
-def test_help_is_everywhere(stage: Stage, command):
-    done = stage.run(*command, "--help")
-    assert done.returncode == 0 and "Usage:" in done.stdout
-
-
 @pytest.mark.long
 def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
     (small.folder / ".pagewise").mkdir()

@@ -21,6 +21,8 @@ from pagewise.workloads.program import program as program_module
 from pagewise.workloads.program.command import _glob, _input
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.suite import read_code
+from stage import write_case
 
 
 def shell(folder: Path) -> Shell:
@@ -209,10 +211,10 @@ def test_the_last_of_many_matches_is_taken_without_keeping_all():
 
 # From Python 3.13 on, a**b is one.
 @pytest.mark.parametrize("name", ["", "/"])
-def test_a_name_that_is_no_glob_is_wrong_usage(name: str):
+def test_a_name_that_is_no_glob_is_wrong_usage(tmp_path: Path, name: str):
     with pytest.raises(SelectionError) as refused:
-        _glob(name)
-    assert refused.value.where == "--read"
+        _glob(name, read_code(Path(write_case(tmp_path))))
+    assert refused.value.where == str(tmp_path / "case.yaml")
 
 
 def test_what_cannot_be_copied_is_refused_as_input(tmp_path: Path):

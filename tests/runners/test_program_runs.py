@@ -31,12 +31,13 @@ ABOUT_TO_CRASH, WENT_WRONG = "about to crash", "this went wrong"
         (["--timeout", "0.5"], "sleep 30", "failed", "0.5 s"),
         ([], "crash", "failed", ABOUT_TO_CRASH),
         ([], "wrong", "failed", WENT_WRONG),
-        (["--exit-code", "3"], "wrong", "ok", ""),
+        (["--case", "case.yaml"], "wrong", "ok", ""),
     ],
 )
 def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(
     own: Own, arguments: list[str], way: str, status: str, reported: str
 ):
+    own.case(exit_codes=[3])
     done = own.run("--policies", "none,reuse", "--rounds", "2", *arguments, way=way)
     assert done.returncode == (status != "ok"), done.stdout + done.stderr
     assert own.statuses() == {"none": {status}, "reuse": {status}}
@@ -52,7 +53,7 @@ def test_input_and_output_files_in_a_fresh_folder(own: Own):
     script.chmod(0o755)
     done = own.stage.run(
         *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "2"),
-        *("--input", "input.txt", "--read", "result.txt", "--metric", "answer=answer (\\d+)"),
+        *(*own.case(inputs=["input.txt"], reads=["result.txt"]), "--metric", "answer=answer (\\d+)"),
         *("--check", "^1$", "--", str(script)),
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -105,11 +106,6 @@ def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own
     assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
     reasons = {policy["name"]: policy["lack"] is not None for policy in program["policies"]}
     assert reasons == {"none": False, "bss": False, "text": True}
-    # What the trial run showed does not prevent resuming.
-    file = own.stage.result() / "manifest.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "state": "interrupted"}))
-    again = own.stage.resume(own.stage.result())
-    assert again.returncode == 0, again.stderr
     listed = json.loads(own.stage.run("list", "policies", "--json", "--", str(script)).stdout)
     assert listed["starts_others"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from builders import configuration, record, varied
-from pagewise.analysis.program import memory_rows, sampling_cost
+from pagewise.analysis.usage import memory_rows, sampling_cost
 from pagewise.core.record_parts import Failure, PageUse
 from pagewise.workloads.program.applied import PageRequest
 from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots, observed

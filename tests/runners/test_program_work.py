@@ -13,7 +13,7 @@ from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import Cell
 from pagewise.core.result import read_result
 from pagewise.session.work import MOST_LINES, Work
-from stage import Stage
+from stage import Stage, write_case
 
 
 def cell(module: str, placement: str | None = None) -> Cell:
@@ -97,12 +97,16 @@ def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str)
     script.chmod(0o755)
     done = stage.run(
         *(command, "--output", str(stage.results), "--rounds", "2", "--policies", "none,reuse", "--json"),
-        *("--exit-code", "0", "--exit-code", "3", "--", str(script)),
+        *("--case", write_case(stage.folder, exit_codes=[0, 3]), "--", str(script)),
     )
     assert done.returncode == 0, done.stderr
     (difference,) = read_result(stage.result()).manifest.differing_work
     assert difference == WorkDifference(
-        "reuse", missing=("fast way",), added=("slow way",), baseline_exit_codes=(0,), exit_codes=(3,)
+        "case/reuse",
+        missing=("fast way",),
+        added=("slow way",),
+        baseline_exit_codes=(0,),
+        exit_codes=(3,),
     )
     assert any("slow way" in note for note in json.loads(done.stdout)["notes"])
     page = Path(stage.result(), "report.html").read_text()

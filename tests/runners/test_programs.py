@@ -40,8 +40,8 @@ def test_a_program_with_a_large_array(own: Own):
     assert folder.name.endswith("-large")
     page = (folder / "report.html").read_text()
     assert "anonymous" in page and PARTS["malloc"].meaning in page
-    metrics = list(csv.DictReader((folder / "metrics.csv").open()))
-    assert {row["hugepages"] for row in metrics if row["metric"] == "rate"} == {
+    metrics = list(csv.DictReader((folder / "comparisons.csv").open()))
+    assert {row["hugepages"] for row in metrics if row["label"] == "rate"} == {
         "none",
         "thp",
         "malloc",

@@ -17,12 +17,11 @@ from builders import configuration, kernel, subject_of
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
 from pagewise.core.plan import Step
-from pagewise.core.result import read_result
 from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
 from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
-from stage import RUNNERS, Stage
+from stage import Stage
 
 #: The line below the heads of a table.
 RULE = "─" * 20
@@ -146,25 +145,3 @@ def on_a_terminal(small: Stage, *arguments: str) -> str:
 def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
     before, shown, after = on_a_terminal(small, "--rounds", "3").partition(RULE)
     assert shown and "1/3 " in before and "2/3 " in after
-
-
-@pytest.mark.long
-def test_json_on_a_terminal_comes_without_verdicts_so_far(small: Stage):
-    shown, last, _ = on_a_terminal(small, "--rounds", "2", "--no-sweep", "--json").partition("2/2 ")
-    assert last and RULE not in shown
-
-
-@pytest.mark.long
-def test_a_fault_in_the_verdicts_ends_no_round(small: Stage):
-    """It is injected into the program when it starts."""
-    (small.folder / "sitecustomize.py").write_text(
-        "import pagewise.report.views as views\n"
-        "def faulty(result):\n"
-        "    raise ZeroDivisionError('injected')\n"
-        "views.verdicts_of = faulty\n"
-    )
-    small.environment["PYTHONPATH"] = f"{small.folder}:{RUNNERS}"
-    shown = on_a_terminal(small, "--rounds", "3", "--no-sweep")
-    assert "".join(shown.split()).count("ZeroDivisionError:injected") == 1
-    manifest = read_result(small.result()).manifest
-    assert (manifest.state, manifest.rounds_done) == ("complete", 3)

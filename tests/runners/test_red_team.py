@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from red_team import ALL, BASE, OF_COUNTERS, OF_KERNELS, OF_PROGRAMS, OF_RECORDS, SOFTWARE, THP, Fault
-from stage import ROOT, TRIAD, Stage
+from stage import ROOT, TRIAD, Stage, write_case
 from test_altered import CHANGES, fifth
 
 pytestmark = pytest.mark.long
@@ -163,7 +163,8 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
         "PW_FAKE_OWN": fault.name,
         "PW_FAKE_FOLDER": str(stage.folder / "own"),
     }
-    chosen = ("--policies", "none,reuse", "--rounds", "4", "--check", "all is well", "--input", str(given))
+    case = write_case(stage.folder, checks=["all is well"], inputs=[str(given)])
+    chosen = ("--policies", "none,reuse", "--rounds", "4", "--case", case)
     done = stage.run("compare", "--output", str(stage.results), *chosen, "--json", "--", str(program))
     assert done.returncode == 1, done.stderr
     reported = json.loads(done.stdout)
@@ -171,8 +172,8 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: Fault, s
     assert {row["code"] for row in rows} == {fault.code} == {one["code"] for one in reported["findings"]}
     assert {row["verdict"] for row in rows} == {None}
     if fault.code == "file_changed":
-        nothing = {"metrics": [], "memory": [], "costs": [], "advice": None}
-        assert len(rows) == 2 and reported["program"] == nothing
+        assert len(rows) == 2 and reported["program"] == {"memory": [], "advice": None}
+        assert reported["comparisons"] == []
 
 
 @pytest.mark.parametrize("fault", OF_COUNTERS[:-1], ids=lambda fault: fault.name)
@@ -190,7 +191,7 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: Fault
     assert done.returncode == 1, done.stderr
     reported = json.loads(done.stdout)
     assert [(one["hugepages"], one["code"]) for one in reported["not_counted"]] == [("thp", fault.code)]
-    assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["ratios"] == []
+    assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["comparisons"] == []
 
 
 def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
@@ -201,7 +202,7 @@ def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
     file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
     done = stage.run("report", str(stage.result()), "--json")
     reported = json.loads(done.stdout)
-    assert done.returncode == 1 and reported["values"] == reported["ratios"] == []
+    assert done.returncode == 1 and reported["values"] == reported["comparisons"] == []
     assert {one["code"] for one in reported["not_counted"]} == {OF_COUNTERS[-1].code}
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from json_schema import faults
-from pagewise.analysis.targets import Goal, answers
+from pagewise.analysis.quantities import Goal, answers
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.workloads.program.output import calculated, metric
@@ -55,6 +55,14 @@ def aimed(stage: Stage, least: float | None, most: float | None, **changes: Any)
     """Writes the suite `ours` with this target."""
     row = RATE | {"target": [least, most], "value": "rate * 1"}
     write(stage, code("ours", relative_to="theirs:{case}", **{"metrics": [row], **changes}))
+
+
+def targets(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in data["comparisons"] if row["kind"] == "target"]
+
+
+def compared(stage: Stage) -> list[dict[str, str]]:
+    return list(csv.DictReader((stage.result() / "comparisons.csv").open()))
 
 
 def goal(
@@ -107,14 +115,14 @@ def test_the_ratio_of_two_programs_and_its_target(
     done = stage.run("compare", "--output", str(stage.results), *words)
     assert done.returncode == exit_code, done.stderr
     data = json.loads(done.stdout)
-    (row,) = data["targets"]
-    assert faults("verdicts", data) == [] and row["answer"] == answer
+    (row,) = targets(data)
+    assert faults("verdicts", data) == [] and row["verdict"] == answer
     assert (row["value"], row["reference_value"]) == (90 * 2 * 3, 100 * 2 * 3)
     for name in ("ratio", "low", "high"):
         assert row[name] == pytest.approx(0.9)
     assert row["pairs"] == 3 and row["noise_floor"] == 0
-    (saved,) = csv.DictReader((stage.result() / "targets.csv").open())
-    assert (saved["program"], saved["relative_to"]) == ("ours_big_3", "theirs_big_3")
+    (saved,) = (row for row in compared(stage) if row["kind"] == "target")
+    assert (saved["kernel"], saved["reference_kernel"]) == ("ours_big_3", "theirs_big_3")
     result = read_result(stage.result())
     assert result.folder.name.endswith("-ours_big_3")
     assert faults("manifest", json.loads((result.folder / "manifest.json").read_text())) == []
@@ -137,9 +145,9 @@ def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
         ("--suite", "ours,theirs", "--rounds", "3", "--threads", "1", *builds[:2]),
     ):
         done = stage.run("compare", "--output", str(stage.results), *words)
-        rows = list(csv.DictReader((stage.result() / "targets.csv").open()))
+        rows = [row for row in compared(stage) if row["kind"] == "target"]
         expected = {"fast": ("0.9", "met"), "slow": ("0.45", "not met")}
-        assert {row["build"]: (row["ratio"][:4], row["answer"]) for row in rows} == {
+        assert {row["flags"]: (row["ratio"][:4], row["verdict"]) for row in rows} == {
             build: expected[build] for build in expected if f"{build}=" in " ".join(words)
         }, done.stderr
         assert done.returncode == ("slow" in " ".join(words))
@@ -151,9 +159,9 @@ def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
     write(stage, code("theirs", checks=["^valid"]))
     words = ("--suite", "ours", "--rounds", "1", "--threads", "1", "--json")
     done = stage.run("compare", "--output", str(stage.results), *words)
-    (row,) = json.loads(done.stdout)["targets"]
+    (row,) = targets(json.loads(done.stdout))
     assert done.returncode == 1
-    assert (row["ratio"], row["reference_value"], row["answer"]) == (None, None, "inconclusive")
+    assert (row["ratio"], row["reference_value"], row["verdict"]) == (None, None, "inconclusive")
 
 
 def test_a_program_that_is_missing_ends_it_before_anything_runs(stage: Stage):

@@ -17,7 +17,7 @@ from pagewise.core.record import Record
 from pagewise.core.structure import faults, unstructured
 from pagewise.workloads.counters.machine import EVENTS
 from pagewise.workloads.simulation.geometry import FOLDER
-from stage import CHASE, ROOT, TRIAD
+from stage import ROOT, TRIAD
 
 GOOD = record_data(configuration(), 1.0)
 
@@ -43,26 +43,6 @@ def test_the_schemas_are_schemas(name):
     schema = json_schema.SCHEMAS[name]
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["schema"] == {"const": name} and "schema" in schema["required"]
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        *(
-            ("kernel", DELETED),
-            ("surprise", 1),
-            ("sizes.surprise", 1),
-            ("pages", None),
-            ("seconds.repetitions", []),
-        ),
-        *(("started", "yesterday"), ("pages.policy", "thp:64"), ("run.round", 0), ("run.series", "other")),
-        *(("metrics", {"a": "3"}), ("validation.passed", "yes"), ("pages.huge_coverage", 1.5)),
-    ],
-)
-def test_a_generated_schema_refuses_what_the_types_refuse(path, value):
-    assert json_schema.faults("record", GOOD) == []
-    bad = changed(GOOD, path, value)
-    assert json_schema.faults("record", bad) and faults(Record, bad)
 
 
 def test_good_files_follow_their_generated_schemas():
@@ -108,9 +88,11 @@ def test_good_records_are_good():
     ],
 )
 def test_a_bad_record_is_reported_with_its_place(path, value, place):
-    found = faults(Record, changed(GOOD, path, value))
-    assert found
+    bad = changed(GOOD, path, value)
+    found = faults(Record, bad)
     assert any(fault.startswith(place + ":") for fault in found), found
+    # Contradictions are found by functions, all else by the generated schema, too.
+    assert path in ("counters", "pages") or json_schema.faults("record", bad)
 
 
 REGION = {
@@ -159,17 +141,6 @@ def test_bad_regions_are_reported_with_their_place(path, value, place):
     assert any(fault.startswith(place + ":") for fault in found), found
 
 
-def test_a_failed_record_reports_why():
-    bad = unstructured(failed_record(configuration(), "check_failed", "sum is wrong"))
-    del bad["failure"]
-    assert faults(Record, bad)
-
-
-@pytest.mark.parametrize("data", [TRIAD, CHASE])
-def test_good_kernels_are_good(data):
-    assert Kernel.from_dict(data, "x").name == data["name"]
-
-
 SOFTWARE, ZFILL = {"prefetch": ("software",)}, {"stores": ("zfill",)}
 #: The builds that have an option of kernels.
 BUILDS = {
@@ -193,13 +164,6 @@ def test_the_kernels_of_this_project_are_good():
             needed = [BUILDS[name] for name in (option, *sweep.arguments) if name in BUILDS]
             of_builds = {name: values for name, values in sweep.when.items() if name not in kernel.options}
             assert of_builds == (needed[0] if needed else {}), file
-
-
-def test_sweeps_over_the_same_have_names_of_their_own():
-    first = TRIAD["sweeps"][0]
-    twice = changed(TRIAD, "sweeps", [first, {**first, "name": "other-sizes", "label": "bytes of two"}])
-    sweeps = Kernel.from_dict(twice, "x").benchmark.sweeps
-    assert [sweep.name for sweep in sweeps] == ["working-set", "other-sizes"]
 
 
 @pytest.mark.parametrize(
@@ -240,12 +204,6 @@ def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, named):
     assert caught.value.where == str(file)
     lines = caught.value.what.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)
-
-
-def test_every_fault_is_reported_at_once(tmp_path: Path):
-    with pytest.raises(FormatError) as caught:
-        Kernel.from_dict({**TRIAD, "sensitive_to": ["colour"], "group": 7}, "here")
-    assert "sensitive_to.0" in str(caught.value) and "group" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])

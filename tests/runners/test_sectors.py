@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,8 @@ from pagewise.cli import root
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.report.views import report_of
-from pagewise.workloads.simulation.geometry import Geometry, find_geometry
+from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.run import UNCHANGED
-from pagewise.workloads.simulation.sectors import Sector, parse_sector, text_of, with_sectors
 from simulator import PARTS, SOURCES, compiled
 from test_model import Naive, counts, small
 
@@ -85,15 +83,15 @@ def test_sectors_count_as_naive_ones(name: str, seed: int, replay: Path, tmp_pat
     caches, ways = MACHINES[name]
     machine = small(["1 4 4 lru both"], caches)
     memory = [(range(i * 16384, i * 16384 + 12000), i) for i in (1, 2, 3)]
-    lines = tuple(
-        f"sector {level + 1} {one} {n}" for level, of in ways.items() for one, n in enumerate(of) if one
+    lines = "".join(
+        f"sector {level + 1} {one} {n}\n" for level, of in ways.items() for one, n in enumerate(of) if one
     )
     naive = Partitioned(machine, memory, ways)
     trace = [f"{one} {of.start:x} {of.stop - of.start}" for of, one in memory]
     for kind, address, size in trace_of(seed):
         naive.access(address, size, kind == "w")
         trace.append(f"{kind} {address:x} {size}")
-    counted = counts(replay, replace(machine, sectors=lines).lines(), "\n".join(trace) + "\n", tmp_path)
+    counted = counts(replay, machine.lines() + lines, "\n".join(trace) + "\n", tmp_path)
     assert {key: counted[key] for key in naive.counts if key != "HUGE_PAGE_LOOKUPS"} == {
         key: value for key, value in naive.counts.items() if key != "HUGE_PAGE_LOOKUPS"
     }
@@ -105,8 +103,8 @@ def on_a64fx(
     replay: Path, folder: Path, trace: list[str], sectors: list[str], arrays: list[str]
 ) -> dict[str, int]:
     """Counts of a trace on A64FX with these sectors, of these arrays."""
-    geometry = with_sectors(find_geometry("a64fx"), [parse_sector(text) for text in sectors])
-    return counts(replay, geometry.lines(), "\n".join([*(arrays if sectors else []), *trace]) + "\n", folder)
+    lines = find_geometry("a64fx").lines([Sector.parse(text) for text in sectors])
+    return counts(replay, lines, "\n".join([*(arrays if sectors else []), *trace]) + "\n", folder)
 
 
 def test_a_reused_array_survives_streams_only_in_its_sector(replay: Path, tmp_path: Path) -> None:
@@ -149,16 +147,16 @@ def test_a_sliver_of_b_stays_in_l1_only_in_its_sector(replay: Path, tmp_path: Pa
 
 
 def test_a_sector_is_read_and_written_back() -> None:
-    assert parse_sector("a,c:L2=4,L1=1") == Sector(("a", "c"), ((1, 1), (2, 4)))
-    assert text_of([parse_sector("b:L2=10"), parse_sector("a:L1=1")]) == "b:L2=10 a:L1=1"
-    lines = with_sectors(find_geometry("a64fx"), [parse_sector("b,c:L1=2"), parse_sector("a:L1=1")]).lines()
+    assert Sector.parse("a,c:L2=4,L1=1") == Sector(("a", "c"), ((1, 1), (2, 4)))
+    assert Sector.parse("b:L2=10").text == "b:L2=10"
+    lines = find_geometry("a64fx").lines([Sector.parse("b,c:L1=2"), Sector.parse("a:L1=1")])
     assert lines.endswith("sector 1 1 2\nsector 1 2 1\narray b 1\narray c 1\narray a 2\n")
 
 
 @pytest.mark.parametrize("text", ["b", "b:", ":L2=1", "b:L2", "b:L4=1", "b:L2=1,L2=2", "b c:L2=1", "b:L2=x"])
 def test_what_is_no_sector_is_refused(text: str) -> None:
     with pytest.raises(SelectionError) as refused:
-        parse_sector(text)
+        Sector.parse(text)
     assert refused.value.where == "--sector"
 
 
@@ -176,7 +174,7 @@ def test_what_is_no_sector_is_refused(text: str) -> None:
 )
 def test_sectors_that_the_machine_does_not_have_are_refused(geometry: str, texts: list[str]) -> None:
     with pytest.raises(SelectionError) as refused:
-        with_sectors(find_geometry(geometry), [parse_sector(text) for text in texts])
+        find_geometry(geometry).check([Sector.parse(text) for text in texts])
     assert refused.value.where == "--sector"
 
 
@@ -219,7 +217,7 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
     assert names[0] == UNCHANGED != names[1] and names[1].startswith(UNCHANGED)
     assert "pages:L1=1,L2=12" in names[1]
     assert [cell.measured.sector for cell in result.subjects[0].cells] == ["", "pages:L1=1,L2=12"]
-    assert [row["policy"] for row in report_of(result).data["policies"]] == names
+    assert [row.policy for row in report_of(result).data.policies] == names
     lookups = [record.modelled.counts["L1D_CACHE"] for record in result.records]
     assert lookups[0] == pytest.approx(lookups[1], abs=50)
 

@@ -1,4 +1,4 @@
-"""pagewise compare --service: a service under page policies, and its load beside it."""
+"""Services under page policies, and their load next to them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,15 +33,21 @@ METRICS = (
 
 
 def compare(
-    own: Own, *arguments: str, service: str = f"{SERVER} {PORT}", load: str = f"{LOAD} {PORT}"
+    own: Own,
+    *arguments: str,
+    service: str = f"{SERVER} {PORT}",
+    setup: Sequence[str] = (),
+    **part: object,
 ) -> subprocess.CompletedProcess[str]:
-    words = ("compare", "--output", str(own.stage.results), "--service", service, "--load", load)
-    return own.stage.run(*words, *arguments, timeout=120)
+    program, *words = service.split()
+    part = {"load": f"{LOAD} {PORT}", **part}
+    case = own.case(programs=[program], arguments=words, setup=list(setup), service=part)
+    return own.stage.run("compare", "--output", str(own.stage.results), *case, *arguments, timeout=120)
 
 
-def failed(own: Own, *arguments: str, **commands: str) -> Record:
+def failed(own: Own, *arguments: str, **part: Any) -> Record:
     """The record of a comparison whose first run fails; its log was kept."""
-    done = compare(own, "--policies", "none", "--rounds", "1", *arguments, **commands)
+    done = compare(own, "--policies", "none", "--rounds", "1", *arguments, **part)
     assert done.returncode == 1, done.stdout + done.stderr
     (record, *_) = own.records()
     assert record.status == "failed" and record.run.wall_seconds is None
@@ -50,10 +58,12 @@ def failed(own: Own, *arguments: str, **commands: str) -> Record:
 @pytest.mark.long
 def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
     done = compare(
-        *(own, "--policies", "none,reuse", "--rounds", "1", "--ready", f"tcp:{PORT}", *METRICS),
-        *("--setup", "echo by setup > made-before", "--fill", "cp made-before made-after"),
+        *(own, "--policies", "none,reuse", "--rounds", "1", *METRICS),
         *("--check", "^service thp=0", "--check", "^load thp=1 tunables=$"),
         service=f"{SERVER} {PORT} setup",
+        setup=["echo by setup > made-before"],
+        fill=["cp made-before made-after"],
+        ready=f"tcp:{PORT}",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "reuse": {"ok"}}
@@ -76,11 +86,11 @@ def test_a_service_is_under_the_policy_and_its_load_is_not(own: Own):
         ([], {"service": f"{SERVER} {PORT} dies"}, 1, CANNOT_START),
         (["--timeout", "0.5"], {"service": f"{SERVER} {PORT} silent"}, 124, ""),
         ([], {"load": f"{LOAD} {PORT} die"}, 134, "SIGABRT"),
-        (["--fill", f"echo {CANNOT_START} >&2; exit 7"], {}, 4, CANNOT_START),
+        ([], {"fill": [f"echo {CANNOT_START} >&2; exit 7"]}, 4, CANNOT_START),
     ],
 )
 def test_a_service_or_a_command_around_it_that_fails(
-    own: Own, arguments: list[str], commands: dict[str, str], code: int, reported: str
+    own: Own, arguments: list[str], commands: dict[str, Any], code: int, reported: str
 ):
     record = failed(own, *arguments, **commands)
     log = (own.stage.result() / record.run.log).read_text()
@@ -92,29 +102,30 @@ def test_a_service_or_a_command_around_it_that_fails(
 def test_a_port_in_use_is_refused_before_the_service_starts(own: Own):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        record = failed(own, "--ready", f"tcp:{port}", service=f"{SERVER} {port}", load=f"{LOAD} {port}")
+        record = failed(own, service=f"{SERVER} {port}", load=f"{LOAD} {port}", ready=f"tcp:{port}")
     assert record.failure.exit_code == 4 and str(port) in record.failure.message
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reported"),
+    ("arguments", "part", "reported"),
     [
-        (["--service", "true"], "--load"),
-        (["--load", "true"], "--service"),
-        (["--service", "true", "--load", "true", "--", "true"], "--service"),
-        (["--service", "true", "--load", "true", "--suite", "stream"], "--service"),
-        (["--ready", "tcp:1", "--", "true"], "--ready"),
-        (["--service", "true", "--load", "no-such-program"], "no-such-program"),
-        (["--service", "true", "--load", "true", "--ready", "tcp:http"], "--ready"),
-        (["--service", "true", "--load", "true", "--ready", "("], "--ready"),
-        (["--service", "'", "--load", "true"], "--service"),
-        (["--service", "true", "--load", "true", "--ranks", "2"], "--ranks"),
-        (["--service", "true", "--load", "true", "-k", "triad"], "-k"),
+        ([], {"load": "no-such-program"}, "no-such-program"),
+        ([], {"load": "true", "ready": "tcp:http"}, "ready"),
+        ([], {"load": "true", "ready": "("}, "ready"),
+        ([], {"load": "'"}, "load"),
+        (["--ranks", "2"], {"load": "true"}, "--ranks"),
+        (["-k", "triad"], {"load": "true"}, "-k"),
     ],
 )
-def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: list[str], reported: str):
-    done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
-    assert done.returncode == 2 and reported in done.stderr, done.stderr
+def test_wrong_usage_is_reported_before_anything_is_run(
+    own: Own, arguments: list[str], part: dict[str, str], reported: str
+):
+    case = own.case(programs=["true"], service=part)
+    for command in ("compare", *(["counters"] if not arguments else [])):
+        done = own.stage.run(command, "--output", str(own.stage.results), *case, *arguments)
+        assert done.returncode == 2, done.stderr
+    done = own.stage.run("compare", "--output", str(own.stage.results), *case, *arguments)
+    assert reported in done.stderr
     assert not own.stage.results.exists()
 
 
@@ -132,18 +143,18 @@ def test_one_free_port_is_written_wherever_it_is_named():
 def test_a_setup_that_takes_too_long_is_ended_with_all_it_started(own: Own):
     sleeper = f"sleep {60_000 + os.getpid()}"
     command = f"{sleeper} & setsid {sleeper} & wait"
-    record = failed(own, "--timeout", "1s", "--setup", command)
+    record = failed(own, "--timeout", "1s", setup=[command])
     assert record.failure.exit_code == 124
     assert {(left.command, left.ended) for left in record.run.left_behind} == {(sleeper, True)}
     assert sleeper.replace(" ", "\0").encode() not in commands_of_all()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("option", ["--setup", "--fill"])
-def test_a_daemon_of_a_command_around_the_load_is_ended_on_request(own: Own, option: str):
+@pytest.mark.parametrize("field", ["setup", "fill"])
+def test_a_daemon_of_a_command_around_the_load_is_ended_on_request(own: Own, field: str):
     sleeper = f"sleep {60_000 + os.getpid()}"
     chosen = ("--policies", "none", "--rounds", "1", *METRICS, "--end-leftovers")
-    done = compare(own, *chosen, option, f"setsid {sleeper} & true")
+    done = compare(own, *chosen, **{field: [f"setsid {sleeper} & true"]})
     assert done.returncode == 0, done.stdout + done.stderr
     for record in own.records():
         assert [(left.command, left.ended) for left in record.run.left_behind] == [(sleeper, True)]

@@ -69,8 +69,8 @@ def test_builds_of_several_cases_by_threads(stage: Stage):
     rounds = {(r.round, r.kernel) for r in result.records if r.series == "compare"}
     assert rounds == {(number, f"npb_{k}_s") for number in (1, 2) for k in ("cg", "mg")}
     done = stage.run("report", str(result.folder), "--json")
-    metrics = json.loads(done.stdout)["program"]["metrics"]
-    assert {row["program"] for row in metrics if row["metric"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
+    rows = json.loads(done.stdout)["comparisons"]
+    assert {row["kernel"] for row in rows if row["label"] == "Rate"} == {"npb_cg_s", "npb_mg_s"}
 
 
 @pytest.mark.long
@@ -110,8 +110,8 @@ def test_what_cannot_be_compared_is_refused(stage: Stage, words: tuple[str, ...]
 
 
 def test_cases_and_builds_are_read(tmp_path: Path):
-    assert read_code(NPB).file.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
-    assert read_code(NPB, "mg.D").file.programs == ("mg.D.x", "mg.D")
+    assert read_code(NPB).part.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
+    assert read_code(NPB, "mg.D").part.programs == ("mg.D.x", "mg.D")
     with pytest.raises(SelectionError):
         read_code(known_codes(ROOT)["hpcc"], "large")
     assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [

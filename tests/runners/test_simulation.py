@@ -128,8 +128,8 @@ def test_simulated_records_that_were_edited_have_no_figures(build: Path, tmp_pat
     file.write_text(file.read_text().replace('"zen4"', '"zen5"'))
     assert read_source(folder).altered is not None
     report = report_of(read_result(folder))
-    assert report.faulty and report.data["policies"] == []
-    assert [row["code"] for row in report.data["missing"]] == ["records_altered"]
+    assert report.faulty and report.data.policies == ()
+    assert [row.code for row in report.data.missing] == ["records_altered"]
 
 
 class Launched:
@@ -187,8 +187,8 @@ def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(build: 
 
     result = measured(session_of(build, program, tmp_path / "results", {"fjmpg": replaced}))
     report = report_of(result)
-    assert report.faulty and report.data["policies"] == []
-    assert {row["code"] for row in report.data["missing"]} == {"file_changed"}
+    assert report.faulty and report.data.policies == ()
+    assert {row.code for row in report.data.missing} == {"file_changed"}
 
 
 @pytest.mark.long
@@ -220,15 +220,6 @@ def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path:
     assert [row["code"] for row in reported["missing"]] == ["failed"]
     (record,) = read_result(Path(reported["folder"])).records
     assert record.status == "failed" and (Path(reported["folder"]) / record.run.log).exists()
-
-
-@needs_tracer
-def test_a_plan_of_a_simulation_makes_no_result(build: Path, tmp_path: Path) -> None:
-    options = ("--build", str(build), "--policies", "fjmpg", "--plan", "--json")
-    done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    reported = json.loads(done.stdout)
-    assert faults("plan", reported) == [] and reported["runs"] == 2
-    assert not list(tmp_path.iterdir())
 
 
 @needs_tracer

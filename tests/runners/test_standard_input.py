@@ -17,7 +17,7 @@ from pagewise.core.result import read_result
 from pagewise.session import standard_input
 from pagewise.session.processes import NOTHING
 from pagewise.session.standard_input import NO_INPUT, SILENT, StandardInput, take_input
-from stage import Stage
+from stage import Stage, write_case
 
 TEXT = b"3\n1\n2\n" * 20_000
 #: What these programs print of it.
@@ -183,18 +183,7 @@ def test_each_run_reads_the_input(stage: Stage, given: Path, command: str, progr
 def test_the_load_of_a_service_reads_the_input(stage: Stage, given: Path):
     server = Path(__file__).with_name("own_programs") / "server.py"
     words = ["compare", "--output", str(stage.results), "--rounds", "1", "--policies", "none"]
-    words += ["--service", f"python3 {server} {{port}}", "--load", "wc -l", "--check", "60000"]
+    service = {"programs": ["python3"], "arguments": [str(server), "{port}"], "service": {"load": "wc -l"}}
+    words += ["--case", write_case(stage.folder, **service), "--check", "60000"]
     with given.open("rb") as stream:
         measure(stage, stream, *words)
-
-
-@pytest.mark.long
-def test_resuming_with_another_input_is_refused(stage: Stage, given: Path):
-    words = ["compare", "--output", str(stage.results), "--rounds", "1", "--policies", "none", "--", "wc"]
-    with given.open("rb") as stream:
-        measure(stage, stream, *words)
-    (folder,) = stage.results.iterdir()
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "state": "interrupted", "finished": None}))
-    done = stage.resume(folder)
-    assert done.returncode == 4 and "input" in done.stderr

@@ -316,11 +316,6 @@ def test_what_is_excluded_has_no_value_but_its_reason(tmp_path: Path) -> None:
     assert "it crashed" in reasons[0] and reasons[1] not in ("", reasons[0])
 
 
-def test_a_single_column_is_not_compared(tmp_path: Path) -> None:
-    one = exported(tmp_path / "r", "data.csv", [fact("gamess", "rate", 1.0)], kind="programs")
-    assert fill.main(["power6", str(one)]) == 2
-
-
 @pytest.mark.long
 def test_the_figures_are_drawn(tmp_path: Path) -> None:
     curve = [fact("schoenauer_triad", "b", n, sweep="working-set", swept=4e5 * n) for n in (1, 2)]

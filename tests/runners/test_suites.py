@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,8 +19,8 @@ import yaml
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.result import Result, read_result
 from pagewise.session.processes import Shell
-from pagewise.workloads.program.suite import find_program, known_codes, read_code
-from stage import ROOT, Stage
+from pagewise.workloads.program.suite import SuiteFile, example, find_program, known_codes, read_code
+from stage import ROOT, Stage, write_case
 
 OUTPUTS = Path(__file__).with_name("suite_outputs")
 VALUES = {
@@ -98,8 +99,37 @@ def fault(name: str, text: str, folder: Path) -> str | None:
     return next((one for one in found if one is not None), None)
 
 
-def test_these_codes_are_known():
+def test_these_codes_are_known_and_described():
     assert set(known_codes(ROOT)) == set(VALUES)
+    for part in (code(name).part for name in VALUES):
+        assert part.name and part.title and part.summary and part.source and part.programs
+        assert part.metrics and part.checks
+
+
+def test_the_example_of_a_case_is_one(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text(example())
+    mine = read_code(tmp_path / "mine.yaml", option="--case mine.yaml")
+    assert mine.name == "mine" and mine.part.service is not None and len(mine.metrics) == 1
+    # All fields are shown, but those of known codes.
+    shown = set(re.findall(r"^(?:# )?(\w+):", example(), re.M))
+    of_codes = {"name", "summary", "source", "cases", "packages", "obtain", "start", "module", "relative_to"}
+    assert shown == {item.name for item in fields(SuiteFile)} - of_codes
+
+
+@pytest.mark.long
+def test_a_case_of_ones_own_finds_its_program_and_input(suites: Stage):
+    program = suites.folder / "opt/mine"
+    program.write_text("#!/bin/sh\ncat given text\n")
+    program.chmod(0o755)
+    (suites.folder / "given").write_text("value 7\n")
+    case = write_case(
+        suites.folder, programs=["./opt/mine"], inputs=["given"], input={"text": "right"}, checks=["right"],
+        metrics=[{"label": "Value", "unit": "s", "better": "lower", "pattern": r"^value (\S+)"}],
+    )  # fmt: skip
+    words = ("--policies", "none", "--rounds", "1", "--case", case)
+    done = suites.run("compare", "--output", str(suites.results), *words)
+    assert done.returncode == 0, done.stderr
+    assert {one.metrics["value"] for one in read_result(suites.result()).records} == {7.0}
 
 
 def test_the_environments_name_these_codes():
@@ -108,7 +138,7 @@ def test_the_environments_name_these_codes():
         *reported["definitions"][0]["codes"],
         *(one for one in reported["specs"] if isinstance(one, str)),
     ]
-    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).file.packages}
+    built = {name for name in set(VALUES) - OWN_BUILDS if not code(name).part.packages}
     assert {spec.split("@")[0].split()[0] for spec in specs} == built
 
 
@@ -131,10 +161,10 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
     assert fault(name, "", tmp_path) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if code(name).file.relative_to])
+@pytest.mark.parametrize("name", [name for name in VALUES if code(name).part.relative_to])
 def test_what_a_code_is_relative_to_has_its_metrics(name: str):
     ours = code(name)
-    other, _, case = (ours.file.relative_to or "").partition(":")
+    other, _, case = (ours.part.relative_to or "").partition(":")
     theirs = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
     aimed = {one.metric for one in ours.metrics if one.field in ours.targets}
     assert aimed and aimed <= theirs
@@ -142,10 +172,10 @@ def test_what_a_code_is_relative_to_has_its_metrics(name: str):
 
 def test_every_fault_of_a_file_is_reported(tmp_path: Path):
     file = tmp_path / "codes.yaml"
-    file.write_text("schema: pagewise.suite/1\nname: 7\nprograms: []\nother: 1\n")
+    file.write_text("schema: pagewise.suite/1\nname: 7\ntitle: ''\nother: 1\n")
     with pytest.raises(FormatError) as caught:
         read_code(file)
-    for reported in ("name: 7", "programs", "(top): 'metrics'", "'other'"):
+    for reported in ("name: 7", "title", "'other'"):
         assert reported in caught.value.what
     file.write_text("a: [")
     with pytest.raises(FormatError) as caught:

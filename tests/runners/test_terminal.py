@@ -46,7 +46,7 @@ def test_the_end_fits_100_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     lines = shown(report)
     assert max(len(line.rstrip()) for line in lines if not line.startswith(COMMAND)) <= WIDTH
     tables = [block for section in report.brief for block in getattr(section, "blocks", ())]
-    assert len(tables) == len([one for one in report.data["kernels"] if one["best"]])
+    assert len(tables) == len([one for one in report.data.kernels if one.best])
     for table in tables:
         assert isinstance(table, Table)
         times = sum("ms" in line or " s " in line for line in lines)

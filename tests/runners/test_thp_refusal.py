@@ -50,7 +50,7 @@ def test_the_tracer_leaves_what_was_inherited(inherited: int, tmp_path: Path):
     emulator.chmod(0o755)
     tracer = Tracer(str(emulator), "x86_64", "7.2")
     program = Program(tmp_path / "program", "x86_64", marked=False)
-    plugin, geometry = tmp_path / "none.so", find_geometry("zen4")
+    plugin, geometry = tmp_path / "none.so", find_geometry("zen4").lines()
     with pytest.raises(PagewiseError):
         trace(tracer, plugin, geometry, program, [], scratch=tmp_path, without_thp=True)
     assert seen.read_text() == "1"

@@ -20,7 +20,7 @@ def traced(build: Path, geometry: str, folder: Path, *arguments: str, **options:
     return tracer.trace(
         tracer.find_tracer("x86_64"),
         build / "model" / "libpagewise-model.so",
-        find_geometry(geometry),
+        find_geometry(geometry).lines(),
         program,
         arguments,
         scratch=folder,
@@ -37,7 +37,7 @@ def test_random_pages_miss_as_arithmetic_has_it(
     """Independent, uniform accesses to N pages hit each of the E entries' pages equally: 1 - E/N miss."""
     accesses = 200_000
     modelled = traced(build, geometry, tmp_path, "random", str(pages), str(accesses), without_thp=True)
-    distinct = pages * 4096 // find_geometry(geometry).data["pages"]["base"]
+    distinct = pages * 4096 // find_geometry(geometry).pages.base
     expected = 1 - entries / distinct
     spread = (expected * (1 - expected) / accesses) ** 0.5
     assert modelled["counts"]["L1D_TLB_REFILL"] / accesses == pytest.approx(expected, abs=6 * spread)

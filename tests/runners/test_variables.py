@@ -43,14 +43,8 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert faults("verdicts", found) == []
-    assert {
-        row["hugepages"]: row["value"] for row in found["program"]["metrics"] if row["metric"] == "A"
-    } == {
-        "none A=-": 0,
-        "none A=3": 3,
-        "none A=5": 5,
-    }
-    assert [row["setting"] for row in found["program"]["costs"]] == ["A=-", "A=3", "A=5"]
+    values = {row["setting"]: row["value"] for row in found["comparisons"] if row["label"] == "A"}
+    assert values == {"A=-": 0, "A=3": 3, "A=5": 5}
     again = stage.run("report", "--json", str(stage.result()))
     assert again.returncode == 0 and json.loads(again.stdout)["kernels"] == found["kernels"]
     (rows,) = (one["configurations"] for one in found["kernels"])

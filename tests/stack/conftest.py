@@ -33,6 +33,8 @@ PYTHON_PACKAGES = {
 #: Large packages that `pagewise compare` does not need.
 LEFT_OUT = {"duckdb", "lxml", "polars", "polars-runtime-32", "reframe-hpc"}
 PINS = "setup/requirements.lock"
+#: A file of kernels that the runner links to.
+POLICIES = "kernels/pages/policies.json"
 EMULATED = STATE / "emulated-a64fx"
 A64FX_KERNELS = ("stream_triad", "stream_dot", "gather")
 #: The SVE vector lengths of the emulated processor, in bits.
@@ -47,6 +49,7 @@ def copy_checkout(root: Path, *names: str) -> Path:
             ignored = shutil.ignore_patterns("__pycache__", "spack.lock", ".spack-env")
             shutil.copytree(source, root / name, symlinks=True, ignore=ignored)
         else:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, root / name)
     (root / ".pagewise" / "stamps").mkdir(parents=True)
     return link_sites(root)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import STATE, copy_checkout, run
+from conftest import POLICIES, STATE, copy_checkout, run
 
 #: The suffix of toolchains for processors other than x86.
 OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
@@ -21,7 +21,7 @@ OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A checkout that was never set up."""
-    return copy_checkout(tmp_path / "fresh", "setup", "envs", "runners", "pagewise", "spack.yaml")
+    return copy_checkout(tmp_path / "fresh", "setup", "envs", "runners", POLICIES, "pagewise", "spack.yaml")
 
 
 @pytest.fixture

@@ -130,3 +130,20 @@ def test_a_description_that_cannot_be_read_is_named(
     code, output = configured(source)
     assert code != 0
     assert "CMake Error" in output and "gather/kernel.yaml" in output
+
+
+@pytest.mark.long
+def test_a_page_policy_is_an_entry_of_one_file(source: Path, tmp_path: Path) -> None:
+    policies = source / "pages" / "policies.json"
+    new = {"name": "plain", "pages": "none", "text": "base pages", "cost": "nothing"}
+    policies.write_text(json.dumps([*json.loads(policies.read_text()), new]))
+    build = tmp_path / "build"
+    options = ("-DBUILD_TESTING=OFF", "-DPAGEWISE_HUGEPAGES=plain", "-DCMAKE_BUILD_TYPE=Debug", "-GNinja")
+    for command in (("cmake", "-S", source, "-B", build, *options), ("ninja", "-C", build, "pw-gather")):
+        done = run(*command)
+        assert done.returncode == 0, done.stdout
+    record = tmp_path / "record.jsonl"
+    done = run(build / "micro/gather/pw-gather", "--working-set", "300kB", "--record", record)
+    assert done.returncode == 0, done.stdout
+    pages = json.loads(record.read_text())["pages"]
+    assert (pages["policy"], pages["huge_coverage"]) == ("plain", 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, STATE, copy_checkout
+from conftest import POLICIES, ROOT, STATE, copy_checkout
 
 SHELLS = [["bash", "--norc"], ["zsh", "-f"]]
 OUTSIDER = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
@@ -29,7 +29,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture
 def fresh(place: Path) -> Path:
     """A checkout whose Python prints PAGEWISE_ROOT and exits with 23."""
-    root = copy_checkout(place / "with a blank" / "checkout", "setup", "runners", "pagewise")
+    root = copy_checkout(place / "with a blank" / "checkout", "setup", "runners", POLICIES, "pagewise")
     python = place / "private" / "python"
     python.parent.mkdir()
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$PAGEWISE_ROOT"\nexit 23\n')

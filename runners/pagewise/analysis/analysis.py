@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import mean
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
-from pagewise.analysis.changes import SingleChange, neighbour
+from pagewise.analysis.comparison import (
+    TIME,
+    Comparison,
+    Kind,
+    Measured,
+    Quantity,
+    compare,
+    judge,
+)
 from pagewise.analysis.consistency import incomparable, inconsistent
-from pagewise.analysis.curves import Curve, curves_of
 from pagewise.analysis.noise import drift, outliers
-from pagewise.analysis.policies import PolicyRatio, policy_ratios
-from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.result import Excluding, excluding, nothing_excluded
-from pagewise.analysis.rows import Row, row_of
-from pagewise.analysis.series import RecordsOfCells, by_cell, runs_of, valid_records
+from pagewise.analysis.pairs import Pair, by_pages, by_structure, neighbour
+from pagewise.analysis.quantities import over_all, page_quantities
+from pagewise.analysis.rows import Group, KernelResult, Row, row_of
+from pagewise.analysis.series import RecordsOfCells, by_cell, curves_of, valid_records
 from pagewise.analysis.statistics import (
     Runs,
     common_rounds,
     larger_floor,
     noise_floor,
-    quotients,
-    ratio,
+    paired_ratio,
+    ratios_by_round,
     repeated_ratios,
 )
-from pagewise.analysis.structures import StructureEffect, structure_effects
-from pagewise.analysis.validity import Exclusion
-from pagewise.analysis.verdict import Comparison, Outcome, Reason, judge_all
-from pagewise.core.benchmark import Benchmark, Sweep
+from pagewise.analysis.validity import Excluding, Exclusion, excluding, nothing_excluded
 from pagewise.core.dimensions import BY_NAME, differing
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
@@ -39,75 +42,12 @@ from pagewise.core.record_parts import PEAK_MEMORY
 if TYPE_CHECKING:
     from pagewise.core.result import Result
 
-_Judged = TypeVar("_Judged", Row, SingleChange, "Versus", StructureEffect)
+# Ratios of ratios have the noise of two independent ratios, in log.
+_NOISE_OF_TWO = math.sqrt(2.0)
 
 
-@dataclass(frozen=True)
-class Group:
-    """The rows of one kernel and compiler, ranked and not, with their noise floor (a share).
-
-    `repeated` are the baseline's ratios to itself (A/A), one for each repetition in a round.
-    """
-
-    compiler: str
-    ranked: tuple[Row, ...]
-    unranked: tuple[Row, ...]
-    repeated: tuple[Ratio, ...]
-    floor: float | None
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """All rows, the ranked ones first."""
-        return (*self.ranked, *self.unranked)
-
-    @property
-    def baseline(self) -> Row | None:
-        """The row that the others are compared against, None when it is missing or excluded."""
-        return next((row for row in self.ranked if row.cell.is_baseline), None)
-
-
-@dataclass(frozen=True)
-class Versus:
-    """Two compilers: the time of `compiler` over that of `reference`, at the baseline configuration.
-
-    loop: how loops are written, None for as in the baseline; else it is the only difference from that.
-    """
-
-    compiler: str
-    reference: str
-    time_ratio: Ratio
-    floor: float | None
-    loop: str | None = None
-    verdict: Outcome = "inconclusive"
-    reason: Reason | None = None
-    p: float | None = None
-
-
-@dataclass(frozen=True)
-class KernelResult:
-    """The analysis of one kernel. `comparisons` counts those of all kernels, for which p is corrected."""
-
-    kernel: Benchmark
-    groups: tuple[Group, ...]
-    versus: tuple[Versus, ...]
-    by_policy: tuple[PolicyRatio, ...]
-    curves: tuple[Curve, ...]
-    structures: tuple[StructureEffect, ...] = ()
-    comparisons: int = 0
-
-    @property
-    def ranked(self) -> list[Row]:
-        """The ranked rows of all compilers."""
-        return [row for group in self.groups for row in group.ranked]
-
-    @property
-    def by_sweep(self) -> list[tuple[Sweep, list[Curve]]]:
-        """The curves that have points, by what is swept."""
-        pairs = [
-            (sweep, [curve for curve in self.curves if curve.sweep == sweep and curve.points])
-            for sweep in self.kernel.sweeps
-        ]
-        return [(sweep, curves) for sweep, curves in pairs if curves]
+#: The unjudged results of kernels, by name, with how many records they have.
+Drafts = dict[str, tuple[int, KernelResult]]
 
 
 def analyse(
@@ -115,31 +55,61 @@ def analyse(
     records: Iterable[Record],
     seed: int,
     excluding: Excluding = nothing_excluded,
+    *,
     memory_budget: float | None = None,
+    drafts: Drafts | None = None,
 ) -> list[KernelResult]:
     """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap.
 
     `excluding` gives the reason why nothing of a module may be ranked, if there is one. `memory_budget`: how
-    much more memory than the baseline a policy may use to be advised, as a share.
+    much more memory than the baseline a policy may use to be advised, as a share. `drafts`: what is known
+    from earlier rounds of a session; kernels without new records are not analysed again.
     """
     cells = by_cell(records)
-    analysers = [_Analyser(subject, cells, seed, excluding, memory_budget) for subject in subjects]
-    return _judged([analyser.result() for analyser in analysers])
+    counts: dict[str, int] = {}
+    for (kernel, _, _), runs in cells.items():
+        counts[kernel] = counts.get(kernel, 0) + len(runs)
+    results, known = [], {} if drafts is None else drafts
+    for subject in subjects:
+        name = subject.kernel.name
+        if name not in known or known[name][0] != counts.get(name, 0):
+            analyser = _Analyser(subject, cells, seed, excluding, memory_budget)
+            known[name] = counts.get(name, 0), analyser.draft()
+        results.append(known[name][1])
+    judged = iter(judge([row for result in results for row in result.comparisons if row.kind != "pages"]))
+    results = [_completed(result, judged) for result in results]
+    count = sum(row.p is not None for result in results for row in result.comparisons)
+    return [replace(result, judged=count) for result in results]
 
 
-def analyse_result(result: Result) -> list[KernelResult]:
-    """Analyses a whole result, with the exclusions of its manifest and its files."""
+def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelResult]:
+    """Analyses a whole result, with the exclusions of its manifest and its files, and all quantities."""
     manifest = result.manifest
     described = next(iter(manifest.programs.values()), {})
     budget = described.get("memory_budget")
-    return analyse(result.subjects, result.records, manifest.seed, excluding(result), budget)
+    excluded = excluding(result)
+    kernels = analyse(
+        result.subjects, result.records, manifest.seed, excluded, memory_budget=budget, drafts=drafts
+    )
+    ranked = {of_kernel.kernel.name: [row.cell for row in of_kernel.ranked] for of_kernel in kernels}
+    further = over_all(result, ranked)
+    return [
+        replace(
+            of_kernel,
+            comparisons=(
+                *of_kernel.comparisons,
+                *(row for row in further if row.kernel.name == of_kernel.kernel.name),
+            ),
+        )
+        for of_kernel in kernels
+    ]
 
 
 def times_of(subjects: Sequence[Subject], records: Iterable[Record]) -> dict[tuple[str, Cell], Runs]:
     """Seconds per pass by round of each kernel's cells, see `Runs`."""
     cells = by_cell(records)
     return {
-        (subject.kernel.name, cell): _Analyser(subject, cells).times(cell)
+        (subject.kernel.name, cell): Measured(subject.kernel, cells).runs(cell)
         for subject in subjects
         for cell in subject.cells
     }
@@ -153,7 +123,7 @@ def widest(result: KernelResult) -> float | None:
     """
     ratios = [row.time_ratio for row in result.ranked if not row.cell.is_baseline]
     ratios += [item for group in result.groups for item in group.repeated]
-    ratios += [item.time_ratio for item in result.versus]
+    ratios += [item.ratio for item in result.of("compilers")]
     widths = [item.width for item in ratios if item is not None]
     known = [width for width in widths if width is not None]
     return max(known, default=0.0) if len(known) == len(widths) else None
@@ -170,229 +140,230 @@ def too_wide(results: Sequence[KernelResult], width: float) -> dict[str, float |
     return {name: value for name, value in by_kernel.items() if value is None or value >= width}
 
 
-@dataclass(frozen=True)
 class _Analyser:
     """A kernel with the records of all cells."""
 
-    subject: Subject
-    records: RecordsOfCells
-    seed: int = 0
-    excluding: Excluding = nothing_excluded
-    memory_budget: float | None = None
+    def __init__(
+        self,
+        subject: Subject,
+        records: RecordsOfCells,
+        seed: int,
+        excluding: Excluding,
+        memory_budget: float | None,
+    ) -> None:
+        self.subject, self.seed, self.excluding = subject, seed, excluding
+        self.kernel, self.measured = subject.kernel, Measured(subject.kernel, records)
+        self.allowed = math.inf if memory_budget is None else 1.0 + memory_budget
 
-    def of(self, cell: Cell, series: str) -> list[Record]:
-        """The records of a cell's runs."""
-        return self.records.get((self.subject.kernel.name, cell.key, series), [])
-
-    def times(self, cell: Cell) -> list[dict[int, float]]:
-        """Seconds per pass by round."""
-        return runs_of(self.of(cell, "compare"), self.of(cell, "aa"))
-
-    def result(self) -> KernelResult:
-        """The kernel's rows and curves, not judged."""
-        kernel, cells = self.subject.kernel, self.subject.cells
-        groups = [self._group(compiler) for compiler in self.subject.compilers()]
-        ranked = [row.cell for group in groups for row in group.ranked]
-        by_policy = policy_ratios(
-            kernel, ranked, lambda cell: (self.of(cell, "compare"), self.of(cell, "aa")), self.seed
+    def draft(self) -> KernelResult:
+        """The kernel's rows, comparisons and curves, not judged."""
+        pairs = [self._group(compiler) for compiler in self.subject.compilers()]
+        groups = [group for group, _ in pairs]
+        comparisons = chain(
+            *(comparisons for _, comparisons in pairs),
+            self._compilers(groups),
+            chain.from_iterable(map(self._structures, groups)),
+            self._pages([row.cell for group in groups for row in group.ranked]),
         )
-        swept = [cell for cell in cells if self.excluding(cell.measured.module) is None]
-        curves = [curve for cell in swept for curve in curves_of(kernel, cell, self.of(cell, "sweep"))]
-        structures = [effect for group in groups for effect in self._structures(group)]
-        return KernelResult(
-            kernel, tuple(groups), tuple(self._versus(groups)), by_policy, tuple(curves), tuple(structures)
-        )
+        swept = [cell for cell in self.subject.cells if self.excluding(cell.measured.module) is None]
+        curves = [c for cell in swept for c in curves_of(self.kernel, cell, self.measured.of(cell, "sweep"))]
+        return KernelResult(self.kernel, tuple(groups), tuple(curves), tuple(comparisons))
 
-    def _structures(self, group: Group) -> Iterator[StructureEffect]:
-        seed = self._seed(group.compiler, "structures")
-        return structure_effects(self.subject.kernel, group.ranked, group.floor, self.times, seed)
-
-    def _group(self, compiler: str) -> Group:
+    def _group(self, compiler: str) -> tuple[Group, list[Comparison]]:
+        """The rows of a compiler, and their comparisons with the baseline and one by one."""
         cells = [cell for cell in self.subject.cells if cell.compiler == compiler]
-        rounds = {
-            record.round for cell in cells for record in (*self.of(cell, "compare"), *self.of(cell, "aa"))
-        }
+        of = self.measured.of
+        rounds = {record.round for cell in cells for record in (*of(cell, "compare"), *of(cell, "aa"))}
         base = next((cell for cell in cells if cell.is_baseline), None)
         rows = [row_of(cell, self._runs(cell), rounds, self._excluded(cell, base)) for cell in cells]
-        is_sound = any(row.cell.is_baseline and row.invalid is None for row in rows)
-        baseline = self.times(base) if base is not None and is_sound else []
-        repeated = repeated_ratios(baseline, self._seed(compiler, "aa"))
-        rows = [row if row.invalid is not None else self._with_ratio(row, baseline) for row in rows]
         if base is not None:
             rows = [replace(row, differs=self._differing(row.cell, base)) for row in rows]
-            rows = [row if row.time_ratio is None else self._with_memory(row, base) for row in rows]
         ranked = [row for row in rows if row.invalid is None]
-        if base is not None and baseline:
-            ranked = [self._with_change(row, base, ranked) for row in ranked]
-        return Group(
-            compiler,
-            tuple(ranked),
-            tuple(row for row in rows if row.invalid is not None),
-            tuple(repeated),
-            noise_floor(*repeated),
-        )
+        unranked = tuple(row for row in rows if row.invalid is not None)
+        first = next((row for row in ranked if row.cell.is_baseline), None)
+        baseline = [] if first is None else self.measured.runs(first.cell)
+        repeated = tuple(repeated_ratios(baseline, self._seed(compiler, "aa")))
+        floor = noise_floor(*repeated)
+        if first is None:
+            return Group(compiler, tuple(ranked), unranked, repeated, floor), []
+        comparisons: list[Comparison] = []
+        for place, row in enumerate(ranked):
+            if row.cell.is_baseline:
+                ranked[place] = _with_noise(row, baseline)
+                continue
+            comparisons.append(self._to_baseline(row, first, baseline, floor))
+            notes = [row.note]
+            if unnamed := [name for name in row.differs if name not in BY_NAME]:
+                notes.append(f"differs from the baseline in {', '.join(unnamed)}, too")
+            changed = self._changed(row, first.cell, ranked, floor)
+            if isinstance(changed, Comparison):
+                comparisons.append(changed)
+            else:
+                notes.append(changed)
+            noted = replace(row, note="; ".join(filter(None, notes)) or None)
+            ranked[place] = self._with_memory(noted, first.cell)
+        return Group(compiler, tuple(ranked), unranked, repeated, floor), comparisons
 
     def _differing(self, cell: Cell, other: Cell) -> tuple[str, ...]:
-        return differing(self.subject.kernel, cell.measured, other.measured)
+        return differing(self.kernel, cell.measured, other.measured)
 
     def _runs(self, cell: Cell) -> list[Record]:
         """The records that decide on a cell's row."""
-        return [*self.of(cell, "compare"), *(self.of(cell, "aa") if cell.is_baseline else [])]
+        repeated = self.measured.of(cell, "aa") if cell.is_baseline else []
+        return [*self.measured.of(cell, "compare"), *repeated]
 
     def _excluded(self, cell: Cell, base: Cell | None) -> Exclusion | None:
         """Why none of a cell's runs may be ranked, None if they may."""
-        kernel, valid = self.subject.kernel, valid_records(self._runs(cell))
-        fault = self.excluding(cell.measured.module) or inconsistent(kernel, cell.measured, valid)
+        valid = valid_records(self._runs(cell))
+        fault = self.excluding(cell.measured.module) or inconsistent(self.kernel, cell.measured, valid)
         if fault is not None or base is None or cell.is_baseline:
             return fault
-        baseline = valid_records(self.of(base, "compare"))
-        return incomparable(kernel, valid, baseline, cell.measured, base.measured)
+        return self._incomparable(Pair(cell, base, ""), valid)
 
-    def _with_ratio(self, row: Row, baseline: Runs) -> Row:
-        """A ranked row with its time ratio, outliers and drift; see `Row` for those of the baseline."""
-        if not baseline:
-            return row if row.cell.is_baseline else replace(row, reason="too few rounds")
-        if row.cell.is_baseline:
-            (first, *others), numbers = baseline, common_rounds(*baseline)
-            repeated = (
-                _means(common_rounds(first, others[-1]), quotients(others[-1:], [first])) if others else {}
-            )
-            times = _means(numbers, [[run[number] for number in numbers] for run in baseline])
-            return replace(row, outliers=_outliers(repeated), drift=drift(times))
-        times = self.times(row.cell)[0]
-        ratios = quotients([times], baseline)
-        by_round = _means(common_rounds(times, *baseline), ratios)
-        measured = ratio(ratios, self._seed(*filter(None, row.cell.key)))
-        return replace(row, time_ratio=measured, outliers=_outliers(by_round), drift=drift(by_round))
+    def _incomparable(self, pair: Pair, valid: Sequence[Record]) -> Exclusion | None:
+        others = valid_records(self.measured.of(pair.reference, "compare"))
+        return incomparable(self.kernel, valid, others, pair.cell.measured, pair.reference.measured)
 
     def _with_memory(self, row: Row, base: Cell) -> Row:
-        """A row that is compared, with the ratio of its peak memory; kernels do not report theirs."""
+        """A row with the ratio of its peak memory; kernels do not report theirs."""
         runs, baseline = (
-            runs_of(self.of(cell, "compare"), self.of(cell, "aa"), lambda run: run.figures.get(PEAK_MEMORY))
-            for cell in (row.cell, base)
+            self.measured.runs(cell, lambda run: run.figures.get(PEAK_MEMORY)) for cell in (row.cell, base)
         )
-        memory = ratio(quotients(runs[:1], baseline), self._seed(PEAK_MEMORY, *filter(None, row.cell.key)))
-        allowed = math.inf if self.memory_budget is None else 1.0 + self.memory_budget
-        return replace(row, memory=memory, over_budget=memory is not None and memory.median > allowed)
+        memory = paired_ratio(runs[:1], baseline, self._seed(PEAK_MEMORY, *filter(None, row.cell.key)))
+        return replace(row, memory=memory, over_budget=memory is not None and memory.median > self.allowed)
 
-    def _with_change(self, row: Row, base: Cell, ranked: Sequence[Row]) -> Row:
-        """A ranked row, compared with its neighbour if it differs from the baseline in several things."""
-        kernel, cell = self.subject.kernel, row.cell
-        if unnamed := [name for name in row.differs if name not in BY_NAME]:
-            differs = f"differs from the baseline in {', '.join(unnamed)}, too"
-            row = replace(row, note=_joined(row.note, differs))
+    def _row(self, kind: Kind, pair: Pair, floor: float | None, quantity: Quantity = TIME) -> Comparison:
+        """A comparison that is not measured yet."""
+        cell, reference, dimension = pair
+        return Comparison(
+            kind=kind,
+            quantity=quantity,
+            kernel=self.kernel,
+            cell=cell,
+            reference=reference,
+            dimension=dimension,
+            floor=floor,
+        )
+
+    def _to_baseline(self, row: Row, first: Row, baseline: Runs, floor: float | None) -> Comparison:
+        pair = Pair(row.cell, first.cell, row.differs[0] if len(row.differs) == 1 else "")
+        made = replace(self._row("baseline", pair, floor), bimodal=bool(row.bimodal or first.bimodal))
+        seed = self._seed(*filter(None, row.cell.key))
+        return compare(made, self.measured.runs(row.cell)[:1], baseline, seed)
+
+    def _changed(
+        self, row: Row, base: Cell, ranked: Sequence[Row], floor: float | None
+    ) -> Comparison | str | None:
+        """The comparison with the neighbour of a row that differs from the baseline in several things.
+
+        A text reports why there is none.
+        """
         bimodal = {other.cell: other.bimodal is not None for other in ranked}
-        found = neighbour(kernel, cell, base, list(bimodal)) if len(row.differs) > 1 else None
-        if found is None:
-            return row
-        name, reference = found
-        ours, theirs = (valid_records(self.of(each, "compare")) for each in (cell, reference))
-        fault = incomparable(kernel, ours, theirs, cell.measured, reference.measured)
+        pair = neighbour(self.kernel, row.cell, base, list(bimodal)) if len(row.differs) > 1 else None
+        if pair is None:
+            return None
+        fault = self._incomparable(pair, valid_records(self.measured.of(row.cell, "compare")))
         if fault is not None:
-            return replace(row, note=_joined(row.note, f"not compared in {name} alone: {fault.reason}"))
-        runs, others = self.times(cell)[:1], self.times(reference)[:1]
-        ratios = quotients(runs, others)
-        measured = ratio(ratios, self._seed(name, *filter(None, cell.key)))
-        if measured is None:
-            return row
-        change = SingleChange(
-            name,
-            reference,
-            measured,
-            bimodal=bimodal[cell] or bimodal[reference],
-            drift=drift(_means(common_rounds(*runs, *others), ratios)),
+            return f"not compared in {pair.dimension} alone: {fault.reason}"
+        made = replace(
+            self._row("change", pair, floor), bimodal=bimodal[pair.cell] or bimodal[pair.reference]
         )
-        return replace(row, change=change)
+        runs, others = self.measured.runs(pair.cell)[:1], self.measured.runs(pair.reference)[:1]
+        made = compare(made, runs, others, self._seed(pair.dimension, *filter(None, row.cell.key)))
+        return made if made.ratio is not None else None
 
-    def _versus(self, groups: Sequence[Group]) -> Iterator[Versus]:
+    def _compilers(self, groups: Sequence[Group]) -> Iterator[Comparison]:
         """Each further compiler against the first: at the baselines, and in the compilers' own loops."""
-        if "compiler" not in self.subject.kernel.sensitive_to:
+        if "compiler" not in self.kernel.sensitive_to:
             return
         for loop in (None, "compiler"):
-            runs = {group.compiler: self._compared_runs(group, loop) for group in groups}
-            reference = next((group for group in groups if runs[group.compiler]), groups[0])
-            for group in groups[groups.index(reference) + 1 :]:
-                ratios = quotients(runs[group.compiler], runs[reference.compiler])
-                seed = self._seed(*filter(None, (group.compiler, reference.compiler, loop)))
-                measured = ratio(ratios, seed)
-                if measured is not None:
-                    floor = larger_floor([group.floor, reference.floor])
-                    yield Versus(group.compiler, reference.compiler, measured, floor, loop)
+            cells = {group.compiler: _compared_cell(group, loop) for group in groups}
+            first = next((group for group in groups if cells[group.compiler]), groups[0])
+            reference = cells[first.compiler]
+            for group in groups[groups.index(first) + 1 :]:
+                cell = cells[group.compiler]
+                if cell is None or reference is None:
+                    continue
+                most = None if loop is None else 1
+                runs, others = (self.measured.runs(each)[:most] for each in (cell, reference))
+                floor = larger_floor([group.floor, first.floor])
+                seed = self._seed(*filter(None, (group.compiler, first.compiler, loop)))
+                made = compare(
+                    self._row("compilers", Pair(cell, reference, "compiler"), floor), runs, others, seed
+                )
+                if made.ratio is not None:
+                    yield made
 
-    def _compared_runs(self, group: Group, loop: str | None) -> Runs:
-        """The runs by which a compiler is compared with others: its baseline's, or those of another loop."""
-        if loop is None:
-            return [] if group.baseline is None else self.times(group.baseline.cell)
-        rows = (row for row in group.ranked if row.differs == ("loop",) and row.cell.measured.loop == loop)
-        return next((self.times(row.cell)[:1] for row in rows), [])
+    def _structures(self, group: Group) -> Iterator[Comparison]:
+        """What the value of an option changes in the time ratio of a page policy to base pages."""
+        if group.baseline is None:
+            return
+        seed = self._seed(group.compiler, "structures")
+        wider = None if group.floor is None else math.expm1(_NOISE_OF_TWO * math.log1p(group.floor))
+        bimodal = {row.cell: row.bimodal is not None for row in group.ranked}
+        for four in by_structure(self.kernel, group.baseline.cell, list(bimodal)):
+            ours, plain, theirs, both = (self.measured.runs(cell) for cell in four[:4])
+            both_pairs = (ours[:1], plain), (theirs[:1], both)
+            pages, reference_pages = (paired_ratio(*pair, seed) for pair in both_pairs)
+            runs, others = ([ratios_by_round(own, base[:1])] for own, base in both_pairs)
+            pair = Pair(four.cell, four.reference, four.dimension)
+            made = replace(
+                self._row("structure", pair, wider), bimodal=any(bimodal[cell] for cell in four[:4])
+            )
+            made = compare(made, runs, others, seed)
+            if made.ratio is not None and pages is not None and reference_pages is not None:
+                parts = (pages, reference_pages)
+                yield replace(made, parts=parts, value=pages.median, reference_value=reference_pages.median)
+
+    def _pages(self, ranked: Sequence[Cell]) -> Iterator[Comparison]:
+        """With : without huge pages and compiler : compiler, as the FLASH studies show them, not judged."""
+        pairs = list(by_pages(self.kernel, ranked))
+        cells = dict.fromkeys(cell for pair in pairs for cell in pair[:2])
+        records = [record for cell in cells for record in self._runs(cell)]
+        for quantity, value in page_quantities(self.kernel, valid_records(records)):
+            runs = {cell: self.measured.runs(cell, value) for cell in cells}
+            for pair in pairs:
+                ours, theirs = runs[pair.cell], runs[pair.reference]
+                # A count that was 0 in some round has no ratio.
+                if all(count > 0.0 for run in (*ours, *theirs) for count in run.values()):
+                    made = compare(self._row("pages", pair, None, quantity), ours, theirs, self.seed)
+                    if made.ratio is not None:
+                        yield made
 
     def _seed(self, *parts: str) -> int:
         """A different seed for each ratio, the same in every process (Python's hash() is not)."""
-        return zlib.crc32("/".join((str(self.seed), self.subject.kernel.name, *parts)).encode())
+        return zlib.crc32("/".join((str(self.seed), self.kernel.name, *parts)).encode())
 
 
-def _joined(note: str | None, more: str) -> str:
-    return more if note is None else f"{note}; {more}"
+def _compared_cell(group: Group, loop: str | None) -> Cell | None:
+    """The cell by which a compiler is compared with others: its baseline, or that of another loop."""
+    if loop is None:
+        return None if group.baseline is None else group.baseline.cell
+    rows = (row for row in group.ranked if row.differs == ("loop",) and row.cell.measured.loop == loop)
+    return next((row.cell for row in rows), None)
 
 
-def _means(rounds: Sequence[int], values: Sequence[Sequence[float]]) -> dict[int, float]:
-    """The geometric means of several lists of values over the rounds, by round."""
-    means = (math.exp(mean(map(math.log, several))) for several in zip(*values, strict=True))
-    return dict(zip(rounds, means, strict=True))
+def _with_noise(row: Row, baseline: Runs) -> Row:
+    """The row of a baseline with the outliers of its A/A ratios, and the drift of its time."""
+    first, *others = baseline
+    repeated = ratios_by_round(others[-1:], [first]) if others else {}
+    rounds = common_rounds(*baseline)
+    times = {number: math.prod(run[number] for run in baseline) ** (1 / len(baseline)) for number in rounds}
+    return replace(row, outliers=outliers(repeated), drift=drift(times))
 
 
-def _outliers(ratios: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
-    """The rounds whose ratios are outliers, with these."""
-    items = list(ratios.items())
-    return tuple(items[place] for place in outliers([math.log(value) for value in ratios.values()]))
+def _completed(result: KernelResult, judged: Iterator[Comparison]) -> KernelResult:
+    """The result with the verdicts; the next ones are those of its comparisons."""
+    comparisons = tuple(row if row.kind == "pages" else next(judged) for row in result.comparisons)
+    times = {row.cell: row for row in comparisons if row.kind == "baseline"}
+    changes = {cell: row for cell, row in times.items() if row.dimension and row.ratio is not None}
+    changes |= {row.cell: row for row in comparisons if row.kind == "change"}
 
-
-def _judged(results: Sequence[KernelResult]) -> list[KernelResult]:
-    """The results with verdicts: all comparisons are judged together."""
-    comparisons = {
-        id(row): Comparison(row.time_ratio, group.floor, bool(row.bimodal or base.bimodal), row.drift)
-        for result in results
-        for group in result.groups
-        if (base := group.baseline) is not None
-        for row in group.ranked
-        if not row.cell.is_baseline
-    }
-    comparisons |= {
-        id(change): Comparison(change.time_ratio, group.floor, change.bimodal, change.drift)
-        for result in results
-        for group in result.groups
-        for row in group.ranked
-        if (change := row.change) is not None
-    }
-    versus = [item for result in results for item in result.versus]
-    comparisons |= {id(item): Comparison(item.time_ratio, item.floor) for item in versus}
-    structures = [item for result in results for item in result.structures]
-    verdicts = judge_all(comparisons | {id(item): item.comparison for item in structures})
-
-    def judged(item: _Judged) -> _Judged:
-        verdict = verdicts.get(id(item))
-        return replace(item, verdict=verdict.outcome, reason=verdict.reason, p=verdict.p) if verdict else item
-
-    def with_change(row: Row, base: Row | None) -> Row:
-        """The row, judged, with its change: that from the baseline if it differs from it in one thing."""
-        row, change = judged(row), row.change
-        if change is not None:
-            return replace(row, change=judged(change))
-        if base is None or row.time_ratio is None or len(row.differs) != 1:
+    def completed(row: Row) -> Row:
+        time = times.get(row.cell)
+        if time is None:
             return row
-        change = SingleChange(row.differs[0], base.cell, row.time_ratio, row.verdict, row.reason, row.p)
-        return replace(row, change=change)
+        return replace(row, time=time, change=changes.get(row.cell), outliers=outliers(time.by_round))
 
-    return [
-        replace(
-            result,
-            groups=tuple(
-                replace(group, ranked=tuple(with_change(row, group.baseline) for row in group.ranked))
-                for group in result.groups
-            ),
-            versus=tuple(map(judged, result.versus)),
-            structures=tuple(map(judged, result.structures)),
-            comparisons=sum(verdict.p is not None for verdict in verdicts.values()),
-        )
-        for result in results
-    ]
+    groups = (replace(group, ranked=tuple(map(completed, group.ranked))) for group in result.groups)
+    return replace(result, groups=tuple(groups), comparisons=comparisons)

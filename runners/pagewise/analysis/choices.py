@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from pagewise.analysis.analysis import Group, KernelResult
+from pagewise.analysis.comparison import Comparison, Verdict
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.rows import Row
+from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.analysis.statistics import geometric_mean
-from pagewise.analysis.verdict import Outcome
-from pagewise.core.dimensions import DIMENSIONS, LOOP, Dimension
-from pagewise.core.plan import Cell
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES, Dimension
 
 AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
@@ -22,21 +20,31 @@ AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
 # times are at most this much longer.
 _NEARLY, _NEGLIGIBLE = 0.9, 0.02
+_STATE = BY_NAME["node_state"].name
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one choice on one kernel with one compiler, all else being equal.
+    """The effect of one choice on one kernel with one compiler; `memory` is that on a program's peak."""
 
-    `memory` is that on a program's peak memory; `first_touch` the ratio of the medians of first-touch times.
-    """
-
-    kernel: KernelResult
-    compiler: str
-    ratio: Ratio
-    verdict: Outcome
+    comparison: Comparison
     memory: Ratio | None = None
-    first_touch: float | None = None
+
+    @property
+    def compiler(self) -> str:
+        """The compiler with which it was measured."""
+        return self.comparison.cell.compiler
+
+    @property
+    def ratio(self) -> Ratio:
+        """The time ratio."""
+        assert self.comparison.ratio is not None
+        return self.comparison.ratio
+
+    @property
+    def verdict(self) -> Verdict:
+        """Faster, slower or inconclusive."""
+        return self.comparison.verdict or "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -54,30 +62,15 @@ class Choice:
     missing: int
     loop: str | None = None
 
-    def having(self, verdict: Outcome) -> list[Effect]:
+    def having(self, verdict: Verdict) -> list[Effect]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
-
-    def effects_of(self, compiler: str) -> tuple[Effect, ...]:
-        """The effects with this compiler."""
-        return tuple(effect for effect in self.effects if effect.compiler == compiler)
-
-    @property
-    def middle(self) -> float | None:
-        """The median of all its ratios, inconclusive ones too; None without any."""
-        return median(effect.ratio.median for effect in self.effects) if self.effects else None
 
     @property
     def mean(self) -> Ratio | None:
         """The geometric mean of all its ratios, of one ratio itself; None without any."""
         ratios = [effect.ratio for effect in self.effects]
         return ratios[0] if len(ratios) == 1 else geometric_mean(ratios)
-
-    @property
-    def first_touch(self) -> float | None:
-        """The median of its ratios of first-touch time; None without any."""
-        known = [effect.first_touch for effect in self.effects if effect.first_touch is not None]
-        return median(known) if known else None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -112,18 +105,37 @@ class Best:
     row: Row | None
     as_good: tuple[Row, ...]
 
+    @property
+    def shown(self) -> Row | None:
+        """The best row, or the baseline where nothing is faster."""
+        return self.row or self.group.baseline
+
 
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     """Every choice that was planned, in the order of dimensions; compilers last."""
-    by_value = [
-        _choice(kernels, dimension, value, loop)
-        for dimension in DIMENSIONS
-        for value in dict.fromkeys(
-            value for result in _sensitive(kernels, dimension) for value in values_of(result, dimension)
-        )
-        for loop in _loops(kernels, dimension, value)
-    ]
-    return [*by_value, *_compilers(kernels)]
+    by_value = []
+    for dimension in DIMENSIONS:
+        sensitive = [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
+        values = dict.fromkeys(value for result in sensitive for value in values_of(result, dimension))
+        by_value += [choice for value in values for choice in _choices(sensitive, dimension, value)]
+    compilers: dict[tuple[str, str | None], list[Effect]] = {}
+    for result in kernels:
+        for row in result.of("compilers"):
+            compilers.setdefault((versus(row), own_loop(row)), []).append(Effect(row))
+    by_compiler = (
+        Choice("compiler", name, tuple(several), 0, loop) for (name, loop), several in compilers.items()
+    )
+    return [*by_value, *by_compiler]
+
+
+def versus(row: Comparison) -> str:
+    """Two compilers that are compared: `llvm-22.1.8 : gcc-12.2.0`."""
+    return AGAINST.join((row.cell.compiler, "" if row.reference is None else row.reference.compiler))
+
+
+def own_loop(row: Comparison) -> str | None:
+    """How loops are written in a comparison of compilers, None for as in their baselines."""
+    return None if row.cell.is_baseline else LOOP.of(row.cell.measured)
 
 
 def bests(kernels: Sequence[KernelResult]) -> list[Best]:
@@ -177,34 +189,37 @@ def values_of(result: KernelResult, dimension: Dimension) -> list[str]:
     return list(dict.fromkeys(v for cell in cells if (v := dimension.of(cell.measured)) not in baselines))
 
 
-def alone(result: KernelResult, dimension: Dimension, value: str) -> list[Row]:
-    """The ranked rows with this value whose `change` answers for it."""
+def alone(result: KernelResult, dimension: Dimension, value: str) -> list[tuple[Row, Comparison]]:
+    """The ranked rows with this value whose `change`, which is returned too, answers for it."""
     return [
-        row
-        for group in result.groups
-        for row in group.ranked
+        (row, row.change)
+        for row in result.ranked
         if _answers(row, dimension, value) and row.change and row.change.dimension == dimension.name
     ]
-
-
-def fastest(group: Group) -> Row | None:
-    """The row with the smallest ratio of those that are faster, None if none is."""
-    return next(iter(_faster(group)), None)
-
-
-def _faster(group: Group) -> list[Row]:
-    """The rows that are faster than the baseline, the fastest first, without those over a memory budget."""
-    faster = [
-        (row.time_ratio.median, row)
-        for row in group.ranked
-        if row.verdict == "faster" and row.time_ratio and not row.over_budget
-    ]
-    return [row for _, row in sorted(faster, key=lambda pair: pair[0])]
 
 
 def loop_of(row: Row, dimension: Dimension) -> str | None:
     """How loops are written on both sides of a row's change in a dimension, None for as in the baseline."""
     return LOOP.of(row.cell.measured) if dimension is not LOOP and LOOP.name in row.differs else None
+
+
+def by_state(result: KernelResult) -> Iterator[list[tuple[Row, Comparison | None]]]:
+    """Each page policy in the states of the node that were compared, with its comparison to base pages.
+
+    The first state is that of the baseline. The comparison is None where the policy or its baseline is
+    excluded in a state.
+    """
+    for group in result.groups:
+        rows = [row for row in group.rows if set(row.differs) <= {PAGES.name, _STATE}]
+        for first in rows:
+            policy = PAGES.of(first.cell.measured)
+            others = [row for row in rows if PAGES.of(row.cell.measured) == policy and _STATE in row.differs]
+            if first.differs == (PAGES.name,) and others:
+                yield [
+                    (row, change if change is not None and change.dimension == PAGES.name else None)
+                    for row in (first, *others)
+                    for change in (row.change,)
+                ]
 
 
 def _answers(row: Row, dimension: Dimension, value: str) -> bool:
@@ -213,60 +228,34 @@ def _answers(row: Row, dimension: Dimension, value: str) -> bool:
     return has_value and {*row.differs, LOOP.name} == {dimension.name, LOOP.name}
 
 
-def _loops(kernels: Sequence[KernelResult], dimension: Dimension, value: str) -> list[str | None]:
-    """The loops with which a value was planned, see `Choice`."""
-    rows = (row for result in _sensitive(kernels, dimension) for group in result.groups for row in group.rows)
-    loops = dict.fromkeys(loop_of(row, dimension) for row in rows if _answers(row, dimension, value))
-    return list(loops) or [None]
-
-
-def _sensitive(kernels: Sequence[KernelResult], dimension: Dimension) -> list[KernelResult]:
-    return [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
-
-
-def _choice(kernels: Sequence[KernelResult], dimension: Dimension, value: str, loop: str | None) -> Choice:
-    effects, missing = [], 0
-    for result in _sensitive(kernels, dimension):
-        for row in alone(result, dimension, value):
-            if row.over_budget or (change := row.change) is None or loop_of(row, dimension) != loop:
-                continue
-            touch = _first_touch(result, row, change.reference)
-            compiler = row.cell.compiler
-            effects.append(Effect(result, compiler, change.time_ratio, change.verdict, row.memory, touch))
-        missing += sum(
-            any(_answers(row, dimension, value) and loop_of(row, dimension) == loop for row in group.unranked)
-            for group in result.groups
-        )
-    return Choice(dimension.name, value, tuple(effects), missing, loop)
-
-
-def _first_touch(result: KernelResult, row: Row, reference: Cell) -> float | None:
-    """The first-touch time of a row over that of its reference; None if one of them has none."""
-    rows = (other for group in result.groups for other in group.ranked)
-    other = next((other for other in rows if other.cell.key == reference.key), None)
-    if other is None or not row.populate or not other.populate:
-        return None
-    return row.populate / other.populate
-
-
-def _compilers(kernels: Sequence[KernelResult]) -> Iterator[Choice]:
-    effects: dict[tuple[str, str | None], list[Effect]] = {}
-    for result in kernels:
-        for item in result.versus:
-            effect = Effect(result, item.compiler, item.time_ratio, item.verdict)
-            effects.setdefault((f"{item.compiler}{AGAINST}{item.reference}", item.loop), []).append(effect)
-    for (name, loop), several in effects.items():
-        yield Choice("compiler", name, tuple(several), 0, loop)
+def _choices(sensitive: Sequence[KernelResult], dimension: Dimension, value: str) -> Iterator[Choice]:
+    """The choices of a value, one for each loop with which it was planned."""
+    rows = [row for result in sensitive for group in result.groups for row in group.rows]
+    planned = [row for row in rows if _answers(row, dimension, value)]
+    for loop in dict.fromkeys(loop_of(row, dimension) for row in planned) or [None]:
+        effects = [
+            Effect(change, row.memory)
+            for result in sensitive
+            for row, change in alone(result, dimension, value)
+            if not row.over_budget and loop_of(row, dimension) == loop
+        ]
+        missing = sum(row.invalid is not None and loop_of(row, dimension) == loop for row in planned)
+        yield Choice(dimension.name, value, tuple(effects), missing, loop)
 
 
 def _best(result: KernelResult, group: Group) -> Best:
-    faster = [(row, row.time_ratio) for row in _faster(group) if row.time_ratio is not None]
-    if not faster or faster[0][1].high is None:
+    """The fastest of the rows that are faster than the baseline, without those over a memory budget."""
+    faster = [
+        (row.time_ratio, row)
+        for row in group.ranked
+        if row.verdict == "faster" and row.time_ratio is not None and not row.over_budget
+    ]
+    faster.sort(key=lambda pair: pair[0].median)
+    if not faster:
         return Best(result, group, None, ())
-    (first, _), *others = faster
-    high = faster[0][1].high
-    as_good = tuple(row for row, ratio in others if ratio.low is not None and ratio.low <= high)
-    return Best(result, group, first, as_good)
+    (ratio, first), *others = faster
+    as_good = [row for other, row in others if (other.low or math.inf) <= (ratio.high or 0.0)]
+    return Best(result, group, first, tuple(as_good))
 
 
 def _worth(choice: Choice) -> tuple[int, float]:
@@ -278,7 +267,7 @@ def _worth(choice: Choice) -> tuple[int, float]:
 def _about_as_good(choice: Choice, best: Choice) -> bool:
     """Whether a choice is faster nearly as often, and costs at most a little more if both were measured."""
     ours, theirs = (
-        {(effect.kernel.kernel.name, effect.compiler): effect.ratio.median for effect in item.effects}
+        {(effect.comparison.kernel.name, effect.compiler): effect.ratio.median for effect in item.effects}
         for item in (choice, best)
     )
     shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]

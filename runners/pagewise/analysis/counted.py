@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
+from pagewise.analysis.comparison import Comparison, Kind, Quantity, judge
 from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.counter_runs import (
     FAULTS,
@@ -26,11 +27,9 @@ from pagewise.analysis.counter_runs import (
     imbalance_of,
 )
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
-from pagewise.analysis.validity import Code, Exclusion, exclusion
-from pagewise.analysis.verdict import Comparison, Verdict, judge_all
+from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
 from pagewise.core.plan import Cell, Subject
@@ -45,14 +44,11 @@ _SERIES = ("counters", "counters_aa")
 
 
 @dataclass(frozen=True)
-class CountedQuantity:
+class CountedQuantity(Quantity):
     """A row of the tables: time and page faults of every run, counts, rates, load imbalance of counts."""
 
-    name: str
-    title: str
-    unit: str
-    kind: Literal["run", "count", "rate", "imbalance"]
-    source: str
+    kind: Literal["run", "count", "rate", "imbalance"] = "count"
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,42 +89,17 @@ class CellCounts:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A column of ratios: `cell` over `other`, with the verdicts by quantity."""
-
-    cell: Cell
-    other: Cell
-    verdicts: Mapping[str, Verdict]
-
-    @property
-    def by_compiler(self) -> bool:
-        """Whether two compilers are compared, not pages with and without huge pages."""
-        return self.cell.compiler != self.other.compiler
-
-    @property
-    def ratios(self) -> dict[str, Ratio]:
-        """The ratios by quantity."""
-        return {name: v.ratio for name, v in self.verdicts.items() if v.ratio is not None}
-
-
-@dataclass(frozen=True)
 class KernelCounts:
-    """All that was counted of a kernel: its cells, their quantities, and ratios."""
+    """All that was counted of a kernel: its cells, their quantities, and their comparisons."""
 
     kernel: Benchmark
     cells: tuple[CellCounts, ...]
     quantities: tuple[CountedQuantity, ...]
-    compared: tuple[Compared, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
 
-    @property
-    def by_pages(self) -> list[Compared]:
-        """With : without huge pages."""
-        return [column for column in self.compared if not column.by_compiler]
-
-    @property
-    def by_compiler(self) -> list[Compared]:
-        """Compiler : compiler."""
-        return [column for column in self.compared if column.by_compiler]
+    def of(self, kind: Kind) -> list[Comparison]:
+        """The comparisons of `pages`, with : without huge pages, or of `compilers`."""
+        return [row for row in self.comparisons if row.kind == kind]
 
 
 def count(
@@ -166,21 +137,24 @@ def count(
 def quantities_of(file: EventFile) -> list[CountedQuantity]:
     """All quantities that an event file provides, in the order of the tables."""
     return [
-        CountedQuantity(TIME, "Time", "s", "run", "the run's own clock"),
-        CountedQuantity(WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
-        CountedQuantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
-        CountedQuantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
-        CountedQuantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+        _quantity(TIME, "Time", "s", "run", "the run's own clock"),
+        _quantity(WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
+        _quantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
+        _quantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
+        _quantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+        *(_quantity(name, name, e.unit, "count", e.source or file.source) for name, e in file.events.items()),
+        *(_quantity(m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
         *(
-            CountedQuantity(name, name, e.unit, "count", e.source or file.source)
-            for name, e in file.events.items()
-        ),
-        *(CountedQuantity(m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
-        *(
-            CountedQuantity(imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
+            _quantity(imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
             for name, e in file.events.items()
         ),
     ]
+
+
+def _quantity(
+    name: str, title: str, unit: str, kind: Literal["run", "count", "rate", "imbalance"], source: str
+) -> CountedQuantity:
+    return CountedQuantity(name, title, unit, None, kind, source)
 
 
 def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int) -> Ratio | None:
@@ -280,47 +254,53 @@ def _values(rounds: Mapping[int, CountedRound], name: str) -> dict[int, float]:
 
 
 def _judged(results: Sequence[KernelCounts], seed: int) -> list[KernelCounts]:
-    """The kernels' counts with their verdicts: all ratios are judged together."""
-    pairs = [(result, counts, other) for result in results for counts, other in _pairs(result)]
-    verdicts = judge_all(
-        {
-            (place, name): Comparison(measured, _floor(result, (counts.cell, other.cell), name, seed))
-            for place, (result, counts, other) in enumerate(pairs)
-            for name in (quantity.name for quantity in result.quantities if quantity.kind != "imbalance")
-            if (measured := quotient(counts.by_round(name), other.by_round(name), seed)) is not None
-        }
-    )
-    columns = [
-        Compared(counts.cell, other.cell, {name: v for (at, name), v in verdicts.items() if at == place})
-        for place, (_, counts, other) in enumerate(pairs)
-    ]
+    """The kernels' counts with their comparisons: all ratios are judged together."""
+    rows = [list(_compared(result, seed)) for result in results]
+    judged = iter(judge([row for several in rows for row in several]))
     return [
-        replace(
-            result,
-            compared=tuple(c for c, (owner, *_) in zip(columns, pairs, strict=True) if owner is result),
-        )
-        for result in results
+        replace(result, comparisons=tuple(next(judged) for _ in several))
+        for result, several in zip(results, rows, strict=True)
     ]
 
 
-def _floor(result: KernelCounts, pair: tuple[Cell, Cell], name: str, seed: int) -> float | None:
-    """The noise floor of a quantity: the larger one of both compilers."""
+def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
+    """Each quantity of each pair of cells."""
     baselines = {c.cell.compiler: c for c in result.cells if c.rounds and c.cell.is_baseline}
-    compilers = dict.fromkeys(cell.compiler for cell in pair)
-    return larger_floor([baselines[c].floor(name, seed) if c in baselines else None for c in compilers])
+    for kind, counts, other in _pairs(result):
+        for quantity in result.quantities:
+            name = quantity.name
+            measured = quotient(counts.by_round(name), other.by_round(name), seed)
+            if measured is None or quantity.kind == "imbalance":
+                continue
+            compilers = dict.fromkeys(each.cell.compiler for each in (counts, other))
+            floors = [baselines[c].floor(name, seed) if c in baselines else None for c in compilers]
+            yield Comparison(
+                kind=kind,
+                quantity=quantity,
+                kernel=result.kernel,
+                cell=counts.cell,
+                reference=other.cell,
+                dimension="hugepages" if kind == "pages" else "compiler",
+                ratio=measured,
+                floor=larger_floor(floors),
+                value=counts.value(name),
+                reference_value=other.value(name),
+            )
 
 
-def _pairs(result: KernelCounts) -> Iterator[tuple[CellCounts, CellCounts]]:
+def _pairs(result: KernelCounts) -> Iterator[tuple[Kind, CellCounts, CellCounts]]:
     """With : without huge pages for each compiler, then each compiler : the first by pages."""
     counted = [counts for counts in result.cells if counts.rounds]
     without = [counts for counts in counted if counts.cell.measured.hugepages == "none"]
     of_first = [counts for counts in counted if counts.cell.compiler == counted[0].cell.compiler]
-    for dimension, bases in (("hugepages", without), ("compiler", of_first)):
+    kinds: tuple[tuple[Kind, str, list[CellCounts]], ...] = (
+        ("pages", "hugepages", without),
+        ("compilers", "compiler", of_first),
+    )
+    for kind, dimension, bases in kinds:
         for counts in counted if dimension in result.kernel.sensitive_to else ():
             measured = counts.cell.measured
             alike = (other for other in bases if differ_only_in(dimension, measured, other.cell.measured))
             base = next(alike, counts)
-            if base is not counts and (
-                dimension == "hugepages" or base.cell.compiler != counts.cell.compiler
-            ):
-                yield counts, base
+            if base is not counts and (kind == "pages" or base.cell.compiler != counts.cell.compiler):
+                yield kind, counts, base

@@ -12,7 +12,7 @@ from pagewise.core.record_parts import PageFaults
 from pagewise.core.structure import unstructured
 from pagewise.stack.events import EventFile
 
-#: Kernel, and the key of the cell.
+#: Benchmark, and the key of the cell.
 Key = tuple[str, str, str | None, str | None, str | None]
 TIME, FAULTS = "time", "page_faults"
 #: Only where a region is counted: the time inside and outside of it.

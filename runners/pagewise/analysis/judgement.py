@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pagewise.analysis.analysis import Group, KernelResult
-from pagewise.analysis.result import Excluding, excluding
-from pagewise.analysis.rows import Row
-from pagewise.analysis.validity import exclusion
+from pagewise.analysis.rows import Group, KernelResult, Row
+from pagewise.analysis.validity import Excluding, excluding, exclusion
 from pagewise.core.plan import CellKey, Subject
 from pagewise.core.record import Record
 from pagewise.core.structure import unstructured
@@ -75,7 +73,7 @@ def _verdict(row: Row, group: Group) -> TableRow:
         **{name: getattr(ratio, name, None) for name in ("low", "high", "pairs")},
         "time_ratio": ratio and ratio.median,
         "noise_floor": group.floor,
-        "p_corrected": row.p,
+        "p_corrected": row.time and row.time.p,
         "verdict": row.verdict if ratio is not None else None,
         "reason": row.reason,
     }

@@ -1,4 +1,4 @@
-"""Which nodes of a partition differ from the others in what they measure. Pure functions.
+"""Which nodes of a partition differ from the others in what they measure, and in settings. Pure functions.
 
 docs/how-to/node-sweeps.md explains the choices and gives the error rates.
 """
@@ -6,18 +6,22 @@ docs/how-to/node-sweeps.md explains the choices and gives the error rates.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from pagewise.analysis.comparison import Judged, judge
 from pagewise.analysis.noise import Bimodal, bimodal
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import CONFIDENCE
-from pagewise.analysis.verdict import Comparison, judge_all
+from pagewise.core.host import Host
+from pagewise.core.units import bytes_text
 
 FEWEST_NODES = 4
 # The assumed least uncertainty of a node's value, as a share.
@@ -25,6 +29,9 @@ _SHARPEST = 1e-3
 # Qn's factors: for consistency with normal values, and for few of them (Croux and Rousseeuw, Computational
 # Statistics 1, 1992).
 _CONSISTENT = 2.2219
+# Nodes of one kind differ in how much memory the kernel and the firmware reserve.
+_ALIKE = 0.02
+_UNKNOWN = "unknown"
 _FEW = {4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
 
 
@@ -48,17 +55,20 @@ class NodeValue:
     error: float = 0.0
 
 
-@dataclass(frozen=True)
-class Away:
-    """A quantity that differs from the other nodes' by the factor `factor`; `p` is corrected."""
+@dataclass(frozen=True, kw_only=True)
+class Away(Judged):
+    """A quantity of a node: its `value`, and its `ratio` to the `usual` one of the other nodes."""
 
     node: str
     quantity: NodeQuantity
     value: float
     usual: float
-    factor: float
     score: float
-    p: float
+
+    @property
+    def factor(self) -> float:
+        """value / usual."""
+        return self.value / self.usual
 
 
 @dataclass(frozen=True)
@@ -116,8 +126,7 @@ def away(quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: f
     All nodes and quantities are judged together: if all nodes are alike, the chance of any finding is 5 %.
     Differences of less than the share `at_least` are ignored, and quantities of fewer than FEWEST_NODES.
     """
-    candidates: dict[tuple[str, NodeQuantity], Away] = {}
-    comparisons: dict[tuple[str, NodeQuantity], Comparison] = {}
+    candidates = []
     for quantity, by_node in quantities.items():
         count = len(by_node)
         if count < FEWEST_NODES:
@@ -131,16 +140,18 @@ def away(quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: f
         for node, log, width in zip(by_node, map(float, logs), map(float, widths), strict=True):
             apart, half = log - usual, width * half_interval
             p = chance(apart / width, count)
-            ratio = Ratio(count, math.exp(apart), math.exp(apart - half), math.exp(apart + half), p)
-            comparisons[node, quantity] = Comparison(ratio, at_least)
-            candidates[node, quantity] = Away(
-                node, quantity, math.exp(log), math.exp(usual), ratio.median, apart / width, p
+            candidates.append(
+                Away(
+                    node=node,
+                    quantity=quantity,
+                    value=math.exp(log),
+                    usual=math.exp(usual),
+                    score=apart / width,
+                    ratio=Ratio(count, math.exp(apart), math.exp(apart - half), math.exp(apart + half), p),
+                    floor=at_least,
+                )
             )
-    outcomes = [
-        replace(candidates[key], p=verdict.p or 0.0)
-        for key, verdict in judge_all(comparisons).items()
-        if verdict.reason is None
-    ]
+    outcomes = [item for item in judge(candidates) if item.reason is None]
     return sorted(outcomes, key=lambda item: -abs(math.log(item.factor)))
 
 
@@ -150,3 +161,88 @@ def population(quantity: NodeQuantity, by_node: Mapping[str, NodeValue]) -> Popu
     logs = np.log(values)
     spread = spread_of(logs) if len(values) >= FEWEST_NODES else float(np.ptp(logs))
     return Population(quantity, len(values), math.exp(float(np.median(logs))), spread, bimodal(values))
+
+
+@dataclass(frozen=True)
+class NodeDifference:
+    """A fact that differs between nodes: the `usual` value, and the nodes with other values by value.
+
+    `usual` is None if no value is that of more than half of the nodes.
+    """
+
+    fact: str
+    usual: str | None
+    others: Mapping[str, tuple[str, ...]]
+
+
+def host_facts(host: Host) -> dict[str, str | float]:
+    """The facts of a host and its settings by name: text, and bytes of memory as a number."""
+    thp = host.thp
+    facts = {
+        "CPU": host.cpu,
+        "architecture": host.architecture,
+        "microcode": host.microcode,
+        "kernel": host.kernel,
+        "CPUs online": host.cpus,
+        "SMT": _switch(host.smt),
+        "NUMA nodes": len(host.numa_nodes),
+        "memory": None if host.memory_bytes is None else float(host.memory_bytes),
+        "base page size": bytes_text(host.base_page_size_bytes),
+        "governor": ", ".join(host.governors) if host.governors else None,
+        "scaling driver": ", ".join(host.scaling_drivers) if host.scaling_drivers else None,
+        "boost": _switch(host.boost),
+        "THP": thp.enabled if thp else None,
+        "THP defrag": thp.defrag if thp else None,
+        "THP of shared memory": thp.shared if thp else None,
+        "THP for this process": _switch(host.thp_allowed),
+        "virtual machine": host.virtual_machine,
+        "container": _switch(host.container),
+        "counters (PMU)": _switch(host.pmu),
+        "perf_event_paranoid": host.perf_event_paranoid,
+        **{f"THP of {size}": mode for size, mode in (thp.sizes if thp else {}).items()},
+        **{f"pool of {bytes_text(pool.page_bytes)}": pool.total for pool in host.pools},
+        **{
+            f"L{cache.level} cache": f"{bytes_text(cache.bytes)}, shared by {cache.shared_by} CPUs"
+            for cache in host.caches
+        },
+    }
+    return {name: _text_of(value) for name, value in facts.items()}
+
+
+def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[NodeDifference]:
+    """The facts in which nodes differ, those of the fewest nodes first; unreported ones are `unknown`."""
+    items = []
+    for fact in dict.fromkeys(name for facts in nodes.values() for name in facts):
+        by_node = _texts({node: facts.get(fact, _UNKNOWN) for node, facts in nodes.items()})
+        counts = Counter(by_node.values()).most_common()
+        if len(counts) == 1:
+            continue
+        usual = counts[0][0] if 2 * counts[0][1] > len(by_node) else None
+        others = {
+            value: tuple(node for node, text in by_node.items() if text == value)
+            for value, _ in counts
+            if value != usual
+        }
+        items.append(NodeDifference(fact, usual, others))
+    return sorted(items, key=lambda item: sum(map(len, item.others.values())))
+
+
+def _texts(by_node: Mapping[str, str | float]) -> dict[str, str]:
+    """The values as text; numbers near the median become the median."""
+    numbers = [value for value in by_node.values() if isinstance(value, float)]
+    center = median(numbers) if numbers else 0.0
+
+    def text(value: str | float) -> str:
+        if isinstance(value, str):
+            return value
+        return bytes_text(center if abs(value - center) <= _ALIKE * center else value)
+
+    return {node: text(value) for node, value in by_node.items()}
+
+
+def _text_of(value: str | float | None) -> str | float:
+    return _UNKNOWN if value is None else value if isinstance(value, float) else str(value)
+
+
+def _switch(value: bool | None) -> str | None:
+    return None if value is None else "on" if value else "off"

@@ -96,7 +96,7 @@ def bimodal(seconds: Sequence[float]) -> Bimodal | None:
     return Bimodal(math.exp(fast), math.exp(slow), 1.0 - share) if clear and better >= _BETTER else None
 
 
-def modified_z(values: Sequence[float]) -> NDArray[np.float64]:
+def modified_z(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """0.6745 (x - median) / MAD of each value.
 
     If more than half of the values are equal, the MAD is 0 and the mean deviation from the median replaces
@@ -109,13 +109,13 @@ def modified_z(values: Sequence[float]) -> NDArray[np.float64]:
     return deviations / spread if spread > 0.0 else np.zeros_like(deviations)
 
 
-def outliers(values: Sequence[float]) -> list[int]:
-    """The places of the outliers among at least 5 values, in order. They are shown, and kept."""
-    return (
-        [int(place) for place in np.flatnonzero(np.abs(modified_z(values)) > _FAR)]
-        if len(values) >= 5
-        else []
-    )
+def outliers(ratios: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
+    """The outliers among at least 5 ratios, with their rounds. They are shown, and kept."""
+    if len(ratios) < 5:
+        return ()
+    items = list(ratios.items())
+    scores = modified_z(np.log([ratio for _, ratio in items]))
+    return tuple(items[int(place)] for place in np.flatnonzero(np.abs(scores) > _FAR))
 
 
 def drift(values: Mapping[int, float]) -> Drift | None:

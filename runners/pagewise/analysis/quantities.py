@@ -1,50 +1,230 @@
-"""Quantities other than times, compared with the baseline as times are. Pure functions."""
+"""Quantities other than time: energy, metrics of programs and their targets, counts. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from statistics import median
+import math
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Literal
 
-from pagewise.analysis.series import RecordsOfCells, runs_of
-from pagewise.analysis.statistics import Runs, compared, noise_floor, repeated_ratios
-from pagewise.analysis.verdict import Comparison
+from pagewise.analysis.comparison import (
+    ENERGY,
+    TIME,
+    Comparison,
+    Direction,
+    Judged,
+    Measured,
+    Quantity,
+    compare,
+    judge,
+    over_baseline,
+)
+from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.series import by_cell, run_seconds
+from pagewise.analysis.statistics import larger_floor, quotients, ratio
+from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
+from pagewise.core.record_parts import POWER
+from pagewise.core.result import Result
+
+Value = Callable[[Record], float | None]
 
 
-def values_by_round(
-    kernel: str, cell: Cell, records: RecordsOfCells, value: Callable[[Record], float | None]
-) -> Runs:
-    """The values of a cell's valid runs, those of A/A too."""
-    timed, repeated = (records.get((kernel, cell.key, name), []) for name in ("compare", "aa"))
-    return runs_of(timed, repeated, value)
+def joules(record: Record) -> float | None:
+    """The energy of a pass: the run's mean power times the seconds of a pass.
 
-
-def compared_values(
-    kernel: str,
-    cells: Sequence[Cell],
-    records: RecordsOfCells,
-    value: Callable[[Record], float | None],
-    seed: int,
-) -> Iterator[tuple[Cell, float, Comparison]]:
-    """Each cell that has values, their median, and its comparison with the baseline, paired by round.
-
-    They are compared by their ratio, or by their difference if not all values are above zero. The noise floor
-    is that of the baseline's values. The comparison of the baseline has no ratio.
+    A kernel chooses its passes by the clock, so that the energy of whole runs shows their power only.
     """
+    power = record.figures.get(POWER)
+    return power * run_seconds(record) if power else None
 
-    def runs(cell: Cell) -> Runs:
-        return values_by_round(kernel, cell, records, value)
 
-    base = next((cell for cell in cells if cell.is_baseline), None)
-    baseline = [] if base is None else runs(base)
-    every = [(cell, runs(cell)[:1]) for cell in cells]
-    seen = (*baseline, *(run for _, own in every for run in own))
-    by_difference = any(value <= 0.0 for run in seen for value in run.values())
-    floor = noise_floor(*repeated_ratios(baseline, seed, by_difference=by_difference))
-    for cell, own in every:
-        if own[0]:
-            measured = None
-            if not cell.is_baseline:
-                measured = compared(own, baseline, seed, by_difference=by_difference)
-            yield cell, median(own[0].values()), Comparison(measured, floor)
+def quantity_of(metric: Metric) -> Quantity:
+    """A metric as a quantity."""
+    return Quantity(
+        metric.field, metric.label, metric.unit, "lower" if metric.better == "lower" else "higher"
+    )
+
+
+def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Comparison]:
+    """Energy where it was measured, and the metrics and targets of programs, of the ranked cells by kernel.
+
+    All energies are judged together, all metrics, and all targets.
+    """
+    cells, seed = by_cell(result.records), result.manifest.seed
+    measured = [(Measured(subject.kernel, cells), ranked[subject.kernel.name]) for subject in result.subjects]
+    energies: list[Comparison] = []
+    metrics: list[Comparison] = []
+    for of_kernel, ranked_cells in measured:
+        for compiler, several in groupby(ranked_cells, lambda cell: cell.compiler):
+            own = zlib.crc32(f"{seed}/{of_kernel.kernel.name}/{compiler}/energy".encode())
+            energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=own)
+        for metric in of_kernel.kernel.metrics if of_kernel.kernel.unit == "run" else ():
+            own = zlib.crc32(f"{seed}/{metric.field}".encode())
+            quantity, value = quantity_of(metric), partial(_figure, metric.field)
+            metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)
+    metrics = _judged(metrics)
+    return [*_judged(energies), *metrics, *_targets(result, measured, metrics)]
+
+
+def _figure(name: str, record: Record) -> float | None:
+    return record.figures.get(name)
+
+
+def _judged(rows: Sequence[Comparison]) -> list[Comparison]:
+    """The rows with verdicts, except those of the baselines."""
+    judged = iter(judge([row for row in rows if not row.cell.is_baseline]))
+    return [row if row.cell.is_baseline else next(judged) for row in rows]
+
+
+def _targets(
+    result: Result, measured: Iterable[tuple[Measured, object]], metrics: Sequence[Comparison]
+) -> list[Comparison]:
+    """Each metric that has a target relative to that of another program under the same policy."""
+    programs = result.manifest.programs.items()
+    relations = {key: described["relative_to"] for key, described in programs if "relative_to" in described}
+    of_kernel = {each.kernel.name: each for each, _ in measured}
+    by_place = {_place(row): row for row in metrics}
+    rows, goals = [], []
+    for (key, *others), ours in by_place.items():
+        relation = relations.get(key)
+        if relation is None or ours.quantity.name not in relation["targets"]:
+            continue
+        least, most = relation["targets"][ours.quantity.name]
+        row = replace(ours, kind="target", reference=None, reference_kernel=relation["program"])
+        row = replace(row, ratio=None, floor=None, direction=None, reason=None, p=None)
+        row = replace(row, least=least, most=most, answer="inconclusive")
+        theirs, goal = by_place.get((relation["program"], *others)), None
+        if theirs is not None:
+            value = partial(_figure, ours.quantity.name)
+            runs, other = (of_kernel[each.kernel.name].runs(each.cell, value) for each in (ours, theirs))
+            floor = larger_floor([ours.floor, theirs.floor])
+            row = replace(row, reference=theirs.cell, reference_value=theirs.value)
+            if all(number > 0.0 for run in (*runs, *other) for number in run.values()):
+                seed = zlib.crc32(f"{result.manifest.seed}/{key}/{others}".encode())
+                goal = Goal.of(quotients(runs, other), floor, (least, most), seed)
+                row = replace(compare(row, runs, other, seed), value=ours.value, floor=floor)
+                row = replace(row, reference_value=theirs.value)
+        rows.append(row)
+        goals.append(goal)
+    given = iter(answers([goal for goal in goals if goal is not None]))
+    return [
+        row if goal is None else replace(row, answer=next(given))
+        for row, goal in zip(rows, goals, strict=True)
+    ]
+
+
+def _place(row: Comparison) -> tuple[str, ...]:
+    """What identifies a metric: program of the session, policy, placement, options, and its field."""
+    key, _, policy = row.cell.measured.module.rpartition("/")
+    return key, policy, row.cell.placement or "", row.cell.options or "", row.quantity.name
+
+
+def page_quantities(kernel: Benchmark, valid: Iterable[Record]) -> Iterator[tuple[Quantity, Value]]:
+    """What is compared by pages: time, bandwidth, TLB misses where they were counted, and page faults.
+
+    These are the quantities of Calder, Feldman et al., PEARC 2023, figures 1 and 2.
+    """
+    bandwidth = next((item for item in kernel.metrics if item.unit == "GB/s" and item.convention), None)
+    yield TIME, run_seconds
+    if bandwidth is not None:
+        estimated = ", estimated" if bandwidth.estimated else ""
+        name = f"bandwidth, {bandwidth.convention}{estimated}"
+        yield Quantity(name, name, "GB/s", "higher"), partial(_figure, bandwidth.field)
+    for name in dict.fromkeys(name for record in valid for name in record.counts if "TLB" in name.upper()):
+        yield Quantity(name, name, "count per pass"), partial(_count, name)
+    yield Quantity("page faults", "page faults", "count per run"), _faults
+
+
+def _count(name: str, record: Record) -> float | None:
+    # Over all of the computing, whose passes a kernel chooses by the clock: the count of one pass.
+    count = record.counts.get(name)
+    return None if count is None else count / (len(record.repetitions) * record.passes)
+
+
+def _faults(record: Record) -> float | None:
+    return None if record.page_faults is None else record.page_faults.total
+
+
+# A target is not missed by noise; but noise beyond this share does not make it met.
+_MOST_NOISE = 0.05
+Answer = Literal["met", "not met", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Ratios paired by round, as `quotients` makes them, their noise floor, and the range of their median."""
+
+    ratios: Sequence[Sequence[float]]
+    floor: float | None
+    least: float
+    most: float
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        ratios: Sequence[Sequence[float]],
+        floor: float | None,
+        limits: tuple[float | None, float | None],
+        seed: int,
+    ) -> Goal:
+        """The goal of a range, whose ends are None if there is no limit."""
+        least, most = limits
+        return cls(ratios, floor, least or 0.0, math.inf if most is None else most, seed)
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """What was measured."""
+        return ratio(self.ratios, self.seed)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A ratio is lower or higher than `end`: `outside` the range, or inside up to the noise."""
+
+    end: float
+    direction: Direction
+    outside: bool
+
+
+def answers(goals: Sequence[Goal]) -> list[Answer]:
+    """Which targets are met; all are judged together.
+
+    `not met`: the ratio lies outside the range by more than the noise floor. `met`: its median lies inside,
+    and it lies outside by no more than the noise, of which at most 5 % count.
+    """
+    claims = [(place, claim) for place, goal in enumerate(goals) for claim in _claims(goal)]
+    verdicts = judge([_ratio_to_end(goals[place], claim) for place, claim in claims])
+    holds: list[dict[_Claim, bool]] = [{} for _ in goals]
+    for (place, claim), verdict in zip(claims, verdicts, strict=True):
+        holds[place][claim] = verdict.direction == claim.direction
+    return [_answer(claims_of_goal) for claims_of_goal in holds]
+
+
+def _claims(goal: Goal) -> list[_Claim]:
+    """For each end of the range the claim that the median suggests."""
+    if goal.ratio is None:
+        return []
+    median, slack = goal.ratio.median, 1.0 + min(goal.floor or 0.0, _MOST_NOISE)
+    below, above = median < goal.least, median > goal.most
+    low = _Claim(goal.least if below else goal.least / slack, "lower" if below else "higher", below)
+    high = _Claim(goal.most if above else goal.most * slack, "higher" if above else "lower", above)
+    return [claim for claim in (low, high) if 0.0 < claim.end < math.inf]
+
+
+def _ratio_to_end(goal: Goal, claim: _Claim) -> Judged:
+    floor = goal.floor if claim.outside or goal.floor is None else 0.0
+    scaled = [[value / claim.end for value in values] for values in goal.ratios]
+    return Judged(ratio=ratio(scaled, goal.seed), floor=floor)
+
+
+def _answer(holds: Mapping[_Claim, bool]) -> Answer:
+    if any(claim.outside and is_true for claim, is_true in holds.items()):
+        return "not met"
+    within = holds and all(is_true and not claim.outside for claim, is_true in holds.items())
+    return "met" if within else "inconclusive"

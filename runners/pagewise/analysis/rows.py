@@ -1,4 +1,4 @@
-"""The row of a configuration: the results of its runs together, or why it is excluded. Pure functions."""
+"""The row of a configuration: the results of its runs together, or why it is excluded; rows of a kernel."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from pagewise.analysis.changes import SingleChange
+from pagewise.analysis.comparison import Comparison, Kind, Reason, Verdict
 from pagewise.analysis.noise import Bimodal, Drift, bimodal
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.series import run_seconds, valid_records
+from pagewise.analysis.series import Curve, run_seconds, valid_records
 from pagewise.analysis.statistics import trimmed_mean
 from pagewise.analysis.validity import Code, Exclusion, exclusion
-from pagewise.analysis.verdict import Outcome, Reason
+from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
@@ -43,17 +43,16 @@ class Migration:
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with its measured values: seconds per pass, and `time_ratio` to the compiler's baseline.
+    """A cell with its measured values: seconds per pass, and `time`, its comparison with the baseline.
 
     `invalid` is the reason why it is excluded, None if it is ranked; `code` is the same for programs.
     `is_fault`: something is wrong (a result, pages, a crash), not just missing. `note` reports omitted runs.
-    `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `reason` is why the verdict is
-    inconclusive, else None; `p` is corrected for all comparisons of the result. `outliers` are rounds and
-    their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the ratio; the
-    baseline's is that of its time. `differs` is what differs from the baseline; `change` compares it with the
-    configuration from which it differs in one thing, None if there is none. `migration` is None if no thread
-    migrated in its runs. `memory` is the ratio of a program's peak memory to the baseline's; a row that is
-    `over_budget` is never advised.
+    `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `outliers` are rounds and
+    their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the baseline's
+    time. `differs` is what differs from the baseline; `change` is the comparison with the configuration from
+    which it differs in one thing, None if there is none. `migration` is None if no thread migrated in its
+    runs. `memory` is the ratio of a program's peak memory to the baseline's; a row that is `over_budget` is
+    never advised.
     """
 
     cell: Cell
@@ -64,10 +63,8 @@ class Row:
     wall: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     pages: Pages | None = None
-    time_ratio: Ratio | None = None
-    verdict: Outcome = "inconclusive"
-    reason: Reason | None = None
-    p: float | None = None
+    time: Comparison | None = None
+    change: Comparison | None = None
     outliers: tuple[tuple[int, float], ...] = ()
     bimodal: Bimodal | None = None
     drift: Drift | None = None
@@ -79,7 +76,6 @@ class Row:
     rounds: int = 0
     rounds_made: int = 0
     differs: tuple[str, ...] = ()
-    change: SingleChange | None = None
     migration: Migration | None = None
     memory: Ratio | None = None
     over_budget: bool = False
@@ -88,6 +84,79 @@ class Row:
     def share(self) -> float:
         """The share of its kernel's rounds in which it has a valid run."""
         return self.rounds / self.rounds_made if self.rounds_made else 0.0
+
+    @property
+    def time_ratio(self) -> Ratio | None:
+        """Its time over the baseline's; below 1 is faster."""
+        return None if self.time is None else self.time.ratio
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on its time."""
+        return (self.time and self.time.verdict) or "inconclusive"
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the verdict is inconclusive, None if it is not, and for a baseline."""
+        if self.time is not None:
+            return self.time.reason
+        return None if self.cell.is_baseline or self.invalid else "too few rounds"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one kernel and compiler, ranked and not, with their noise floor (a share).
+
+    `repeated` are the baseline's ratios to itself (A/A), one for each repetition in a round.
+    """
+
+    compiler: str
+    ranked: tuple[Row, ...]
+    unranked: tuple[Row, ...]
+    repeated: tuple[Ratio, ...]
+    floor: float | None
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, the ranked ones first."""
+        return (*self.ranked, *self.unranked)
+
+    @property
+    def baseline(self) -> Row | None:
+        """The row that the others are compared against, None when it is missing or excluded."""
+        return next((row for row in self.ranked if row.cell.is_baseline), None)
+
+
+@dataclass(frozen=True)
+class KernelResult:
+    """The analysis of one kernel: its rows by compiler, all comparisons, and the curves of its sweeps.
+
+    `judged` counts the comparisons of times of all kernels, for which p is corrected.
+    """
+
+    kernel: Benchmark
+    groups: tuple[Group, ...]
+    curves: tuple[Curve, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    judged: int = 0
+
+    @property
+    def ranked(self) -> list[Row]:
+        """The ranked rows of all compilers."""
+        return [row for group in self.groups for row in group.ranked]
+
+    def of(self, kind: Kind) -> list[Comparison]:
+        """The comparisons of a kind."""
+        return [row for row in self.comparisons if row.kind == kind]
+
+    @property
+    def by_sweep(self) -> list[tuple[Sweep, list[Curve]]]:
+        """The curves that have points, by what is swept."""
+        pairs = [
+            (sweep, [curve for curve in self.curves if curve.sweep == sweep and curve.points])
+            for sweep in self.kernel.sweeps
+        ]
+        return [(sweep, curves) for sweep, curves in pairs if curves]
 
 
 def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: Exclusion | None) -> Row:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.analysis import analyse, times_of
+from pagewise.analysis.comparison import Judged, judge
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.result import Excluding, nothing_excluded
 from pagewise.analysis.rows import Row
 from pagewise.analysis.statistics import (
     CONFIDENCE,
@@ -28,7 +28,8 @@ from pagewise.analysis.statistics import (
     studentised,
     trim_count,
 )
-from pagewise.analysis.verdict import Comparison, Reason, Verdict, judge_all
+from pagewise.analysis.validity import Excluding, nothing_excluded
+from pagewise.core.configuration import Configuration
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 
@@ -85,12 +86,11 @@ class SessionCell:
         return [(self.kernel, c.package, family, c.label) for c, family in families]
 
 
-@dataclass(frozen=True)
-class Change:
+@dataclass(frozen=True, kw_only=True)
+class Change(Judged):
     """What became of a cell: `ratio` is new / old of the quantity, above 1 is worse; None if not judged.
 
-    `time_ratio` is new / old of the seconds per pass, for information. `reason` is why it is inconclusive,
-    `note` why it was not judged.
+    `time_ratio` is new / old of the seconds per pass, for information. `note` is why it was not judged.
     """
 
     kernel: str
@@ -98,12 +98,18 @@ class Change:
     status: ChangeStatus
     old: Row | None
     new: Row | None
-    ratio: Ratio | None = None
     time_ratio: float | None = None
-    floor: float | None = None
-    p: float | None = None
-    reason: Reason | None = None
     note: str | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        """What was measured."""
+        return self.cell.measured
+
+    @property
+    def why(self) -> str | None:
+        """Why there is no verdict."""
+        return self.note or self.reason
 
 
 def session(
@@ -157,21 +163,20 @@ def changes(
     ]
     matched = {id(partner) for partner in partners[-1].values()}
     items += [
-        Change(gone.kernel, gone.cell, "missing", gone.row, None, note="not in NEW")
+        _change_of(gone, "missing", gone.row, None, note="not in NEW")
         for gone in olds[-1]
         if id(gone) not in matched and gone.row.invalid is None
     ]
-    verdicts = judge_all(
-        {
-            place: Comparison(item.ratio, item.floor)
-            for place, item in enumerate(items)
-            if item.ratio is not None
-        }
-    )
+    judged = iter(judge([item for item in items if item.ratio is not None]))
     return [
-        _judged(item, verdicts[place], threshold, comparable) if place in verdicts else item
-        for place, item in enumerate(items)
+        item if item.ratio is None else _with_status(next(judged), threshold, comparable) for item in items
     ]
+
+
+def _change_of(
+    cell: SessionCell, status: ChangeStatus, old: Row | None, new: Row | None, note: str | None = None
+) -> Change:
+    return Change(kernel=cell.kernel, cell=cell.cell, status=status, old=old, new=new, note=note)
 
 
 def _partners(old: Sequence[SessionCell], new: Sequence[SessionCell]) -> dict[int, SessionCell]:
@@ -198,9 +203,9 @@ def _partners(old: Sequence[SessionCell], new: Sequence[SessionCell]) -> dict[in
 
 def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQuantity) -> Change:
     if not olds:
-        return Change(new.kernel, new.cell, "new", None, new.row, note="not in OLD")
+        return _change_of(new, "new", None, new.row, note="not in OLD")
     old, row = olds[-1].row, new.row
-    change = Change(new.kernel, new.cell, "inconclusive", old, row)
+    change = _change_of(new, "inconclusive", old, row)
     if row.invalid is not None or old.invalid is not None:
         status, note = _excluded(old, row)
         return replace(change, status=status, note=note)
@@ -239,19 +244,17 @@ def _floor(olds: Sequence[SessionCell], new: SessionCell) -> float | None:
     return math.expm1(math.hypot(math.log1p(max(known)), math.log1p(new.floor)))
 
 
-def _judged(item: Change, verdict: Verdict, threshold: float, comparable: bool) -> Change:
-    item, measured = replace(item, p=verdict.p), verdict.ratio
-    if not comparable:
-        return replace(item, status="other", note="another machine")
-    if measured is None:
-        return item
-    low, high = measured.low, measured.high
+def _with_status(item: Change, threshold: float, comparable: bool) -> Change:
+    ratio = item.ratio
+    if not comparable or ratio is None:
+        return replace(item, status="other", reason=None, note="another machine")
+    low, high = ratio.low, ratio.high
     inside = low is not None and high is not None and max(high, 1.0 / low) <= 1.0 + threshold
-    if inside or (verdict.reason is None and abs(math.log(measured.median)) <= math.log1p(threshold)):
-        return replace(item, status="unchanged")
-    if verdict.reason is not None:
-        return replace(item, reason=verdict.reason)
-    return replace(item, status="regression" if verdict.outcome == "slower" else "improvement")
+    if inside or (item.reason is None and abs(math.log(ratio.median)) <= math.log1p(threshold)):
+        return replace(item, status="unchanged", reason=None)
+    if item.reason is not None:
+        return item
+    return replace(item, status="regression" if item.direction == "higher" else "improvement")
 
 
 def between(olds: Sequence[NDArray[np.float64]], new: NDArray[np.float64]) -> Ratio:

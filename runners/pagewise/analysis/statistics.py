@@ -9,6 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +46,22 @@ def common_rounds(*runs: Mapping[int, float]) -> list[int]:
     return sorted(set.intersection(*map(set, runs))) if runs else []
 
 
+def _pairs(runs: Runs, others: Runs) -> tuple[list[int], list[tuple[Mapping[int, float], ...]]]:
+    """The pairs that are compared and the rounds that all of them have.
+
+    A single run per round is compared with each of the others, several are compared one by one.
+    """
+    pairs: list[tuple[Mapping[int, float], ...]] = (
+        [(runs[0], other) for other in others] if len(runs) == 1 else list(zip(runs, others, strict=False))
+    )
+    return common_rounds(*(run for pair in pairs for run in pair)), pairs
+
+
 def quotients(
     runs: Runs, others: Runs, compare: Callable[[float, float], float] = operator.truediv
 ) -> list[list[float]]:
-    """Ratios over the rounds that all have: a list for each of `others`. compare: what replaces division.
-
-    A single run per round is divided by each of the others, several are divided one by one.
-    """
-    pairs = (
-        [(runs[0], other) for other in others] if len(runs) == 1 else list(zip(runs, others, strict=False))
-    )
-    rounds = common_rounds(*(run for pair in pairs for run in pair))
+    """Ratios over the rounds that all have: a list for each pair. compare: what replaces division."""
+    rounds, pairs = _pairs(runs, others)
     return [[compare(ours[number], theirs[number]) for number in rounds] for ours, theirs in pairs]
 
 
@@ -98,11 +104,6 @@ def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Rat
     The interval always holds the median.
     """
     return _summary(np.log(np.atleast_2d(np.asarray(ratios, dtype=float))), seed, is_difference=False)
-
-
-def difference(differences: Sequence[Sequence[float]], seed: int) -> Ratio | None:
-    """Summarises paired differences in the same way; None without any."""
-    return _summary(np.asarray(differences, dtype=float), seed, is_difference=True)
 
 
 def _summary(values: NDArray[np.float64], seed: int, *, is_difference: bool) -> Ratio | None:
@@ -160,15 +161,26 @@ def larger_floor(floors: Sequence[float | None]) -> float | None:
 
 def repeated_ratios(baseline: Runs, seed: int, *, by_difference: bool = False) -> list[Ratio]:
     """The ratios, or differences, of a baseline's further runs to its first ones (A/A)."""
-    ratios = (compared([run], baseline[:1], seed, by_difference=by_difference) for run in baseline[1:])
+    ratios = (paired_ratio([run], baseline[:1], seed, by_difference=by_difference) for run in baseline[1:])
     return [item for item in ratios if item is not None]
 
 
-def compared(runs: Runs, others: Runs, seed: int, *, by_difference: bool = False) -> Ratio | None:
-    """The ratio of runs to others, or their difference; None without a common round."""
+def paired_ratio(runs: Runs, others: Runs, seed: int, *, by_difference: bool = False) -> Ratio | None:
+    """The ratio of runs to others, or their difference, paired by round; None without a common round."""
+    if not runs or not others:
+        return None
     if by_difference:
-        return difference(quotients(runs, others, operator.sub), seed)
+        values = np.asarray(quotients(runs, others, operator.sub), dtype=float)
+        return _summary(values, seed, is_difference=True)
     return ratio(quotients(runs, others), seed)
+
+
+def ratios_by_round(runs: Runs, others: Runs) -> dict[int, float]:
+    """The ratios by round; of several runs in a round their geometric mean."""
+    means = (
+        math.exp(fmean(map(math.log, several))) for several in zip(*quotients(runs, others), strict=True)
+    )
+    return dict(zip(_pairs(runs, others)[0], means, strict=True))
 
 
 def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

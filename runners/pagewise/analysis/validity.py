@@ -1,15 +1,23 @@
-"""Which records may be ranked: the result passed its check, pages and placement were as requested."""
+"""Which records may be ranked: the result passed its check, pages and placement were as requested.
+
+Of a result, the modules whose records were altered or whose files changed are excluded as well.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, ThreadPlaces
 from pagewise.core.units import bytes_text
+
+if TYPE_CHECKING:
+    from pagewise.core.manifest import ChangedFile
+    from pagewise.core.result import Result
 
 #: Why a run or a configuration is excluded, for programs; docs/explanation/trust.md lists them.
 Code = Literal[
@@ -162,3 +170,35 @@ def _wrong_pages(pages: PageUse, expected: str) -> str | None:
     if requested != observed:
         return f"{bytes_text(observed)} observed, {bytes_text(requested)} requested"
     return None
+
+
+#: Why nothing of a module may be ranked, None if it may.
+Excluding = Callable[[str], Exclusion | None]
+
+
+def nothing_excluded(module: str) -> None:
+    """Excludes no module."""
+
+
+def excluding(result: Result) -> Excluding:
+    """The exclusions of a result, by module: altered records, and files that changed during the session."""
+    changes: dict[str, list[ChangedFile]] = {}
+    for entry in result.manifest.changed_files:
+        changes.setdefault(entry.module, []).append(entry)
+
+    def excluded(module: str) -> Exclusion | None:
+        if result.altered is not None:
+            return Exclusion("records_altered", result.altered)
+        if module not in changes:
+            return None
+        first, *_ = changed = changes[module]
+        files = ", ".join(entry.file for entry in changed)
+        return Exclusion("file_changed", f"changed during the session, in round {first.round}: {files}")
+
+    return excluded
+
+
+def trusted_records(result: Result) -> list[Record]:
+    """The records of modules that may be ranked, for tables beside the analysis."""
+    excluded = excluding(result)
+    return [record for record in result.records if record.run is None or excluded(record.run.module) is None]

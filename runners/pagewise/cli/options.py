@@ -27,7 +27,6 @@ _PANELS = {
     "placement": "Placement",
     "settings": "Machine settings, restored afterwards (root)",
     "program": "Your program",
-    "service": "Your service under load",
     "nodes": "Nodes and jobs",
     "machine": "This machine",
     "store": "Store",
@@ -63,6 +62,15 @@ REPLACED = {
     "--reserve-hugepages": "--prepare-pages",
     "--set-thp-sizes": "--prepare-pages",
     "--pool-memory": "--prepare-pages 2M:SIZE",
+    "--service": "--case FILE: programs and arguments, with service",
+    "--load": "--case FILE: load, of service",
+    "--ready": "--case FILE: ready, of service",
+    "--fill": "--case FILE: fill, of service",
+    "--setup": "--case FILE: setup",
+    "--input": "--case FILE: inputs",
+    "--read": "--case FILE: reads",
+    "--exit-code": "--case FILE: exit_codes",
+    "--memory-budget": "--case FILE: memory_budget",
     "--placement": "--bind close or --bind spread",
     "--rank-placement": "--bind close or --bind spread",
     "--smt": "--bind smt or --bind fill",
@@ -253,6 +261,15 @@ SUITES = option(
     "Known code to run as the program, with its input, metrics and checks (envs/suites), or a case of it, as "
     "npb:mg.C; several with commas run in one session.",
     is_list=True,
+)
+
+CASE = option(
+    "--case cases",
+    "File that describes the program: its input, metrics and checks, a service and its load; for an example: "
+    "pagewise list case. Repeat it to run several in one session.",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
 )
 
 # Rounds and runs.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import rich_click as click
 from click.core import ParameterSource
 
 from pagewise.cli.options import Command, option, rare_option
 from pagewise.cli.types import Duration, Percent
 
-#: How the runs of a program are made and judged.
+#: How the runs of a program are judged.
 JUDGED = (
     option(
         "--check checks",
@@ -18,22 +16,6 @@ JUDGED = (
         "output and must exit with 0.",
         multiple=True,
         metavar="PATTERN|COMMAND",
-    ),
-    rare_option(
-        "--exit-code ok", "Exit code of a valid run (default: 0).", multiple=True, type=int, metavar="N"
-    ),
-    option(
-        "--input inputs",
-        "Input file, copied to a new folder where the program runs (default: run in this folder).",
-        multiple=True,
-        type=click.Path(path_type=Path, exists=True),
-        metavar="FILE",
-    ),
-    rare_option(
-        "--read reads",
-        "File that the program writes, read as part of its output.",
-        multiple=True,
-        metavar="FILE",
     ),
     rare_option(
         "--sample-interval interval",
@@ -47,42 +29,8 @@ JUDGED = (
         default="80%",
     ),
 )
-#: A program that serves, and what loads it.
-SERVICE = (
-    option(
-        "--service",
-        "Command of a service to start under each policy, as 'redis-server --port {port}'; {port} is a free "
-        "TCP port of each run (docs/how-to/services.md).",
-        metavar="COMMAND",
-    ),
-    option(
-        "--load",
-        "Command that loads the service, never under the policy: its time is compared, its output has the "
-        "metrics.",
-        metavar="COMMAND",
-    ),
-    rare_option(
-        "--ready",
-        "When the service is ready: tcp:PORT; '| command', which must exit with 0; or a pattern of its "
-        "output (default: with its first listening socket).",
-        metavar="tcp:PORT|COMMAND|PATTERN",
-    ),
-    rare_option(
-        "--setup",
-        "Shell command before the service starts, in the folder of the run; not timed, not under the policy.",
-        multiple=True,
-        metavar="COMMAND",
-    ),
-    rare_option(
-        "--fill",
-        "Shell command when the service is ready, before the load; not timed, not under the policy.",
-        multiple=True,
-        metavar="COMMAND",
-    ),
-)
-OF_SERVICE = ("load", "ready", "setup", "fill")
 #: Parameters for programs only that every command which measures programs has.
-OF_PROGRAM = ("suite", "checks", "ok", "inputs", "reads", "interval", "enough")
+OF_PROGRAM = ("suite", "cases", "checks", "interval", "enough")
 
 
 class TakesProgram(Command):

@@ -13,6 +13,7 @@ from pagewise.cli.output import is_chosen, make_console, print_json
 from pagewise.core.errors import Interrupted, PagewiseError
 
 if TYPE_CHECKING:
+    from pagewise.analysis.analysis import Drafts
     from pagewise.core.result import Result
     from pagewise.report.model import Report
     from pagewise.session.session import Session
@@ -53,7 +54,7 @@ def publish_session(session: Session, as_json: bool) -> int:
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
-    session.verdicts = None if as_json else partial(_verdicts, session.console)
+    session.verdicts = None if as_json else partial(_verdicts, session.console, {})
     session.begin()
     session.measure()
     faults = [] if session.ending is None else [session.ending]
@@ -94,11 +95,11 @@ def _show_result(console: Console, result: Result) -> Report:
     return report
 
 
-def _verdicts(console: Console, result: Result) -> RenderableType:
+def _verdicts(console: Console, drafts: Drafts, result: Result) -> RenderableType:
     from pagewise.report.render import terminal
     from pagewise.report.views import verdicts_of
 
-    known = verdicts_of(result)
+    known = verdicts_of(result, drafts)
     return terminal.summary(console, *known) if known else ""
 
 

@@ -8,11 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagewise.analysis.analysis import KernelResult, analyse_result
-from pagewise.analysis.node_differences import NodeDifference, differences, host_facts
-from pagewise.analysis.nodes import Away, NodeQuantity, NodeValue, Population, away, measured, population
+from pagewise.analysis.analysis import analyse_result
+from pagewise.analysis.nodes import (
+    Away,
+    NodeDifference,
+    NodeQuantity,
+    NodeValue,
+    Population,
+    away,
+    differences,
+    host_facts,
+    measured,
+    population,
+)
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.rows import Row
+from pagewise.analysis.rows import KernelResult, Row
 from pagewise.analysis.series import by_cell, run_seconds, valid_records
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.core.errors import PagewiseError, SelectionError

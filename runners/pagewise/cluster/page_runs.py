@@ -28,28 +28,12 @@ _BEFORE = re.compile(
 )
 _WORD = re.compile(r"[^\s;|&<>()]+")
 #: Builtins and keywords of bash, and functions that set up its environment: no programs.
-_OF_SHELL = frozenset(
-    (
-        *(".", ":", "[", "[[", "{", "}", "alias", "bg", "bind", "break", "builtin", "case", "cd", "complete"),
-        *(
-            "continue",
-            "declare",
-            "dirs",
-            "disown",
-            "done",
-            "echo",
-            "enable",
-            "esac",
-            "eval",
-            "exit",
-            "export",
-        ),
-        *("false", "fg", "fi", "for", "function", "getopts", "hash", "history", "in", "jobs", "kill", "let"),
-        *("local", "mapfile", "ml", "module", "popd", "printf", "pushd", "pwd", "read", "readarray"),
-        *("readonly", "return", "select", "set", "shift", "shopt", "source", "spack", "suspend", "test"),
-        *("times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"),
-    )
-)
+_OF_SHELL = """
+    . : [ [[ { } alias bg bind break builtin case cd complete continue declare dirs disown done echo
+    enable esac eval exit export false fg fi for function getopts hash history in jobs kill let local
+    mapfile ml module popd printf pushd pwd read readarray readonly return select set shift shopt source
+    spack suspend test times trap true type typeset ulimit umask unalias unset wait
+"""
 
 
 @dataclass(frozen=True)
@@ -78,11 +62,12 @@ def find_launcher() -> str:
 def prefix_programs(line: str, launcher: str) -> str:
     """A line of shell in which `launcher` stands before each program, not before the shell's own commands."""
     ends = [match.end() for match in _PARTS.finditer(line) if match["end"]]
+    shell = _OF_SHELL.split()
     for start in reversed([0, *ends]):
         before = _BEFORE.match(line, start)
         at = before.end() if before else start
         word = _WORD.match(line, at)
-        if word and word[0] not in _OF_SHELL and not word[0].startswith("#"):
+        if word and word[0] not in shell and not word[0].startswith("#"):
             line = f"{line[:at]}{launcher} {line[at:]}"
     return line
 

@@ -47,7 +47,7 @@ class compare_nodes(rfm.RunOnlyRegressionTest):  # noqa: N801
         """One folder per node, because many nodes begin in the same second."""
         folder = shlex.quote(str(Path(self.results).absolute()))
         self.executable = shlex.quote(self.pagewise)
-        has_program = {"--", "--suite", "--service"} & {*shlex.split(self.options)}
+        has_program = {"--", "--suite", "--case"} & {*shlex.split(self.options)}
         self.executable_opts = [
             "compare" if has_program else "kernels",
             *("--json", "--output", f'{folder}/"$(uname -n)"', self.options, ">", _VERDICTS),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import OPTIONS, Configuration
-from pagewise.core.page_policy import PagePolicy
+from pagewise.core.page_policy import COSTS, PagePolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +89,7 @@ PAGES = Dimension(
     same="Huge pages make no significant difference on this node.",
     words=lambda policy: PagePolicy(policy).text,
     cost="a setting of each run",
-    costs={
-        "none": "huge pages are refused for each run",
-        "thp": "no rebuild and no reserved memory",
-        "hugetlbfs": "memory that root reserves before the run; nothing else can use it",
-        "fjmpg": "Fujitsu's library libmpg, and memory that the system reserves",
-    },
+    costs=COSTS,
 )
 LOOP = Dimension(
     "loop",

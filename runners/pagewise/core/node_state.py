@@ -50,19 +50,16 @@ class NodeChange:
 class HugePageSupply:
     """A prediction from the node's free memory: how many transparent huge pages programs would get now.
 
-    obtainable: without compaction. with_compaction: at most, if the kernel can move everything else; the same
-    as `obtainable` where page faults may not wait for compaction. usable_share: the share of free memory in
-    blocks of the size, None without free memory. mode: the THP setting of the size. process: what
-    PR_SET_THP_DISABLE leaves to this process and the programs that it starts. limit_bytes: what the kernel
-    and the control groups leave to new programs, None if unknown.
+    obtainable: without compaction. usable_share: the share of free memory in blocks of the size, None without
+    free memory. mode: the THP setting of the size. process: what PR_SET_THP_DISABLE leaves to this process
+    and the programs that it starts. limit_bytes: what the kernel and the control groups leave to new
+    programs, None if unknown.
     """
 
     page_bytes: Positive
     obtainable: Count
-    with_compaction: Count
     usable_share: Share | None
     mode: str
-    defrag: str | None
     process: ProcessThp
     limit_bytes: Count | None
 
@@ -95,17 +92,15 @@ def parse_reserves(text: str) -> dict[str, int]:
     return reserves
 
 
-def obtainable_blocks(free_blocks: FreeBlocks, reserves: Mapping[str, int], order: int) -> tuple[int, int]:
-    """How many blocks of this order page faults get: from free blocks, and if all free memory is compacted.
+def obtainable_blocks(free_blocks: FreeBlocks, reserves: Mapping[str, int], order: int) -> int:
+    """How many blocks of this order page faults get without compaction.
 
     reserves: base pages by zone that stay free (see `parse_reserves`).
     """
-    now = compacted = 0
-    for zone, blocks in free_blocks.items():
-        most = max(0, _pages(blocks) - reserves.get(zone, 0)) >> order
-        now += min(most, _pages(blocks, order) >> order)
-        compacted += most
-    return now, compacted
+    return sum(
+        min(max(0, _pages(blocks) - reserves.get(zone, 0)), _pages(blocks, order)) >> order
+        for zone, blocks in free_blocks.items()
+    )
 
 
 def unusable_index(free_blocks: FreeBlocks, order: int) -> float | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from pagewise.core.units import bytes_text
@@ -15,22 +17,31 @@ ENOUGH_COVERAGE = 0.99
 _UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
+_MEMORY: Mapping[str, MemorySource] = {
+    "none": "base pages",
+    "thp": "transparent huge pages",
+    "hugetlbfs": "hugetlb pool",
+}
+
+
 @dataclass(frozen=True)
 class _Kind:
     memory: MemorySource
     text: str
+    cost: str
 
 
-_KINDS: Mapping[str, _Kind] = {
-    "none": _Kind("base pages", "base pages"),
-    "thp": _Kind("transparent huge pages", "transparent huge pages"),
-    "hugetlbfs": _Kind("hugetlb pool", "huge pages of the reserved pool"),
-    "fjmpg": _Kind("hugetlb pool", "huge pages of the reserved pool, by libmpg"),
-    "fjmpg-thp": _Kind("transparent huge pages", "transparent huge pages, by libmpg"),
-    "fjmpg-none": _Kind("base pages", "base pages, by libmpg"),
-}
+def _kinds() -> dict[str, _Kind]:
+    """The policies of builds: the entries of the file that kernels, recipes and modules read too."""
+    entries = json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
+    return {each["name"]: _Kind(_MEMORY[each["pages"]], each["text"], each["cost"]) for each in entries}
+
+
+_KINDS = _kinds()
 #: The values of the variant `hugepages`, in the order of tables.
 HUGEPAGES = tuple(_KINDS)
+#: What a program needs for each.
+COSTS = {name: kind.cost for name, kind in _KINDS.items()}
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from pagewise.machine.settings.thp import process_thp
 
 # What khugepaged counts; its other files are settings.
 _PROGRESS = ("pages_collapsed", "full_scans")
-# Settings of `defrag` with which a page fault may wait for compaction, at least of advised memory.
-_WAITING = ("always", "madvise", "defer+madvise")
 
 
 def read_state(root: Path = Path("/")) -> NodeState:
@@ -59,16 +57,14 @@ def predict(
     mode = of_size if of_size not in (None, "inherit") else thp.enabled
     process = process or process_thp()
     free, limit = parse_buddyinfo(read(root / "proc/buddyinfo") or ""), available(root)
-    now, compacted = obtainable_blocks(free, parse_reserves(read(root / "proc/zoneinfo") or ""), order)
-    most = 0 if mode == "never" or process == "refused" else compacted if limit is None else limit // page
+    reserves = parse_reserves(read(root / "proc/zoneinfo") or "")
+    obtainable = 0 if mode == "never" or process == "refused" else obtainable_blocks(free, reserves, order)
     unusable = unusable_index(free, order)
     return HugePageSupply(
         page_bytes=page,
-        obtainable=min(now, most),
-        with_compaction=min(compacted if thp.defrag in _WAITING else now, most),
+        obtainable=obtainable if limit is None else min(obtainable, limit // page),
         usable_share=None if unusable is None else round(1.0 - unusable, 6),
         mode=mode,
-        defrag=thp.defrag,
         process=process,
         limit_bytes=limit,
     )

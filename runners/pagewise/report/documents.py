@@ -6,28 +6,74 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pagewise.analysis.sessions import ChangeStatus
+from pagewise.analysis.nodes import NodeDifference
+from pagewise.analysis.sessions import ChangeStatus, ComparedQuantity
+from pagewise.cluster.findings import Invalid
 from pagewise.core.configuration import Configuration
-from pagewise.core.fields import Share
 from pagewise.core.manifest import BrokenModule, State
-from pagewise.core.node_state import HugePageSupply
+from pagewise.core.simulated import Simulated
 from pagewise.core.structure import As, Limits
-from pagewise.report.verdicts import Dimensions, Known, Natural, OptionalNumber, SessionFields
+from pagewise.report.model import From
+from pagewise.report.verdicts import (
+    ComparisonRow,
+    Dimensions,
+    Known,
+    Natural,
+    OptionalNumber,
+    SessionFields,
+)
+from pagewise.store.diff import Difference
 
 Rows = tuple[Mapping[str, Any], ...]
 Quantity = Literal["time", "time_ratio"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountRow(Dimensions):
+    """A row of counters.csv: a quantity of a configuration per pass, the median over the rounds."""
+
+    quantity: Annotated[str, From("quantity.name")]
+    kind: Annotated[Literal["run", "count", "rate", "imbalance"], From("quantity.kind")]
+    unit: Annotated[str, From("quantity.unit")]
+    value: OptionalNumber
+    rounds: Natural
+    source: Annotated[str, From("quantity.source")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawCountRow(Dimensions):
+    """A row of counts.csv: `count` is that of a whole run of so many passes."""
+
+    round: Annotated[Natural, From("run.round")]
+    position: Annotated[Natural, From("run.position")]
+    group: Annotated[str, From("run.group")]
+    event: Annotated[str, From("name")]
+    native: Annotated[str, From("event.native")]
+    unit: Annotated[str, From("event.unit")]
+    count: float
+    passes: Annotated[Natural, From("run.passes")]
+    seconds_per_pass: Annotated[float, From("run.seconds")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotCountedRow(Dimensions):
+    """A configuration that was not counted; docs/explanation/trust.md lists the codes."""
+
+    code: Annotated[Known, From("counts.code")]
+    reason: Annotated[str, From("counts.invalid")]
+    remedy: Annotated[Known, From("counts.remedy")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountsDocument(SessionFields):
     """Counted events (counters, report with --json)."""
 
-    schema: Literal["pagewise.counts/1"]
+    schema: Literal["pagewise.counts/2"] = "pagewise.counts/2"
     events: str
     groups: tuple[str, ...]
-    values: Annotated[Rows, "the rows of counters.csv"]
-    ratios: Annotated[Rows, "the rows of ratios.csv"]
-    not_counted: Rows
+    values: Annotated[tuple[CountRow, ...], "the rows of counters.csv"]
+    comparisons: Annotated[tuple[ComparisonRow, ...], "the rows of comparisons.csv"]
+    not_counted: tuple[NotCountedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -35,7 +81,7 @@ class SimulatedPolicy:
     """A page policy with its simulated counts, as records have them."""
 
     policy: str
-    modelled: Mapping[str, Any]
+    modelled: Annotated[Mapping[str, Any], As(Simulated)]
     notes: tuple[str, ...]
 
 
@@ -70,19 +116,19 @@ class PlacementRow:
     ranks: Annotated[int, Limits(1)] | None
     threads: Annotated[int, Limits(1)]
     cpus: Annotated[tuple[int, ...], Limits(1)]
-    memory: str
+    memory: Annotated[str, From("memory.reported")]
 
 
 @dataclass(frozen=True)
 class CellRow:
     """A configuration that is to be measured, and how many others it stands for."""
 
-    module: str
+    module: Annotated[str, From("measured.module")]
     pages: Known
     placement: Known
     options: Known
     is_baseline: bool
-    alike: Natural
+    alike: Annotated[Natural, From(lambda cell: len(cell.stands_for) - 1)]
 
 
 @dataclass(frozen=True)
@@ -116,49 +162,6 @@ class PlanDocument:
 
 
 @dataclass(frozen=True)
-class FindingRow:
-    """The result of one check."""
-
-    topic: str
-    name: str
-    state: Literal["good", "note", "lack"]
-    detail: str
-    remedy: Known
-
-
-@dataclass(frozen=True)
-class FindingsDocument:
-    """What a node has for comparisons (doctor --json)."""
-
-    schema: Literal["pagewise.findings/1"]
-    ready: bool
-    findings: tuple[FindingRow, ...]
-    huge_pages: Annotated[HugePageSupply | None, "that programs would get now; null: no THP"]
-
-
-@dataclass(frozen=True)
-class SurveyedPolicy:
-    """A page policy, and why it is unavailable (`lack`)."""
-
-    policy: str
-    meaning: str
-    lack: Known
-    remedy: Known
-
-
-@dataclass(frozen=True)
-class SurveyDocument:
-    """Which page policies a program can have here (list policies --json)."""
-
-    schema: Literal["pagewise.survey/1"]
-    program: Known
-    starts_others: Annotated[bool, "a script or launcher: the programs that it starts decide"]
-    policies: tuple[SurveyedPolicy, ...]
-    suites: tuple[str, ...]
-    default: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class CatalogDocument:
     """Configurations and kernels of an environment (list --json)."""
 
@@ -175,35 +178,6 @@ class EnvironmentsDocument:
 
     schema: Literal["pagewise.environments/1"]
     environments: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class KindRow:
-    """Memory of a kind. eligible_bytes: aligned and large enough for huge pages."""
-
-    resident_bytes: Natural
-    huge_bytes: Natural
-    eligible_bytes: Natural
-
-
-@dataclass(frozen=True)
-class ExecRecord:
-    """The pages of a process at its end (exec --record), one object per line."""
-
-    schema: Literal["pagewise.exec/1"]
-    policy: str
-    program: Annotated[str, "the program file of the process"]
-    host: str
-    process: Annotated[int, Limits(1)]
-    rank: Annotated[Natural | None, "the MPI rank, null without one"]
-    seconds: Annotated[float, Limits(0)]
-    page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
-    met: Annotated[bool | None, "80 % on huge pages, for none and reuse none; null: unobserved"]
-    coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
-    peak_bytes: Natural
-    observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
-    kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
-    unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
 
 
 @dataclass(frozen=True)
@@ -283,31 +257,19 @@ class QueryAnswer:
     conflicts: Annotated[Mapping[str, str], "an id with several contents, omitted; exit code 1"]
 
 
-@dataclass(frozen=True)
-class DifferenceRow:
-    """A difference of machine, system, request, compilers or builds."""
-
-    part: Literal["machine", "node", "system", "asked", "compiler", "build", "source"]
-    name: str
-    old: str
-    new: str
-    forbids: bool
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChangeRow(Dimensions):
     """What became of a configuration."""
 
     kernel: str
-    module: str
     status: ChangeStatus
-    reason: Known
-    time_ratio_new_to_old: OptionalNumber
-    change: OptionalNumber
-    change_low: OptionalNumber
-    change_high: OptionalNumber
-    p_corrected: OptionalNumber
-    noise_floor: OptionalNumber
+    reason: Annotated[Known, From("why")]
+    time_ratio_new_to_old: Annotated[OptionalNumber, From("time_ratio")]
+    change: Annotated[OptionalNumber, From("ratio.median")]
+    change_low: Annotated[OptionalNumber, From("ratio.low")]
+    change_high: Annotated[OptionalNumber, From("ratio.high")]
+    p_corrected: Annotated[OptionalNumber, From("p")]
+    noise_floor: Annotated[OptionalNumber, From("floor")]
 
 
 @dataclass(frozen=True)
@@ -317,12 +279,12 @@ class DiffDocument:
     schema: Literal["pagewise.diff/1"]
     old: Annotated[tuple[str, ...], Limits(1)]
     new: str
-    quantity: Literal["ratio", "time"]
+    quantity: ComparedQuantity
     threshold: float
     comparable: bool
     exit_code: Literal[0, 1, 5, 6, 7]
     answer: str
-    differences: tuple[DifferenceRow, ...]
+    differences: tuple[Difference, ...]
     changes: tuple[ChangeRow, ...]
 
 
@@ -334,16 +296,22 @@ class NodeRow:
     state: Literal["complete", "partial", "missing"]
     why: Known
     attempts: Annotated[int, "number of comparisons on it"]
-    result: str
+    result: Annotated[str, From(lambda node: str(node.attempt.folder))]
 
 
-@dataclass(frozen=True)
-class AwayRow:
+@dataclass(frozen=True, kw_only=True)
+class QuantityFields:
+    """What is compared between nodes."""
+
+    kernel: Annotated[str, From("quantity.kernel")]
+    configuration: Annotated[str, From("quantity.configuration")]
+    kind: Annotated[Quantity, From("quantity.kind")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwayRow(QuantityFields):
     """What measured unlike the other nodes. factor: value / usual. p: corrected for nodes and quantities."""
 
-    kernel: str
-    configuration: str
-    kind: Quantity
     node: str
     value: float
     usual: float
@@ -352,32 +320,10 @@ class AwayRow:
     p: float
 
 
-@dataclass(frozen=True)
-class InvalidRow:
-    """A configuration that is excluded on a node."""
+@dataclass(frozen=True, kw_only=True)
+class QuantityRow(QuantityFields):
+    """A quantity over all nodes; the spread as a share."""
 
-    node: str
-    kernel: str
-    configuration: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class SettingRow:
-    """A setting that is not alike on all nodes. usual: what more than half of them have."""
-
-    fact: str
-    usual: Known
-    others: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class QuantityRow:
-    """What was compared between nodes; the spread as a share."""
-
-    kernel: str
-    configuration: str
-    kind: Quantity
     nodes: int
     usual: float
     spread: float
@@ -392,7 +338,7 @@ class ClusterReport:
     verdict: Annotated[str, "the whole in a sentence"]
     nodes: tuple[NodeRow, ...]
     away: Annotated[tuple[AwayRow, ...], "the farthest first"]
-    invalid: tuple[InvalidRow, ...]
-    differences: tuple[SettingRow, ...]
+    invalid: tuple[Invalid, ...]
+    differences: tuple[NodeDifference, ...]
     quantities: tuple[QuantityRow, ...]
     unreadable: Annotated[Mapping[str, str], "the reason by node, or by folder if its node is unknown"]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import NoneType
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.units import bytes_text, clock_text, number_text, percent_text, seconds_text
@@ -19,15 +21,18 @@ _Words = Literal["text", "plain", "code"]
 _Numbers = Literal["integer", "count", "number", "factor", "swept", "seconds", "clock", "bytes", "percent"]
 _Ratios = Literal["ratio", "quotient", "heat"]
 Kind: TypeAlias = _Words | _Numbers | _Ratios
+_Output = TypeVar("_Output")
+_VERDICT_STYLES: Mapping[str, Style] = {
+    **{"faster": "faster", "better": "faster", "lower": "faster", "met": "", "not met": "strong"},
+    **{"slower": "slower", "worse": "slower", "higher": "slower", "baseline": "baseline"},
+}
 #: Signs of verdicts, for readers who cannot see colours.
 SIGNS: Mapping[str, str] = {"faster": "▼", "slower": "▲", "inconclusive": "?"}
 
 
 def style_of(verdict: str | None) -> Style:
-    """The style of a verdict; of a metric, `better` is shown as faster and `worse` as slower."""
-    styles: Mapping[str, Style] = {"better": "faster", "worse": "slower"}
-    verdict = styles.get(verdict or "", verdict)
-    return verdict if verdict in ("faster", "slower", "baseline") else "inconclusive"  # type: ignore[return-value]
+    """The style of a verdict; `better` and `lower` are shown as faster, `worse` and `higher` as slower."""
+    return _VERDICT_STYLES.get(verdict or "", "inconclusive")
 
 
 def ratio_text(measured: Ratio | None, digits: int = 3) -> str:
@@ -117,9 +122,40 @@ def value_of(item: Any, getter: Getter) -> Any:
     return item
 
 
-def record_of(fields: Mapping[str, Getter], item: Any) -> dict[str, Value]:
-    """The values of an object by the names of their getters."""
-    return {name: value_of(item, getter) for name, getter in fields.items()}
+@dataclass(frozen=True)
+class From:
+    """In `Annotated`: where a field of an output comes from, instead of the attribute of its name.
+
+    A path may contain {}, which stands for the name.
+    """
+
+    getter: Getter
+
+
+@cache
+def getters(kind: Any) -> dict[str, Getter]:
+    """Where the fields of an output type come from."""
+    hints, found = get_type_hints(kind, include_extras=True), dict[str, Getter]()
+    for each in fields(kind):
+        rules = getattr(hints[each.name], "__metadata__", ())
+        getter = next((rule.getter for rule in rules if isinstance(rule, From)), each.name)
+        found[each.name] = getter.format(each.name) if isinstance(getter, str) else getter
+    return found
+
+
+def output_of(kind: type[_Output], item: Any) -> _Output:
+    """An output of this type with the values of an item; an empty text is None where that is allowed."""
+    # For mypy a type is not hashable, and so not an argument of what is cached.
+    key: Any = kind
+    values = {name: value_of(item, getter) for name, getter in getters(key).items()}
+    empty = {name: None for name in _optional(key) if values[name] == ""}
+    return kind(**values | empty)
+
+
+@cache
+def _optional(kind: Any) -> frozenset[str]:
+    """The fields that may be None."""
+    return frozenset(name for name, hint in get_type_hints(kind).items() if NoneType in get_args(hint))
 
 
 @dataclass(frozen=True)
@@ -182,9 +218,14 @@ class Table:
         return cls(title, columns, tuple(rows), chart)
 
     @classmethod
-    def of_fields(cls, fields: Mapping[str, Getter], items: Iterable[Any]) -> Table:
-        """A table for programs: the columns' names with their getters, a row for each item."""
-        return cls.of("", [Column(name, get=get) for name, get in fields.items()], items)
+    def of_outputs(cls, kind: Any, items: Iterable[Any]) -> Table:
+        """A table for programs: the fields of an output type, a row for each item."""
+        return cls.of_made(kind, (output_of(kind, item) for item in items))
+
+    @classmethod
+    def of_made(cls, kind: Any, outputs: Iterable[Any]) -> Table:
+        """A table for programs of outputs of a type."""
+        return cls.of("", map(Column, getters(kind)), outputs)
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Value]], names: Iterable[str] | None = None) -> Table:
@@ -337,7 +378,7 @@ class Report:
     notes: tuple[str, ...] = ()
     reading: str = ""
     tables: Mapping[str, Table] = field(default_factory=dict)
-    data: Mapping[str, object] = field(default_factory=dict)
+    data: object = None
     faulty: bool = False
     method: str = ""
     condition: str = ""

@@ -1,4 +1,4 @@
-"""What `compare --json` prints, and `report --json` for its results (schema pagewise.verdicts/1)."""
+"""What `compare --json` prints, and `report --json` for its results; the rows of the CSV files beside it."""
 
 from __future__ import annotations
 
@@ -6,44 +6,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from pagewise.analysis.choices import AdviceOutcome
+from pagewise.analysis.comparison import Kind, Reason, Verdict
+from pagewise.core.benchmark import Metric
 from pagewise.core.fields import Loop, OnOff, Share, Threads
 from pagewise.core.manifest import State
-from pagewise.core.structure import OPEN, Limits
+from pagewise.core.structure import Limits
+from pagewise.report.model import From
 
 OptionalNumber = float | None
 Known = str | None
 Natural = Annotated[int, Limits(0)]
-OptionText = Annotated[str | None, "null: the program's default"]
-VerdictName = Literal["faster", "slower", "inconclusive"]
+Configured = Annotated[str | None, From("configuration.{}")]
+OptionText = Annotated[str | None, From("configuration.{}"), "null: the program's default"]
+Lead = Literal["Yes. ", "No. ", "Unclear. ", ""]
+_OF_ROW = From("row.{}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class States:
-    """The states of the machine and of the runs that are compared; null: as they are."""
+class Dimensions:
+    """A configuration, and in what it differs from others; null: any value, or as it is on the machine."""
 
-    placement: Annotated[Known, "null: all runs have the same one"]
-    setting: Annotated[Known, "environment variables, as NAME=value,NAME=value"]
-    node_state: Annotated[Known, "the state of the node that was requested"]
-    prefetchers: Annotated[Known, "the setting of the hardware prefetchers"]
-    clocks: Annotated[Known, "the setting of the clocks"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dimensions(States):
-    """In what configurations differ; null: any value."""
-
-    compiler: Known
-    hugepages: Known
-    prefetch: Known
-    stores: Known
-    loop: Annotated[Loop | None, "how timed loops are written"]
-    library: Known
-    runtime: Known
-    openmp: Annotated[OnOff, "off: a build without OpenMP"]
-    simd: Known
-    sector: Known
-    flags: Known
-    target: Known
+    kernel: Annotated[str, From("kernel.name")]
+    module: Annotated[str, From("configuration.module")]
+    compiler: Configured
+    hugepages: Configured
+    prefetch: Configured
+    stores: Configured
+    loop: Annotated[Loop | None, From("configuration.{}"), "how timed loops are written"]
+    library: Configured
+    runtime: Configured
+    openmp: Annotated[OnOff, From("configuration.{}"), "off: a build without OpenMP"]
+    simd: Configured
+    sector: Configured
+    flags: Configured
+    target: Configured
     scheme: OptionText
     layout: OptionText
     table: OptionText
@@ -54,25 +51,50 @@ class Dimensions(States):
     order: OptionText
     function: OptionText
     indices: OptionText
+    placement: Annotated[Known, From("configuration.{}"), "null: all runs have the same one"]
+    setting: Annotated[Known, From("configuration.{}"), "environment variables, as NAME=value,NAME=value"]
+    node_state: Annotated[Known, From("configuration.{}"), "the state of the node that was requested"]
+    prefetchers: Annotated[Known, From("configuration.{}"), "the setting of the hardware prefetchers"]
+    clocks: Annotated[Known, From("configuration.{}"), "the setting of the clocks"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RatioFields:
-    """A ratio with its interval; null: none."""
+class ComparisonRow(Dimensions):
+    """A quantity of a configuration over that of its reference; the other fields are of the first.
 
-    ratio: OptionalNumber
-    low: OptionalNumber
-    high: OptionalNumber
-    pairs: Natural | None
+    kind: `baseline` to the compiler's baseline, `change` to the configuration that differs in `dimension`
+    alone, `compilers`, `pages` (with : without huge pages, and compilers by pages, not judged), `structure`
+    (the time ratio of pages in one data structure over that in another), `energy`, `metric` of a program,
+    `target` relative to another program. A baseline's own energy or metric has no ratio.
+    """
 
-
-@dataclass(frozen=True, kw_only=True)
-class Judged(RatioFields):
-    """A ratio with a verdict."""
-
-    noise_floor: OptionalNumber
-    verdict: VerdictName
-    reason: Known
+    kind: Kind
+    dimension: Annotated[Known, "in which alone both differ; null: in several, or not applicable"]
+    reference: Annotated[Known, From("reference.measured.module"), "the module of the reference"]
+    reference_options: Annotated[Known, From("reference.options"), "of its runs"]
+    reference_kernel: Annotated[Known, "the other program; null: the same"]
+    quantity: Annotated[str, From("quantity.name")]
+    label: Annotated[str, From("quantity.label")]
+    unit: Annotated[str, From("quantity.unit")]
+    better: Annotated[Literal["lower", "higher"] | None, From("quantity.better")]
+    value: Annotated[OptionalNumber, "median; of a structure the time ratio of pages"]
+    reference_value: OptionalNumber
+    ratio: Annotated[OptionalNumber, From("ratio.median")]
+    low: Annotated[OptionalNumber, From("ratio.low")]
+    high: Annotated[OptionalNumber, From("ratio.high")]
+    pairs: Annotated[Natural | None, From("ratio.pairs")]
+    is_difference: Annotated[
+        bool | None, From("ratio.is_difference"), "of values that are not all above zero"
+    ]
+    noise_floor: Annotated[OptionalNumber, From("floor")]
+    p_corrected: Annotated[OptionalNumber, From("p")]
+    verdict: Annotated[Verdict | None, "null: not judged"]
+    reason: Annotated[Reason | None, "why it is inconclusive"]
+    share: Annotated[
+        Share | None, "of a structure: of the larger effect of pages, in log; null: not significant"
+    ]
+    target_least: Annotated[OptionalNumber, From("least")]
+    target_most: Annotated[OptionalNumber, From("most")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +123,16 @@ class PolicyAdvice:
 class FaultRow:
     """A configuration that is excluded for a fault; docs/explanation/trust.md lists the codes."""
 
-    code: str
-    kernel: str
-    title: str
-    compiler: str
-    module: str
-    configuration: str
-    hugepages: str
-    rounds: Annotated[Natural, "with a valid run"]
-    rounds_made: Natural
-    reason: str
+    code: Annotated[str, _OF_ROW]
+    kernel: Annotated[str, From("kernel.name")]
+    title: Annotated[str, From("kernel.title")]
+    compiler: Annotated[str, From("group.compiler")]
+    module: Annotated[str, From("configuration.module")]
+    configuration: Annotated[str, From("label")]
+    hugepages: Annotated[str, From("configuration.hugepages")]
+    rounds: Annotated[Natural, _OF_ROW, "with a valid run"]
+    rounds_made: Annotated[Natural, _OF_ROW]
+    reason: Annotated[str, From("row.invalid")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +146,10 @@ class AnswerRow:
     factor: str
     compiler: Annotated[Known, "null: for all compilers"]
     loop: Annotated[Loop | None, "of both sides; null: as in the baseline"]
-    outcome: Literal["use", "keep", "choose", "same", "unclear"] | None
+    outcome: AdviceOutcome | None
     values: tuple[str, ...]
     question: str
-    lead: Literal["Yes. ", "No. ", "Unclear. ", ""]
+    lead: Lead
     text: str
     more: Annotated[str, "the time ratios with their intervals, and the verdicts"]
     cost: Annotated[str, "what a program needs for the advised value; empty if nothing changes"]
@@ -150,98 +172,59 @@ class BestRow:
 class ConfigurationRow(Dimensions):
     """A row of summary.csv; time_ratio below 1 is faster than the baseline; times in seconds."""
 
-    kernel: str
-    module: str
-    measured_as: str
-    builder: str
-    hash: str
-    is_baseline: bool
-    runs: Natural
-    rounds: Annotated[Natural, "with a valid run"]
-    rounds_made: Annotated[Natural, "of its kernel"]
-    pass_seconds_median: OptionalNumber
-    pass_seconds_trimmed_mean: OptionalNumber
-    populate_seconds: OptionalNumber
-    wall_seconds: OptionalNumber
-    metric: str
-    metric_value: OptionalNumber
-    metric_unit: str
-    metric_convention: Known
-    metric_estimated: Annotated[bool, "from a formula, instead of measured"]
-    page_size_requested_bytes: int | None
-    page_size_observed_bytes: int | None
-    huge_coverage: OptionalNumber
-    time_ratio: OptionalNumber
-    time_ratio_low: OptionalNumber
-    time_ratio_high: OptionalNumber
-    time_ratio_trimmed_mean: OptionalNumber
-    pairs: int | None
-    noise_floor: OptionalNumber
-    p: OptionalNumber
-    p_corrected: OptionalNumber
-    verdict: VerdictName | None
-    reason: Known
-    memory_ratio: Annotated[OptionalNumber, "of a program's peak memory to the baseline's; null: a kernel"]
-    memory_ratio_low: OptionalNumber
-    memory_ratio_high: OptionalNumber
-    over_memory_budget: Annotated[bool, "more than --memory-budget allows: never advised"]
+    measured_as: Annotated[str, From("row.cell.measured.module")]
+    builder: Annotated[str, From("configuration.builder")]
+    hash: Annotated[str, From("configuration.hash")]
+    is_baseline: Annotated[bool, From("row.cell.is_baseline")]
+    runs: Annotated[Natural, _OF_ROW]
+    rounds: Annotated[Natural, _OF_ROW, "with a valid run"]
+    rounds_made: Annotated[Natural, _OF_ROW, "of its kernel"]
+    pass_seconds_median: Annotated[OptionalNumber, From("row.seconds")]
+    pass_seconds_trimmed_mean: Annotated[OptionalNumber, From("row.seconds_trimmed")]
+    populate_seconds: Annotated[OptionalNumber, From("row.populate")]
+    wall_seconds: Annotated[OptionalNumber, From("row.wall")]
+    metric: Annotated[str, From("kernel.headline.field")]
+    metric_value: Annotated[OptionalNumber, From("headline")]
+    metric_unit: Annotated[str, From("kernel.headline.unit")]
+    metric_convention: Annotated[Known, From("kernel.headline.convention")]
+    metric_estimated: Annotated[
+        bool, From("kernel.headline.estimated"), "from a formula, instead of measured"
+    ]
+    page_size_requested_bytes: Annotated[int | None, From("row.pages.requested")]
+    page_size_observed_bytes: Annotated[int | None, From("row.pages.observed")]
+    huge_coverage: Annotated[OptionalNumber, From("row.pages.coverage")]
+    time_ratio: Annotated[OptionalNumber, From("row.time.ratio.median")]
+    time_ratio_low: Annotated[OptionalNumber, From("row.time.ratio.low")]
+    time_ratio_high: Annotated[OptionalNumber, From("row.time.ratio.high")]
+    time_ratio_trimmed_mean: Annotated[OptionalNumber, From("row.time.ratio.trimmed")]
+    pairs: Annotated[int | None, From("row.time.ratio.pairs")]
+    noise_floor: Annotated[OptionalNumber, From("group.floor")]
+    p: Annotated[OptionalNumber, From("row.time.ratio.p")]
+    p_corrected: Annotated[OptionalNumber, From("row.time.p")]
+    verdict: Annotated[Literal["faster", "slower", "inconclusive"] | None, From("row.time.verdict")]
+    reason: Annotated[Reason | None, _OF_ROW]
+    power_watts: Annotated[OptionalNumber, From("power"), "the mean power of a run: the median"]
+    memory_ratio: Annotated[
+        OptionalNumber,
+        From("row.memory.median"),
+        "of a program's peak memory to the baseline's; null: a kernel",
+    ]
+    memory_ratio_low: Annotated[OptionalNumber, From("row.memory.low")]
+    memory_ratio_high: Annotated[OptionalNumber, From("row.memory.high")]
+    more_memory_bytes: Annotated[OptionalNumber, "of the peak, in memory only because of the policy"]
+    over_memory_budget: Annotated[
+        bool, From("row.over_budget"), "more than memory_budget of its case allows: never advised"
+    ]
     differs_in: Annotated[str, "what differs from the baseline, with blanks between"]
-    change: Annotated[Known, "the dimension in which alone it differs from change_from"]
-    change_from: Known
-    change_from_options: Annotated[Known, "of the runs that it is compared with"]
-    change_ratio: Annotated[OptionalNumber, "of its time to that of change_from"]
-    change_low: OptionalNumber
-    change_high: OptionalNumber
-    change_pairs: int | None
-    change_verdict: Known
-    change_reason: Known
-    change_p_corrected: OptionalNumber
     migrated_runs: Annotated[Natural, "in which a thread changed its CPU in the timed part"]
     left_node_runs: Annotated[Natural, "in which a thread ended on another NUMA node"]
     outlier_rounds: str
-    slow_share: OptionalNumber
-    slow_to_fast: OptionalNumber
-    code: Annotated[Known, "why it is not ranked; docs/explanation/trust.md lists the codes"]
-    invalid: Known
-    remedy: Known
-    note: Known
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompilerRow(Judged):
-    """Two compilers."""
-
-    compiler: str
-    reference: str
-    loop: Annotated[Loop | None, "how the loops of both are written; null: as in the baseline"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicyRow(RatioFields):
-    """A row of policies.csv."""
-
-    quantity: str
-    compiler: str
-    hugepages: str
-    reference: Known
-
-
-@dataclass(frozen=True, kw_only=True)
-class StructureRow(Dimensions, Judged):
-    """What a value of an option changes in the time ratio of pages to base pages."""
-
-    dimension: Annotated[Literal["scheme", "layout", "table"], "the option in which both differ"]
-    reference: Annotated[str, "its value in the second, the baseline's; the other fields are of the first"]
-    pages_ratio: Annotated[float, "time ratio to base pages in the first"]
-    pages_low: OptionalNumber
-    pages_high: OptionalNumber
-    pages_pairs: Natural
-    reference_pages_ratio: Annotated[float, "the same in the second"]
-    reference_pages_low: OptionalNumber
-    reference_pages_high: OptionalNumber
-    reference_pages_pairs: Natural
-    p_corrected: OptionalNumber
-    share: Annotated[Share | None, "of the larger effect of pages, in log; null: not significant"]
+    slow_share: Annotated[OptionalNumber, From("row.bimodal.slow_share")]
+    slow_to_fast: Annotated[OptionalNumber, From("row.bimodal.apart")]
+    code: Annotated[Known, _OF_ROW, "why it is not ranked; docs/explanation/trust.md lists the codes"]
+    invalid: Annotated[Known, _OF_ROW]
+    remedy: Annotated[Known, _OF_ROW]
+    note: Annotated[Known, _OF_ROW]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,107 +233,48 @@ class KernelRow:
 
     name: str
     title: str
-    metrics: tuple[Mapping[str, Any], ...]
+    metrics: tuple[Metric, ...]
     best: tuple[BestRow, ...]
     configurations: tuple[ConfigurationRow, ...]
-    compilers: tuple[CompilerRow, ...]
-    policies: tuple[PolicyRow, ...]
-    structures: tuple[StructureRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeStateVerdict(RatioFields):
-    """The verdict on a page policy in a state of the node, against base pages in that state."""
-
-    kernel: str
-    compiler: str
-    hugepages: str
-    node_state: Literal["fresh", "aged"]
-    verdict: Annotated[VerdictName | None, "null: excluded in this state"]
-    reason: Known
-    holds: Annotated[bool, "whether the verdict is that in the first state"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnergyFields(RatioFields):
-    """The energy of a configuration (docs/explanation/energy.md); ratios are null for the baseline."""
-
-    kernel: str
-    module: str
-    compiler: str
-    hugepages: str
-    joules: Annotated[float, Limits(above=0), "per pass of a kernel or run of a program: the median"]
-    watts: Annotated[OptionalNumber, "the mean power of a run: the median"]
-    noise_floor: OptionalNumber
-    p_corrected: OptionalNumber
-    verdict: Literal["lower", "higher", "inconclusive"] | None
-    reason: Known
-    time_ratio: OptionalNumber
-    time_low: OptionalNumber
-    time_high: OptionalNumber
-    time_pairs: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeMemoryRow:
+class NodeMemoryRow(Dimensions):
     """The memory of the node during the timed runs of a configuration (docs/explanation/node-state.md)."""
 
-    kernel: str
-    module: str
-    compiler: str
-    hugepages: str
-    runs: Annotated[int, Limits(1)]
-    thp_faults: Annotated[Natural, "that got a transparent huge page, on the whole node"]
-    thp_fallbacks: Annotated[Natural, "that got base pages instead"]
-    thp_fallback_share: Annotated[Share | None, "null: not a single fault"]
-    unusable_index: Annotated[Share | None, "of free memory, in blocks below the THP size: the median"]
-    compaction_stalls: Natural
-    khugepaged_collapsed: Natural
+    runs: Annotated[int, From("use.runs"), Limits(1)]
+    thp_faults: Annotated[
+        Natural, From("use.allocated"), "that got a transparent huge page, on the whole node"
+    ]
+    thp_fallbacks: Annotated[Natural, From("use.fell_back"), "that got base pages instead"]
+    thp_fallback_share: Annotated[Share | None, From("use.fallback_share"), "null: not a single fault"]
+    unusable_index: Annotated[
+        Share | None, From("use.unusable"), "of free memory, in blocks below the THP size: the median"
+    ]
+    compaction_stalls: Annotated[Natural, From("use.stalls")]
+    khugepaged_collapsed: Annotated[Natural, From("use.collapsed")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CostRow(States):
-    """The time and the peak memory of a policy, as ratios to the baseline's."""
+class MemoryFields:
+    """A row of memory.csv: memory of a kind under a policy, medians over the runs."""
 
     program: str
-    hugepages: str
-    text: Annotated[str, "7 % less time for 12 % more memory; empty for the baseline"]
-    time_ratio: OptionalNumber
-    time_low: OptionalNumber
-    time_high: OptionalNumber
-    time_pairs: int | None
-    memory_ratio: OptionalNumber
-    memory_low: OptionalNumber
-    memory_high: OptionalNumber
-    memory_pairs: int | None
-    more_bytes: Annotated[OptionalNumber, "of the peak, in memory only because of the policy"]
-    over_memory_budget: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetFields:
-    """A metric with a target relative to another program."""
-
-    program: str
-    metric: str
-    hugepages: str
-    value: OptionalNumber
-    relative_to: str
-    ratio: OptionalNumber
-    low: OptionalNumber
-    high: OptionalNumber
-    answer: Known
+    hugepages: Annotated[str, From("policy")]
+    kind: str
+    peak_bytes: Annotated[int, From("peak")]
+    peak_huge_bytes: Annotated[int, From("peak_huge")]
+    mean_bytes: Annotated[int, From("mean"), "over time"]
+    mean_huge_bytes: Annotated[int, From("mean_huge")]
+    mean_coverage: Annotated[float, From("coverage"), "the share on huge pages, weighted by time"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramFigures:
-    """Of compare -- PROGRAM and --suite: the programs' metrics, and their memory by policy and kind."""
+    """Of programs: their memory by policy and kind, and the command that applies the advice."""
 
-    metrics: tuple[Mapping[str, Any], ...]
-    memory: tuple[Mapping[str, Any], ...]
-    costs: tuple[CostRow, ...]
+    memory: tuple[MemoryFields, ...]
     advice: PolicyAdvice | None
-    targets: tuple[Annotated[TargetFields, OPEN], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -374,14 +298,31 @@ class SessionFields:
 class Verdicts(SessionFields):
     """The verdicts of a comparison (compare, report with --json)."""
 
-    schema: Literal["pagewise.verdicts/1"]
+    schema: Literal["pagewise.verdicts/2"] = "pagewise.verdicts/2"
     altered: Annotated[Known, "how the records differ from those that were measured: then nothing is ranked"]
     headline: str
     condition: Annotated[str, "the state of the node that the headline holds for"]
     findings: tuple[FaultRow, ...]
     answers: Annotated[tuple[AnswerRow, ...], "of each dimension in which something was compared"]
     kernels: tuple[KernelRow, ...]
-    node_states: Annotated[tuple[NodeStateVerdict, ...], "of compare --vary node-state"] = ()
-    energy: Annotated[tuple[Annotated[EnergyFields, OPEN], ...], "where it was measured"] = ()
-    node_state: tuple[Annotated[NodeMemoryRow, OPEN], ...] = ()
-    program: ProgramFigures | None = None
+    comparisons: Annotated[tuple[ComparisonRow, ...], "the rows of comparisons.csv"]
+    node_state: tuple[NodeMemoryRow, ...]
+    program: Annotated[ProgramFigures | None, "null: kernels"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedianRow(Dimensions):
+    """A row of data.csv: a quantity of a configuration, or a point of a curve, with its placement."""
+
+    title: Annotated[str, From("kernel.title")]
+    ranks: Annotated[int | None, From("place.ranks")]
+    threads: Annotated[int, From("place.threads")]
+    cores: Annotated[int | None, From("place.cores")]
+    memory: str
+    sweep: Known
+    swept: Known
+    quantity: Annotated[str, From("metric.field")]
+    unit: Annotated[str, From("metric.unit")]
+    better: Annotated[str, From("metric.better")]
+    value: OptionalNumber
+    invalid: Known

@@ -52,7 +52,7 @@ def obtainable(order: int) -> int:
     from pagewise.core.node_state import obtainable_blocks, parse_buddyinfo, parse_reserves
 
     free, reserves = (Path("/proc", name).read_text(encoding="ascii") for name in ("buddyinfo", "zoneinfo"))
-    return obtainable_blocks(parse_buddyinfo(free), parse_reserves(reserves), order)[0]
+    return obtainable_blocks(parse_buddyinfo(free), parse_reserves(reserves), order)
 
 
 def take(count: int, page: int) -> tuple[mmap.mmap, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.manifest import Break, Digest, Manifest
-from pagewise.core.plan import CellKey, Step, key_of
+from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
 from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_manifest, read_result, utc_text
@@ -54,9 +54,6 @@ _PARTS = {
 _MISSING = "missing"
 _LONGEST = 160
 _PRINTING = ("--json", "-q", "--quiet", "-v", "--verbose", "--plan")
-# A run by kernel, key of the cell, series, round, group of events, and what is swept; A/A runs of a round are
-# alike.
-_Key = tuple[str, CellKey, str, int, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -74,29 +71,38 @@ class Earlier:
 
     @property
     def runs(self) -> Collection[RunOf]:
-        """The runs that count, each once."""
-        return _runs(self.records).values()
+        """The runs that count, each once: a sweep has several records of one run."""
+        runs = ((record.of_kernel, record.run) for record in self.records if record.run is not None)
+        return {
+            (kernel, key_of(run), run.series, run.round, run.position): run
+            for kernel, run in runs
+            if run.series not in (ASIDE, "trial")
+        }.values()
 
     def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
         """The remaining steps in order, without those that failed before."""
-        sweeps = {key for key, _ in _runs(self.records) if key[2] == "sweep"}
-        done = (step.round <= self.rounds if step.sweep is None else _key(step) in sweeps for step in steps)
-        return [step for step, is_done in zip(steps, done, strict=True) if not (is_done or is_stopped(step))]
+        sweeps = {
+            (record.of_kernel, key_of(record.run), record.run.sweep)
+            for record in self.records
+            if record.run is not None and record.run.series == "sweep"
+        }
+
+        def is_done(step: Step) -> bool:
+            if step.sweep is None:
+                return step.round <= self.rounds
+            return (step.kernel.name, step.cell.key, step.swept) in sweeps
+
+        return [step for step in steps if not (is_done(step) or is_stopped(step))]
 
     def complete(self) -> Earlier:
         """The same without the runs of an unfinished round."""
         kept = (record for record in self.records if not _is_unfinished(record, self.rounds))
         return replace(self, records=tuple(kept))
 
-    def failed(self, steps: Iterable[Step]) -> Iterator[tuple[Step, list[Record]]]:
-        """The steps whose run failed, with its records."""
-        bad: dict[_Key, list[Record]] = {}
-        for record in self.records:
-            if record.status != "ok" and (key := _key_of(record)) is not None:
-                bad.setdefault(key, []).append(record)
-        for step in steps:
-            if _key(step) in bad:
-                yield step, bad[_key(step)]
+    @property
+    def failed(self) -> list[Record]:
+        """The records of runs that count and failed."""
+        return [record for record in self.records if record.status != "ok" and record.series != ASIDE]
 
 
 def command_of(arguments: Sequence[str]) -> tuple[str, ...]:
@@ -260,25 +266,3 @@ def _last_seen(result: Result) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(unstructured(value), ensure_ascii=False)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."
-
-
-def _runs(records: Iterable[Record]) -> dict[tuple[_Key, int], RunOf]:
-    """The runs that the records are of, by what they are and their place in the round."""
-    runs = {}
-    for record in records:
-        key, run = _key_of(record), record.run
-        if key is not None and run is not None and run.series not in (ASIDE, "trial"):
-            runs[key, run.position] = run
-    return runs
-
-
-def _key_of(record: Record) -> _Key | None:
-    """The key of the run that a record is of."""
-    run = record.run
-    if run is None:
-        return None
-    return record.of_kernel, key_of(run), run.series, run.round, run.group, run.sweep
-
-
-def _key(step: Step) -> _Key:
-    return step.kernel.name, step.cell.key, step.series, step.round, step.group, step.swept

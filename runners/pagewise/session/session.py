@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
 from pagewise.core.manifest import Manifest, State, Until
 from pagewise.core.node_state import change
-from pagewise.core.plan import Step
+from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result, altered
 from pagewise.core.signals import interruptible
@@ -88,15 +88,10 @@ class Session:
         self.recorder.save()
 
     def _take_up(self) -> None:
-        """Rules out what failed before the interruption, and sets aside what is measured again."""
-        known = self.earlier.records
-        rounds = [
-            self.workload.planner.steps_of_round(number, known)
-            for number in range(1, self.earlier.rounds + 1)
-        ]
-        for step, records in self.earlier.failed(chain(*rounds, self.workload.planner.sweeps())):
-            self._rule_out(step, records)
+        """Sets aside what is measured again, and rules out what failed before the interruption."""
         self.earlier = self.recorder.set_aside(self.earlier)
+        for record in self.earlier.failed:
+            self._rule_out([record])
 
     @property
     def result(self) -> Result:
@@ -200,7 +195,7 @@ class Session:
         if changed:
             self._ruled_out.add((step.kernel.name, step.cell.key))
         elif outcome.failed:
-            self._rule_out(step, outcome.records)
+            self._rule_out(outcome.records)
         return outcome
 
     def _run_all(self) -> None:
@@ -278,11 +273,12 @@ class Session:
         configuration = (step.kernel.name, step.cell.key)
         return not self._ruled_out.isdisjoint((configuration, (*configuration, step.group)))
 
-    def _rule_out(self, step: Step, records: Sequence[Record]) -> None:
-        scope = self.workload.planner.ruled_out(step, records)
-        if scope is not None:
-            group = (step.group,) if scope == "group" else ()
-            self._ruled_out.add((step.kernel.name, step.cell.key, *group))
+    def _rule_out(self, records: Sequence[Record]) -> None:
+        """Rules out later runs because of a failed one, of which these are the records."""
+        scope, first = self.workload.planner.ruled_out(records), records[0]
+        if scope is not None and first.run is not None:
+            group = (first.run.group,) if scope == "group" else ()
+            self._ruled_out.add((first.of_kernel, key_of(first.run), *group))
 
 
 def trial_text(trial: Trial) -> str:

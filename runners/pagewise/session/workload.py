@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from pagewise.analysis.analysis import analyse, too_wide
+from pagewise.analysis.analysis import Drafts, analyse, too_wide
 from pagewise.core.manifest import Manifest, State
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
@@ -79,8 +79,8 @@ class Planner(Protocol):
     def can_run(self, step: Step) -> bool:
         """Whether the run starts a program; if not, the launcher only reports why."""
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
-        """Which later runs are not tried, because this one failed with these records."""
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
+        """Which later runs are not tried, because a run failed with these records."""
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
@@ -88,13 +88,17 @@ class Planner(Protocol):
 
 @dataclass(frozen=True)
 class ComparisonPlanner:
-    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program."""
+    """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
+
+    `drafts` is what was analysed after earlier rounds.
+    """
 
     subjects: list[Subject]
     seed: int
     aa: int = 1
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
+    drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once, the baselines once more."""
@@ -108,13 +112,13 @@ class ComparisonPlanner:
         """Whether the step starts a program."""
         return self.starts(step)
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
         """Missing pages and crashes recur: they are reported once instead of in every round."""
         return "configuration"
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The kernels with an interval wider than this."""
-        return too_wide(analyse(self.subjects, list(records), self.seed), width)
+        return too_wide(analyse(self.subjects, records, self.seed, drafts=self.drafts), width)
 
 
 class Launcher(Protocol):

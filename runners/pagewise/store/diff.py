@@ -6,17 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pagewise.analysis.node_differences import host_facts
-from pagewise.analysis.result import excluding
+from pagewise.analysis.nodes import host_facts
 from pagewise.analysis.sessions import Change, ComparedQuantity, changes, session
+from pagewise.analysis.validity import excluding
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
 from pagewise.core.structure import unstructured
 from pagewise.core.units import bytes_text
 
-REGRESSION, INCOMPLETE, INCOMPARABLE, UNCLEAR = 1, 5, 6, 7
+REGRESSION: Final = 1
+INCOMPLETE: Final = 5
+INCOMPARABLE: Final = 6
+UNCLEAR: Final = 7
 #: In the order of reports.
 DifferencePart = Literal["machine", "asked", "node", "system", "compiler", "build", "source"]
 # The facts of a host that determine times, in addition to its caches.
@@ -42,11 +45,7 @@ class Difference:
     name: str
     old: str
     new: str
-
-    @property
-    def forbids(self) -> bool:
-        """Whether times of the two cannot be compared."""
-        return self.part in ("machine", "asked")
+    forbids: Annotated[bool, "times of both cannot be compared"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Diff:
         """The number of cells with this status."""
         return sum(change.status == status for change in self.changes)
 
-    def exit_code(self, strict: bool) -> int:
+    def exit_code(self, strict: bool) -> Literal[0, 1, 5, 6, 7]:
         """0, or the code of the worst change; docs/reference/diff.md has the list."""
         if not self.judged:
             return INCOMPARABLE
@@ -108,7 +107,7 @@ def differences(old: Result, new: Result) -> list[Difference]:
         before, after = (_at(r, fact) if isinstance(fact, str) else fact(r) for r in (old, new))
         values.append((part, name, before, after))
     items = [
-        Difference(part, name, *_texts(before, after))
+        Difference(part, name, *_texts(before, after), forbids=part in ("machine", "asked"))
         for part, name, before, after in values
         if not _same(name, before, after)
     ]

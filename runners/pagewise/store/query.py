@@ -15,7 +15,7 @@ import duckdb
 
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.judgement import ANALYSIS, SCHEMA, TableRow, excluded_rows, judgement
-from pagewise.analysis.result import nothing_excluded
+from pagewise.analysis.validity import nothing_excluded
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import read_records

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from rich.console import Console
@@ -61,7 +61,7 @@ class Finding:
     name: str
     state: State
     detail: str
-    remedy: str | None = None
+    remedy: str | None
 
     @property
     def is_missing(self) -> bool:
@@ -76,7 +76,7 @@ class _Topic:
     topic: str
 
     def good(self, name: str, detail: str) -> Finding:
-        return Finding(self.topic, name, "good", detail)
+        return Finding(self.topic, name, "good", detail, None)
 
     def note(self, name: str, detail: str, remedy: str | None = None) -> Finding:
         return Finding(self.topic, name, "note", detail, remedy)
@@ -98,14 +98,16 @@ _SETTINGS, _SIMULATION, _MACHINE = _Topic("Settings"), _Topic("Simulation"), _To
 
 
 @dataclass(frozen=True)
-class Examination:
-    """What was found, and how many huge pages programs would get now (None without THP)."""
+class FindingsDocument:
+    """What a node has for comparisons (doctor --json)."""
 
-    findings: list[Finding]
-    supply: HugePageSupply | None
+    schema: Literal["pagewise.findings/1"]
+    ready: bool
+    findings: tuple[Finding, ...]
+    huge_pages: Annotated[HugePageSupply | None, "that programs would get now; null: no THP"]
 
 
-def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> Examination:
+def examine(environment: str, modules: Path | None, measure_noise: bool = True) -> FindingsDocument:
     """Check tools, compilers, modules, pages and the machine; measuring noise takes two seconds."""
     findings, facts, host = [], None, read_host()
     supply = predict(host.thp)
@@ -118,21 +120,11 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
     findings += [*counter_findings(host, environment, modules), *simulation_findings(), *_machine(host)]
     if measure_noise:
         findings.append(noise_finding(measure_spread()))
-    return Examination(findings, supply)
+    is_ready = not any(finding.is_missing for finding in findings)
+    return FindingsDocument("pagewise.findings/1", is_ready, tuple(findings), supply)
 
 
-def to_dict(examined: Examination) -> dict[str, Any]:
-    """Schema pagewise.findings/1."""
-    findings, supply = examined.findings, examined.supply
-    return {
-        "schema": "pagewise.findings/1",
-        "ready": not any(finding.is_missing for finding in findings),
-        "findings": [asdict(finding) for finding in findings],
-        "huge_pages": None if supply is None else asdict(supply),
-    }
-
-
-def print_findings(console: Console, findings: list[Finding]) -> None:
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Print the findings by topic, with remedies."""
     topic = ""
     for finding in findings:
@@ -276,8 +268,6 @@ def supply_findings(supply: HugePageSupply | None, root: Path = Path("/")) -> It
         return
     obtainable = supply.obtainable * supply.page_bytes
     detail = f"{supply.obtainable} of {size} without compaction ({bytes_text(obtainable)})"
-    if supply.with_compaction > supply.obtainable:
-        detail += f", at most {supply.with_compaction} if page faults wait for compaction"
     if supply.usable_share is not None:
         detail += f"; {percent_text(supply.usable_share)} of free memory is in such blocks"
     if supply.process == "advised":

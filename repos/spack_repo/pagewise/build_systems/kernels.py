@@ -19,17 +19,14 @@ RELEASES = {
 #: Exit code of a kernel whose page policy is unavailable.
 PAGES_UNAVAILABLE = 3
 
-#: Page policies of Fujitsu's libmpg, with their XOS_MMM_L_HPAGE_TYPE.
-LIBMPG_TYPES = {"fjmpg": "hugetlbfs", "fjmpg-thp": "thp", "fjmpg-none": "none"}
-
-#: What libmpg reads when a program starts. Paging on demand, so that the first touch places a page
-#: (Feldman et al., PEARC '23, appendix A). Freed memory is returned and reused as without libmpg.
-LIBMPG_SETTINGS = {
-    "LPG_MODE": "base+stack",
-    "PAGING_POLICY": "demand:demand:demand",
-    "ARENA_FREE": "1",
-    "ARENA_LOCK_TYPE": "1",
+#: The page policies by name: the kind of their pages, and what a module sets. With libmpg, the
+#: first touch places a page (Feldman et al., PEARC '23, appendix A), and freed memory is returned
+#: and reused as without it.
+POLICIES = {
+    policy["name"]: policy
+    for policy in json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
 }
+BY_LIBMPG = tuple(name for name, policy in POLICIES.items() if policy.get("library") == "libmpg")
 
 #: Kernels whose validation fails in an emulator, and why.
 NOT_EMULATED = {"page_faults": "the emulator's page faults are counted with the program's"}
@@ -122,7 +119,7 @@ class ProgramsPackage(LibraryUserPackage):
     variant(
         "hugepages",
         default="none",
-        values=("none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp", "fjmpg-none"),
+        values=tuple(POLICIES),
         multi=False,
         description="Page policy: base pages, THP, hugetlb pool, or Fujitsu's libmpg",
     )
@@ -143,7 +140,7 @@ class ProgramsPackage(LibraryUserPackage):
         when="target=a64fx %fortran=gcc",
         msg="prefetch=compiler has no effect in GCC's code for SVE; use %fj, or prefetch=software",
     )
-    for _policy in LIBMPG_TYPES:
+    for _policy in BY_LIBMPG:
         depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
 
     def cmake_args(self):
@@ -193,7 +190,7 @@ class ProgramsPackage(LibraryUserPackage):
 
     def libmpg_args(self):
         """CMake's argument with the prefix of Fujitsu's libmpg, if the policy uses it."""
-        if self.spec.variants["hugepages"].value not in LIBMPG_TYPES:
+        if self.spec.variants["hugepages"].value not in BY_LIBMPG:
             return []
         return [self.define("PAGEWISE_LIBMPG_ROOT", self.spec["fujitsu-libmpg"].prefix)]
 
@@ -207,10 +204,9 @@ class ProgramsPackage(LibraryUserPackage):
         for name, value in facts_of(self.spec, self).items():
             env.set(f"PAGEWISE_{name}", value)
         policy = self.spec.variants["hugepages"].value
-        if policy in LIBMPG_TYPES:
-            env.set("XOS_MMM_L_HPAGE_TYPE", LIBMPG_TYPES[policy])
-            for name, value in LIBMPG_SETTINGS.items():
-                env.set(f"XOS_MMM_L_{name}", value)
+        for name, value in POLICIES[policy].get("environment", {}).items():
+            env.set(name, value)
+        if policy in BY_LIBMPG:
             env.prepend_path("LD_LIBRARY_PATH", self.spec["fujitsu-libmpg"].prefix.lib64)
 
     def test_kernels(self):
@@ -256,7 +252,7 @@ class ProgramsPackage(LibraryUserPackage):
             built = record["configuration"][name]
             assert built == value, f"built with {name}={built}"
         huge = record["pages"]["huge_coverage"]
-        base = self.spec.variants["hugepages"].value in ("none", "fjmpg-none")
+        base = POLICIES[self.spec.variants["hugepages"].value]["pages"] == "none"
         assert huge == 0 if base else huge >= 0.99, f"{huge:.0%} on huge pages"
 
     def pages_unavailable(self):

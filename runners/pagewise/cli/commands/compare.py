@@ -13,8 +13,7 @@ from pagewise.cli import options as opt
 from pagewise.cli.chosen import Parameters, options_of
 from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
 from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_SERVICE, SERVICE, TakesProgram
-from pagewise.cli.types import Percent
+from pagewise.cli.program import JUDGED, TakesProgram
 
 if TYPE_CHECKING:
     from pagewise.session.session import Session
@@ -27,7 +26,7 @@ class _Comparing(Measuring, TakesProgram):
     """Refuses options that do not belong together, and those of kernels."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """Parse the options; there must be one program, suite or service."""
+        """Parse the options; there must be a program, suite or case."""
         try:
             extra = super().parse_args(context, arguments)
         except click.NoSuchOption as fault:
@@ -41,17 +40,8 @@ class _Comparing(Measuring, TakesProgram):
 
 def _check(context: click.Context) -> None:
     chosen = context.params
-    is_named = bool(chosen["command"] or chosen["suite"])
-    if is_named and chosen["service"]:
-        context.fail("--service is the program: name none after --, and no --suite.")
-    if not (is_named or chosen["service"]):
-        context.fail(
-            "Name a program after --, or --suite or --service. To compare kernels: pagewise kernels."
-        )
-    if bool(chosen["service"]) != bool(chosen["load"]):
-        context.fail("--service and --load belong together.")
-    if not chosen["service"] and any(chosen[name] for name in OF_SERVICE):
-        context.fail("--ready, --setup and --fill are for a --service.")
+    if not (chosen["command"] or chosen["suite"] or chosen["cases"]):
+        context.fail("Name a program after --, or --suite or --case. To compare kernels: pagewise kernels.")
     if chosen["varied"]:
         context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
 
@@ -59,7 +49,7 @@ def _check(context: click.Context) -> None:
 @opt.command(
     "pagewise compare -- ./my_app input.dat  # your program under page policies",
     "pagewise compare --policies none,thp --metric 'rate[GB/s,higher]=Triad: +([0-9.]+)' -- ./stream",
-    "pagewise compare --service 'redis-server --port {port}' --load 'redis-benchmark -p {port} -t get'",
+    "pagewise compare --case redis.yaml  # a service under load, as its file describes it",
     "pagewise compare --suite npb:cg.A,npb:mg.A --ranks 1,2,4  # benchmarks of a suite by ranks",
     "pagewise compare --resume results/20261121T115458Z-my_app -- ./my_app  # after an interruption",
     cls=_Comparing,
@@ -70,6 +60,7 @@ def _check(context: click.Context) -> None:
         VARIED,
         partial(BASELINE_OPTION, help="Policy to compare against (default: none)."),
         opt.SUITES,
+        opt.CASE,
         opt.option(
             "--build builds",
             "Build of the codes to compare, as old=DIR with a folder of programs, or tuned='npb/*-tuned' "
@@ -91,15 +82,7 @@ def _check(context: click.Context) -> None:
             metavar="METRIC",
         ),
         *JUDGED,
-        opt.rare_option(
-            "--memory-budget",
-            "How much more peak memory than the baseline an advised policy may need, as 10% (default: no "
-            "limit).",
-            type=Percent(closed=True),
-            metavar="SHARE",
-        ),
     ),
-    service=SERVICE,
     result=(
         partial(opt.NAME, help="Name in the result's folder (default: the program's)."),
         *opt.SESSION_RESULT,

@@ -38,7 +38,7 @@ class _Counting(Measuring, TakesProgram):
         subject, refused = "kernels only", set(_OF_KERNELS)
         if not _has_program(chosen):
             chosen["environment"] = chosen["environment"] or DEFAULT_ENVIRONMENT
-            subject, refused = "programs: counters -- PROGRAM or counters --suite", set(OF_PROGRAM)
+            subject, refused = "programs: counters -- PROGRAM, --suite or --case", set(OF_PROGRAM)
         elif chosen["varied"]:
             context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
         for parameter in self.params:
@@ -49,7 +49,7 @@ class _Counting(Measuring, TakesProgram):
 
 
 def _has_program(chosen: Parameters) -> bool:
-    return bool(chosen["command"] or chosen["suite"])
+    return bool(chosen["command"] or chosen["suite"] or chosen["cases"])
 
 
 @opt.command(
@@ -79,6 +79,7 @@ def _has_program(chosen: Parameters) -> bool:
         ),
         opt.SCALE,
         opt.SUITES,
+        opt.CASE,
     ),
     events=(
         opt.option(

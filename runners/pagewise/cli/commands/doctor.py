@@ -28,7 +28,7 @@ _INVALID = 1
 )
 def command(environment: str, modules: Path | None, noise: bool, restoring: bool, as_json: bool) -> int:
     """List what this node provides, what is missing, and how to fix it."""
-    from pagewise.workloads.doctor import examine, print_findings, to_dict
+    from pagewise.workloads.doctor import examine, print_findings
 
     if restoring:
         from pagewise.machine.settings.session import restore
@@ -36,10 +36,10 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
         restore()
     examined = examine(_built(environment), modules, noise)
     if as_json:
-        print_json(to_dict(examined))
+        print_json(examined)
     else:
         print_findings(make_console(), examined.findings)
-    return _INVALID if any(finding.is_missing for finding in examined.findings) else 0
+    return 0 if examined.ready else _INVALID
 
 
 def _built(environment: str) -> str:

@@ -18,7 +18,7 @@ from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 if TYPE_CHECKING:
     from pagewise.stack.catalog import Catalog
 
-_KINDS = ("environments", "configurations", "kernels", "policies")
+_KINDS = ("environments", "configurations", "kernels", "policies", "case")
 
 
 @opt.command(
@@ -26,7 +26,7 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
     "pagewise list kernels 'memory/*'",
     "pagewise list policies -- ./my_app  # policies that are available to this program",
     cls=TakesProgram,
-    subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITES),
+    subject=(opt.ENVIRONMENT_OR_SUITES, opt.MODULES, opt.SUITES, opt.CASE),
     settings=(opt.PREPARE_PAGES,),
     result=(opt.JSON,),
 )
@@ -35,18 +35,24 @@ _KINDS = ("environments", "configurations", "kernels", "policies")
 def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: object) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 
+    `case` prints a commented example of a file for --case.
+
     NAMES are names or globs, as 'gcc-*/thp/*' or 'memory/*'. Page policies are those of `compare -- PROGRAM`.
-    With a program after -- or with --suite, each is listed with the reason if it is unavailable here.
+    With a program after --, --suite or --case, each is listed with the reason if it is unavailable here.
     """
     from pagewise.session.options import SessionOptions
 
     if kind == "policies":
         _list_policies({**chosen, "policies": split_commas(names)}, as_json)
         return
-    for name in ("command", "suite", "prepare"):
+    for name in ("command", "suite", "cases", "prepare"):
         if chosen[name]:
             raise click.UsageError("A program and its options are valid only for: pagewise list policies")
-    if kind == "environments":
+    if kind == "case":
+        from pagewise.workloads.program.suite import example
+
+        click.echo(example(), nl=False)
+    elif kind == "environments":
         _list_environments(as_json)
     else:
         modules = options_of(SessionOptions, chosen)
@@ -60,7 +66,7 @@ def _list_policies(chosen: Parameters, as_json: bool) -> None:
 
     survey = Survey.of(options_of(ProgramOptions, chosen), make_messages())
     if as_json:
-        print_json(survey.to_dict())
+        print_json(survey.output)
     else:
         survey.print(make_console())
 

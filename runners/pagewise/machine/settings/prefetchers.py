@@ -21,30 +21,26 @@ _CPUS = "sys/devices/system/cpu"
 
 
 @dataclass(frozen=True)
-class Register:
-    """A model-specific register whose set bits switch prefetchers off, by the prefetchers' names."""
-
-    address: int
-    bits: dict[str, int]
-
-
-@dataclass(frozen=True)
 class Processors:
-    """Processors whose vendor documents a register; `models` is None for all of a family."""
+    """Processors whose vendor documents a model-specific register with bits that switch prefetchers off.
+
+    models: None for all of a family. bits: by the prefetchers' names.
+    """
 
     vendor: str
     family: int
     models: frozenset[int] | None
-    register: Register
+    address: int
+    bits: dict[str, int]
 
 
 # MSR_MISC_FEATURE_CONTROL: Intel, Disclosure of Hardware Prefetcher Control on Some Intel Processors (2014),
 # and Software Developer's Manual, volume 4, the table of each processor.
-_CORE = Register(0x1A4, {"l2-hardware": 0, "l2-adjacent": 1, "dcu-streamer": 2, "dcu-ip": 3})
-_PHI = Register(0x1A4, {"dcu-streamer": 0, "l2-hardware": 1})
+_CORE = (0x1A4, {"l2-hardware": 0, "l2-adjacent": 1, "dcu-streamer": 2, "dcu-ip": 3})
+_PHI = (0x1A4, {"dcu-streamer": 0, "l2-hardware": 1})
 # Core::X86::Msr::PrefetchControl, MSRC000_0108: AMD, Processor Programming Reference for family 19h model 11h
 # (55901) and family 1Ah model 02h (57238).
-_ZEN = Register(0xC0000108, {"l1-stream": 0, "l1-stride": 1, "l1-region": 2, "l2-stream": 3, "up-down": 5})
+_ZEN = (0xC0000108, {"l1-stream": 0, "l1-stride": 1, "l1-region": 2, "l2-stream": 3, "up-down": 5})
 
 _INTEL_CORE = (
     *(0x1A, 0x1E, 0x1F, 0x2E),  # Nehalem
@@ -62,10 +58,10 @@ _INTEL_CORE = (
     *(0xAD, 0xAE),  # Granite Rapids
 )
 _KNOWN = (
-    Processors("GenuineIntel", 6, frozenset(_INTEL_CORE), _CORE),
-    Processors("GenuineIntel", 6, frozenset((0x57, 0x85)), _PHI),  # Knights Landing, Knights Mill
-    Processors("AuthenticAMD", 0x19, None, _ZEN),  # Zen 3, Zen 4
-    Processors("AuthenticAMD", 0x1A, None, _ZEN),  # Zen 5
+    Processors("GenuineIntel", 6, frozenset(_INTEL_CORE), *_CORE),
+    Processors("GenuineIntel", 6, frozenset((0x57, 0x85)), *_PHI),  # Knights Landing, Knights Mill
+    Processors("AuthenticAMD", 0x19, None, *_ZEN),  # Zen 3, Zen 4
+    Processors("AuthenticAMD", 0x1A, None, *_ZEN),  # Zen 5
 )
 
 # Fujitsu A64FX: implementer and part in MIDR_EL1. By name: the cache in sysfs, and the option of hwpfctl.
@@ -181,7 +177,9 @@ def described(control: Control) -> SwitchedOff:
 def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
     file = root / "proc/cpuinfo"
     vendor, family, model = (field(file, name) for name in ("vendor_id", "cpu family", "model"))
-    register = _register_of(vendor, family, model)
+    number = int(model) if model and model.isdigit() else -1
+    kinds = (known for known in _KNOWN if (vendor, family) == (known.vendor, str(known.family)))
+    register = next((known for known in kinds if known.models is None or number in known.models), None)
     if register is None:
         name = field(file, "model name") or vendor or field(file, "CPU implementer") or "unnamed"
         numbers = f" ({vendor}, family {family}, model {model})" if family else ""
@@ -192,7 +190,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
         )
     names = _chosen(requested, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
-    device = MSR_SAFE if _has_msr_safe(root, cpus, register) else "msr"
+    device = MSR_SAFE if _has_msr_safe(root, cpus, register.address) else "msr"
     devices = [root / f"dev/cpu/{cpu}/{device}" for cpu in cpus]
     missing = next((device for device in devices if not device.exists()), None)
     if missing is not None:
@@ -210,26 +208,17 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
     return Control(names, method, cpus, tuple(switches), root=root)
 
 
-def _has_msr_safe(root: Path, cpus: tuple[int, ...], register: Register) -> bool:
+def _has_msr_safe(root: Path, cpus: tuple[int, ...], address: int) -> bool:
     """Whether msr-safe serves all CPUs: it grants the register, or the kernel has no other device."""
     files = [root / f"dev/cpu/{cpu}/{MSR_SAFE}" for cpu in cpus]
     if not all(file.exists() for file in files):
         return False
     try:
         for file in files:
-            Msr(file, register.address).value()
+            Msr(file, address).value()
     except RefusedError:
         return not all(file.with_name("msr").exists() for file in files)
     return True
-
-
-def _register_of(vendor: str | None, family: str | None, model: str | None) -> Register | None:
-    number = int(model) if model and model.isdigit() else -1
-    for known in _KNOWN:
-        is_family = vendor == known.vendor and family == str(known.family)
-        if is_family and (known.models is None or number in known.models):
-            return known.register
-    return None
 
 
 def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:

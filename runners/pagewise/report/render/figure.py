@@ -27,8 +27,25 @@ from matplotlib.ticker import (
 
 from pagewise.core.units import bytes_text, number_text
 from pagewise.report.model import Figure, Lines
-from pagewise.report.render.colours import FAINT, INK, PAPER, SHADE, colour
 
+# The page replaces these colours by CSS variables of the same role, for its light and dark schemes.
+INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
+# All at least 4.5 : 1 on PAPER; blue and purple also differ in lightness from the grey of base pages for
+# colour-blind readers, and every line is labelled.
+_POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#a23e8c"}
+_MORE_COLOURS = ("#946300", "#5b4bb5", "#4a7a1e")
+COLOUR_ROLES = {
+    INK: "ink",
+    FAINT: "faint",
+    PAPER: "paper",
+    SHADE: "shade",
+    "#6b7480": "none",
+    "#0072b2": "thp",
+    "#a23e8c": "hugetlbfs",
+    "#946300": "more-1",
+    "#5b4bb5": "more-2",
+    "#4a7a1e": "more-3",
+}
 #: Line styles by prefetch, stores and loop.
 DASHES: dict[tuple[str, str, str], Any] = {
     ("hardware", "regular", "explicit"): "-",
@@ -117,6 +134,13 @@ def described(figure: Figure) -> str:
         for x, y in (line.points[0], line.points[-1])
     ]
     return f"{figure.title}. {'; '.join(ends)}."
+
+
+def colour(policy: str) -> str:
+    """The colour of a page policy, a key of COLOUR_ROLES."""
+    if policy in _POLICY_COLOURS:
+        return _POLICY_COLOURS[policy]
+    return _MORE_COLOURS[sum(policy.encode()) % len(_MORE_COLOURS)]
 
 
 def _ignore_interrupts() -> None:

@@ -27,8 +27,7 @@ from pagewise.report.model import (
     interval_text,
     ratio_text,
 )
-from pagewise.report.render.colours import COLOUR_ROLES
-from pagewise.report.render.figure import described, svgs
+from pagewise.report.render.figure import COLOUR_ROLES, described, svgs
 from pagewise.report.render.forest import Axis
 
 # A heat map's colour is full at this ratio and its inverse.

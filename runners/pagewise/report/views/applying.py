@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.choices import AGAINST, Best, alone, loop_of
+from pagewise.analysis.choices import Best, alone, loop_of, own_loop, versus
+from pagewise.analysis.rows import KernelResult
 from pagewise.core.configuration import LOOP, PREFETCH, STORES, Configuration
-from pagewise.core.dimensions import BY_NAME, COMPILER, PAGES, Dimension
+from pagewise.core.dimensions import BY_NAME, COMPILER, PAGES
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.result import Result
 from pagewise.core.text import command_text
 from pagewise.report.model import Recommendation
-from pagewise.report.views.advice import Answer, answers, first_answers
+from pagewise.report.verdicts import AnswerRow, BestRow, BuildAdvice, PolicyAdvice
+from pagewise.report.views.advice import first_answers
 from pagewise.workloads.program.policy import PARTS, module_of
 
 _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
@@ -22,33 +23,20 @@ _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
 PROGRAM = "PROGRAM"
 
 
-@dataclass(frozen=True)
-class Build:
-    """A configuration that was measured, and how kernels get it.
-
-    `command` loads its module, `spec` installs it, `compiler_options` are those of its build; `arguments` are
-    those that its programs need in addition. `kernels` are those for which it is advised.
-    """
-
-    compiler: str
-    module: str
-    command: tuple[str, ...]
-    arguments: tuple[str, ...]
-    spec: str | None
-    compiler_options: str | None
-    kernels: tuple[str, ...]
+def applied(result: Result, kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) -> list[AnswerRow]:
+    """The answers with the builds and the policy that apply them."""
+    policy, first = policy_of(result, kernels, given), first_answers(given)
+    return [
+        replace(
+            answer,
+            apply=tuple(builds(result, kernels, answer)),
+            policy=policy if answer.factor == PAGES.name and answer in first else None,
+        )
+        for answer in given
+    ]
 
 
-@dataclass(frozen=True)
-class Policy:
-    """A page policy for programs: a command for one, and a module for a job script, None without one."""
-
-    policy: str
-    command: tuple[str, ...]
-    module: str | None
-
-
-def builds(result: Result, kernels: Sequence[KernelResult], answer: Answer) -> list[Build]:
+def builds(result: Result, kernels: Sequence[KernelResult], answer: AnswerRow) -> list[BuildAdvice]:
     """The configurations that an answer advises, all else as in the baseline; none for a program."""
     advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
     for of_kernel in kernels:
@@ -60,18 +48,22 @@ def builds(result: Result, kernels: Sequence[KernelResult], answer: Answer) -> l
     return [_build(result, cell, names) for cell, names in advised.values()]
 
 
-def best_build(result: Result, best: Best) -> Build | None:
-    """The best configuration of a kernel and compiler; None for a program."""
-    row = best.row or best.group.baseline
-    if row is None or not row.cell.measured.is_module:
-        return None
-    return _build(result, row.cell, [best.kernel.kernel.name])
+def best_row(result: Result, best: Best) -> BestRow:
+    """The best configuration of a kernel and compiler, and how kernels get it."""
+    row, kernel = best.shown, best.kernel.kernel
+    return BestRow(
+        compiler=best.group.compiler,
+        hugepages=None if row is None else row.cell.measured.hugepages,
+        is_baseline=best.row is None,
+        equally_good=tuple(other.cell.measured.module for other in best.as_good),
+        apply=_build(result, row.cell, [kernel.name]) if row and row.cell.measured.is_module else None,
+    )
 
 
-def advised_policy(kernels: Sequence[KernelResult]) -> str | None:
+def advised_policy(kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) -> str | None:
     """The policy to use, or to keep; None if none or several are advised."""
     advised: set[str] = set()
-    for answer in first_answers(kernels):
+    for answer in first_answers(given):
         if answer.factor == PAGES.name and answer.outcome == "use":
             advised.add(answer.values[0])
         elif answer.factor == PAGES.name and answer.outcome == "keep":
@@ -80,47 +72,34 @@ def advised_policy(kernels: Sequence[KernelResult]) -> str | None:
     return advised.pop() if len(advised) == 1 else None
 
 
-def policy_of(result: Result, kernels: Sequence[KernelResult]) -> Policy | None:
+def policy_of(
+    result: Result, kernels: Sequence[KernelResult], given: Sequence[AnswerRow]
+) -> PolicyAdvice | None:
     """The advised policy for the user's program, or for PROGRAM after a comparison of kernels.
 
     None without advice on one policy, and where kernels advise base pages, or a policy of theirs alone.
     """
-    policy = advised_policy(kernels)
+    policy, programs = advised_policy(kernels, given), list(result.manifest.programs.values())
     if policy is None:
         return None
-    programs = list(result.manifest.programs.values())
     if not programs and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
-    command = programs[0]["command"] if len(programs) == 1 else (PROGRAM,)
-    return Policy(policy, ("pagewise", "exec", policy, "--", *command), module_of(policy))
+    command = tuple(programs[0]["command"]) if len(programs) == 1 else (PROGRAM,)
+    words = ("pagewise", "exec", policy, "--", *command)
+    return PolicyAdvice(policy=policy, command=words, module=module_of(policy))
 
 
-def recommendations(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Recommendation]:
+def recommendations(result: Result, given: Sequence[AnswerRow]) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
-    of_program = bool(result.manifest.programs)
-    for answer, in_headline in answered(kernels):
-        of_pages = answer.factor == PAGES.name and answer.loop is None
-        policy = policy_of(result, kernels) if of_pages else None
-        applied = commands(policy, builds(result, kernels, answer), of_program=of_program)
+    first = first_answers(given)
+    for answer in given:
+        shown = tuple(commands(answer.policy, answer.apply, of_program=bool(result.manifest.programs)))
         text = answer.lead + answer.text
-        yield Recommendation(answer.question, text, answer.more, answer.cost, tuple(applied), in_headline)
-
-
-def data(result: Result, kernels: Sequence[KernelResult]) -> list[dict[str, object]]:
-    """The field `answers` of the JSON object."""
-    names = ("factor", "compiler", "loop", "outcome", "values", "question", "lead", "text", "more", "cost")
-    return [
-        {
-            **{name: getattr(answer, name) for name in names},
-            "apply": builds(result, kernels, answer),
-            "policy": policy_of(result, kernels) if answer.factor == PAGES.name and first else None,
-        }
-        for answer, first in answered(kernels)
-    ]
+        yield Recommendation(answer.question, text, answer.more, answer.cost, shown, answer in first)
 
 
 def commands(
-    policy: Policy | None, several: Sequence[Build], *, of_program: bool
+    policy: PolicyAdvice | None, several: Sequence[BuildAdvice], *, of_program: bool
 ) -> Iterator[tuple[str, str]]:
     """Each command with what it is for."""
     if policy is not None:
@@ -141,13 +120,6 @@ def commands(
             )
     for options, names in _options(several).items():
         yield f"Compiler options, {', '.join(names)}", command_text(options.split())
-
-
-def answered(kernels: Sequence[KernelResult]) -> list[tuple[Answer, bool]]:
-    """All answers, each with whether it is in the headline."""
-    known = answers(kernels)
-    first = len(first_answers(kernels)) if known else 0
-    return [(answer, place < first) for place, answer in enumerate(known)]
 
 
 def spec_of(configuration: Configuration) -> str | None:
@@ -182,61 +154,49 @@ def _unless(name: str, value: str, default: str) -> list[str]:
     return [] if value == default else [f"{name}={value}"]
 
 
-def _cells(result: KernelResult, answer: Answer) -> Iterator[Cell]:
-    """What an answer advises for a kernel, by compiler."""
+def _cells(result: KernelResult, answer: AnswerRow) -> Iterator[Cell]:
+    """What an answer advises for a kernel, by compiler; with `choose`, what is better for this kernel."""
     if answer.outcome not in ("use", "keep", "choose"):
         return
-    dimension = BY_NAME[answer.factor]
+    dimension, is_used = BY_NAME[answer.factor], answer.outcome == "use"
     if dimension is COMPILER:
-        yield from _of_compiler(result, answer)
-        return
-    yield from _of_value(result, answer, dimension)
+        rows = [
+            row
+            for row in result.of("compilers")
+            if versus(row) == answer.values[0] and own_loop(row) == answer.loop
+        ]
+    else:
+        rows = [
+            change
+            for row, change in alone(result, dimension, answer.values[0])
+            if answer.compiler in (None, row.cell.compiler) and loop_of(row, dimension) == answer.loop
+        ]
+    for row in rows:
+        is_better = answer.outcome == "choose" and row.verdict == "faster"
+        chosen = row.cell if is_used or is_better else row.reference
+        if chosen is not None:
+            yield chosen
 
 
-def _of_value(result: KernelResult, answer: Answer, dimension: Dimension) -> Iterator[Cell]:
-    for row in alone(result, dimension, answer.values[0]):
-        change = row.change
-        if change is None or answer.compiler not in (None, row.cell.compiler):
-            continue
-        if loop_of(row, dimension) != answer.loop:
-            continue
-        takes = answer.outcome == "use" or (answer.outcome == "choose" and change.verdict == "faster")
-        yield row.cell if takes else change.reference
-
-
-def _of_compiler(result: KernelResult, answer: Answer) -> Iterator[Cell]:
-    """With `choose`, the faster of two compilers for this kernel."""
-    compiler, _, reference = answer.values[0].partition(AGAINST)
-    for versus in result.versus:
-        if (versus.compiler, versus.reference, versus.loop) != (compiler, reference, answer.loop):
-            continue
-        takes = answer.outcome == "use" or (answer.outcome == "choose" and versus.verdict == "faster")
-        chosen = compiler if takes else reference
-        group = next(group for group in result.groups if group.compiler == chosen)
-        rows = (row for row in group.ranked if row.cell.is_baseline or row.differs == ("loop",))
-        wanted = [row.cell for row in rows if versus.loop in (None, row.cell.measured.loop)]
-        yield from wanted[:1]
-
-
-def _build(result: Result, cell: Cell, kernels: Sequence[str]) -> Build:
+def _build(result: Result, cell: Cell, kernels: Sequence[str]) -> BuildAdvice:
     measured = cell.measured
     options = (
         " ".join(record.configuration.options_in_order)
         for record in result.records
         if record.run is not None and record.run.module == measured.module
     )
-    return Build(
-        measured.compiler,
-        measured.module,
-        ("module", "load", measured.module),
-        cell.arguments,
-        spec_of(measured),
-        next(filter(None, options), None),
-        tuple(kernels),
+    return BuildAdvice(
+        compiler=measured.compiler,
+        module=measured.module,
+        command=("module", "load", measured.module),
+        arguments=cell.arguments,
+        spec=spec_of(measured),
+        compiler_options=next(filter(None, options), None),
+        kernels=tuple(kernels),
     )
 
 
-def _options(several: Sequence[Build]) -> dict[str, list[str]]:
+def _options(several: Sequence[BuildAdvice]) -> dict[str, list[str]]:
     """The compilers by their options."""
     compilers: dict[str, list[str]] = {}
     for build in several:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from pagewise.analysis.node_differences import NodeDifference
-from pagewise.analysis.nodes import FEWEST_NODES, Away, NodeQuantity, Population
+from pagewise.analysis.nodes import FEWEST_NODES, Away, NodeDifference, NodeQuantity, Population
 from pagewise.cluster.findings import Findings
 from pagewise.core.units import count_text, percent_text, seconds_text
-from pagewise.report.model import Column, Getter, Report, Section, Table, Text, Value
+from pagewise.report.documents import AwayRow, ClusterReport, NodeRow, QuantityRow
+from pagewise.report.model import Column, Report, Section, Table, Text, Value, output_of
 
 _COLUMNS = (
     Column("kernel", merged=True, get="quantity.kernel"),
@@ -23,16 +23,6 @@ _COLUMNS = (
 _FIELDS = (
     *("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away"),
 )
-_NODE: Mapping[str, Getter] = {
-    **{name: name for name in ("name", "state", "why", "attempts")},
-    "result": "attempt.folder",
-}
-_QUANTITY: Mapping[str, Getter] = {name: f"quantity.{name}" for name in ("kernel", "configuration", "kind")}
-_AWAY: Mapping[str, Getter] = {
-    **_QUANTITY,
-    **{name: name for name in ("node", "value", "usual", "factor", "score", "p")},
-}
-_POPULATION: Mapping[str, Getter] = {**_QUANTITY, **{name: name for name in ("nodes", "usual", "spread")}}
 # Words for a factor above 1, a factor below 1, and the quantities.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}
 
@@ -52,7 +42,7 @@ def view(findings: Findings) -> Report:
         (),
         "cluster",
         {"nodes.csv": Table.of_records(list(_rows(findings)), _FIELDS)},
-        _data(findings, headline),
+        _output(findings, headline),
         bool(findings.missing or findings.unreadable),
     )
 
@@ -161,16 +151,16 @@ def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
             }
 
 
-def _data(findings: Findings, headline: str) -> dict[str, object]:
-    """Schema pagewise.cluster-report/1."""
-    return {
-        "schema": "pagewise.cluster-report/1",
-        "folder": findings.folder,
-        "verdict": headline,
-        "nodes": Table.of_fields(_NODE, findings.nodes),
-        "away": Table.of_fields(_AWAY, findings.away),
-        "invalid": findings.invalid,
-        "differences": findings.differences,
-        "quantities": Table.of_fields(_POPULATION, findings.populations),
-        "unreadable": findings.unreadable,
-    }
+def _output(findings: Findings, headline: str) -> ClusterReport:
+    """What --json prints."""
+    return ClusterReport(
+        schema="pagewise.cluster-report/1",
+        folder=str(findings.folder),
+        verdict=headline,
+        nodes=tuple(output_of(NodeRow, node) for node in findings.nodes),
+        away=tuple(output_of(AwayRow, away) for away in findings.away),
+        invalid=findings.invalid,
+        differences=findings.differences,
+        quantities=tuple(output_of(QuantityRow, population) for population in findings.populations),
+        unreadable=findings.unreadable,
+    )

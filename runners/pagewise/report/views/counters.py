@@ -5,33 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pagewise.analysis.counted import CellCounts, Compared, KernelCounts, count
-from pagewise.analysis.counter_runs import TIME
-from pagewise.analysis.result import excluding
+from pagewise.analysis.counted import CellCounts, CountedQuantity, KernelCounts, count
+from pagewise.analysis.counter_runs import TIME, CountedRun
+from pagewise.analysis.validity import excluding
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.dimensions import values_of
+from pagewise.core.configuration import Configuration
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import (
-    Block,
-    Cell,
-    Column,
-    Kind,
-    Report,
-    Section,
-    Table,
-    Text,
-    Value,
-    quotient_text,
-    record_of,
-)
-from pagewise.report.views import session
-from pagewise.report.views.data import verdict_fields
+from pagewise.report.documents import CountRow, CountsDocument, NotCountedRow, RawCountRow
+from pagewise.report.model import Block, Column, Report, Section, Table, Text, output_of, quotient_text
+from pagewise.report.verdicts import ComparisonRow
+from pagewise.report.views import comparisons, data, session
 from pagewise.report.views.wording import label
-from pagewise.stack.events import EventFile
-
-_VERDICT = verdict_fields("verdict.change")
+from pagewise.stack.events import Event, EventFile
 
 
 @dataclass(frozen=True)
@@ -44,12 +31,47 @@ class Counted:
     kernels: list[KernelCounts]
 
 
+@dataclass(frozen=True)
+class _Item:
+    """A configuration with what outputs show of it: a quantity, or a run and one of its events."""
+
+    kernel: Benchmark
+    counts: CellCounts
+    quantity: CountedQuantity | None = None
+    run: CountedRun | None = None
+    name: str = ""
+    event: Event | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.counts.cell.measured
+
+    @property
+    def value(self) -> float | None:
+        return None if self.quantity is None else self.counts.value(self.quantity.name)
+
+    @property
+    def rounds(self) -> int:
+        return 0 if self.quantity is None else len(self.counts.by_round(self.quantity.name))
+
+    @property
+    def count(self) -> float | None:
+        return None if self.run is None else self.run.raw[self.name]
+
+
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
     counted = _analyse(result)
     notes, sections = _notes(counted), [_section(counts) for counts in counted.kernels]
-    rows = {"counts.csv": _raw_rows, "counters.csv": _value_rows, "ratios.csv": _ratio_rows}
-    tables = {name: Table.of_records(list(get(counted))) for name, get in rows.items()}
+    cells = [_Item(counts.kernel, cell) for counts in counted.kernels for cell in counts.cells]
+    output = CountsDocument(
+        **session.fields_of(result, notes),
+        events=counted.file.name,
+        groups=tuple(counted.request.groups),
+        values=tuple(output_of(CountRow, item) for item in _values_of(counted)),
+        comparisons=tuple(data.comparisons(row for counts in counted.kernels for row in counts.comparisons)),
+        not_counted=tuple(output_of(NotCountedRow, item) for item in cells if item.counts.invalid),
+    )
     return Report(
         session.title(result.manifest),
         _headline(counted),
@@ -58,29 +80,32 @@ def view(result: Result) -> Report:
         tuple(session.facts(result)),
         tuple(notes),
         "counters",
-        tables,
         {
-            "schema": "pagewise.counts/1",
-            **session.data(result),
-            "events": counted.file.name,
-            "groups": counted.request.groups,
-            "notes": notes,
-            "values": tables["counters.csv"],
-            "ratios": tables["ratios.csv"],
-            "not_counted": [
-                {
-                    **_who(counts.kernel, cell),
-                    "code": cell.code,
-                    "reason": cell.invalid,
-                    "remedy": cell.remedy,
-                }
-                for counts in counted.kernels
-                for cell in counts.cells
-                if cell.invalid
-            ],
+            "counts.csv": Table.of_outputs(RawCountRow, _raw(counted)),
+            "counters.csv": Table.of_made(CountRow, output.values),
+            "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
         },
-        any(cell.is_fault for counts in counted.kernels for cell in counts.cells),
+        output,
+        any(item.counts.is_fault for item in cells),
     )
+
+
+def _values_of(counted: Counted) -> Iterator[_Item]:
+    """Each quantity of each configuration."""
+    for counts in counted.kernels:
+        for quantity in counts.quantities:
+            for cell in counts.cells:
+                if cell.rounds:
+                    yield _Item(counts.kernel, cell, quantity)
+
+
+def _raw(counted: Counted) -> Iterator[_Item]:
+    """Each count of each run."""
+    for counts in counted.kernels:
+        for cell in counts.cells:
+            for run in cell.runs:
+                for name in run.raw:
+                    yield _Item(counts.kernel, cell, run=run, name=name, event=counted.file.events[name])
 
 
 def _analyse(result: Result) -> Counted:
@@ -105,15 +130,18 @@ def _headline(counted: Counted) -> str:
     """Of the significantly lower counts, the count that huge pages lower most, with its time ratio."""
     lowered = []
     for counts in counted.kernels:
-        titles = {quantity.name: quantity.title for quantity in counts.quantities if quantity.kind == "count"}
-        for column in counts.by_pages:
-            where = f"{counts.kernel.title}, {column.cell.compiler}, {column.cell.measured.hugepages}"
-            time = column.ratios.get(TIME)
-            of_time = "" if time is None else f"; time ratio {quotient_text(time)}"
-            for name, ratio in column.ratios.items():
-                if name in titles and column.verdicts[name].change == "lower":
-                    text = f"{titles[name]} most, to {quotient_text(ratio)} of the count without"
-                    lowered.append((ratio.median, f"Huge pages lower {text}{of_time} ({where})."))
+        rows = counts.of("pages")
+        names = {quantity.name for quantity in counts.quantities if quantity.kind == "count"}
+        times = {row.cell: row.ratio for row in rows if row.quantity.name == TIME}
+        for row in rows:
+            if row.quantity.name in names and row.direction == "lower" and row.ratio is not None:
+                time = times.get(row.cell)
+                of_time = "" if time is None else f"; time ratio {quotient_text(time)}"
+                where = f"{counts.kernel.title}, {row.cell.compiler}, {row.configuration.hugepages}"
+                text = (
+                    f"{row.quantity.label} most, to {quotient_text(row.ratio)} of the count without{of_time}"
+                )
+                lowered.append((row.ratio.median, f"Huge pages lower {text} ({where})."))
     return min(lowered)[1] if lowered else "Huge pages lower no count of events significantly."
 
 
@@ -162,11 +190,11 @@ def _section(counts: KernelCounts) -> Section:
     cells = [cell for cell in counts.cells if cell.rounds]
     for cell in cells:
         values = {quantity.name: cell.value(quantity.name) for quantity in counts.quantities}
-        column = _column("", label(kernel, cell.cell.measured), values, "count")
+        column = comparisons.quantity_column("", label(kernel, cell.cell.measured), values, "count")
         measured.setdefault(cell.cell.compiler, []).append(column)
     tables = [
-        *_ratios(counts, _by_pages_title(counts), counts.by_pages),
-        *_ratios(counts, "Compiler : compiler, by pages", counts.by_compiler),
+        *comparisons.counted(counts.of("pages"), _by_pages_title(counts), counts.quantities),
+        *comparisons.counted(counts.of("compilers"), "Compiler : compiler, by pages", counts.quantities),
         *_values(counts, measured),
         *_imbalance(counts, measured),
     ]
@@ -176,34 +204,14 @@ def _section(counts: KernelCounts) -> Section:
     return Section(title, tuple(blocks), f"kernel-{kernel.name}")
 
 
-def _column(above: str, name: str, values: Mapping[str, Value | Cell], kind: Kind = "quotient") -> Column:
-    """A column of a table of quantities, with values by quantity name."""
-    full = f"{above} {name}".strip()
-    return Column(full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, Cell(None)))
-
-
 def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
     return "Page policy : none" if counts.kernel.unit == "run" else "With : without huge pages"
 
 
-def _ratios(counts: KernelCounts, title: str, compared: Sequence[Compared]) -> Iterator[Table]:
-    columns = [Column("quantity", wrap=True, get="title")]
-    for column in compared:
-        above = column.cell.compiler + (f" : {column.other.compiler}" if column.by_compiler else "")
-        ratios = {
-            name: Cell(verdict.ratio, "strong" if verdict.reason is None else "")
-            for name, verdict in column.verdicts.items()
-        }
-        columns.append(_column(above, label(counts.kernel, column.cell.measured), ratios))
-    if compared:
-        known = {name for column in compared for name in column.ratios}
-        yield Table.of(title, columns, [quantity for quantity in counts.quantities if quantity.name in known])
-
-
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
     """Counts and rates, a table for each compiler."""
-    first = (Column("quantity", wrap=True, get="title"), Column("unit"))
+    first = (Column("quantity", wrap=True, get="label"), Column("unit"))
     shown = [quantity for quantity in counts.quantities if quantity.kind != "imbalance"]
     for compiler, columns in by_compiler.items():
         yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), shown)
@@ -214,7 +222,7 @@ def _imbalance(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]
     shown = [quantity for quantity in counts.quantities if quantity.kind == "imbalance"]
     for compiler, columns in by_compiler.items() if shown else ():
         title = f"Load imbalance over threads, maximum : mean, {compiler}"
-        yield Table.of(title, (Column("quantity", wrap=True, get="title"), *columns), shown)
+        yield Table.of(title, (Column("quantity", wrap=True, get="label"), *columns), shown)
 
 
 _EVENTS = (
@@ -253,59 +261,3 @@ def _events(counted: Counted) -> Section:
         ),
         only="page",
     )
-
-
-def _who(kernel: Benchmark, cell: CellCounts) -> dict[str, Value]:
-    return {"kernel": kernel.name, **values_of(cell.cell.measured)}
-
-
-def _raw_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each count of each run: `count` is of the whole run, of `passes` passes."""
-    for counts in counted.kernels:
-        for cell in counts.cells:
-            for run in cell.runs:
-                for name, raw in run.raw.items():
-                    event = counted.file.events[name]
-                    yield {
-                        **_who(counts.kernel, cell),
-                        "round": run.round,
-                        "position": run.position,
-                        "group": run.group,
-                        "event": name,
-                        "native": event.native,
-                        "unit": event.unit,
-                        "count": raw,
-                        "passes": run.passes,
-                        "seconds_per_pass": run.seconds,
-                    }
-
-
-def _value_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each quantity and configuration, per pass."""
-    for counts in counted.kernels:
-        for quantity in counts.quantities:
-            names = {"quantity": quantity.name, "kind": quantity.kind, "unit": quantity.unit}
-            for cell in (cell for cell in counts.cells if cell.rounds):
-                yield {
-                    **_who(counts.kernel, cell),
-                    **names,
-                    "value": cell.value(quantity.name),
-                    "rounds": len(cell.by_round(quantity.name)),
-                    "source": quantity.source,
-                }
-
-
-def _ratio_rows(counted: Counted) -> Iterator[dict[str, Value]]:
-    """A row for each ratio: of pages with : without, or of two compilers."""
-    for counts in counted.kernels:
-        for column in counts.compared:
-            other = column.other.measured
-            for name, verdict in column.verdicts.items():
-                yield {
-                    "kernel": counts.kernel.name,
-                    "ratio_of": "compilers" if column.by_compiler else "pages",
-                    **values_of(column.cell.measured),
-                    "reference": other.compiler if column.by_compiler else other.hugepages,
-                    "quantity": name,
-                    **record_of(_VERDICT, {"verdict": verdict}),
-                }

@@ -1,29 +1,37 @@
-"""The rows of a comparison, and the tables for programs: summary.csv, policies.csv and data.csv."""
+"""The rows of a comparison, and the tables for programs: summary.csv, comparisons.csv and data.csv."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from pagewise.analysis.analysis import Group, KernelResult
-from pagewise.analysis.rows import Row
+from pagewise.analysis.comparison import Comparison
+from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import COMPILER, DIMENSIONS, Dimension
-from pagewise.core.manifest import Manifest
+from pagewise.core.manifest import Manifest, PlannedPlacement
+from pagewise.core.plan import Cell
+from pagewise.core.record_parts import PEAK_MEMORY, POWER
 from pagewise.core.units import count_text
-from pagewise.report.model import Getter, Table, value_of
+from pagewise.report.model import Table, output_of
+from pagewise.report.verdicts import ComparisonRow, ConfigurationRow, MedianRow
 from pagewise.report.views.wording import label
+
+_GIB = 1 << 30
+_TIME = Metric("pass_seconds", "time per pass", "s", "lower")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of a comparison, with its kernel and the group of its compiler."""
+    """A row of a comparison, with its kernel, the group of its compiler, and what outputs show of it.
+
+    `configuration` is the one that was measured, or another one that it stands for.
+    """
 
     result: KernelResult
     group: Group
     row: Row
+    configuration: Configuration
 
     @property
     def kernel(self) -> Benchmark:
@@ -31,23 +39,60 @@ class Entry:
         return self.result.kernel
 
     @property
-    def measured(self) -> Configuration:
-        """The configuration that was measured."""
-        return self.row.cell.measured
-
-    @property
     def label(self) -> str:
         """The configuration in words."""
-        return label(self.kernel, self.measured)
+        return label(self.kernel, self.configuration)
+
+    @property
+    def headline(self) -> float | None:
+        """The kernel's first metric."""
+        return self.row.metrics.get(self.kernel.headline.field)
+
+    @property
+    def power(self) -> float | None:
+        """The median of the mean powers of its runs, in watts."""
+        return self.row.metrics.get(POWER)
+
+    @property
+    def peak(self) -> float | None:
+        """The peak memory of a program in bytes."""
+        peak = self.row.metrics.get(PEAK_MEMORY)
+        return None if peak is None else peak * _GIB
+
+    @property
+    def more_memory_bytes(self) -> float | None:
+        """What of the peak is there only because of the policy; negative: it needs less."""
+        ratio = self.row.memory
+        return None if ratio is None or self.peak is None else self.peak * (1.0 - 1.0 / ratio.median)
+
+    @property
+    def differs_in(self) -> str:
+        """What differs from the baseline."""
+        return " ".join(self.row.differs)
+
+    @property
+    def migrated_runs(self) -> int:
+        """The runs in which a thread changed its CPU."""
+        return self.row.migration.runs if self.row.migration else 0
+
+    @property
+    def left_node_runs(self) -> int:
+        """The runs in which a thread left its NUMA node."""
+        return self.row.migration.left_node if self.row.migration else 0
+
+    @property
+    def outlier_rounds(self) -> str:
+        """The rounds of the outliers."""
+        return " ".join(str(number) for number, _ in self.row.outliers)
 
 
 def entries(kernels: Iterable[KernelResult]) -> list[Entry]:
     """All rows, by kernel and compiler; the ranked ones first."""
     return [
-        Entry(result, group, row)
+        Entry(result, group, row, row.cell.measured)
         for result in kernels
         for group in result.groups
-        for row in (*group.ranked, *group.unranked)
+        for row in group.rows
     ]
 
 
@@ -66,154 +111,64 @@ def faults(kernels: Iterable[KernelResult]) -> list[Entry]:
     return [entry for entry in excluded(kernels) if entry.row.is_fault]
 
 
-def ratio_fields(path: str = "ratio", prefix: str = "") -> dict[str, Getter]:
-    """The fields of the ratio at `path` of an item; `prefix` precedes their names."""
-    fields = {"ratio": "median", "low": "low", "high": "high", "pairs": "pairs"}
-    return {f"{prefix}{name}": f"{path}.{attribute}" for name, attribute in fields.items()}
-
-
-def verdict_fields(change: Getter) -> dict[str, Getter]:
-    """The fields of an item's `verdict`; `change` names it."""
-    return {
-        **ratio_fields("verdict.ratio"),
-        "noise_floor": "verdict.floor",
-        "p_corrected": "verdict.p",
-        "verdict": change,
-        "reason": "verdict.reason",
-    }
-
-
-def dimension_fields(path: str) -> dict[str, Getter]:
-    """The dimensions' values in the configuration at `path` of an item; None for no value."""
-
-    def getter(dimension: Dimension) -> Getter:
-        return lambda item: dimension.of(value_of(item, path)) or None
-
-    return {dimension.name: getter(dimension) for dimension in (COMPILER, *DIMENSIONS)}
-
-
 def rounds_share(row: Row) -> str:
     """In how many of its kernel's rounds a row has a valid run: `18 of 60 rounds`."""
     return f"{row.rounds} of {count_text(row.rounds_made, 'round')}"
 
 
-# Of `row` by `kernel`, `group` and the `configuration` that it stands for.
-_SUMMARY: Mapping[str, Getter] = {
-    "kernel": "kernel.name",
-    "module": "configuration.module",
-    "measured_as": "row.cell.measured.module",
-    **dimension_fields("configuration"),
-    "builder": "configuration.builder",
-    "hash": "configuration.hash",
-    "is_baseline": "row.cell.is_baseline",
-    "runs": "row.runs",
-    "rounds": "row.rounds",
-    "rounds_made": "row.rounds_made",
-    "pass_seconds_median": "row.seconds",
-    "pass_seconds_trimmed_mean": "row.seconds_trimmed",
-    "populate_seconds": "row.populate",
-    "wall_seconds": "row.wall",
-    "metric": "kernel.headline.field",
-    "metric_value": lambda item: item["row"].metrics.get(item["kernel"].headline.field),
-    "metric_unit": "kernel.headline.unit",
-    "metric_convention": "kernel.headline.convention",
-    "metric_estimated": "kernel.headline.estimated",
-    "page_size_requested_bytes": "row.pages.requested",
-    "page_size_observed_bytes": "row.pages.observed",
-    "huge_coverage": "row.pages.coverage",
-    "time_ratio": "row.time_ratio.median",
-    "time_ratio_low": "row.time_ratio.low",
-    "time_ratio_high": "row.time_ratio.high",
-    "time_ratio_trimmed_mean": "row.time_ratio.trimmed",
-    "pairs": "row.time_ratio.pairs",
-    "noise_floor": "group.floor",
-    "p": "row.time_ratio.p",
-    "p_corrected": "row.p",
-    "verdict": lambda item: item["row"].verdict if item["row"].time_ratio else None,
-    "reason": "row.reason",
-    "memory_ratio": "row.memory.median",
-    "memory_ratio_low": "row.memory.low",
-    "memory_ratio_high": "row.memory.high",
-    "over_memory_budget": "row.over_budget",
-    "differs_in": lambda item: " ".join(item["row"].differs),
-    "change": "row.change.dimension",
-    "change_from": "row.change.reference.measured.module",
-    "change_from_options": "row.change.reference.options",
-    **ratio_fields("row.change.time_ratio", "change_"),
-    "change_verdict": "row.change.verdict",
-    "change_reason": "row.change.reason",
-    "change_p_corrected": "row.change.p",
-    "migrated_runs": lambda item: item["row"].migration.runs if item["row"].migration else 0,
-    "left_node_runs": lambda item: item["row"].migration.left_node if item["row"].migration else 0,
-    "outlier_rounds": lambda item: " ".join(str(number) for number, _ in item["row"].outliers),
-    "slow_share": "row.bimodal.slow_share",
-    "slow_to_fast": "row.bimodal.apart",
-    **{name: f"row.{name}" for name in ("code", "invalid", "remedy", "note")},
-}
-_POLICIES: Mapping[str, Getter] = {
-    "kernel": "kernel.name",
-    "compiler": "compared.compiler",
-    "hugepages": "compared.policy",
-    "reference": lambda item: item["compared"].reference or "without huge pages",
-    "quantity": "compared.quantity",
-    **ratio_fields("compared.ratio"),
-}
-_TIME = Metric("pass_seconds", "time per pass", "s", "lower")
-_MEDIANS: Mapping[str, Getter] = {
-    "kernel": "kernel.name",
-    "title": "kernel.title",
-    "module": "cell.measured.module",
-    **dimension_fields("cell.measured"),
-    **{name: f"place.{name}" for name in ("ranks", "threads", "cores")},
-    "memory": lambda item: item["place"].policy or item["place"].memory,
-    "sweep": "sweep",
-    "swept": lambda item: f"{item['swept']:.12g}" if isinstance(item["swept"], float) else item["swept"],
-    "quantity": "metric.field",
-    "unit": "metric.unit",
-    "better": "metric.better",
-    "value": "value",
-    "invalid": "row.invalid",
-}
-
-
-def summary(kernels: Iterable[KernelResult]) -> Table:
+def configurations(kernels: Iterable[KernelResult]) -> list[ConfigurationRow]:
     """Each configuration of each kernel, including those that share a measurement; times in seconds."""
-    return Table.of_fields(
-        _SUMMARY,
-        [
-            {"kernel": entry.kernel, "group": entry.group, "row": entry.row, "configuration": configuration}
-            for entry in entries(kernels)
-            for configuration in entry.row.cell.stands_for
-        ],
-    )
-
-
-def policies(kernels: Iterable[KernelResult]) -> Table:
-    """Each ratio; `reference` is the other compiler, or the pages of the baseline."""
-    ratios = [
-        {"kernel": result.kernel, "compared": compared} for result in kernels for compared in result.by_policy
+    return [
+        output_of(ConfigurationRow, replace(entry, configuration=configuration))
+        for entry in entries(kernels)
+        for configuration in entry.row.cell.stands_for
     ]
-    return Table.of_fields(_POLICIES, ratios)
 
 
-def medians(kernels: Iterable[KernelResult], manifest: Manifest) -> Table:
+def comparisons(rows: Iterable[Comparison]) -> list[ComparisonRow]:
+    """Each comparison of each kind."""
+    return [output_of(ComparisonRow, row) for row in rows]
+
+
+@dataclass(frozen=True)
+class _Median:
+    """A quantity of a cell, or a point of a curve."""
+
+    kernel: Benchmark
+    cell: Cell
+    place: PlannedPlacement
+    metric: Metric
+    value: float | None
+    invalid: str | None = None
+    sweep: str | None = None
+    swept: str | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.cell.measured
+
+    @property
+    def memory(self) -> str:
+        return self.place.policy or self.place.memory
+
+
+def medians(kernels: Sequence[KernelResult], manifest: Manifest) -> Table:
     """Each quantity of each measured configuration and each point of a curve, with the placement."""
     places = {place.name: place for place in manifest.placements}
 
-    def items() -> Iterator[dict[str, Any]]:
+    def items() -> Iterator[_Median]:
         for result in kernels:
             for entry in entries([result]):
-                row, of_cell = entry.row, {"kernel": result.kernel, "cell": entry.row.cell}
+                row, cell = entry.row, entry.row.cell
+                place = places.get(cell.placement or "", manifest.placement)
                 values = {_TIME.field: row.seconds, **row.metrics}
                 for metric in (*result.kernel.metrics, _TIME):
-                    yield {**of_cell, "metric": metric, "value": values.get(metric.field), "row": row}
+                    yield _Median(result.kernel, cell, place, metric, values.get(metric.field), row.invalid)
             for curve in result.curves:
-                of_curve = {"kernel": result.kernel, "cell": curve.cell, "metric": curve.sweep.y}
+                place = places.get(curve.cell.placement or "", manifest.placement)
                 for x, y in curve.points:
-                    yield {**of_curve, "value": y, "sweep": curve.sweep.name, "swept": x}
+                    swept = f"{x:.12g}" if isinstance(x, float) else x
+                    point = _Median(result.kernel, curve.cell, place, curve.sweep.y, y)
+                    yield replace(point, sweep=curve.sweep.name, swept=swept)
 
-    empty = {"row": None, "sweep": None, "swept": None}
-    placed = (
-        {**empty, **item, "place": places.get(item["cell"].placement, manifest.placement)} for item in items()
-    )
-    return Table.of_fields(_MEDIANS, placed)
+    return Table.of_outputs(MedianRow, items())

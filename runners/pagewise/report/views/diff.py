@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pagewise.analysis.sessions import FEWEST_SESSIONS, Change
 from pagewise.core.result import Result
 from pagewise.core.units import count_text
-from pagewise.report.model import Cell, Column, Facts, Getter, Report, Section, Style, Table
-from pagewise.report.views.data import dimension_fields
+from pagewise.report.documents import ChangeRow, DiffDocument
+from pagewise.report.model import Cell, Column, Facts, Report, Section, Style, Table, output_of
 from pagewise.report.views.wording import reason_text
 from pagewise.store.diff import Diff
 
@@ -33,20 +33,6 @@ _DIFFERENCES = (
     Column("old", wrap=True),
     Column("new", wrap=True),
 )
-_DIFFERENCE: Mapping[str, Getter] = {name: name for name in ("part", "name", "old", "new", "forbids")}
-_CHANGE: Mapping[str, Getter] = {
-    "kernel": "kernel",
-    "module": "cell.measured.module",
-    **dimension_fields("cell.measured"),
-    "status": "status",
-    "reason": lambda change: change.note or change.reason,
-    "time_ratio_new_to_old": "time_ratio",
-    "change": "ratio.median",
-    "change_low": "ratio.low",
-    "change_high": "ratio.high",
-    "p_corrected": "p",
-    "noise_floor": "floor",
-}
 
 
 def view(diff: Diff, strict: bool) -> Report:
@@ -61,18 +47,18 @@ def view(diff: Diff, strict: bool) -> Report:
             *(_kernel(kernel, diff) for kernel in dict.fromkeys(change.kernel for change in diff.changes)),
         ),
         notes=tuple(notes),
-        data={
-            "schema": "pagewise.diff/1",
-            "old": [old.folder for old in diff.olds],
-            "new": diff.new.folder,
-            "quantity": diff.quantity,
-            "threshold": diff.threshold,
-            "comparable": diff.judged,
-            "exit_code": diff.exit_code(strict),
-            "answer": headline,
-            "differences": Table.of_fields(_DIFFERENCE, diff.differing),
-            "changes": Table.of_fields(_CHANGE, diff.changes),
-        },
+        data=DiffDocument(
+            schema="pagewise.diff/1",
+            old=tuple(str(old.folder) for old in diff.olds),
+            new=str(diff.new.folder),
+            quantity=diff.quantity,
+            threshold=diff.threshold,
+            comparable=diff.judged,
+            exit_code=diff.exit_code(strict),
+            answer=headline,
+            differences=diff.differing,
+            changes=tuple(output_of(ChangeRow, change) for change in diff.changes),
+        ),
         faulty=diff.exit_code(strict) != 0,
     )
 

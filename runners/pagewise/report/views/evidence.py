@@ -1,18 +1,23 @@
-"""What supports the verdicts: counted events and observed pages of each configuration."""
+"""What supports the verdicts: counted events, observed pages, and the state of the node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from pagewise.analysis.analysis import KernelResult
 from pagewise.analysis.counter_runs import Key, counts_by_cell
-from pagewise.analysis.result import trusted_records
+from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.usage import NodeUse, use_by_cell
+from pagewise.analysis.validity import trusted_records
+from pagewise.core.benchmark import Benchmark
+from pagewise.core.configuration import Configuration
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.result import Result
-from pagewise.core.units import count_text
-from pagewise.report.model import Block, Column, Section, Table, Text
+from pagewise.core.units import count_text, percent_text
+from pagewise.report.model import Block, Column, Section, Table, Text, output_of
+from pagewise.report.verdicts import NodeMemoryRow
 from pagewise.report.views.data import Entry, entries, ranked
 from pagewise.report.views.wording import floored_percent
 
@@ -24,10 +29,11 @@ _NAMES = (
 
 
 def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
-    """Counters and observed pages."""
+    """Counters, observed pages, and the state of the node."""
     return [
         Section("Counters", tuple(_counters(result, kernels)), only="page"),
         Section("Observed pages", tuple(_pages(result, kernels)), "pages", only="page"),
+        *_node_state(result, kernels),
     ]
 
 
@@ -86,9 +92,88 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
 
 
 def _coverage_text(kernels: Sequence[KernelResult]) -> str:
-    pages = [(entry.measured, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None]
+    pages = [
+        (entry.configuration, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None
+    ]
     if not pages:
         return "No configuration reported its pages."
     huge = [observed.coverage for of, observed in pages if PagePolicy(of.hugepages).has_huge_pages]
     least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
     return f"{count_text(len(pages), 'configuration')} ran on the requested pages{least}."
+
+
+# A smaller share of faults that fell back needs no note.
+_NOTED = 0.01
+
+
+@dataclass(frozen=True)
+class _State:
+    """A configuration with the state of the node during its runs."""
+
+    entry: Entry
+    use: NodeUse
+
+    @property
+    def kernel(self) -> Benchmark:
+        return self.entry.kernel
+
+    @property
+    def configuration(self) -> Configuration:
+        return self.entry.configuration
+
+
+_STATE = (
+    *(replace(column, get=f"entry.{column.get}") for column in _NAMES),
+    Column("runs", kind="integer", get="use.runs"),
+    Column("unusable", "unusable free memory", unit="median", kind="percent", get="use.unusable"),
+    Column("THP faults", kind="integer", get="use.allocated"),
+    Column("fell back", kind="integer", get="use.fell_back"),
+    Column("share", "share that fell back", kind="percent", get="use.fallback_share"),
+    Column("stalls", "compaction stalls", kind="integer", get="use.stalls"),
+    Column("collapsed", "collapsed by khugepaged", kind="integer", get="use.collapsed"),
+)
+_STATE_TEXT = (
+    "Unusable free memory: the share of free memory in blocks that are smaller than a transparent huge page, "
+    "before each run. The other columns are what the kernel counted on the whole node during all timed runs."
+)
+
+
+def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[_State]:
+    uses = use_by_cell(result.records)
+    for entry in entries(kernels):
+        use = uses.get((entry.kernel.name, *entry.row.cell.key))
+        if use is not None:
+            yield _State(entry, use)
+
+
+def _node_state(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
+    """The state during the runs of each configuration; none for results without it."""
+    table = Table.of("State of the node by configuration", _STATE, _states(result, kernels))
+    return (
+        [Section("State of the node", (table, Text(_STATE_TEXT, style="dim")), only="page")]
+        if table.rows
+        else []
+    )
+
+
+def node_rows(result: Result, kernels: Sequence[KernelResult]) -> list[NodeMemoryRow]:
+    """The field `node_state` of the JSON object."""
+    return [output_of(NodeMemoryRow, item) for item in _states(result, kernels)]
+
+
+def node_notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
+    """The configurations whose THP faults fell back to base pages."""
+    for item in _states(result, kernels):
+        share = item.use.fallback_share
+        if share is None or share <= _NOTED:
+            continue
+        by_limit = 2 * item.use.uncharged > item.use.fell_back
+        cause, other = (
+            ("the memory limit of a control group left no room for a huge page", "With another limit")
+            if by_limit
+            else ("the node had no free block of that size", "On another state of the node's memory")
+        )
+        yield (
+            f"{item.entry.kernel.title}, {item.entry.label}: {percent_text(share)} of the THP faults "
+            f"fell back to base pages, because {cause}. {other} the result may be different."
+        )

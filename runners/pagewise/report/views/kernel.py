@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from pagewise.analysis.analysis import KernelResult
-from pagewise.analysis.changes import SingleChange
-from pagewise.analysis.choices import Best, bests
-from pagewise.analysis.curves import Curve
+from pagewise.analysis.choices import Best, bests, own_loop, versus
+from pagewise.analysis.rows import KernelResult
+from pagewise.analysis.series import Curve
 from pagewise.core.benchmark import Benchmark, Metric, Sweep
 from pagewise.core.dimensions import COMPILER, PAGES, Dimension
 from pagewise.core.manifest import Manifest
@@ -18,7 +17,6 @@ from pagewise.report.model import (
     Block,
     Cell,
     Column,
-    Facts,
     Figure,
     Line,
     Lines,
@@ -28,20 +26,17 @@ from pagewise.report.model import (
     ratio_with_interval,
     style_of,
 )
+from pagewise.report.views.comparisons import changes, judged_columns
 from pagewise.report.views.data import Entry, ranked
 from pagewise.report.views.wording import (
     change_text,
-    effect_sentences,
     equally_good,
-    floor_text,
     floors_text,
     label,
     label_of,
     memory_text,
     noise_sentences,
     pages_text,
-    reason_text,
-    shown,
     shown_dimensions,
     speed_up,
 )
@@ -55,12 +50,11 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
     for best in bests([result]):
         blocks += _best_texts(best)
-    if effects := effect_sentences(result):
-        blocks.append(Facts(tuple(effects)))
     if entries:
         blocks.append(_ratios(result, entries))
+    blocks += _compilers(result)
     blocks += _noise(result)
-    blocks += _changes(kernel, entries)
+    blocks += changes(result.of("change"))
     blocks += sweeps(result, manifest)
     if entries:
         blocks.append(Section("All measured values", (_values(kernel, entries),), only="page", folded=True))
@@ -70,10 +64,8 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
 def _noise(result: KernelResult) -> Iterator[Block]:
     """The noise floors in one line; what else is known about noise is folded."""
     groups = [group for group in result.groups if group.ranked]
-    if groups and all(group.floor is not None for group in groups):
+    if groups:
         yield Text(floors_text(groups))
-    elif groups:
-        yield Text(" ".join(f"{group.compiler}: {floor_text(group)}" for group in groups))
     details: list[Block] = []
     for group in groups:
         sentences = noise_sentences(result.kernel, group)
@@ -116,9 +108,7 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
         *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
-        Column("time ratio", unit="95 % interval", kind="ratio", get=ratio_cell),
-        Column("speed-up", kind="quotient", optional=True, get=speed_up_cell),
-        Column("verdict", get=verdict_cell),
+        *time_columns(),
         Column("time", "", "seconds", f"per {kernel.unit}", get="row.seconds"),
         _metric(kernel.headline, kernel.headline.label),
     ]
@@ -133,58 +123,32 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
 
 
 def _shown(dimension: Dimension, entry: Entry) -> str:
-    return shown(entry.kernel, entry.row.cell, dimension)
+    """A dimension's value, or `any` where the kernel is not sensitive to it."""
+    is_sensitive = entry.kernel.is_sensitive_to(dimension.name)
+    return dimension.cell(entry.configuration) if is_sensitive else "any"
 
 
-def speed_up_cell(entry: Entry) -> Cell:
-    """The speed-up; the baseline's is 1."""
+def time_columns() -> tuple[Column, Column, Column]:
+    """Time ratio, speed-up and verdict of a row."""
+    ratio, verdict = judged_columns(lambda entry: entry.row.time)
+    return ratio, Column("speed-up", kind="quotient", optional=True, get=_speed_up), verdict
+
+
+def _speed_up(entry: Entry) -> Cell:
     if entry.row.cell.is_baseline:
         return Cell("1", "baseline")
     return Cell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
 
 
-def ratio_cell(entry: Entry) -> Cell:
-    """The time ratio before its noise floor; the baseline's is 1."""
-    row = entry.row
-    style = "baseline" if row.cell.is_baseline else style_of(row.verdict)
-    return Cell("1" if row.cell.is_baseline else row.time_ratio, style, floor=entry.group.floor)
-
-
-def verdict_cell(entry: Entry) -> Cell:
-    """The verdict with the reason why it is inconclusive."""
-    row = entry.row
-    if row.cell.is_baseline:
-        return Cell("baseline", "baseline")
-    return Cell(row.verdict, style_of(row.verdict), reason_text(row.reason))
-
-
-def _changes(kernel: Benchmark, entries: Sequence[Entry]) -> Iterator[Section]:
-    """What one thing does where a configuration differs from the baseline in several."""
-    changed = [
-        (entry, change)
-        for entry in entries
-        if len(entry.row.differs) > 1 and (change := entry.row.change) is not None
-    ]
-    if changed:
-        columns = (
-            Column("compiler", merged=True, get=lambda pair: pair[0].group.compiler),
-            Column("configuration", get=lambda pair: pair[0].label),
-            Column("compared with", get=lambda pair: label(kernel, pair[1].reference.measured)),
-            Column("time ratio", unit="95 % interval", kind="ratio", get=_change_ratio),
-            Column("verdict", get=_change_verdict),
-        )
-        title = "Configurations that differ from the baseline in several things, with one of them changed"
-        yield Section("One change at a time", (Table.of(title, columns, changed),), only="page", folded=True)
-
-
-def _change_ratio(pair: tuple[Entry, SingleChange]) -> Cell:
-    entry, change = pair
-    return Cell(change.time_ratio, style_of(change.verdict), floor=entry.group.floor)
-
-
-def _change_verdict(pair: tuple[Entry, SingleChange]) -> Cell:
-    change = pair[1]
-    return Cell(change.verdict, style_of(change.verdict), reason_text(change.reason))
+def _compilers(result: KernelResult) -> Iterator[Table]:
+    """The compilers' comparisons: at their baselines, and in their own loops."""
+    columns = (
+        Column("compilers", get=versus),
+        Column("loop", get=lambda row: own_loop(row) or "as in the baseline"),
+        *judged_columns(),
+    )
+    if rows := result.of("compilers"):
+        yield Table.of("Time ratio of compilers, below 1: the first is faster", columns, rows)
 
 
 def _values(kernel: Benchmark, entries: Sequence[Entry]) -> Table:

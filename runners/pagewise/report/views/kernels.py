@@ -3,70 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from pagewise.analysis.analysis import KernelResult, analyse_result
+from pagewise.analysis.analysis import Drafts, analyse_result
 from pagewise.analysis.choices import Best, bests, choices
 from pagewise.analysis.judgement import judgement
+from pagewise.analysis.rows import KernelResult, Row
+from pagewise.core.dimensions import DIMENSIONS, PAGES
+from pagewise.core.plan import Cell as PlanCell
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
+    Block,
     Cell,
     Column,
-    Getter,
     Report,
     Section,
     Table,
     Text,
-    value_of,
+    Values,
+    output_of,
+    style_of,
 )
+from pagewise.report.verdicts import AnswerRow, ComparisonRow, ConfigurationRow, FaultRow, KernelRow, Verdicts
 from pagewise.report.views import (
     advice,
     applying,
-    brief,
+    comparisons,
     data,
-    energy,
     evidence,
     kernel,
-    node_state,
     program,
-    ratios,
     session,
-    structures,
 )
+from pagewise.report.views.data import Entry
 from pagewise.report.views.wording import (
     change_text,
     choice_text,
     equally_good,
     label_of,
     method_text,
+    named,
+    pages_text,
     speed_up,
 )
 
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1
-_VERSUS: dict[str, Getter] = {
-    "compiler": "compiler",
-    "reference": "reference",
-    "loop": "loop",
-    **data.ratio_fields("time_ratio"),
-    "noise_floor": "floor",
-    "verdict": "verdict",
-    "reason": "reason",
-}
-_POLICIES: dict[str, Getter] = {
-    "quantity": "quantity",
-    "compiler": "compiler",
-    "hugepages": "policy",
-    "reference": "reference",
-    **data.ratio_fields(),
-}
+# A remedy is a command or a sentence: longer reasons are in the report.
+_LONGEST = 160
+# A column of the matrix is a page policy and, below it, all other dimensions.
+_BELOW = [dimension for dimension in DIMENSIONS if dimension is not PAGES]
 _CHOICES = (
     Column("choice", get=choice_text),
     Column("faster", kind="integer", get=lambda choice: len(choice.having("faster"))),
     Column("inconclusive", kind="integer", get=lambda choice: len(choice.having("inconclusive"))),
     Column("slower", kind="integer", get=lambda choice: len(choice.having("slower"))),
     Column("excluded", kind="integer", get="missing"),
-    Column("time ratio", unit="median of all", kind="factor", get="middle"),
     Column("geometric mean", unit="95 % interval", kind="ratio", get="mean"),
     Column("smallest", kind="factor", get=lambda choice: choice.ends and choice.ends[0]),
     Column("largest", kind="factor", get=lambda choice: choice.ends and choice.ends[1]),
@@ -103,7 +96,7 @@ _BESTS = (
     Column("against the baseline", get=_best_change),
     Column("speed-up", kind="quotient", get=lambda best: speed_up(best.row.time_ratio) if best.row else None),
     Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
-    Column("time", kind="seconds", get=lambda best: value_of(best.row or best.group.baseline, "seconds")),
+    Column("time", kind="seconds", get="shown.seconds"),
     Column("equally good", wrap=True, get=equally_good),
 )
 
@@ -111,60 +104,142 @@ _BESTS = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
-    programs = program.Programs.of(result, kernels)
-    of_program = program.tables(programs)
+    given = applying.applied(result, kernels, advice.answers(kernels))
+    programs = program.Programs(result, kernels)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
-    notes = [*notes_of(kernels), *node_state.notes(result, kernels), *session.notes(result)]
+    notes = [*notes_of(kernels), *evidence.node_notes(result, kernels), *session.notes(result)]
+    output = _output(programs, given, notes)
     return Report(
         session.title(result.manifest),
-        advice.headline(kernels),
+        output.headline,
         (
             *whole,
             *(pages if len(kernels) == 1 else [Section("Kernels", tuple(pages))]),
-            *structures.sections(kernels),
-            *ratios.by_policy(kernels),
-            *ratios.loops(kernels),
+            *comparisons.structures(kernels),
+            *comparisons.by_pages(kernels),
+            *comparisons.loops(kernels),
             *_excluded(kernels),
-            *program.sections(programs),
+            *programs.sections(),
             *evidence.sections(result, kernels),
-            *energy.sections(result, kernels),
-            *node_state.sections(result, kernels),
+            *comparisons.energy(kernels, result.manifest.energy),
             *session.sections(result),
         ),
-        tuple(_answers(kernels, several)),
+        (*_largest(kernels, several), *advice.of_structures(kernels), *advice.of_states(kernels)),
         (*session.facts(result), *_facts(kernels)),
         tuple(notes),
         "kernels",
         {
-            "summary.csv": data.summary(kernels),
-            "policies.csv": data.policies(kernels),
+            "summary.csv": Table.of_made(
+                ConfigurationRow, [row for each in output.kernels for row in each.configurations]
+            ),
+            "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
             "data.csv": data.medians(kernels, result.manifest),
-            **of_program,
+            **programs.tables(),
         },
-        _data(programs, notes, of_program),
-        bool(data.faults(kernels)) or program.misses_target(programs),
+        output,
+        bool(output.findings) or programs.misses_target,
         method_text(kernels),
-        session.condition(result.manifest),
-        tuple(applying.recommendations(result, kernels)),
-        (*brief.blocks(kernels), *program.brief(programs)),
+        output.condition,
+        tuple(applying.recommendations(result, given)),
+        (*_brief(kernels), *programs.brief()),
         judgement(result, kernels),
     )
 
 
-def verdicts(result: Result) -> tuple[str, Table]:
+def verdicts(result: Result, drafts: Drafts | None = None) -> tuple[str, Table]:
     """Headline and table of the best configurations, during the comparison."""
-    kernels = analyse_result(result)
+    kernels = analyse_result(result, drafts)
     title = f"After {count_text(result.manifest.rounds_done, 'round')}"
-    return advice.headline(kernels), Table.of(title, _SO_FAR, bests(kernels))
+    return advice.headline(kernels, advice.answers(kernels)), Table.of(title, _SO_FAR, bests(kernels))
 
 
-def _answers(kernels: Sequence[KernelResult], several: bool) -> Iterator[Text]:
-    if several and (text := advice.largest(kernels)):
-        yield Text(text)
-    yield from structures.answer(kernels)
-    yield from node_state.answers(kernels)
+def _output(programs: program.Programs, given: Sequence[AnswerRow], notes: Sequence[str]) -> Verdicts:
+    """What --json prints."""
+    result, kernels = programs.result, programs.kernels
+    return Verdicts(
+        **session.fields_of(result, notes),
+        altered=result.altered,
+        headline=advice.headline(kernels, given),
+        condition=session.condition(result.manifest),
+        findings=tuple(output_of(FaultRow, entry) for entry in data.faults(kernels)),
+        answers=tuple(given),
+        kernels=tuple(
+            KernelRow(
+                name=of_kernel.kernel.name,
+                title=of_kernel.kernel.title,
+                metrics=of_kernel.kernel.metrics,
+                best=tuple(applying.best_row(result, best) for best in bests([of_kernel])),
+                configurations=tuple(data.configurations([of_kernel])),
+            )
+            for of_kernel in kernels
+        ),
+        comparisons=tuple(data.comparisons(row for of_kernel in kernels for row in of_kernel.comparisons)),
+        node_state=tuple(evidence.node_rows(result, kernels)),
+        program=programs.figures(given),
+    )
+
+
+def _largest(kernels: Sequence[KernelResult], several: bool) -> list[Text]:
+    """The largest saving of all configurations."""
+    savings = [(best.row.time_ratio, best) for best in bests(kernels) if best.row and best.row.time_ratio]
+    if not savings or not several:
+        return []
+    ratio, best = min(savings, key=lambda saving: saving[0].median)
+    return [
+        Text(
+            f"The largest saving: {best.kernel.kernel.title} with {label_of(best)} ({best.group.compiler}), "
+            f"{change_text(ratio)} than its baseline."
+        )
+    ]
+
+
+def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
+    """What a terminal shows without --verbose: a table per kernel, noise floors, excluded configurations."""
+    for result in kernels:
+        if ranked := data.ranked([result]):
+            yield Section(result.kernel.title, (_brief_table(ranked),))
+    if floors := dict.fromkeys(percent_text(end) for end in sorted(_floors(kernels))):
+        ends = list(floors)[:: max(1, len(floors) - 1)]
+        yield Text(f"{' to '.join(ends)}; smaller differences are inconclusive.", "Noise floor (A/A):")
+    for count, reason, remedy in _reasons(kernels):
+        more = f" Remedy: {remedy}." if remedy and len(remedy) <= _LONGEST else ""
+        yield Text(f"{count_text(count, 'configuration')}: {reason[:_LONGEST]}.{more}", "Excluded:")
+
+
+def _brief_table(ranked: Sequence[Entry]) -> Table:
+    """Words wrap, and numbers are short: it fits any width that a terminal has."""
+    shown, has_memory = ranked[0].kernel, any(entry.row.memory is not None for entry in ranked)
+    ratio, gain, _ = kernel.time_columns()
+    compiler = Column("compiler", merged=True, wrap=True, get="group.compiler")
+    memory = Column("memory", unit="ratio", kind="quotient", get="row.memory")
+    columns = (
+        *([compiler] if shown.is_sensitive_to("compiler") else []),
+        Column("configuration", wrap=True, get="label"),
+        Column("time", kind="seconds", unit=f"per {shown.unit}", get="row.seconds"),
+        Column("observed", unit="pages", get=lambda entry: pages_text(entry.row)),
+        *([memory] if has_memory else []),
+        ratio,
+        replace(gain, optional=False),
+        Column("verdict", wrap=True, get=_brief_verdict),
+    )
+    return Table.of("", columns, ranked)
+
+
+def _brief_verdict(entry: Entry) -> Cell:
+    is_baseline = entry.row.cell.is_baseline
+    verdict = "baseline" if is_baseline else entry.row.verdict
+    return Cell(verdict, style_of(verdict))
+
+
+def _reasons(kernels: Sequence[KernelResult]) -> list[tuple[int, str, str]]:
+    """How many configurations are excluded for each kind of reason, with reason and remedy of the first."""
+    by_code: dict[str, list[Entry]] = {}
+    for entry in data.excluded(kernels):
+        by_code.setdefault(entry.row.code or "", []).append(entry)
+    firsts = ((len(those), those[0].row) for those in by_code.values())
+    return [(count, row.invalid or "", row.remedy or "") for count, row in firsts]
 
 
 def _floors(kernels: Sequence[KernelResult]) -> list[float]:
@@ -228,12 +303,50 @@ def _bests(kernels: Sequence[KernelResult]) -> Iterator[Section]:
 
 
 def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    table = ratios.matrix(kernels)
     legend = (
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."
     )
-    yield Section("Matrix", (table, Text(legend, style="dim")), only="files")
+    yield Section("Matrix", (matrix(kernels), Text(legend, style="dim")), only="files")
+
+
+def matrix(kernels: Sequence[KernelResult]) -> Table:
+    """All time ratios: a row per kernel and compiler, a column per configuration.
+
+    A kernel has no cell for values of dimensions that it is not sensitive to.
+    """
+    groups = [(result.kernel.title, group) for result in kernels for group in result.groups]
+    rows = sorted(
+        (row for _, group in groups for row in group.rows), key=lambda row: row.cell.measured.sort_key()[2:]
+    )
+    columns = {_values(row): row.cell.measured for row in reversed(rows)}
+    keys = list(dict.fromkeys(map(_values, rows)))
+    policies = list(dict.fromkeys(PAGES.of(columns[key]) for key in keys))
+    keys.sort(key=lambda key: policies.index(PAGES.of(columns[key])))
+    heads = [(PAGES.of(columns[key]), named(columns[key], _BELOW)) for key in keys]
+    best = {best.row.cell: best.row for best in bests(kernels) if best.row is not None}
+    lines: list[Values] = []
+    for title, group in groups:
+        by_values = {_values(row): row for row in group.rows}
+        lines.append((title, group.compiler, *(_matrix_cell(by_values.get(key), best) for key in keys)))
+    heat = (
+        Column(f"{policy} {name}".strip(), name or "hardware", kind="heat", above=policy)
+        for policy, name in heads
+    )
+    title = "Time ratio by kernel and configuration; below 1 is faster"
+    return Table(title, (Column("kernel", merged=True), Column("compiler"), *heat), tuple(lines))
+
+
+def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> Cell:
+    if row is None or row.invalid is not None:
+        return Cell(None, "" if row is None else "excluded")
+    if row.cell.is_baseline:
+        return Cell("1", "baseline")
+    return Cell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
+
+
+def _values(row: Row) -> tuple[str, ...]:
+    return tuple(dimension.of(row.cell.measured) for dimension in DIMENSIONS)
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -252,54 +365,8 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         for (title, *why), compilers in together.items()
     )
     if rows:
-        kinds = "; ".join(f"{count}: {reason}" for count, reason, _ in brief.exclusions(kernels))
+        kinds = "; ".join(f"{count}: {reason}" for count, reason, _ in _reasons(kernels))
         total = count_text(len(data.excluded(kernels)), "configuration")
         table = Table("Excluded configurations, by reason", _EXCLUDED, rows)
         details = Section("Which, why, and what to do", (table,), folded=True)
         yield Section("Excluded", (Text(f"{total}. {kinds}."), details))
-
-
-def _data(
-    programs: program.Programs, notes: Sequence[str], of_program: Mapping[str, Table]
-) -> dict[str, object]:
-    """Schema pagewise.verdicts/1."""
-    result, kernels = programs.result, programs.kernels
-    return {
-        "schema": "pagewise.verdicts/1",
-        **session.data(result),
-        "altered": result.altered,
-        "headline": advice.headline(kernels),
-        "findings": advice.findings(kernels),
-        "condition": session.condition(result.manifest),
-        "answers": applying.data(result, kernels),
-        "notes": notes,
-        "kernels": [
-            {
-                "name": of_kernel.kernel.name,
-                "title": of_kernel.kernel.title,
-                "metrics": of_kernel.kernel.metrics,
-                "best": [_best_data(result, best) for best in bests([of_kernel])],
-                "configurations": data.summary([of_kernel]),
-                "compilers": Table.of_fields(_VERSUS, of_kernel.versus),
-                "policies": Table.of_fields(_POLICIES, of_kernel.by_policy),
-                "structures": structures.table_of(of_kernel),
-            }
-            for of_kernel in kernels
-        ],
-        "energy": energy.table_of(result, kernels),
-        "node_state": node_state.table_of(result, kernels),
-        "node_states": node_state.verdicts_of(kernels),
-        **program.data(programs, of_program),
-    }
-
-
-def _best_data(result: Result, best: Best) -> dict[str, object]:
-    """The best configuration of a compiler, and how kernels get it."""
-    row = best.row or best.group.baseline
-    return {
-        "compiler": best.group.compiler,
-        "hugepages": None if row is None else row.cell.measured.hugepages,
-        "is_baseline": best.row is None,
-        "equally_good": [other.cell.measured.module for other in best.as_good],
-        "apply": applying.best_build(result, best),
-    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
-from pagewise.report.model import Column, Getter, Report, Section, Table, Text
+from pagewise.report.documents import CellRow, PlacementRow, PlanDocument, PlannedKernel
+from pagewise.report.model import Column, Report, Section, Table, Text, output_of
 from pagewise.session.session import Session
 
 
@@ -37,18 +38,6 @@ _CONFIGURATIONS = (
     Column("options", get="cell.options"),
     Column("also stands for", kind="integer", get=lambda row: len(row["cell"].stands_for) - 1 or None),
 )
-_CELL: Mapping[str, Getter] = {
-    "module": "measured.module",
-    "pages": "pages",
-    "placement": "placement",
-    "options": "options",
-    "is_baseline": "is_baseline",
-    "alike": lambda cell: len(cell.stands_for) - 1,
-}
-_PLACEMENT: Mapping[str, Getter] = {
-    **{name: name for name in ("name", "ranks", "threads", "cpus")},
-    "memory": "memory.reported",
-}
 
 
 def view(session: Session) -> Report:
@@ -64,6 +53,7 @@ def view(session: Session) -> Report:
     rows = [
         {"kernel": planned.subject.kernel.name, "cell": cell} for planned in kernels for cell in planned.cells
     ]
+    placements = session.workload.placements
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
     budget = None if options.runs.until is None else options.runs.budget
     return Report(
@@ -71,12 +61,21 @@ def view(session: Session) -> Report:
         f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)}",
         (Section("Plan", tables),),
         (Text("Nothing was started, and no folder was made."),),
-        data={
-            **_request(session),
-            "budget_seconds": budget,
-            "kernels": [_kernel_data(planned) for planned in kernels],
-            "runs": runs,
-        },
+        data=PlanDocument(
+            schema="pagewise.plan/1",
+            name=options.result.name,
+            tree=str(session.manifest.modules.tree),
+            rounds=options.runs.rounds,
+            until=options.runs.until,
+            budget_seconds=budget,
+            seed=options.runs.seed,
+            baseline=options.baseline,
+            threads=placements[0].threads,
+            cpus=tuple(placements[0].cpus),
+            placements=tuple(output_of(PlacementRow, place) for place in placements),
+            kernels=tuple(map(_output, kernels)),
+            runs=runs,
+        ),
     )
 
 
@@ -88,31 +87,14 @@ def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) 
     return _Planned(subject, cells, len(steps), len(curves))
 
 
-def _request(session: Session) -> dict[str, object]:
-    """What schema pagewise.plan/1 repeats of the request."""
-    options, placements = session.options, session.workload.placements
-    return {
-        "schema": "pagewise.plan/1",
-        "name": options.result.name,
-        "tree": session.manifest.modules.tree,
-        "rounds": options.runs.rounds,
-        "until": options.runs.until,
-        "seed": options.runs.seed,
-        "baseline": options.baseline,
-        "threads": placements[0].threads,
-        "cpus": placements[0].cpus,
-        "placements": Table.of_fields(_PLACEMENT, placements),
-    }
-
-
-def _kernel_data(planned: _Planned) -> dict[str, object]:
-    return {
-        "name": planned.subject.kernel.name,
-        "arguments": planned.subject.kernel.arguments,
-        "configurations": Table.of_fields(_CELL, planned.cells),
-        "runs_a_round": planned.runs,
-        "sweeps": planned.sweeps,
-    }
+def _output(planned: _Planned) -> PlannedKernel:
+    return PlannedKernel(
+        planned.subject.kernel.name,
+        tuple(planned.subject.kernel.arguments),
+        tuple(output_of(CellRow, cell) for cell in planned.cells),
+        planned.runs,
+        planned.sweeps,
+    )
 
 
 def _until(width: float | None, budget: float | None) -> str:

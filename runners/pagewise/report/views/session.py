@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference
@@ -60,15 +61,16 @@ def condition(manifest: Manifest) -> str:
     )
 
 
-def data(result: Result) -> dict[str, object]:
-    """The fields that the JSON objects of all sessions have."""
+def fields_of(result: Result, notes: Sequence[str]) -> dict[str, Any]:
+    """The values of SessionFields, which the outputs of all sessions have."""
     manifest = result.manifest
-    names = ("name", "state", "rounds", "rounds_done", "seed", "threads", "timing")
+    names = ("name", "state", "rounds", "rounds_done", "seed", "threads")
     return {
-        "folder": result.folder,
-        **{name: unstructured(getattr(manifest, name)) for name in names},
-        "until": unstructured(manifest.until),
-        "left_out": [str(line) for line in result.skipped],
+        "folder": str(result.folder),
+        **{name: getattr(manifest, name) for name in names},
+        **{name: unstructured(getattr(manifest, name)) for name in ("timing", "until")},
+        "left_out": tuple(map(str, result.skipped)),
+        "notes": tuple(notes),
     }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pagewise.analysis.result import excluding
-from pagewise.analysis.validity import exclusion
+from pagewise.analysis.validity import excluding, exclusion
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.simulated import Simulated
 from pagewise.core.structure import unstructured
+from pagewise.report.documents import MissingPolicy, ModelledDocument, SimulatedPolicy
 from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
@@ -45,43 +45,44 @@ def view(result: Result) -> Report:
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
-            *(f"{policy} is omitted: {why['reason']}" for policy, why in missing.items()),
+            *(f"{why.policy} is omitted: {why.reason}" for why in missing),
             *session.notes(result),
         ),
         "simulation",
         {"simulation.csv": Table.of_records(list(_rows(records)), _FIELDS)},
-        {
-            "schema": "pagewise.modelled/1",
-            "folder": result.folder,
-            "state": result.manifest.state,
-            "program": name,
-            "geometry": geometry["name"],
-            "policies": [
-                {"policy": policy, "modelled": unstructured(record.modelled), "notes": notes[policy]}
+        ModelledDocument(
+            "pagewise.modelled/1",
+            str(result.folder),
+            result.manifest.state,
+            name,
+            geometry["name"],
+            tuple(
+                SimulatedPolicy(policy, unstructured(record.modelled), tuple(notes[policy]))
                 for policy, record in records.items()
-            ],
-            "missing": [{"policy": policy, **why} for policy, why in missing.items()],
-        },
-        not records or any(why["code"] != _UNAVAILABLE for why in missing.values()),
+            ),
+            tuple(missing),
+        ),
+        not records or any(why.code != _UNAVAILABLE for why in missing),
     )
 
 
-def by_policy(result: Result) -> tuple[Records, Mapping[str, Mapping[str, str | None]]]:
+def by_policy(result: Result) -> tuple[Records, list[MissingPolicy]]:
     """The valid records by policy in the order of the plan, and why other policies are missing."""
     by_module = {record.run.module: record for record in result.records if record.run is not None}
     records: dict[str, Record] = {}
-    missing: dict[str, Mapping[str, str | None]] = {}
+    missing = []
+    excluded = excluding(result)
     for cell in result.subjects[0].cells:
         policy = cell.measured.module
         record = by_module.get(policy)
-        why = excluding(result)(policy) or (exclusion(record) if record is not None else None)
+        why = excluded(policy) or (exclusion(record) if record is not None else None)
         if record is not None and why is None:
             records[policy] = record
         elif why is not None:
             remedy = record.failure.remedy if record is not None and record.failure is not None else None
-            missing[policy] = {"code": why.code, "reason": why.reason, "remedy": remedy}
+            missing.append(MissingPolicy(policy, why.code, why.reason, remedy))
         else:
-            missing[policy] = {"code": "not_measured", "reason": "it was not simulated", "remedy": None}
+            missing.append(MissingPolicy(policy, "not_measured", "it was not simulated", None))
     return records, missing
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pagewise.analysis.analysis import Group, KernelResult, Versus
-from pagewise.analysis.choices import Best, Choice, alone, loop_of, values_of
+from pagewise.analysis.choices import Best, Choice
+from pagewise.analysis.comparison import Reason
 from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.rows import Row
-from pagewise.analysis.verdict import Outcome, Reason
+from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES, Dimension, sensitive_dimensions
-from pagewise.core.plan import Cell
+from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
 from pagewise.core.units import bytes_text, count_text, percent_text
-from pagewise.report.model import interval_text, ratio_text
 
 # Memory that differs by a smaller share is called the same.
 _SAME_MEMORY = 0.01
@@ -29,22 +26,10 @@ _REASONS: dict[Reason, str] = {
 }
 
 
-def is_decided(verdict: Outcome) -> bool:
-    """Whether a verdict is not inconclusive."""
-    return verdict in ("faster", "slower")
-
-
-def shown(kernel: Benchmark, cell: Cell, dimension: Dimension) -> str:
-    """A dimension's value in a cell, or `any` where the kernel is not sensitive to it."""
-    return dimension.cell(cell.measured) if kernel.is_sensitive_to(dimension.name) else "any"
-
-
 def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
     """The dimensions with a column in tables: those always shown, and those in which rows differ."""
     kernel = result.kernel
-    configurations = [
-        row.cell.measured for group in result.groups for row in (*group.ranked, *group.unranked)
-    ]
+    configurations = [row.cell.measured for group in result.groups for row in group.rows]
 
     def is_shown(dimension: Dimension) -> bool:
         differs = dimension.always or len(set(map(dimension.of, configurations))) > 1
@@ -75,8 +60,7 @@ def choice_text(choice: Choice) -> str:
 
 def label_of(best: Best) -> str:
     """The best configuration in words; the baseline's where nothing is faster."""
-    row = best.row or best.group.baseline
-    return "" if row is None else label(best.kernel.kernel, row.cell.measured)
+    return "" if best.shown is None else label(best.kernel.kernel, best.shown.cell.measured)
 
 
 def equally_good(best: Best) -> str:
@@ -128,7 +112,7 @@ def memory_text(memory: Ratio | None) -> str:
 
 def cost_text(row: Row) -> str:
     """What a program's policy gains and needs: `7 % less time for 12 % more memory`."""
-    time = change_text(row.time_ratio) if is_decided(row.verdict) else "inconclusive"
+    time = change_text(row.time_ratio) if row.verdict in ("faster", "slower") else "inconclusive"
     return time + memory_text(row.memory)
 
 
@@ -137,23 +121,15 @@ def share_text(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 else percent_text(share)
 
 
-def floor_text(group: Group) -> str:
-    """The noise floor of a group, as a sentence."""
-    if group.floor is None:
+def floors_text(groups: Sequence[Group]) -> str:
+    """The noise floors of groups."""
+    known = [group for group in groups if group.floor is not None]
+    if not known:
         return (
             "No noise floor, therefore no verdicts: three rounds with the baseline twice in each are needed."
         )
-    times = "" if len(group.repeated) == 1 else f" {len(group.repeated)} times per round"
-    return (
-        f"Noise floor {percent_text(group.floor)}: the baseline against itself (A/A){times} over "
-        f"{group.repeated[0].pairs} rounds. Smaller differences are inconclusive."
-    )
-
-
-def floors_text(groups: Sequence[Group]) -> str:
-    """The noise floors of groups that have one, in two sentences."""
-    floors = ", ".join(f"{group.compiler} {percent_text(group.floor or 0.0)}" for group in groups)
-    rounds = max(repeated.pairs for group in groups for repeated in group.repeated)
+    floors = ", ".join(f"{group.compiler} {percent_text(group.floor or 0.0)}" for group in known)
+    rounds = max(repeated.pairs for group in known for repeated in group.repeated)
     return (
         f"Noise floor, the baseline against itself (A/A) over {rounds} rounds: {floors}. Smaller differences "
         "are inconclusive."
@@ -173,8 +149,8 @@ def noise_sentences(kernel: Benchmark, group: Group) -> list[str]:
         if row.bimodal is not None:
             share, factor = f"{100 * row.bimodal.slow_share:.0f} %", f"{row.bimodal.apart:.2f}"
             bimodal.append(f"{name} ({share} of the runs take {factor} times as long)")
-        if row.drift is not None and not row.cell.is_baseline:
-            changed.append(f"{name} from {row.drift.first:.3f} to {row.drift.last:.3f}")
+        if row.time is not None and row.time.drift is not None:
+            changed.append(f"{name} from {row.time.drift.first:.3f} to {row.time.drift.last:.3f}")
         if row.migration is not None:
             node = f", {row.migration.left_node} to another NUMA node" if row.migration.left_node else ""
             migrated.append(f"{name} in {row.migration.runs} of {count_text(row.runs, 'run')}{node}")
@@ -201,51 +177,10 @@ def _drift_text(drift: Drift) -> str:
 
 def method_text(results: Sequence[KernelResult]) -> str:
     """The number of verdicts and their correction; empty if there are fewer than two."""
-    count = results[0].comparisons if results else 0
+    count = results[0].judged if results else 0
     if count < 2:
         return ""
     return (
         f"Verdicts are corrected for {count} comparisons (Benjamini and Hochberg): of the reported "
         "differences at most 5 % are false on average."
     )
-
-
-def effect_sentences(result: KernelResult) -> list[tuple[str, str]]:
-    """What each single choice does, all else as in the baseline: (dimension, sentence)."""
-    effects = {
-        dimension.title: [_effect(result, dimension, value) for value in values_of(result, dimension)]
-        for dimension in sensitive_dimensions(result.kernel)
-    }
-    effects["Compiler"] = [versus_text(versus) for versus in result.versus]
-    sentences = {title: "; ".join(filter(None, texts)) for title, texts in effects.items()}
-    return [(title, f"{sentence}.") for title, sentence in sentences.items() if sentence]
-
-
-def _effect(result: KernelResult, dimension: Dimension, value: str) -> str:
-    changes = [
-        (", ".join(filter(None, (row.cell.compiler, loop_of(row, dimension) and "its loop"))), row.change)
-        for row in alone(result, dimension, value)
-        if row.change
-    ]
-    value = value or dimension.empty
-    if not changes:
-        return f"{value} was not measured" if dimension is PAGES else ""
-    if not any(is_decided(change.verdict) for _, change in changes):
-        return f"{value}: inconclusive"
-    texts = []
-    for where, change in changes:
-        text = change_text(change.time_ratio) if is_decided(change.verdict) else "inconclusive"
-        texts.append(f"{text} ({where})")
-    return f"{value}: {', '.join(texts)}"
-
-
-def versus_text(versus: Versus) -> str:
-    """Two compilers compared, as a sentence without its full stop."""
-    if is_decided(versus.verdict):
-        text = f"{versus.compiler} takes {change_text(versus.time_ratio)} than {versus.reference}"
-    else:
-        text = f"{versus.compiler} against {versus.reference}: inconclusive"
-    interval = interval_text(versus.time_ratio)
-    ratio = ratio_text(versus.time_ratio) + (f" [{interval}]" if interval else "")
-    where = f"in {LOOP.text(versus.loop)}" if versus.loop else "at the baseline"
-    return f"{text} ({where}, {ratio})"

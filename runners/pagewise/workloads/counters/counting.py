@@ -59,7 +59,7 @@ class CountingPlanner:
         """Whether the step starts a program."""
         return step.cell.measured.module not in self.unavailable
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
         """Unavailable pages affect every group; any other failure may be specific to one."""
         pages = any(record.status == "pages_unavailable" for record in records)
         return "configuration" if pages else "group"

@@ -18,8 +18,7 @@ from pagewise.core.record_parts import Failure
 from pagewise.core.structure import structured
 from pagewise.core.suggestions import choose_of
 from pagewise.core.units import bytes_text
-from pagewise.stack.binary import Binary
-from pagewise.stack.elf import NotElfError, read_elf
+from pagewise.stack.binary import Binary, NotElfError, read_elf
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 
 # What the launcher may be asked to assume: the options that provide it.

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -36,17 +37,24 @@ from pagewise.workloads.program.suite import (
     find_program,
     known_codes,
     parse_builds,
+    read_code,
 )
-from pagewise.workloads.program.workload import ProgramOptions, ServiceOptions
+from pagewise.workloads.program.workload import ProgramOptions
 
 
 def prepare_command(options: ProgramOptions, console: Console, began: float) -> Session:
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
-    codes, builds = [find_code(suite) for suite in options.suite], parse_builds(options.builds)
-    if len(codes) < 2 and not builds and not any(code.file.relative_to for code in codes):
+    codes, builds = _codes(options), parse_builds(options.builds)
+    if len(codes) < 2 and not builds and not any(code.part.relative_to for code in codes):
         program = _program(options, codes[0] if codes else None, console)
         return prepare(_completed(options, program.name, codes), [program], console, began)
     return prepare(*_several_programs(options, codes, builds, console), console, began)
+
+
+def _codes(options: ProgramOptions) -> list[Code]:
+    """The codes and cases that the options name. Raises SelectionError, FormatError."""
+    cases = [read_code(file.absolute(), option=f"--case {file}") for file in options.cases]
+    return [*map(find_code, options.suite), *cases]
 
 
 def _several_programs(
@@ -56,10 +64,10 @@ def _several_programs(
 
     Raises SelectionError, SetupError.
     """
-    if options.command or options.checked.inputs or not options.suite:
+    if options.command or not codes:
         raise SelectionError(
-            "several programs are codes of --suite, each with its own input",
-            where="--suite, --build",
+            "several programs are codes of --suite or files of --case, each with its own input",
+            where="--suite, --case, --build",
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
     elsewhere = replace(options, environment=None, modules=None)
@@ -68,14 +76,14 @@ def _several_programs(
         if code.label not in named:
             named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
     for code in codes:
-        if code.file.relative_to is not None:
-            other = find_code(code.file.relative_to)
+        if code.part.relative_to is not None:
+            other = find_code(code.part.relative_to)
             _check_targets(code, other)
             if other.label not in named:
                 named[other.label] = [_build(elsewhere, other, None, console)]
             relation = Relation(named[other.label][0].key, code.targets)
             named[code.label] = [replace(one, relation=relation) for one in named[code.label]]
-    if not options.policies and len({code.file.policies for code in codes}) > 1:
+    if not options.policies and len({code.part.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
@@ -89,7 +97,7 @@ def _build(options: ProgramOptions, code: Code, build: Build | None, console: Co
     program = _program(options, code, console, build)
     if program.service is not None:
         raise SelectionError(
-            f"{code.file.title} is a service", where="--suite", remedy="compare it alone, without --build"
+            f"{code.title} is a service", where=code.option, remedy="compare it alone, without --build"
         )
     return replace(program, build="" if build is None else build.name)
 
@@ -100,8 +108,8 @@ def _check_targets(code: Code, other: Code) -> None:
     for metric in (each.metric for each in code.metrics):
         if metric.field in code.targets and metric not in known:
             raise FormatError(
-                f"{other.file.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
-                where=f"envs/suites/codes/{code.file.name}.yaml",
+                f"{other.name} has no metric {metric.label} [{metric.unit}, {metric.better}]",
+                where=code.file,
                 remedy="name a metric that both codes have",
             )
 
@@ -111,17 +119,19 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
 
     Raises SelectionError, SetupError.
     """
-    if len(options.suite) > 1:
+    codes = _codes(options)
+    if len(codes) > 1:
         raise SelectionError(
-            "this command takes one program", where="--suite", remedy="name one code, or use pagewise compare"
+            "this command takes one program",
+            where="--suite, --case",
+            remedy="name one, or use pagewise compare",
         )
-    codes = [find_code(name) for name in options.suite]
     for code in codes:
-        if code.file.service is not None:
+        if code.part.service is not None:
             raise SelectionError(
-                f"{code.file.title} is a service",
-                where="--suite",
-                remedy=f"pagewise compare --suite {code.file.name}; only compare measures services",
+                f"{code.title} is a service",
+                where=code.option,
+                remedy=f"pagewise compare {code.option}; only compare measures services",
             )
     program = _program(options, codes[0] if codes else None, console)
     return _completed(options, program.name, codes), program
@@ -130,8 +140,30 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
 def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> ProgramOptions:
     """The options with the defaults of the result's name and of the page policies."""
     return replace(
-        options.named(name), policies=options.policies or (codes[0].file.policies if codes else ())
+        options.named(name), policies=options.policies or (codes[0].part.policies if codes else ())
     )
+
+
+@dataclass(frozen=True)
+class SurveyedPolicy:
+    """A page policy, and why it is unavailable (`lack`)."""
+
+    policy: str
+    meaning: str
+    lack: str | None
+    remedy: str | None
+
+
+@dataclass(frozen=True)
+class SurveyDocument:
+    """Which page policies a program can have here (list policies --json)."""
+
+    schema: Literal["pagewise.survey/1"]
+    program: str | None
+    starts_others: Annotated[bool, "a script or launcher: the programs that it starts decide"]
+    policies: tuple[SurveyedPolicy, ...]
+    suites: tuple[str, ...]
+    default: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,7 +176,7 @@ class Survey:
     @classmethod
     def of(cls, options: ProgramOptions, console: Console) -> Survey:
         """The policies that the options name. Raises SelectionError, SetupError."""
-        if not options.command and not options.suite:
+        if not (options.command or options.suite or options.cases):
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
         launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
@@ -165,24 +197,24 @@ class Survey:
         rows = [(applied.answer.policy, applied.unavailable) for applied in every]
         return cls(replace(program, binary=binary), rows)
 
-    def to_dict(self) -> dict[str, object]:
-        """Schema pagewise.survey/1."""
-        return {
-            "schema": "pagewise.survey/1",
-            "program": None if self.program is None else str(self.program.binary.program),
-            "starts_others": self.program is not None and self.program.starts_others,
-            "policies": [
-                {
-                    "policy": policy,
-                    "meaning": meaning(policy),
-                    "lack": None if unavailable is None else unavailable.message,
-                    "remedy": None if unavailable is None else unavailable.remedy,
-                }
-                for policy, unavailable in self.rows
-            ],
-            "suites": list(known_codes()),
-            "default": list(DEFAULT),
-        }
+    @property
+    def output(self) -> SurveyDocument:
+        """What --json prints."""
+        policies = [
+            SurveyedPolicy(
+                policy, meaning(policy), getattr(lack, "message", None), getattr(lack, "remedy", None)
+            )
+            for policy, lack in self.rows
+        ]
+        program = self.program
+        return SurveyDocument(
+            "pagewise.survey/1",
+            None if program is None else str(program.binary.program),
+            program is not None and program.starts_others,
+            tuple(policies),
+            tuple(known_codes()),
+            tuple(DEFAULT),
+        )
 
     def print(self, console: Console) -> None:
         """Prints the policies; without a program how they are joined, and what else can be named."""
@@ -205,6 +237,7 @@ class Survey:
             console.print(
                 "Join them with +, as in reuse+thp; some take a size: thp:64k, hugetlbfs:1g.\n"
                 f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
+                "Your own (--case): `pagewise list case` prints an example of such a file.\n"
                 f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
                 highlight=False,
             )
@@ -214,54 +247,56 @@ def _program(
     options: ProgramOptions, code: Code | None, console: Console, build: Build | None = None
 ) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
-    checked = options.checked
-    command = list(options.command) or _words("--service", options.service.service or "")
-    if command and command[0] == "--":
-        command = command[1:]
-    environment, folder = dict(os.environ), None
+    checked, command, environment, folder = options.checked, list(options.command), dict(os.environ), None
     if code is not None and not command:
         path, environment, place = find_program(code, options.environment, options.modules, build)
-        console.print(f"{code.file.title}: {path} (by {place})", highlight=False, soft_wrap=True)
-        command, folder = [*code.file.start, path, *code.file.arguments], Path(path).parent
+        console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
+        command, folder = [*code.part.start, path, *code.part.arguments], Path(path).parent
     if not command:
         raise SelectionError(
             "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
         )
-    metrics, checks = map(parse_metric, checked.metrics), map(parse_check, checked.checks)
     binary = examine(command[0], environment)
     folder = folder or binary.program.parent
-    service = _service(options.service, code, folder, environment)
-    setup = () if service or not code else _placed(code.file.setup, folder)
-    needs_folder = bool(checked.inputs or service or setup or (code and (code.file.input or code.file.reads)))
-    if service is not None:
-        command = [word.replace(BIN, str(folder)) for word in command]
-        if options.where.ranks:
-            raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
-    return Program(
+    program = Program(
         name=identifier(code.label if code else binary.program.name),
         command=tuple(command),
         binary=binary,
         environment=environment,
-        folder=None if needs_folder else Path.cwd(),
-        inputs=tuple(map(_input, checked.inputs)),
-        texts=(code.file.input or {}) if code else {},
-        reads=(*map(_glob, checked.reads), *(code.file.reads if code else ())),
-        metrics=distinct([*metrics, *(code.metrics if code else ())]),
-        checks=(*checks, *(code.checks if code else ())),
-        ok=checked.ok or (code.file.exit_codes if code else (0,)),
-        setup=setup,
+        folder=Path.cwd(),
+        metrics=distinct(map(parse_metric, checked.metrics)),
+        checks=tuple(map(parse_check, checked.checks)),
+    )
+    if code is None:
+        return program
+    part, service = code.part, _service(code, folder, environment)
+    if service is not None and options.where.ranks:
+        raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
+    fresh = service or part.setup or part.input or part.inputs or part.reads
+    return replace(
+        program,
+        command=tuple(word.replace(BIN, str(folder)) for word in command) if service else tuple(command),
+        folder=None if fresh else Path.cwd(),
+        inputs=tuple(_input(file) for file in code.inputs),
+        texts=part.input or {},
+        reads=tuple(_glob(text, code) for text in part.reads),
+        metrics=distinct([*program.metrics, *code.metrics]),
+        checks=(*program.checks, *code.checks),
+        ok=part.exit_codes,
+        setup=() if service else _placed(part.setup, folder),
         service=service,
+        memory_budget=code.memory_budget,
     )
 
 
-def _glob(text: str) -> str:
+def _glob(text: str, code: Code) -> str:
     """A file that the program writes. Raises SelectionError."""
     try:
         # In a file there are none.
         list(Path(os.devnull).glob(text.lstrip("/")))
     except (ValueError, NotImplementedError) as fault:
-        remedy = "name a file, or a glob such as 'out/*.log'"
-        raise SelectionError(f"{text!r} names no file: {fault}", where="--read", remedy=remedy) from fault
+        remedy = "name a file in `reads`, or a glob such as 'out/*.log'"
+        raise SelectionError(f"{text!r} names no file: {fault}", where=code.file, remedy=remedy) from fault
     return text
 
 
@@ -273,7 +308,7 @@ def _input(file: Path) -> Path:
         raise SelectionError(
             f"this input cannot be copied: {fault.strerror}",
             where=fault.filename or file,
-            remedy="name files and folders that this user can read",
+            remedy="name files and folders in `inputs` that this user can read",
         ) from fault
     return file.absolute()
 
@@ -283,42 +318,33 @@ def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(command.replace(BIN, str(folder)) for command in commands)
 
 
-def _service(
-    options: ServiceOptions, code: Code | None, folder: Path, environment: Mapping[str, str]
-) -> Service | None:
+def _service(code: Code, folder: Path, environment: Mapping[str, str]) -> Service | None:
     """How the program is loaded, None if it does not serve; `folder` is that of the program.
 
     Raises SelectionError.
     """
-    if code is not None and code.file.service is not None:
-        part = code.file.service
-        options = ServiceOptions(load=part.load, ready=part.ready, setup=code.file.setup, fill=part.fill)
-    if options.load is None:
+    part = code.part.service
+    if part is None:
         return None
-    load, ready = options.load.replace(BIN, str(folder)), options.ready
-    setup, fill = _placed(options.setup, folder), _placed(options.fill, folder)
-    words = _words("--load", load)
+    try:
+        words = shlex.split(part.load.replace(BIN, str(folder)))
+    except ValueError as fault:
+        raise SelectionError(
+            f"{part.load!r} is not a command: {fault}",
+            where=code.file,
+            remedy="quote the words of `load` as for a shell",
+        ) from fault
     program = shutil.which(words[0], path=environment.get("PATH"))
     if program is None:
-        remedy = "name a program that is installed" if code is None else code.obtain
-        raise SelectionError(f"there is no program {words[0]!r}", where="--load", remedy=remedy)
-    ready = None if ready is None else ready.replace(BIN, str(folder))
+        raise SelectionError(f"there is no program {words[0]!r}", where=code.file, remedy=code.obtain)
+    ready = None if part.ready is None else part.ready.replace(BIN, str(folder))
     try:
         parse_ready(ready or "")
     except (ValueError, re.error) as fault:
         raise SelectionError(
             f"{ready!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}",
-            where="--ready",
-            remedy="write --ready tcp:6379",
+            where=code.file,
+            remedy="write ready: tcp:6379",
         ) from fault
-    return Service((str(Path(program).absolute()), *words[1:]), ready, setup, fill)
-
-
-def _words(option: str, text: str) -> list[str]:
-    """The words of a command, as a shell splits them. Raises SelectionError."""
-    try:
-        return shlex.split(text)
-    except ValueError as fault:
-        raise SelectionError(
-            f"{text!r} is not a command: {fault}", where=option, remedy="quote its words as for a shell"
-        ) from fault
+    load = (str(Path(program).absolute()), *words[1:])
+    return Service(load, ready, _placed(code.part.setup, folder), _placed(part.fill, folder))

@@ -65,7 +65,8 @@ class Program:
     output. ok: the exit codes of valid runs. setup: shell commands in that folder before the run. service:
     for a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
     relation: what it is compared with in addition to itself under other policies. build: the name of its
-    build, if several builds are compared.
+    build, if several builds are compared. memory_budget: how much more peak memory than the baseline an
+    advised policy may need; None: no limit.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Program:
     service: Service | None = None
     relation: Relation | None = None
     build: str = ""
+    memory_budget: float | None = None
 
     @property
     def key(self) -> str:

@@ -26,7 +26,7 @@ PORT = "{port}"
 _POLL_SECONDS, _PROBE_SECONDS, _STOP_SECONDS = 0.02, 10.0, 10.0
 _LISTENING, _ACCEPTING = "0A", 0x10000  # /proc/net/tcp: state; /proc/net/unix: flag
 _LONGEST_LOG, _REFUSED = 10_000, 4
-# How much of the end of its output is searched for `--ready`, in bytes.
+# How much of the end of its output is searched for `ready`, in bytes.
 _LARGEST_LOG = 1 << 20
 
 
@@ -148,12 +148,12 @@ class Serving:
                 ):
                     return
             time.sleep(_POLL_SECONDS)
-        expected = "it listened on no socket" if ready is None else f"--ready {ready!r} did not hold"
+        expected = "it listened on no socket" if ready is None else f"`ready: {ready}` did not hold"
         raise ServiceError(
             Failure(
                 TIMED_OUT,
                 f"the service was not ready within {limit:g} s: {expected}",
-                "allow more time with --timeout, or name another --ready; its output is in the log",
+                "allow more time with --timeout, or correct `ready` of the case; the log has its output",
             )
         )
 

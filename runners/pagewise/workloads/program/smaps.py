@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from pagewise.stack.elf import NotElfError, read_elf
+from pagewise.stack.binary import NotElfError, read_elf
 
 KINDS = ("heap", "anonymous", "bss", "data", "stack", "text", "file", "shared")
 _LINE = re.compile(

@@ -1,4 +1,4 @@
-"""Known third-party codes (envs/suites/codes): how they are run and read, and where their programs are."""
+"""Cases: how a program is run and judged, in files. Known codes have theirs in envs/suites/codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -43,7 +43,9 @@ class LoadPart:
     """How a program that serves is loaded; {port}: a free port, {bin}: the folder of the program."""
 
     load: Annotated[SomeText, "the command whose time and output are measured"]
-    ready: Annotated[SomeText, "as --ready"] | None = None
+    ready: (
+        Annotated[SomeText, "tcp:PORT; '| command' that must exit with 0; or a pattern of its output"] | None
+    ) = None
     fill: Annotated[tuple[SomeText, ...], "shell commands before the load"] = ()
 
 
@@ -62,14 +64,16 @@ class CodeMetric:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteFile:
-    """How a third-party code is run, and what its output reports."""
+    """How a program is run, and what its output reports: a known code, or a case of the user (--case)."""
 
     schema: Literal["pagewise.suite/1"]
-    name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its Spack package and module"]
-    title: SomeText
-    summary: SomeText
-    source: Annotated[str, Form("https://.*")]
-    programs: Annotated[SomeTexts, "names or absolute globs of its program; the first that is found is run"]
+    name: Annotated[str, Form("[a-z][a-z0-9_-]*"), "that of its Spack package, module and file"] | None = None
+    title: SomeText | None = None
+    summary: SomeText | None = None
+    source: Annotated[str, Form("https://.*")] | None = None
+    programs: Annotated[
+        tuple[SomeText, ...], "names, paths or absolute globs of its program; the first that is found is run"
+    ] = ()
     cases: CasesPart | None = None
     packages: Annotated[
         tuple[Annotated[str, Form("[a-z0-9][a-z0-9.+-]+")], ...],
@@ -99,37 +103,77 @@ class SuiteFile:
         ]
         | None
     ) = None
+    inputs: Annotated[
+        tuple[SomeText, ...], "files and folders that are copied there, relative to this file"
+    ] = ()
     reads: Annotated[tuple[SomeText, ...], "files that it writes and that count as its output; globs"] = ()
     service: Annotated[LoadPart, "the program serves (docs/how-to/services.md)"] | None = None
     exit_codes: Annotated[tuple[int, ...], Limits(1), "good ones"] = (0,)
-    metrics: Annotated[tuple[CodeMetric, ...], Limits(1)]
-    checks: Annotated[SomeTexts, "patterns that its output must have, or with `! ` before them must not"]
+    metrics: tuple[CodeMetric, ...] = ()
+    checks: Annotated[
+        tuple[SomeText, ...], "patterns of its output; `! pattern`: not in it; `| command`: must exit with 0"
+    ] = ()
+    memory_budget: (
+        Annotated[str, Form(r"\d+(\.\d+)?%"), "how much more peak memory than the baseline a policy may need"]
+        | None
+    ) = None
 
 
 @dataclass(frozen=True)
 class Code:
-    """A code as its file describes it, in one of its cases (empty without cases).
+    """A program as its file describes it, for one of its cases.
 
-    targets: by metric, of its value relative to that of the other code.
+    option: the option that names it. case: which of its cases, empty without cases. targets: by metric, of
+    its value relative to that of the code in `relative_to`.
     """
 
-    file: SuiteFile
+    file: Path
+    option: str
+    part: SuiteFile
     case: str
     metrics: tuple[Pattern, ...]
     checks: tuple[Check, ...]
-    targets: Mapping[str, Target]
+    targets: Mapping[str, Target] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name, which is also that of the file."""
+        return self.part.name or self.file.stem
+
+    @property
+    def title(self) -> str:
+        """How people call it."""
+        return self.part.title or self.name
 
     @property
     def label(self) -> str:
         """The name with the case: `npb:cg.B`."""
-        return f"{self.file.name}:{self.case}" if self.case else self.file.name
+        return f"{self.name}:{self.case}" if self.case else self.name
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files and folders that each run gets."""
+        return tuple(self.file.parent / name for name in self.part.inputs)
+
+    @property
+    def memory_budget(self) -> float | None:
+        """As a share of the baseline's peak."""
+        budget = self.part.memory_budget
+        return None if budget is None else float(budget.rstrip("%")) / 100.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is one of envs/suites, not a file of the user."""
+        return self.option.startswith("--suite")
 
     @property
     def obtain(self) -> str:
-        """How to get it."""
-        if self.file.obtain is None and self.file.packages:
-            return f"apt-get install --no-install-recommends {' '.join(self.file.packages)}"
-        return self.file.obtain or "make stack ENV=suites, or ENV=suites-system"
+        """How to get its program."""
+        if self.part.obtain is not None:
+            return self.part.obtain
+        if self.part.packages:
+            return f"apt-get install --no-install-recommends {' '.join(self.part.packages)}"
+        return "make stack ENV=suites, or ENV=suites-system" if self.is_known else "name it in `programs`"
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -138,33 +182,34 @@ def known_codes(root: Path | None = None) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
-def read_code(file: Path, case: str = "") -> Code:
-    """Reads a code's file, for one of its cases or its default. Raises FormatError that lists every fault.
+def read_code(file: Path, case: str = "", option: str | None = None) -> Code:
+    """Reads a file, for one of its cases or its default. Raises FormatError that lists every fault.
 
-    Raises SelectionError for a case that it does not have.
+    option: how the user named it. Raises SelectionError for a case that it does not have.
     """
     try:
         data = parse_yaml(read_file(file))
     except (OSError, ValueError) as fault:
         raise FormatError(
-            f"this code's file cannot be read: {fault}",
+            f"this case cannot be read: {fault}",
             where=file,
-            remedy="correct it, as in the files beside it",
+            remedy="correct it; for an example: pagewise list case",
         ) from fault
     read = _document(data, file)
     cases = read.cases or CasesPart("", "")
+    option = option or f"--suite {file.stem}"
     named = re.fullmatch(cases.pattern, case := case or cases.default)
     if named is None:
         known = f"its cases match {cases.pattern}" if cases.pattern else "it has no cases"
         raise SelectionError(
-            f"{read.name} has no case {case!r}: {known}",
-            where=f"--suite {read.name}:{case}",
-            remedy=f"--suite {read.name}" + (f":{cases.default}" if cases.default else ""),
+            f"{file.stem} has no case {case!r}: {known}",
+            where=f"{option}:{case}",
+            remedy=option + (f":{cases.default}" if cases.default else ""),
         )
     read = _document(_filled(data, {"case": case, **named.groupdict("")}), file)
     metrics = [_metric(row, str(file)) for row in read.metrics]
     targets = {
-        pattern.field: (row.target[0], row.target[1])
+        pattern.metric.field: (row.target[0], row.target[1])
         for pattern, row in zip(metrics, read.metrics, strict=True)
         if row.target
     }
@@ -174,19 +219,20 @@ def read_code(file: Path, case: str = "") -> Code:
             where=file,
             remedy="name the other code in relative_to, and give a metric its target",
         )
-    return Code(read, case, distinct(metrics), tuple(map(parse_check, read.checks)), targets)
+    checks = tuple(parse_check(text) for text in read.checks)
+    return Code(file, option, read, case, distinct(metrics), checks, targets)
 
 
-def _document(data: Any, file: Path) -> SuiteFile:
+def _document(data: object, file: Path) -> SuiteFile:
     """The content of a file. Raises FormatError."""
     try:
         read = document(SuiteFile, data)
-        wrong = [] if read.name == file.stem else [f"name: {read.name!r} is not the file's name"]
+        wrong = [] if read.name in (None, file.stem) else [f"name: {read.name!r} is not the file's name"]
     except StructureError as error:
         wrong = error.texts
     if wrong:
         text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
-        raise FormatError(text, where=file, remedy="correct these fields")
+        raise FormatError(text, where=file, remedy="correct these fields; for an example: pagewise list case")
     return read
 
 
@@ -218,6 +264,11 @@ def find_code(name: str) -> Code:
     if colon and not case:
         raise SelectionError(f"{name}: names no case", where="--suite", remedy=f"--suite {name}")
     return read_code(codes[name], case)
+
+
+def example() -> str:
+    """A commented case."""
+    return Path(__file__).with_name("case.yaml").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -254,27 +305,29 @@ def find_program(
     Raises SetupError if it is missing.
     """
     for place, variables in _environments(code, environment, modules, build):
-        for name in code.file.programs:
+        for name in code.part.programs:
             # The last of several versions.
             of_glob = map(str, Path("/").glob(name[1:])) if name.startswith("/") else ()
             search = variables.get("PATH", "")
             if build is not None and build.folder is not None:
                 search = str(build.folder)
             # What another program starts need not be executable.
-            mode = os.F_OK if code.file.start else os.F_OK | os.X_OK
+            mode = os.F_OK if code.part.start else os.F_OK | os.X_OK
             path = shutil.which(max(of_glob, default=name), mode, search)
             if path is not None:
                 return path, variables, place
     if build is not None:
         raise SetupError(
-            f"the build {build.name} has no program of {code.file.title}: {' or '.join(code.file.programs)}",
+            f"the build {build.name} has no program of {code.title}: {' or '.join(code.part.programs)}",
             where=f"--build {build.name}={build.folder or build.module}",
             remedy="name its folder, or its module (module avail, by glob)",
         )
     raise SetupError(
-        f"the program of {code.file.title} is missing: {' or '.join(code.file.programs)}",
-        where="PATH" if code.file.packages else "PATH, and the modules of " + ", ".join(ENVIRONMENTS),
-        remedy=f"{code.obtain}; or name it: compare --suite {code.file.name} -- PROGRAM",
+        f"the program of {code.title} is missing: {' or '.join(code.part.programs)}",
+        where="PATH, and the modules of " + ", ".join(ENVIRONMENTS)
+        if code.is_known and not code.part.packages
+        else "PATH",
+        remedy=f"{code.obtain}; or name it: compare {code.option} -- PROGRAM",
     )
 
 
@@ -291,17 +344,14 @@ def _environments(
         return
     if modules is not None or environment is not None:
         trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
-    elif code.file.packages and build is None:
+    elif build is None and (code.part.packages or not code.is_known):
         trees = []
     else:
         built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
         trees = [tree for tree in built if tree.is_dir()]
     for tree in trees:
-        names = [
-            name
-            for name in module_files(tree)
-            if name.split("/", maxsplit=1)[0] == (code.file.module or code.file.name)
-        ]
+        first = code.part.module or code.name
+        names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == first]
         if build is not None:
             names = [name for name in names if fnmatchcase(name, build.module or "")]
         for loaded in lmod.load_each(lmod.find_init(setup_facts()), tree, names[-1:]):

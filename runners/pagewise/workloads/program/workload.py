@@ -37,46 +37,31 @@ _LEAST_MEMORY = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """How runs of a program are made and judged, as the user wrote it.
+    """How runs of a program are judged, as the user wrote it.
 
     interval: seconds between samples of memory; None: adaptive. enough: the share of a policy's memory that
-    must be on the requested pages. memory_budget: how much more of it an advised policy may need.
+    must be on the requested pages.
     """
 
     metrics: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
-    ok: tuple[int, ...] = ()
-    inputs: tuple[Path, ...] = ()
-    reads: tuple[str, ...] = ()
     interval: float | None = None
     enough: float = 0.8
-    memory_budget: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceOptions:
-    """A service and what loads it, as the user wrote them."""
-
-    service: str | None = None
-    load: str | None = None
-    ready: str | None = None
-    setup: tuple[str, ...] = ()
-    fill: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions(SessionOptions):
-    """What is run: a program, codes of the suites or a service; under which page policies; how it is judged.
+    """What is run: a program, or known codes and files of cases; under which page policies; how it is judged.
 
     See `pagewise compare --help`.
     """
 
     command: tuple[str, ...] = ()
     suite: tuple[str, ...] = ()
+    cases: tuple[Path, ...] = ()
     builds: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     checked: CheckOptions = CheckOptions()
-    service: ServiceOptions = ServiceOptions()
 
 
 @dataclass(frozen=True)
@@ -137,7 +122,7 @@ class ProgramRuns:
             "metrics": [metric.to_dict() for metric in program.metrics],
             "checks": [check.text for check in program.checks],
             "enough_coverage": options.checked.enough,
-            "memory_budget": options.checked.memory_budget,
+            "memory_budget": program.memory_budget,
             "sample_interval_seconds": options.checked.interval,
             "policies": [applied.to_dict() for applied in self.policies.values()],
             "environment": self._environment(tools.places[0]),

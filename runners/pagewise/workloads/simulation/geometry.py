@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,11 +12,13 @@ from typing import Annotated, Any, Literal
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.fields import SomeText
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document
+from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
-
+_LEVEL = re.compile(r"L([1-3])=(\d{1,4})")
+_ARRAY = re.compile(r"[A-Za-z_]\w*")
+_SECTOR = "--sector"
 
 AtLeastOne = Annotated[int, Limits(1)]
 Level = Annotated[int, Limits(1, 3)]
@@ -66,7 +69,34 @@ class CachePart:
 
 
 @dataclass(frozen=True)
-class GeometryFile:
+class Sector:
+    """A sector of caches, as --sector names it: its arrays, and its ways by cache level."""
+
+    arrays: tuple[str, ...]
+    ways: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Sector:
+        """The sector of a text such as `b:L2=10` or `a,c:L1=1,L2=4`. Raises SelectionError."""
+        names, _, levels = text.partition(":")
+        arrays, parts = names.split(","), levels.split(",")
+        ways = [(int(match[1]), int(match[2])) for match in map(_LEVEL.fullmatch, parts) if match]
+        if not all(map(_ARRAY.fullmatch, arrays)) or len(ways) != len(parts) or len(dict(ways)) != len(ways):
+            raise SelectionError(
+                f"{text!r} is not a sector",
+                where=_SECTOR,
+                remedy="name arrays and ways of caches, as in b:L2=10 or a,c:L1=1,L2=4",
+            )
+        return cls(tuple(arrays), tuple(sorted(ways)))
+
+    @property
+    def text(self) -> str:
+        """As --sector takes it."""
+        return ",".join(self.arrays) + ":" + ",".join(f"L{level}={ways}" for level, ways in self.ways)
+
+
+@dataclass(frozen=True)
+class Geometry:
     """The data TLBs and caches of a micro-architecture, as one core sees them."""
 
     schema: Literal["pagewise.geometry/1"]
@@ -113,32 +143,50 @@ class GeometryFile:
             elif cache.index_hash and not _is_power_of_two(cache.bytes // way):
                 yield f"caches.{i}", "a hash needs a power of two of sets"
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its content, for JSON."""
+        content: dict[str, Any] = unstructured(self)
+        return content
 
-@dataclass(frozen=True)
-class Geometry:
-    """A geometry as its file describes it. sectors: the lines of the sectors of its caches, if any."""
-
-    name: str
-    title: str
-    data: dict[str, Any]
-    sectors: tuple[str, ...] = ()
-
-    def lines(self) -> str:
-        """As kernels/model/geometry.h describes it."""
-        pages = self.data["pages"]
-        out = [f"geometry {self.name}", f"pages {pages['base']} {pages['huge']}"]
+    def lines(self, sectors: Sequence[Sector] = ()) -> str:
+        """As kernels/model/geometry.h describes it; sectors are numbered from 1."""
+        out = [f"geometry {self.name}", f"pages {self.pages.base} {self.pages.huge}"]
         out += [
-            f"tlb {tlb['level']} {tlb['entries']} {tlb['ways']} {tlb['replacement']} {tlb['pages']}"
-            for tlb in self.data["tlbs"]
+            f"tlb {tlb.level} {tlb.entries} {tlb.ways} {tlb.replacement} {tlb.pages}" for tlb in self.tlbs
         ]
-        for cache in self.data["caches"]:
-            level, line = cache["level"], cache["line_bytes"]
-            out.append(f"cache {level} {cache['bytes']} {cache['ways']} {line} {cache['inclusion']}")
-            out += [
-                f"hash {level} {hashed['lowest']} {hashed['width']} {hashed['shift']}"
-                for hashed in cache.get("index_hash", [])
-            ]
-        return "\n".join([*out, *self.sectors]) + "\n"
+        for cache in self.caches:
+            level, line = cache.level, cache.line_bytes
+            out.append(f"cache {level} {cache.bytes} {cache.ways} {line} {cache.inclusion}")
+            out += [f"hash {level} {part.lowest} {part.width} {part.shift}" for part in cache.index_hash]
+        numbered = list(enumerate(sectors, start=1))
+        out += [f"sector {level} {i} {ways}" for i, sector in numbered for level, ways in sector.ways]
+        out += [f"array {name} {i}" for i, sector in numbered for name in sector.arrays]
+        return "\n".join(out) + "\n"
+
+    def check(self, sectors: Sequence[Sector]) -> None:
+        """Raises SelectionError unless its caches can have these sectors."""
+        for fault in self._faults(sectors):
+            raise SelectionError(
+                f"{self.title}: {fault}",
+                where=_SECTOR,
+                remedy="choose fewer sectors or ways, or a geometry whose caches have sectors: "
+                "--geometry a64fx",
+            )
+
+    def _faults(self, sectors: Sequence[Sector]) -> Iterator[str]:
+        names = Counter(name for sector in sectors for name in sector.arrays)
+        yield from (f"array {name} is in two sectors" for name, number in names.items() if number > 1)
+        caches = {cache.level: cache for cache in self.caches}
+        for level in sorted({level for sector in sectors for level, _ in sector.ways}):
+            given = [ways for sector in sectors for of, ways in sector.ways if of == level]
+            cache = caches.get(level)
+            if cache is None or not cache.sectors:
+                yield f"L{level} has no sectors"
+            elif len(given) >= cache.sectors:
+                yield f"L{level} has {cache.sectors} sectors, one of them for all other memory"
+            elif min(given) < 1 or sum(given) >= cache.ways:
+                yield f"L{level} has {cache.ways} ways; each sector, that of other memory included, needs one"
 
 
 def known() -> list[str]:
@@ -178,13 +226,12 @@ def read_geometry(file: Path) -> Geometry:
             remedy="correct it, as docs/explanation/simulation.md has it",
         ) from fault
     try:
-        read = document(GeometryFile, data)
+        return document(Geometry, data)
     except StructureError as error:
         text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(error.texts)
         raise FormatError(
             text, where=file, remedy="docs/explanation/simulation.md describes geometry files"
         ) from error
-    return Geometry(read.name, read.title, data)
 
 
 def _is_power_of_two(number: int) -> bool:

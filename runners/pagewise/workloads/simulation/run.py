@@ -42,8 +42,7 @@ from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
-from pagewise.workloads.simulation.geometry import Geometry, find_geometry
-from pagewise.workloads.simulation.sectors import Sector, parse_sector, text_of, with_sectors
+from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
@@ -104,6 +103,11 @@ class Target:
         """The name of the kernel or program."""
         return identifier(self.title)
 
+    @property
+    def sector_text(self) -> str:
+        """All sectors as one text."""
+        return " ".join(sector.text for sector in self.sectors)
+
 
 @dataclass(frozen=True)
 class SimulationPlanner:
@@ -126,7 +130,7 @@ class SimulationPlanner:
         """Every step starts the program."""
         return True
 
-    def ruled_out(self, step: Step, records: Sequence[Record]) -> Scope:
+    def ruled_out(self, records: Sequence[Record]) -> Scope:
         """A failure recurs."""
         return "configuration"
 
@@ -168,7 +172,7 @@ class TraceLauncher:
         traced = trace(
             target.tracer,
             target.plugin,
-            with_sectors(target.geometry, sectors),
+            target.geometry.lines(sectors),
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,
@@ -252,7 +256,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     subject = _subject(target, policies, options.compiler)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     if target.sectors:
-        text += f" Each without and with sectors: {text_of(target.sectors)}."
+        text += f" Each without and with sectors: {target.sector_text}."
     console.print(text, highlight=False, soft_wrap=True)
     options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
     places = placements()
@@ -276,8 +280,8 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
 
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> Target:
     geometry = find_geometry(options.geometry)
-    sectors = tuple(map(parse_sector, options.sector))
-    with_sectors(geometry, sectors)
+    sectors = tuple(map(Sector.parse, options.sector))
+    geometry.check(sectors)
     root = project_root()
     build = Build.of_checkout(root, options.compiler)
     if options.build is not None:
@@ -356,7 +360,7 @@ def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
         measured = replace(first, module=policy, hugepages=policy)
         cells.append(Cell(measured, (measured,), policy == policies[0]))
         if target.sectors:
-            named = text_of(target.sectors)
+            named = target.sector_text
             measured = replace(measured, module=f"{policy}, sectors {named}", sector=named)
             cells.append(Cell(measured, (measured,), False))
     benchmark = Benchmark(

@@ -19,7 +19,6 @@ from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.commands import output_of
-from pagewise.workloads.simulation.geometry import Geometry
 
 #: The pages that addresses lie on; all but the first are assumptions (kernels/model/mapping.h).
 PAGES = ("observed", "base", "huge", "fjmpg")
@@ -123,7 +122,7 @@ def find_tracer(machine: str) -> Tracer:
 def trace(
     tracer: Tracer,
     plugin: Path,
-    geometry: Geometry,
+    geometry: str,
     program: Program,
     arguments: Sequence[str],
     *,
@@ -136,16 +135,17 @@ def trace(
     environment: Mapping[str, str] = os.environ,
     given: Path = NOTHING,
 ) -> Traced:
-    """Runs the program once under the simulator. `records`: it has the option --record.
+    """Runs the program once under the simulator. geometry: as the model reads it.
 
-    folder: the one it runs in (default: the scratch folder). given: its standard input.
+    records: it has the option --record. folder: the one it runs in (default: the scratch folder). given: its
+    standard input.
 
     Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
     out, lines, written = scratch / "model.json", scratch / "geometry", scratch / "record.jsonl"
     for file in (out, written):
         file.unlink(missing_ok=True)
-    lines.write_text(geometry.lines(), encoding="ascii")
+    lines.write_text(geometry, encoding="ascii")
     whole = "off" if program.marked else "on"
     loaded = f"{plugin},geometry={lines},out={out},pages={pages},whole={whole}"
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]

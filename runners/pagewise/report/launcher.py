@@ -1,4 +1,4 @@
-"""What `pagewise-exec --check` prints (schema pagewise.check/1)."""
+"""What `pagewise-exec` writes: a record per process (--record), and its answer on a policy (--check)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pagewise.core.fields import Share
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.structure import Limits
-from pagewise.report.verdicts import Known, Natural
+
+Known = str | None
+Natural = Annotated[int, Limits(0)]
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """Memory of a kind. eligible_bytes: aligned and large enough for huge pages."""
+
+    resident_bytes: Natural
+    huge_bytes: Natural
+    eligible_bytes: Natural
+
+
+@dataclass(frozen=True)
+class ExecRecord:
+    """The pages of a process at its end (exec --record), one object per line."""
+
+    schema: Literal["pagewise.exec/1"]
+    policy: str
+    program: Annotated[str, "the program file of the process"]
+    host: str
+    process: Annotated[int, Limits(1)]
+    rank: Annotated[Natural | None, "the MPI rank, null without one"]
+    seconds: Annotated[float, Limits(0)]
+    page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
+    met: Annotated[bool | None, "80 % on huge pages, for none and reuse none; null: unobserved"]
+    coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
+    peak_bytes: Natural
+    observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
+    kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
+    unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,146 @@
+"""What runs used: memory of a program by kind, the node's memory. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from pagewise.analysis.counter_runs import Key
+from pagewise.core.node_state import NodeChange
+from pagewise.core.page_policy import PagePolicy
+from pagewise.core.plan import key_of
+from pagewise.core.record import Record
+from pagewise.core.record_parts import OverTime, ProgramMemory
+from pagewise.core.units import bytes_text
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """Memory of a kind under a policy: medians over runs of its peak and of its mean over time, in bytes."""
+
+    program: str
+    policy: str
+    kind: str
+    peak: int
+    peak_huge: int
+    mean: int
+    mean_huge: int
+
+    @property
+    def coverage(self) -> float:
+        """The share on huge pages, weighted by time."""
+        return self.mean_huge / self.mean if self.mean else 0.0
+
+    @property
+    def peak_coverage(self) -> float:
+        """The share of the peaks."""
+        return min(1.0, self.peak_huge / self.peak) if self.peak else 0.0
+
+
+@dataclass(frozen=True)
+class SamplingCost:
+    """The median share of one CPU that sampling took during runs, and the median of samples per run."""
+
+    share: float
+    samples: float
+    methods: tuple[str, ...]
+
+
+def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
+    """Memory by policy and kind, of all timed runs that report it (of trial runs if no other does)."""
+    timed: dict[tuple[str, ...], list[ProgramMemory]] = {}
+    trials: dict[tuple[str, ...], list[ProgramMemory]] = {}
+    for record in records:
+        if record.run is not None and record.program is not None:
+            runs = trials if record.series == "trial" else timed
+            program, _, policy = record.run.module.rpartition("/")
+            of_run = (program, policy, record.run.placement or "", record.run.options or "")
+            runs.setdefault(of_run, []).append(record.program)
+    rows = []
+    for key in dict.fromkeys((*trials, *timed)):
+        usages, program = timed.get(key) or trials[key], key[0]
+        policy = " ".join(filter(None, key[1:]))
+        for kind in dict.fromkeys(kind for usage in usages for kind in usage.kinds):
+            of_kind = [usage.kinds[kind] for usage in usages if kind in usage.kinds]
+            rows.append(_memory(program, policy, kind, of_kind))
+        rows.append(_memory(program, policy, "all", [usage.total for usage in usages]))
+        size = PagePolicy(key[1]).size
+        given = [usage.given for usage in usages if usage.given is not None]
+        if given and size is not None:
+            # smaps does not show mTHP; the kernel's counters do.
+            peak = round(size * median(pages.peak for pages in given))
+            mean = round(size * median(pages.mean for pages in given))
+            rows.append(MemoryRow(program, policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
+    return rows
+
+
+def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
+    """The cost of sampling the memory in timed runs, None without sampling."""
+    usages = [record.program for record in records if record.program and record.series in ("compare", "aa")]
+    if not usages:
+        return None
+    sampled = [usage for usage in usages if usage.sampled_seconds > 0]
+    shares = [usage.sampling_seconds / usage.sampled_seconds for usage in sampled]
+    methods = tuple(sorted({usage.method for usage in usages}, reverse=True))
+    samples = median(usage.samples for usage in usages)
+    return SamplingCost(median(shares) if shares else 0.0, samples, methods)
+
+
+def _memory(program: str, policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
+    return MemoryRow(
+        program,
+        policy,
+        kind,
+        round(median(usage.peak.resident_bytes for usage in usages)),
+        round(median(usage.peak.huge_bytes for usage in usages)),
+        round(median(usage.mean.resident_bytes for usage in usages)),
+        round(median(usage.mean.huge_bytes for usage in usages)),
+    )
+
+
+@dataclass(frozen=True)
+class NodeUse:
+    """What the node's memory was like before the runs of a configuration, and what was counted during them.
+
+    The kernel counts for all processes of the node. unusable: the median of the unusable free space indices.
+    allocated, fell_back: page faults that got a transparent huge page, and those that got base pages instead.
+    uncharged: of the latter, those that the memory limit of a control group left no huge page.
+    """
+
+    runs: int
+    unusable: float | None
+    allocated: int
+    fell_back: int
+    stalls: int
+    collapsed: int
+    uncharged: int = 0
+
+    @property
+    def fallback_share(self) -> float | None:
+        """The share of THP faults that fell back to base pages; None without any such fault."""
+        faults = self.allocated + self.fell_back
+        return self.fell_back / faults if faults else None
+
+    @classmethod
+    def of(cls, changes: Sequence[NodeChange]) -> NodeUse:
+        """That of several runs."""
+        unusable = [each.unusable_index for each in changes if each.unusable_index is not None]
+        names = (
+            *("thp_fault_alloc", "thp_fault_fallback", "compact_stall", "khugepaged_pages_collapsed"),
+            "thp_fault_fallback_charge",
+        )
+        totals = [sum(each.counted.get(name, 0) for each in changes) for name in names]
+        return cls(len(changes), median(unusable) if unusable else None, *totals)
+
+
+def use_by_cell(records: Iterable[Record]) -> dict[Key, NodeUse]:
+    """The state by kernel and cell, over all timed runs, whether they are ranked or not."""
+    # A run may have several records, all with its state.
+    runs: dict[Key, dict[tuple[int, int], NodeChange]] = {}
+    for record in records:
+        run = record.run
+        if run is not None and run.node is not None and run.series in ("compare", "aa"):
+            of_cell = runs.setdefault((record.of_kernel, *key_of(run)), {})
+            of_cell[run.round, run.position] = run.node
+    return {key: NodeUse.of(tuple(changes.values())) for key, changes in runs.items()}

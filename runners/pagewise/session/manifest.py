@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.core.host import Host
-from pagewise.core.manifest import BrokenModule, Kind, Manifest, Modules, RecordsDigest
+from pagewise.core.manifest import BrokenModule, Manifest, Modules, RecordsDigest, ResultKind
 from pagewise.core.plan import Subject
 from pagewise.core.record import digest_of
 from pagewise.core.result import utc_text
@@ -25,7 +25,7 @@ from pagewise.stack.setup import SetupFacts
 
 def new_manifest(
     options: SessionOptions,
-    kind: Kind,
+    kind: ResultKind,
     *,
     entries: Collection[Entry],
     subjects: Sequence[Subject],

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pagewise.core.manifest import ChangedFile, Digest, Manifest, RecordsDigest, State, Timing
+from pagewise.core.manifest import ChangedFile, Digest, Manifest, RecordsDigest, SessionState, Timing
 from pagewise.core.plan import Step
 from pagewise.core.record import Record, RecordWriter, Skipped
 from pagewise.core.result import RECORDS, create_folder, keep_log, utc_text, write_manifest
@@ -107,7 +107,7 @@ class FolderRecorder:
         """Writes the manifest."""
         write_manifest(self.folder, self.manifest)
 
-    def finish(self, state: State, wall_seconds: float) -> None:
+    def finish(self, state: SessionState, wall_seconds: float) -> None:
         """Writes how the session ended and the runner overhead."""
         overhead = (wall_seconds - self.run_seconds) / wall_seconds
         self.note(

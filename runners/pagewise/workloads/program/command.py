@@ -22,7 +22,7 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy, Launcher
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 from pagewise.workloads.program.prepare import prepare
@@ -31,8 +31,8 @@ from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.suite import (
     BIN,
-    Build,
-    Code,
+    ProgramBuild,
+    SuiteCode,
     find_code,
     find_program,
     known_codes,
@@ -51,14 +51,14 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     return prepare(*_several_programs(options, codes, builds, console), console, began)
 
 
-def _codes(options: ProgramOptions) -> list[Code]:
+def _codes(options: ProgramOptions) -> list[SuiteCode]:
     """The codes and cases that the options name. Raises SelectionError, FormatError."""
     cases = [read_code(file.absolute(), option=f"--case {file}") for file in options.cases]
     return [*map(find_code, options.suite), *cases]
 
 
 def _several_programs(
-    options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
+    options: ProgramOptions, codes: Sequence[SuiteCode], builds: Sequence[ProgramBuild], console: Console
 ) -> tuple[ProgramOptions, list[Program]]:
     """The session's options, each build of each code, and the codes that these are relative to.
 
@@ -92,7 +92,7 @@ def _several_programs(
     return _completed(options, name, codes), programs
 
 
-def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Program:
+def _build(options: ProgramOptions, code: SuiteCode, build: ProgramBuild | None, console: Console) -> Program:
     """A build of a code, or the only one. Raises SelectionError, SetupError."""
     program = _program(options, code, console, build)
     if program.service is not None:
@@ -102,7 +102,7 @@ def _build(options: ProgramOptions, code: Code, build: Build | None, console: Co
     return replace(program, build="" if build is None else build.name)
 
 
-def _check_targets(code: Code, other: Code) -> None:
+def _check_targets(code: SuiteCode, other: SuiteCode) -> None:
     """Raises FormatError for a metric with a target that the other code does not have."""
     known = {metric.metric for metric in other.metrics}
     for metric in (each.metric for each in code.metrics):
@@ -137,7 +137,7 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
     return _completed(options, program.name, codes), program
 
 
-def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> ProgramOptions:
+def _completed(options: ProgramOptions, name: str, codes: Sequence[SuiteCode]) -> ProgramOptions:
     """The options with the defaults of the result's name and of the page policies."""
     return replace(
         options.named(name), policies=options.policies or (codes[0].part.policies if codes else ())
@@ -179,7 +179,7 @@ class Survey:
         if not (options.command or options.suite or options.cases):
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
-        launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
+        launcher, host = PolicyLauncher(find_launcher(), options.machine.provided), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
@@ -244,7 +244,7 @@ class Survey:
 
 
 def _program(
-    options: ProgramOptions, code: Code | None, console: Console, build: Build | None = None
+    options: ProgramOptions, code: SuiteCode | None, console: Console, build: ProgramBuild | None = None
 ) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
     checked, command, environment, folder = options.checked, list(options.command), dict(os.environ), None
@@ -289,7 +289,7 @@ def _program(
     )
 
 
-def _glob(text: str, code: Code) -> str:
+def _glob(text: str, code: SuiteCode) -> str:
     """A file that the program writes. Raises SelectionError."""
     try:
         # In a file there are none.
@@ -318,7 +318,7 @@ def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(command.replace(BIN, str(folder)) for command in commands)
 
 
-def _service(code: Code, folder: Path, environment: Mapping[str, str]) -> Service | None:
+def _service(code: SuiteCode, folder: Path, environment: Mapping[str, str]) -> Service | None:
     """How the program is loaded, None if it does not serve; `folder` is that of the program.
 
     Raises SelectionError.

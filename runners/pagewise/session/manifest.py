@@ -8,19 +8,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pagewise.core.host import Host
 from pagewise.core.manifest import BrokenModule, Manifest, Modules, RecordsDigest, ResultKind
 from pagewise.core.plan import Subject
 from pagewise.core.record import digest_of
 from pagewise.core.result import utc_text
 from pagewise.machine.energy import find_meter
+from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
 from pagewise.session.resume import command_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.paths import checkout
 from pagewise.stack.provenance import provenance
-from pagewise.stack.setup import SetupFacts
+from pagewise.stack.setup import setup_facts
 
 
 def new_manifest(
@@ -31,10 +31,8 @@ def new_manifest(
     subjects: Sequence[Subject],
     placements: Sequence[Placement],
     tree: Path,
-    environment: str | None,
-    host: Host,
-    facts: SetupFacts | None,
     software: Mapping[str, str | None],
+    environment: str | None = None,
     broken: Iterable[BrokenModule] = (),
     sweep: bool = False,
     **more: Any,
@@ -66,7 +64,7 @@ def new_manifest(
         pool=None,
         prefetchers=None,
         software=dict(software),
-        provenance=provenance(checkout(), environment, facts),
+        provenance=provenance(checkout(), environment, setup_facts()),
         modules=Modules(environment, str(tree)),
         configurations=tuple(entry.configuration for entry in entries),
         records=RecordsDigest(empty.lines, empty.sha256),
@@ -75,6 +73,6 @@ def new_manifest(
         broken_modules=tuple(broken),
         timing=None,
         energy=find_meter().part,
-        host=host,
+        host=read_host(),
         **more,
     )

@@ -231,7 +231,7 @@ ENVIRONMENT_OR_SUITES = partial(
     ENVIRONMENT,
     default=None,
     help="Environment whose modules are used: .pagewise/modules/NAME "
-    f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, suites-system, then PATH).",
+    f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, then PATH).",
 )
 MODULES = option(
     "--modules",

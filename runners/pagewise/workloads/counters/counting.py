@@ -110,16 +110,18 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
     """
     own = kernel_events()
     files: dict[str, EventFile] = {}
-    read: dict[bytes, EventFile] = {}
+    read: dict[tuple[bytes, str], EventFile] = {}
     for entry in entries:
-        for path in sorted(event_folder(entry.configuration.prefix).glob("*.yaml")):
+        paths = sorted(event_folder(entry.configuration.prefix).glob("*.yaml"))
+        # A file may extend another one of its folder.
+        content = b"".join(path.read_bytes() for path in paths)
+        for path in paths:
             if path.stem in own:
                 continue
-            content = path.read_bytes()
-            if content not in read:
-                read[content] = EventFile.from_file(path)
-            file = read[content]
-            if files.setdefault(file.name, file) is not file:
+            if (content, path.stem) not in read:
+                read[content, path.stem] = EventFile.from_file(path)
+            file = read[content, path.stem]
+            if files.setdefault(file.name, file) != file:
                 raise FormatError(
                     f"two builds have different events for {file.title}",
                     where=path,

@@ -225,7 +225,9 @@ class ProgramCounting:
     def decided(self, trials: Sequence[Trial]) -> Decision[ProgramCounting]:
         """The program as a comparison decides it."""
         decision = self.runs.decided(trials)
-        return Decision(replace(self, runs=decision.workload), decision.fields, decision.text)
+        planner = replace(self.planner, unavailable=frozenset(decision.workload.unavailable))
+        workload = replace(self, runs=decision.workload, planner=planner)
+        return Decision(workload, decision.fields, decision.text)
 
     def needs(self) -> Needs:
         """As in a comparison."""

@@ -18,7 +18,7 @@ from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
-from pagewise.session.manifest import new_manifest
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, Needs, in_all_states
 from pagewise.session.workload import ComparisonPlanner, Decision, Planner, Trial

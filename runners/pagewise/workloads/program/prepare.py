@@ -17,7 +17,7 @@ from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.placement import placements
 from pagewise.session.launch import find_hyperfine, print_placements
-from pagewise.session.manifest import new_manifest
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.session.standard_input import take_input

@@ -23,7 +23,7 @@ from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.output import OutputCheck, Pattern, calculated, distinct, metric, parse_check
 
-ENVIRONMENTS = ("suites", "suites-system")
+ENVIRONMENT = "suites"
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
 #: The range of a ratio; None: no limit.
@@ -173,7 +173,7 @@ class SuiteCode:
             return self.part.obtain
         if self.part.packages:
             return f"apt-get install --no-install-recommends {' '.join(self.part.packages)}"
-        return "make stack ENV=suites, or ENV=suites-system" if self.is_known else "name it in `programs`"
+        return "make stack ENV=suites" if self.is_known else "name it in `programs`"
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -326,7 +326,7 @@ def find_program(
         )
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.part.programs)}",
-        where="PATH, and the modules of " + ", ".join(ENVIRONMENTS)
+        where=f"PATH, and the modules of {ENVIRONMENT}"
         if code.is_known and not code.part.packages
         else "PATH",
         remedy=f"{code.obtain}; or name it: compare {code.option} -- PROGRAM",
@@ -345,12 +345,12 @@ def _environments(
         yield str(build.folder), {**os.environ, "PATH": path}
         return
     if modules is not None or environment is not None:
-        trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
+        trees = [module_tree(environment or ENVIRONMENT, modules)]
     elif build is None and (code.part.packages or not code.is_known):
         trees = []
     else:
-        built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
-        trees = [tree for tree in built if tree.is_dir()]
+        built = project_root() / ".pagewise" / "modules" / ENVIRONMENT
+        trees = [built] if built.is_dir() else []
     for tree in trees:
         first = code.part.module or code.name
         names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == first]

@@ -28,8 +28,8 @@ from pagewise.core.suggestions import choose_of, nearest
 from pagewise.core.text import identifier
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
-from pagewise.session.manifest import new_manifest
 from pagewise.session.options import SessionOptions
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input

@@ -18,7 +18,7 @@ from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
+from pagewise.workloads.counters.machine import EventChoice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
@@ -92,7 +92,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
 
-def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> CountersPart:
+def session_part(choice: EventChoice, groups: Sequence[str], selection: Selection) -> CountersPart:
     """What the manifest keeps of counting: the events, why these, and what permits more."""
     return CountersPart(
         choice.file.data,
@@ -142,7 +142,7 @@ def event_folder(prefix: str) -> Path:
 
 
 def _intended(
-    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[str]
+    subjects: Sequence[Subject], options: KernelOptions, choice: EventChoice, groups: Sequence[str]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)

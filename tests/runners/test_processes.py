@@ -1,4 +1,4 @@
-"""Runs end with all that they started: what is stopped, ignores signals, detached itself, or is interrupted."""
+"""Runs end with all that they started: what is stopped, ignores signals, left its group or is interrupted."""
 
 from __future__ import annotations
 

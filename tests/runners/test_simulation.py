@@ -86,7 +86,7 @@ def test_ratios_are_of_counts_a_pass() -> None:
     assert rows["L1D_TLB_REFILL"].values == (30, 3)
     assert rows["L1D_TLB_REFILL"].ratios == (0.1,)
     assert rows[figures.RATES[0][0]].values == (0.03, 0.003)
-    assert figures.Row("nothing", (0.0, 3.0)).ratios == (None,)
+    assert figures.FigureRow("nothing", (0.0, 3.0)).ratios == (None,)
 
 
 def invoked(folder: Path, *arguments: str) -> Any:

@@ -17,6 +17,10 @@ EMBER = Path(__file__).parents[1]
 # The studies' 3-d Hydro test has 9 GiB and 2 or 200 steps, their EOS test 1 GiB and 50 steps.
 HYDRO = "--problem sedov --memory 9GiB --fill-memory --lowest-level 0 --highest-level 1 --steps"
 EOS = "--problem snia2d --memory 1GiB --fill-memory --lowest-level 0 --highest-level 1 --steps"
+CROSSING = (
+    "--problem sedov --sedov-octant --sedov-radius 12 --roots-x 2 --roots-y 2 --roots-z 2 --memory 64MiB "
+    "--lowest-level 0 --highest-level 1 --regrid-interval 1000 --end-time 0.3"
+)
 RUNS = (
     *(f"{HYDRO} {steps}" for steps in (2, 10)),
     f"{EOS} 50",
@@ -24,6 +28,8 @@ RUNS = (
     "--problem sedov --memory 160MiB --fill-memory --lowest-level 0 --highest-level 1 --steps 1",
     "--problem sedov --lowest-level 0 --highest-level 1 --steps 2",
     "--problem sedov --memory 64MiB --lowest-level 1 --highest-level 2 --steps 20",
+    # A shock that crosses from finer to coarser blocks.
+    f"{CROSSING} --steps 200",
     "--problem sod --dims 2 --uniform",
     "--problem flame --steps 20",
     "--problem snia2d --table arrays --highest-level 3 --steps 5",

@@ -193,7 +193,6 @@ contains
         end do
         call discard(mesh)
         call refused_writes()
-        if (comm%rank == 0) call abandon()
     end subroutine limits
 
     !> Without reserved space, HDF5 itself meets the limit: when it writes rows, or when the file ends. Each time that is an
@@ -229,20 +228,6 @@ contains
         call expect_success(error, 'read what was written after refused writes')
         call expect(all(same_bits(values, back)), 'values written after refused writes')
     end subroutine refused_writes
-
-    !> A file that was begun and never ended leaves the previous one unchanged.
-    subroutine abandon()
-        type(file_t) :: file
-
-        call file%create('kept', error)
-        call file%put(whole_file, 'format', 'unfinished', error)
-        call file%reserve(error)
-        call expect_success(error, 'begin a file')
-        call expect_same_files('kept', 'copy')
-        call file%discard()
-        call expect_same_files('kept', 'copy')
-        call expect_no_file('kept.part')
-    end subroutine abandon
 
     !> Bound the size of this process's files; -1: unlimited.
     subroutine limit_files(bytes)

@@ -58,6 +58,27 @@ def test_the_compared_run_has_committed_norms(ember: Ember, description: str) ->
 
 
 @pytest.mark.long
+def test_a_shock_that_crosses_between_levels_has_its_norms(ember: Ember) -> None:
+    """Prolongation and flux correction in 3-d: the smoke run's blast stays in blocks of one level."""
+    mesh = (
+        "--roots-x",
+        "2",
+        "--roots-y",
+        "2",
+        "--roots-z",
+        "2",
+        "--lowest-level",
+        "0",
+        "--highest-level",
+        "1",
+    )
+    blast = ("--problem", "sedov", "--sedov-octant", "--sedov-radius", "12", "--memory", "64MiB")
+    end = ("--regrid-interval", "1000", "--end-time", "0.3", "--steps", "200")
+    record = ember.run(*blast, *mesh, *end)
+    assert set(checks(record)) == {"conservation", "exact", "norms"}
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_ranks_have_the_same_norms(ember: Ember, ranks: int) -> None:
     record = ember.run(*described("kernel.yaml")["smoke"]["arguments"], ranks=ranks)

@@ -183,14 +183,14 @@ def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> No
     first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
     assert first.manifest.state == "interrupted" and len(first.records) == 1
     report = report_of(read_result(first.folder))
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED]
-    assert [(row["policy"], row["code"]) for row in report.data["missing"]] == [("fjmpg", "not_measured")]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED]
+    assert [(row.policy, row.code) for row in report.data.missing] == [("fjmpg", "not_measured")]
     measured(session_of(build, build / "walk", results, {}, resume=first.folder))
     result = read_result(first.folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     report = report_of(result)
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED, "fjmpg"]
-    assert not report.faulty and not report.data["missing"]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED, "fjmpg"]
+    assert not report.faulty and not report.data.missing
 
 
 @needs_tracer

@@ -63,7 +63,7 @@ class Decision(Generic[_WorkloadT_co]):
     """A workload as trial runs decide it, fields of the manifest that this changes, and what is printed."""
 
     workload: _WorkloadT_co
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
 
 

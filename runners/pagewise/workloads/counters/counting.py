@@ -18,8 +18,13 @@ from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.machine import EventChoice, choose, kernel_events, read_cpu
-from pagewise.workloads.counters.permission import hardware_counters
+from pagewise.workloads.counters.machine import (
+    EventChoice,
+    choose,
+    hardware_counters,
+    kernel_events,
+    read_cpu,
+)
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
 

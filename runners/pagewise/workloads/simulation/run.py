@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -90,7 +89,7 @@ class TraceTarget:
     program: TracedProgram
     arguments: tuple[str, ...]
     ours: bool
-    description: Mapping[str, Any]
+    description: Mapping[str, object]
     geometry: Geometry
     tracer: Tracer
     plugin: Path

@@ -86,7 +86,7 @@ def test_ratios_are_of_counts_a_pass() -> None:
     assert rows["L1D_TLB_REFILL"].values == (30, 3)
     assert rows["L1D_TLB_REFILL"].ratios == (0.1,)
     assert rows[figures.RATES[0][0]].values == (0.03, 0.003)
-    assert figures.Row("nothing", (0.0, 3.0)).ratios == (None,)
+    assert figures.FigureRow("nothing", (0.0, 3.0)).ratios == (None,)
 
 
 def invoked(folder: Path, *arguments: str) -> Any:
@@ -183,14 +183,14 @@ def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> No
     first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
     assert first.manifest.state == "interrupted" and len(first.records) == 1
     report = report_of(read_result(first.folder))
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED]
-    assert [(row["policy"], row["code"]) for row in report.data["missing"]] == [("fjmpg", "not_measured")]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED]
+    assert [(row.policy, row.code) for row in report.data.missing] == [("fjmpg", "not_measured")]
     measured(session_of(build, build / "walk", results, {}, resume=first.folder))
     result = read_result(first.folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     report = report_of(result)
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED, "fjmpg"]
-    assert not report.faulty and not report.data["missing"]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED, "fjmpg"]
+    assert not report.faulty and not report.data.missing
 
 
 @needs_tracer

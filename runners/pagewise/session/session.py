@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
-from pagewise.core.manifest import Manifest, State, Until
+from pagewise.core.manifest import Manifest, SessionState, Until
 from pagewise.core.node_state import change
 from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record
@@ -169,7 +169,7 @@ class Session:
 
         May be called again, after more of the runner's work.
         """
-        state: State = "complete" if self.ending is None else "failed"
+        state: SessionState = "complete" if self.ending is None else "failed"
         if isinstance(self.ending, Interrupted):
             state = "interrupted"
         self.recorder.finish(state, self.earlier.wall_seconds + time.monotonic() - self.began)

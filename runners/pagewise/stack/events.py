@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.fields import SomeText, check_distinct
+from pagewise.core.fields import Natural, SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 
-Natural = Annotated[int, Limits(0)]
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
 
 

@@ -15,19 +15,19 @@ from pagewise.core.text import command_text
 from pagewise.core.units import count_text
 from pagewise.report.model import (
     Block,
-    Cell,
     Column,
     Figure,
     Line,
     Lines,
     Section,
     Table,
+    TableCell,
     Text,
     ratio_with_interval,
     style_of,
 )
 from pagewise.report.views.comparisons import changes, judged_columns
-from pagewise.report.views.data import Entry, ranked
+from pagewise.report.views.data import DataRow, ranked
 from pagewise.report.views.wording import (
     change_text,
     equally_good,
@@ -101,7 +101,7 @@ def _metric(metric: Metric, name: str) -> Column:
     )
 
 
-def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
+def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
     """A row per ranked configuration, with a column for each dimension that varies."""
     kernel = result.kernel
     dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
@@ -122,7 +122,7 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
 
-def _shown(dimension: Dimension, entry: Entry) -> str:
+def _shown(dimension: Dimension, entry: DataRow) -> str:
     """A dimension's value, or `any` where the kernel is not sensitive to it."""
     is_sensitive = entry.kernel.is_sensitive_to(dimension.name)
     return dimension.cell(entry.configuration) if is_sensitive else "any"
@@ -134,10 +134,10 @@ def time_columns() -> tuple[Column, Column, Column]:
     return ratio, Column("speed-up", kind="quotient", optional=True, get=_speed_up), verdict
 
 
-def _speed_up(entry: Entry) -> Cell:
+def _speed_up(entry: DataRow) -> TableCell:
     if entry.row.cell.is_baseline:
-        return Cell("1", "baseline")
-    return Cell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
+        return TableCell("1", "baseline")
+    return TableCell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
 
 
 def _compilers(result: KernelResult) -> Iterator[Table]:
@@ -151,7 +151,7 @@ def _compilers(result: KernelResult) -> Iterator[Table]:
         yield Table.of("Time ratio of compilers, below 1: the first is faster", columns, rows)
 
 
-def _values(kernel: Benchmark, entries: Sequence[Entry]) -> Table:
+def _values(kernel: Benchmark, entries: Sequence[DataRow]) -> Table:
     columns = (
         Column("configuration", get="label"),
         Column("compiler", get="group.compiler"),

@@ -7,7 +7,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pagewise.core.benchmark import Metric
 from pagewise.core.errors import SelectionError
@@ -65,7 +64,7 @@ class Pattern:
         """Its name in reports."""
         return self.metric.label
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The metric and where its value comes from, for the manifest."""
         formula = {} if self.formula is None else {"value": self.formula.text}
         return {**unstructured(self.metric), "pattern": self.pattern.pattern, **formula}
@@ -84,7 +83,7 @@ def _number(captured: str | None, has_comma: Callable[[], bool]) -> float | None
 
 
 @dataclass(frozen=True)
-class Check:
+class OutputCheck:
     """A check of an output: a pattern that must match or must not, or a command that must exit with 0."""
 
     text: str
@@ -164,14 +163,14 @@ def calculated(pattern: Pattern, text: str, where: str) -> Pattern:
     return replace(pattern, formula=formula)
 
 
-def parse_check(text: str) -> Check:
+def parse_check(text: str) -> OutputCheck:
     """Reads a check: a pattern, `! pattern` that must not match, `| command`. Raises SelectionError."""
     stripped = text.strip()
     if stripped.startswith("|"):
-        return Check(stripped[1:].strip(), None)
+        return OutputCheck(stripped[1:].strip(), None)
     if stripped.startswith("!"):
-        return Check(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
-    return Check(text, _compiled(text, "--check"))
+        return OutputCheck(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
+    return OutputCheck(text, _compiled(text, "--check"))
 
 
 def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pagewise.core.record import Record
 from pagewise.core.simulated import Simulated
@@ -23,7 +22,7 @@ RATES = (
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """A count or rate of all policies, and its ratios to the first."""
 
     name: str
@@ -36,7 +35,7 @@ class Row:
         return tuple(None if not first or value is None else value / first for value in self.values[1:])
 
 
-def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) -> Record:
+def simulated_record(record: Record, simulated: Mapping[str, object], tool: str) -> Record:
     """The program's record with the simulator's figures instead of everything that was timed or counted."""
     passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
     return Record(
@@ -64,16 +63,16 @@ def simulation(record: Record) -> Simulated:
     return record.modelled
 
 
-def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
+def rows_of(records: Sequence[Record], region: str | None = None) -> list[FigureRow]:
     """Counts per pass and rates of one program under several policies, of all regions or of one.
 
     Counts are divided by the passes over a kernel's working set; those of other programs are totals.
     """
     counts = [counts_per_pass(record, region) for record in records]
     names = [name for name in counts[0] if all(name in of for of in counts)]
-    rows = [Row(name, tuple(of[name] for of in counts)) for name in names]
+    rows = [FigureRow(name, tuple(of[name] for of in counts)) for name in names]
     rows += [
-        Row(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
+        FigureRow(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
         for name, above, below in RATES
         if above in names and below in names
     ]

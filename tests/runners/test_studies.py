@@ -117,7 +117,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
         for region in ("", "Hydro")
         for name, value in zip(names, values, strict=True)
     ]
-    program = {"kernel": {"name": "flashx", "compare": {"arguments": ["-x"]}}}
+    program = {"kernel": {"name": "flashx", "arguments": ["-x"]}}
     about = {"subjects": [program], "configurations": [{"compiler": "unknown"}]}
     simulation = exported(folder / "simulated", "simulation.csv", rows, kind="simulation", **about)
     return filled("pearc23", *counted, simulation)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.cli.chosen import options_of
+from pagewise.cli.measuring import options_of
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.plan import Subject
 from pagewise.core.result import create_folder

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from builders import configuration, kernel
 from json_schema import faults
-from pagewise.cli.chosen import options_of
-from pagewise.cli.vary import varies
+from pagewise.cli.measuring import options_of, varies
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
 from pagewise.core.result import Result, read_result

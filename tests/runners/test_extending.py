@@ -144,3 +144,23 @@ def test_a_metric_of_counters_is_one_line(copy: Tree) -> None:
     reported = copy.run(*words, "--output", str(copy.root / "results"), program=program)
     (share,) = (row["value"] for row in reported["values"] if row["quantity"] == "minor_share")
     assert 0.5 < share <= 1.0
+
+
+TABLE = """\
+from pagewise.report.model import Column, Section, Table
+from pagewise.report.views.data import entries
+
+_COLUMNS = (Column("configuration", get="label"), Column("runs", kind="integer", get="row.runs"))
+
+
+def sections(result, kernels):
+    return [Section("Tally", (Table.of("Runs", _COLUMNS, entries(kernels)),))]
+"""
+
+
+def test_a_table_of_the_report_is_one_view(copy: Tree) -> None:
+    copy.add("runners/pagewise/report/views/tables/runs.py", TABLE)
+    words = ("compare", "--rounds", "1", "--policies", "none,reuse", "--output", str(copy.root / "results"))
+    folder = Path(copy.run(*words, program=("true",))["folder"])
+    for name in ("report.html", "summary.md"):
+        assert "Tally" in (folder / name).read_text()

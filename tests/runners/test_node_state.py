@@ -30,7 +30,7 @@ from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, read_state, unit_of_process
-from pagewise.report.views import evidence as views
+from pagewise.report.views.tables import evidence as views
 from pagewise.workloads.doctor import supply_findings
 from stage import TRIAD, Stage
 

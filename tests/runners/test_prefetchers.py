@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pagewise.cli.chosen import options_of
+from pagewise.cli.measuring import options_of
 from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.machine.settings import prefetchers

@@ -17,7 +17,7 @@ from tracing import needs_tracer
 from builders import configuration, record_data
 from json_schema import faults
 from pagewise.cli import root
-from pagewise.cli.chosen import options_of
+from pagewise.cli.measuring import options_of
 from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step

@@ -1,6 +1,6 @@
 !> The boundaries of the domain: which faces of leaves are on them, and the guard cells beyond them.
 module ember_boundaries
-    use ember_container, only: copy_box
+    use ember_container, only: copy_box, make_view, view_t
     use ember_mesh, only: mesh_t, reflecting, v_momx
     implicit none
     private
@@ -40,9 +40,11 @@ contains
     subroutine fill_boundaries(mesh, leaf)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: leaf
-        integer :: from(2, 3), to(2, 3), d, side, g, slot, v
+        type(view_t) :: view
+        integer :: from(2, 3), to(2, 3), d, side, g, slot, first, i, j, k
 
         slot = mesh%slot(leaf)
+        call make_view(mesh, slot, view)
         do d = 1, mesh%dims
             do side = 1, 2
                 if (.not. on_boundary(mesh, leaf, d, side)) cycle
@@ -55,16 +57,14 @@ contains
                     if (mesh%boundary(side, d) == reflecting) from(:, d) = merge(g, mesh%block + 1 - g, side == 1)
                     call copy_box(mesh, slot, from, slot, to)
                     if (mesh%boundary(side, d) /= reflecting) cycle
-                    v = v_momx + d - 1
-                    if (mesh%variable_last) then
-                        associate (m => mesh%soa(to(1, 1):to(2, 1), to(1, 2):to(2, 2), to(1, 3):to(2, 3), v, slot))
-                            m = -m
-                        end associate
-                    else
-                        associate (m => mesh%aos(v, to(1, 1):to(2, 1), to(1, 2):to(2, 2), to(1, 3):to(2, 3), slot))
-                            m = -m
-                        end associate
-                    end if
+                    do k = to(1, 3), to(2, 3)
+                        do j = to(1, 2), to(2, 2)
+                            first = view%origin + (v_momx + d - 1)*view%variable + sum(view%zone*[0, j, k])
+                            do i = to(1, 1), to(2, 1)
+                                view%values(first + i*view%zone(1)) = -view%values(first + i*view%zone(1))
+                            end do
+                        end do
+                    end do
                 end do
             end do
         end do

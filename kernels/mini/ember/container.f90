@@ -17,8 +17,14 @@ module ember_container
 
     integer, parameter, public :: short = 3   !< rows of up to this many zones are too short for a separate loop
 
+    !> The values of a block in either layout: variable v of zone (i, j, k) is values(origin + v*variable + sum([i, j, k]*zone)).
+    type, public :: view_t
+        real(r8), pointer, contiguous :: values(:) => null()
+        integer :: origin = 0, variable = 0, zone(3) = 0
+    end type view_t
+
     public :: container_create, container_touch, container_free, block_bytes, copy_box, pack_box, unpack_box, load_interior, &
-        store_interior
+        make_view, store_interior
 
 contains
 
@@ -68,15 +74,13 @@ contains
     !> First touch: all values are zeroed, equal ranges of slots per thread.
     subroutine container_touch(mesh)
         type(mesh_t), intent(inout) :: mesh
+        type(view_t) :: view
         integer :: slot
 
-        !$omp parallel do schedule(static)
+        !$omp parallel do schedule(static) private(view)
         do slot = 1, mesh%capacity
-            if (mesh%variable_last) then
-                mesh%soa(:, :, :, :, slot) = 0.0_r8
-            else
-                mesh%aos(:, :, :, :, slot) = 0.0_r8
-            end if
+            call make_view(mesh, slot, view)
+            view%values = 0.0_r8
         end do
     end subroutine container_touch
 
@@ -90,6 +94,26 @@ contains
         mesh%n_free = 0
         call pages_free(mesh%memory, error)
     end subroutine container_free
+
+    !> The values of a slot, which any loop can use without a case for each layout.
+    subroutine make_view(mesh, slot, view)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: slot
+        type(view_t), intent(out) :: view
+        integer :: extent(3)
+
+        extent = [mesh%last - mesh%first + 1, mesh%last - mesh%first + 1, mesh%last_k() - mesh%first_k() + 1]
+        if (mesh%variable_last) then
+            view%values(1:mesh%n_variables*product(extent)) => mesh%soa(:, :, :, :, slot)
+            view%zone = [1, extent(1), extent(1)*extent(2)]
+            view%variable = product(extent)
+        else
+            view%values(1:mesh%n_variables*product(extent)) => mesh%aos(:, :, :, :, slot)
+            view%zone = mesh%n_variables*[1, extent(1), extent(1)*extent(2)]
+            view%variable = 1
+        end if
+        view%origin = 1 - view%variable - sum(view%zone*[mesh%first, mesh%first, mesh%first_k()])
+    end subroutine make_view
 
     !> Copy `from_box` of slot `from` to `to_box` of slot `to`; the boxes have the same shape, and do not overlap if the
     !> slots are the same.
@@ -271,17 +295,18 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot
         real(r8), contiguous, intent(inout) :: variables(:, :, :, :)
-        integer :: j, k, v
+        type(view_t) :: view
+        integer :: i, j, k, v, first
 
+        call make_view(mesh, slot, view)
         do k = 1, size(variables, 4)
             do j = 1, mesh%block
-                if (mesh%variable_last) then
-                    do v = 1, size(variables, 1)
-                        variables(v, :, j, k) = mesh%soa(1:mesh%block, j, k, v, slot)
+                do v = 1, size(variables, 1)
+                    first = view%origin + v*view%variable + sum(view%zone*[0, j, k])
+                    do i = 1, mesh%block
+                        variables(v, i, j, k) = view%values(first + i*view%zone(1))
                     end do
-                else
-                    variables(:, :, j, k) = mesh%aos(:size(variables, 1), 1:mesh%block, j, k, slot)
-                end if
+                end do
             end do
         end do
     end subroutine load_interior
@@ -291,17 +316,18 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot
         real(r8), contiguous, intent(in) :: variables(:, :, :, :)
-        integer :: j, k, v
+        type(view_t) :: view
+        integer :: i, j, k, v, first
 
+        call make_view(mesh, slot, view)
         do k = 1, size(variables, 4)
             do j = 1, mesh%block
-                if (mesh%variable_last) then
-                    do v = 1, size(variables, 1)
-                        mesh%soa(1:mesh%block, j, k, v, slot) = variables(v, :, j, k)
+                do v = 1, size(variables, 1)
+                    first = view%origin + v*view%variable + sum(view%zone*[0, j, k])
+                    do i = 1, mesh%block
+                        view%values(first + i*view%zone(1)) = variables(v, i, j, k)
                     end do
-                else
-                    mesh%aos(:size(variables, 1), 1:mesh%block, j, k, slot) = variables(:, :, j, k)
-                end if
+                end do
             end do
         end do
     end subroutine store_interior

@@ -5,6 +5,7 @@
 !> changed by its own amounts; `correct` replaces these by the sum of the finer ones, so that nothing is lost or created
 !> (M. J. Berger, P. Colella, J. Comput. Phys. 82 (1989) 64).
 module ember_fluxes
+    use ember_container, only: make_view, view_t
     use ember_mesh, only: first_species, mesh_t, n_conserved
     use ember_parallel, only: comm_t
     use ember_tree, only: coarser, finer
@@ -251,11 +252,12 @@ contains
         type(meeting_t), intent(in) :: meeting
         real(r8) :: volume(mesh%first:mesh%last), part(self%n, mesh%block/2, size(self%amount, 3)/self%n_together)
         real(r8) :: change(self%n)
-        integer :: variable(self%n), c, a, b, a0, b0, zone(3), along(2), half, slot, v
+        integer :: variable(self%n), c, a, b, a0, b0, zone(3), along(2), half, at, v
+        type(view_t) :: view
 
         half = mesh%block/2
         volume = mesh%zone_volumes(meeting%leaf)
-        slot = mesh%slot(meeting%leaf)
+        call make_view(mesh, mesh%slot(meeting%leaf), view)
         variable = [(v, v=1, n_conserved), (first_species + v, v=0, mesh%n_species - 1)]
         along = pack([1, 2, 3], [1, 2, 3] /= meeting%direction)
         zone(meeting%direction) = merge(1, mesh%block, meeting%side == 1)
@@ -273,16 +275,9 @@ contains
                     change = (self%amount(:, a0 + a, b0 + b, meeting%coarse) - part(:, a, b))/volume(zone(1))
                     ! The flux through the lower face enters the block.
                     if (meeting%side == 1) change = -change
+                    at = view%origin + sum(view%zone*zone)
                     do v = 1, self%n
-                        if (mesh%variable_last) then
-                            associate (u => mesh%soa(zone(1), zone(2), zone(3), variable(v), slot))
-                                u = u + change(v)
-                            end associate
-                        else
-                            associate (u => mesh%aos(variable(v), zone(1), zone(2), zone(3), slot))
-                                u = u + change(v)
-                            end associate
-                        end if
+                        view%values(at + variable(v)*view%variable) = view%values(at + variable(v)*view%variable) + change(v)
                     end do
                 end do
             end do

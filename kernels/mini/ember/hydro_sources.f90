@@ -1,5 +1,6 @@
 !> What changes zones apart from the fluxes of the Euler equations: gravity, the flame, and the fluxes of species.
 module ember_hydro_sources
+    use ember_container, only: make_view, view_t
     use ember_godunov, only: n_primitive, p_dens, row_first, row_last
     use ember_hydro_block, only: block_t, step_t
     use ember_hydro_work, only: extra_t, ledger_t, scratch_t
@@ -72,20 +73,19 @@ contains
         type(scratch_t), intent(inout) :: scratch
         type(ledger_t), intent(inout) :: ledger
         real(r8) :: burnt, dens, ash
-        integer :: i, j, here, v_ash, v_fuel
+        type(view_t) :: view
+        integer :: i, j, here, v_ash, v_fuel, first
 
         here = modulo(k, 3)
         v_ash = n_conserved + step%flame%ash
         v_fuel = n_conserved + step%flame%fuel
+        call make_view(mesh, block%slot, view)
+        first = view%origin + (first_species + step%flame%ash - 1)*view%variable
         associate (change => scratch%change(:, :, :, modulo(k, 2)))
             do j = 1, nb
                 do i = 1, nb
                     dens = scratch%plane(i, p_dens, j, here) + change(i, v_dens, j)
-                    if (mesh%variable_last) then
-                        ash = mesh%soa(i, j, k, first_species + step%flame%ash - 1, block%slot) + change(i, v_ash, j)
-                    else
-                        ash = mesh%aos(first_species + step%flame%ash - 1, i, j, k, block%slot) + change(i, v_ash, j)
-                    end if
+                    ash = view%values(first + sum(view%zone*[i, j, k])) + change(i, v_ash, j)
                     burnt = step%flame%react(step%dt, dens, ash, scratch%extra%burning(i, j, here))
                     change(i, v_ash, j) = change(i, v_ash, j) + burnt
                     change(i, v_fuel, j) = change(i, v_fuel, j) - burnt
@@ -101,22 +101,18 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: slot, k
         real(r8), contiguous, intent(in) :: change(:, :, :)
-        integer :: i, j, s, v
+        type(view_t) :: view
+        integer :: i, j, s, v, first
 
+        call make_view(mesh, slot, view)
         do j = 1, nb
-            if (mesh%variable_last) then
-                do v = 1, size(change, 2)
-                    s = merge(v, v + first_species - n_conserved - 1, v <= n_conserved)
-                    mesh%soa(1:nb, j, k, s, slot) = mesh%soa(1:nb, j, k, s, slot) + change(:, v, j)
-                end do
-            else
+            do v = 1, size(change, 2)
+                s = merge(v, v + first_species - n_conserved - 1, v <= n_conserved)
+                first = view%origin + s*view%variable + sum(view%zone*[0, j, k])
                 do i = 1, nb
-                    do v = 1, size(change, 2)
-                        s = merge(v, v + first_species - n_conserved - 1, v <= n_conserved)
-                        mesh%aos(s, i, j, k, slot) = mesh%aos(s, i, j, k, slot) + change(i, v, j)
-                    end do
+                    view%values(first + i*view%zone(1)) = view%values(first + i*view%zone(1)) + change(i, v, j)
                 end do
-            end if
+            end do
         end do
     end subroutine add_change
 

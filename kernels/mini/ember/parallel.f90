@@ -22,13 +22,9 @@ module ember_parallel
         procedure :: exchange_begin
         procedure :: exchange_finish
         procedure, nopass :: all_max
-        procedure, nopass :: all_min
         procedure, private :: gather_real, gather_integer, gather_long
         !> All ranks' values, in the order of ranks: `all_gather(mine, all)`; ranks may have differing numbers of them.
         generic :: all_gather => gather_real, gather_integer, gather_long
-        procedure, nopass, private :: broadcast_real, broadcast_integer, broadcast_long, broadcast_text
-        !> Rank 0's values to all: `broadcast(x)`, arrays of equal length everywhere; a text gets rank 0's length.
-        generic :: broadcast => broadcast_real, broadcast_integer, broadcast_long, broadcast_text
         procedure, nopass :: send
         procedure, nopass :: receive
         procedure :: agree
@@ -172,13 +168,6 @@ contains
         call c_all_max(x)
     end subroutine all_max
 
-    !> `x` becomes the least that any rank has.
-    subroutine all_min(x)
-        real(r8), intent(inout) :: x
-
-        call c_all_min(x)
-    end subroutine all_min
-
     subroutine gather_real(self, mine, all)
         class(comm_t), intent(in) :: self
         real(r8), intent(in) :: mine(:)
@@ -211,30 +200,6 @@ contains
         allocate (all(sum(counts)))
         call c_gather(mine, all, counts, 8)
     end subroutine gather_long
-
-    subroutine broadcast_real(x)
-        real(r8), intent(inout) :: x(:)
-
-        call c_broadcast(x, 8_i8*size(x, kind=i8), 0)
-    end subroutine broadcast_real
-
-    subroutine broadcast_integer(x)
-        integer, intent(inout) :: x(:)
-
-        call c_broadcast(x, 4_i8*size(x, kind=i8), 0)
-    end subroutine broadcast_integer
-
-    subroutine broadcast_long(x)
-        integer(i8), intent(inout) :: x(:)
-
-        call c_broadcast(x, 8_i8*size(x, kind=i8), 0)
-    end subroutine broadcast_long
-
-    subroutine broadcast_text(x)
-        character(:), allocatable, intent(inout) :: x
-
-        call text_from(x, 0)
-    end subroutine broadcast_text
 
     !> Send the text of rank `from`, the only rank that needs one, to all.
     subroutine text_from(x, from)

@@ -1,8 +1,9 @@
 !> A problem: an initial state for any mesh and, of some, the exact solution.
 module ember_problem
+    use ember_container, only: make_view, view_t
     use ember_flame, only: flame_t
     use ember_gravity, only: gravity_t
-    use ember_mesh, only: cylindrical, mesh_t, n_conserved, v_dens, v_ener, v_momx, v_momz, v_temp
+    use ember_mesh, only: cylindrical, first_species, mesh_t, n_conserved, v_dens, v_ener, v_momx, v_momz, v_temp
     use ember_parameters, only: parameters_t
     use pw_kinds, only: r8
     implicit none
@@ -108,24 +109,20 @@ contains
         real(r8), intent(in) :: state(n_conserved)
         real(r8), intent(in), optional :: fraction(:), temp
         real(r8) :: species(mesh%n_species)
-        integer :: i, j, k, slot, last
+        type(view_t) :: view
+        integer :: at, v
 
-        i = place(1)
-        j = place(2)
-        k = place(3)
-        slot = mesh%slot(leaf)
-        last = mesh%n_used()
         if (mesh%n_species > 0) species = state(v_dens)/mesh%n_species
         if (present(fraction)) species = state(v_dens)*fraction
-        if (mesh%variable_last) then
-            if (present(temp)) mesh%soa(i, j, k, v_temp, slot) = temp
-            mesh%soa(i, j, k, :n_conserved, slot) = state
-            if (mesh%n_species > 0) mesh%soa(i, j, k, last - mesh%n_species + 1:last, slot) = species
-        else
-            if (present(temp)) mesh%aos(v_temp, i, j, k, slot) = temp
-            mesh%aos(:n_conserved, i, j, k, slot) = state
-            if (mesh%n_species > 0) mesh%aos(last - mesh%n_species + 1:last, i, j, k, slot) = species
-        end if
+        call make_view(mesh, mesh%slot(leaf), view)
+        at = view%origin + sum(view%zone*place)
+        if (present(temp)) view%values(at + v_temp*view%variable) = temp
+        do v = 1, n_conserved
+            view%values(at + v*view%variable) = state(v)
+        end do
+        do v = 1, mesh%n_species
+            view%values(at + (first_species + v - 1)*view%variable) = species(v)
+        end do
     end subroutine put
 
 end module ember_problem

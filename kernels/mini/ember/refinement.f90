@@ -1,5 +1,6 @@
 !> The criteria of refinement: which leaves to refine, and which to coarsen.
 module ember_refinement
+    use ember_container, only: make_view, view_t
     use ember_mesh, only: mesh_t, v_dens, v_pres
     use ember_parallel, only: comm_t
     use pw_kinds, only: r8
@@ -87,22 +88,34 @@ contains
 
         level = 0
         if (settings%dense_level == 0 .and. settings%front == 0) return
-        if (mesh%variable_last) then
-            dens = mesh%soa(:, :, :, v_dens, slot)
-        else
-            dens = mesh%aos(v_dens, :, :, :, slot)
-        end if
+        call load_variable(mesh, slot, v_dens, dens)
         if (maxval(dens) >= settings%dense) level = settings%dense_level
         if (settings%front == 0) return
-        if (mesh%variable_last) then
-            share = mesh%soa(:, :, :, settings%front, slot)/dens
-        else
-            share = mesh%aos(settings%front, :, :, :, slot)/dens
-        end if
+        call load_variable(mesh, slot, settings%front, share)
+        share = share/dens
         if (any(share > little .and. share < 1.0_r8 - little .and. dens >= settings%front_dense)) level = mesh%highest_level
         if (maxval(share, mask=dens >= settings%front_dense) - minval(share, mask=dens >= settings%front_dense) > 0.5_r8) &
             level = mesh%highest_level
     end function least_level
+
+    !> A variable of a block, guard cells included.
+    subroutine load_variable(mesh, slot, variable, values)
+        type(mesh_t), intent(in) :: mesh
+        integer, intent(in) :: slot, variable
+        real(r8), intent(out) :: values(mesh%first:, mesh%first:, mesh%first_k():)
+        type(view_t) :: view
+        integer :: first, i, j, k
+
+        call make_view(mesh, slot, view)
+        do k = mesh%first_k(), mesh%last_k()
+            do j = mesh%first, mesh%last
+                first = view%origin + variable*view%variable + sum(view%zone*[0, j, k])
+                do i = mesh%first, mesh%last
+                    values(i, j, k) = view%values(first + i*view%zone(1))
+                end do
+            end do
+        end do
+    end subroutine load_variable
 
     !> The largest error estimate of a variable in the zones of the block in `slot`, from 0 to 1: second differences, the mixed
     !> ones too, divided by the bound from first differences and `filter` times the values (R. Loehner, An
@@ -116,11 +129,7 @@ contains
         real(r8) :: above(mesh%block), below(mesh%block)
         integer :: i, j, k, n(3)
 
-        if (mesh%variable_last) then
-            u = mesh%soa(:, :, :, variable, slot)
-        else
-            u = mesh%aos(variable, :, :, :, slot)
-        end if
+        call load_variable(mesh, slot, variable, u)
         estimate = 0.0_r8
         n = mesh%zones()
         do k = 1, n(3)

@@ -3,6 +3,7 @@
 !> conserved variable is changed in the container in turn. The equation of state and the time step have separate passes by rows.
 module ember_sweeps
     use ember_boundaries, only: on_boundary
+    use ember_container, only: make_view, view_t
     use ember_eos, only: eos_t
     use ember_fluxes, only: face_registers_t, registers_t
     use ember_mesh, only: cylindrical, mesh_t, n_conserved, outflow, v_dens, v_ener, v_eint, v_gamc, v_game, v_momx, v_momy, &
@@ -44,12 +45,6 @@ module ember_sweeps
         type(error_t) :: error
     end type sweep_work_t
 
-    !> The values of a block in either layout: variable v of zone (i, j, k) is values(origin + v*variable + sum([i, j, k]*zone)).
-    type :: view_t
-        real(r8), pointer, contiguous :: values(:) => null()
-        integer :: origin = 0, variable = 0, zone(3) = 0
-    end type view_t
-
     public :: sweep_block, derive_block, block_rate, values_per_update
 
 contains
@@ -62,26 +57,6 @@ contains
         gathered = n_gathered*real(n + 2*sweep_guards, r8)/n
         values_per_update = dims*(gathered + n_update + n_state) + n_rate
     end function values_per_update
-
-    !> The values of a slot.
-    subroutine look_at(mesh, slot, view)
-        type(mesh_t), intent(in) :: mesh
-        integer, intent(in) :: slot
-        type(view_t), intent(out) :: view
-        integer :: extent(3)
-
-        extent = [mesh%last - mesh%first + 1, mesh%last - mesh%first + 1, mesh%last_k() - mesh%first_k() + 1]
-        if (mesh%variable_last) then
-            view%values(1:mesh%n_variables*product(extent)) => mesh%soa(:, :, :, :, slot)
-            view%zone = [1, extent(1), extent(1)*extent(2)]
-            view%variable = product(extent)
-        else
-            view%values(1:mesh%n_variables*product(extent)) => mesh%aos(:, :, :, :, slot)
-            view%zone = mesh%n_variables*[1, extent(1), extent(1)*extent(2)]
-            view%variable = 1
-        end if
-        view%origin = 1 - view%variable - sum(view%zone*[mesh%first, mesh%first, mesh%first_k()])
-    end subroutine look_at
 
     !> Sweep the pencils of `leaf`, whose guard cells are filled: its conserved variables change. `lost` grows by what leaves
     !> through outflow boundaries.
@@ -101,7 +76,7 @@ contains
         kept = [v_dens, v_momx + d - 1, v_momx + modulo(d, 3), v_momx + modulo(d + 1, 3), v_ener]
         zones = mesh%zones()
         width = mesh%zone_size(mesh%tree%level(leaf))
-        call look_at(mesh, mesh%slot(leaf), view)
+        call make_view(mesh, mesh%slot(leaf), view)
         do side = 1, 2
             if (associated(sweep%registers)) face(side)%at => sweep%registers%face(leaf, d, side)
             face(side)%open = mesh%boundary(side, d) == outflow .and. on_boundary(mesh, leaf, d, side)
@@ -287,7 +262,7 @@ contains
         integer :: j, k, zones(3)
 
         zones = mesh%zones()
-        call look_at(mesh, mesh%slot(leaf), view)
+        call make_view(mesh, mesh%slot(leaf), view)
         call region_begin(work%in_eos)
         do k = 1, zones(3)
             do j = 1, zones(2)
@@ -350,7 +325,7 @@ contains
         inverse = 1.0_r8/mesh%zone_size(mesh%tree%level(leaf))
         inverse(mesh%dims + 1:) = 0.0_r8
         rate = 0.0_r8
-        call look_at(mesh, mesh%slot(leaf), view)
+        call make_view(mesh, mesh%slot(leaf), view)
         associate (values => view%values, dens => work%dens, m => work%momentum, n => zones(1), s => view%zone(1))
             do k = 1, zones(3)
                 do j = 1, zones(2)

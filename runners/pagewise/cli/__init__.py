@@ -17,8 +17,7 @@ from click.shell_completion import shell_complete
 import pagewise
 from pagewise.cli import commands
 from pagewise.cli import options as opt
-from pagewise.cli.ending import ignore_bad_sizes, report_ending
-from pagewise.cli.output import standard_streams
+from pagewise.cli.output import ignore_bad_sizes, report_ending, standard_streams
 from pagewise.core.errors import Interrupted
 
 BEGAN = time.monotonic()

@@ -11,8 +11,17 @@ from typing import Any
 
 import rich_click as click
 
-from pagewise.cli import lists
-from pagewise.cli.types import Duration, Folder, Number, Numbers, Percent, Prepared
+from pagewise.cli.types import (
+    Duration,
+    Folder,
+    Number,
+    Numbers,
+    Percent,
+    Prepared,
+    joined,
+    split,
+    split_nodes,
+)
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
@@ -153,7 +162,7 @@ def option(
     if "type" not in attributes and "is_flag" not in attributes and "/" not in names:
         attributes = {"metavar": "NAMES" if is_list else "NAME", **attributes}
     if is_list:
-        attributes = {"callback": lists.split, **attributes, "multiple": True}
+        attributes = {"callback": split, **attributes, "multiple": True}
     return partial(click.option, *names.split(), help=text, hidden=rare, **_CLASS, **attributes)
 
 
@@ -317,7 +326,7 @@ THREADS = option(
     "Number of threads, one per core (default: 1; for a program: its own); to compare several: 1,2,4.",
     type=Numbers(1, 4096),
     multiple=True,
-    callback=lists.joined,
+    callback=joined,
 )
 PLACED = (
     THREADS,
@@ -326,7 +335,7 @@ PLACED = (
         "Number of MPI ranks, each with --threads threads; to compare several: 1,2,4 (docs/how-to/ranks.md).",
         type=Numbers(1, 4096),
         multiple=True,
-        callback=lists.joined,
+        callback=joined,
     ),
     option(
         "--cpus",
@@ -340,11 +349,10 @@ PLACED = (
         "spread+interleave; to compare several: close,spread (docs/explanation/placement.md).",
         metavar="PLACES",
         is_list=True,
-        callback=lists.split_nodes,
+        callback=split_nodes,
     ),
 )
 
-# Settings of the machine.
 PREPARE_PAGES = option(
     "--prepare-pages prepare",
     "Reserve huge pages and enable THP sizes as the policies need, during the command (root); or only these: "
@@ -352,14 +360,6 @@ PREPARE_PAGES = option(
     type=Prepared(),
     is_flag=False,
     flag_value="all",
-)
-PREFETCHERS = option(
-    "--prefetchers",
-    "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, during "
-    "the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
-    metavar="off|NAMES",
-    is_list=True,
-    rare=True,
 )
 
 # Results.

@@ -1,9 +1,11 @@
-"""Types of options: percentages, durations, numbers and folders; `name` is how --help shows the value."""
+"""Values of options: types, whose `name` is how --help shows the value, and lists with commas."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +15,15 @@ if TYPE_CHECKING:
     from pagewise.session.options import PagesToPrepare
 
     _Type = click.ParamType[float]
-    _Named = click.ParamType[tuple[str, tuple[str, ...]]]
     _Integers = click.ParamType[tuple[int, ...]]
     _Prepared = click.ParamType[PagesToPrepare]
 else:
     # Generic only in later versions of click.
-    _Type = _Named = _Integers = _Prepared = click.ParamType
+    _Type = _Integers = _Prepared = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
+_NODES_FOLLOW = re.compile(r",\s*(?=[a-z])")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = r"(\d+(?:\.\d+)?|\.\d+)([smh])"
@@ -128,23 +130,42 @@ class Folder(click.Path):
         self.name = "dir"
 
 
-class Setting(_Named):
-    """An environment variable with the values to compare, as NAME=a,b: (NAME, (a, b))."""
+def split_commas(texts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of texts with commas."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
-    name = "NAME=VALUES"
 
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> tuple[str, tuple[str, ...]]:
-        """The name and the values. Raises BadParameter."""
-        if isinstance(value, tuple):
-            return value
-        name, _, text = value.partition("=")
-        values = tuple(dict.fromkeys(text.split(",")))
-        if re.fullmatch(r"[A-Za-z_]\w*", name) is None or len(values) < 2:
-            self.fail(
-                f"{value!r} is no variable with two values; write it as OMP_WAIT_POLICY=active,passive.",
-                parameter,
-                context,
-            )
-        return name, values
+def split(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
+    """The parts of all texts."""
+    return split_commas(texts)
+
+
+def several(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The settings, one per option or per combination of values as in a=1/2, each of its parts.
+
+    Raises BadParameter for an empty one.
+    """
+    settings = [split_commas([text]) for text in texts]
+    if not all(settings):
+        raise click.BadParameter("a setting is empty.", context, parameter)
+    return tuple(setting for parts in settings for setting in product(*map(_choices, parts)))
+
+
+def _choices(part: str) -> list[str]:
+    """A part of a setting with each of its values: a=1/2 is a=1 or a=2."""
+    name, equals, values_given = part.partition("=")
+    return [f"{name}{equals}{value}" for value in values_given.split("/")]
+
+
+def joined(
+    context: click.Context, parameter: click.Parameter, several: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The numbers of all lists, each once."""
+    return tuple(dict.fromkeys(number for numbers in several for number in numbers))
+
+
+def split_nodes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:
+    """The values of --bind; their lists of NUMA nodes contain commas too."""
+    return tuple(part.strip() for text in texts for part in _NODES_FOLLOW.split(text))

@@ -14,7 +14,10 @@ from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import BrokenModule
 from pagewise.core.reading import read_file
 from pagewise.core.suggestions import nearest
+from pagewise.stack import lmod
 from pagewise.stack.lmod import load_each
+from pagewise.stack.paths import module_tree
+from pagewise.stack.setup import setup_facts
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,11 @@ def module_files(tree: Path) -> dict[str, Path]:
     """Module names of a tree with their files, sorted; hidden files are not modules."""
     files = {str(file.relative_to(tree).with_suffix("")): file for file in sorted(tree.rglob("*.lua"))}
     return {name: file for name, file in files.items() if file.is_file() and "/." not in f"/{name}"}
+
+
+def find_catalog(environment: str, modules: Path | None) -> Catalog:
+    """The catalog of an environment, or of another module tree. Raises as read_catalog."""
+    return read_catalog(module_tree(environment, modules), lmod.find_init(setup_facts()))
 
 
 def read_catalog(tree: Path, init: Path) -> Catalog:

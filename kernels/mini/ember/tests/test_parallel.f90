@@ -1,4 +1,4 @@
-!> Communication between ranks arrives: exchanges of different lengths, gathers, broadcasts, messages, errors.
+!> Communication between ranks arrives: exchanges of different lengths, gathers, messages, errors.
 program test_parallel
     use, intrinsic :: iso_fortran_env, only: output_unit
     use ember_parallel, only: comm_t
@@ -16,7 +16,6 @@ program test_parallel
         call exchanges(round)
     end do
     call gathers()
-    call broadcasts()
     call messages()
     call errors()
     call comm%barrier()
@@ -97,37 +96,7 @@ contains
         x = 1.5_r8*comm%rank
         call comm%all_max(x)
         call expect(same(x, 1.5_r8*(comm%n_ranks - 1)), 'all_max')
-        x = 1.0_r8 - comm%rank
-        call comm%all_min(x)
-        call expect(same(x, 2.0_r8 - comm%n_ranks), 'all_min')
     end subroutine gathers
-
-    subroutine broadcasts()
-        real(r8) :: reals(20)
-        integer :: integers(9), i
-        integer(i8) :: longs(3)
-        character(:), allocatable :: text
-
-        reals = comm%rank
-        integers = comm%rank
-        longs = comm%rank
-        if (comm%rank == 0) then
-            reals = [(0.25_r8*i, i=1, size(reals))]
-            integers = [(7*i, i=1, size(integers))]
-            longs = [(2_i8**33*i, i=1, size(longs))]
-            text = 'from the first rank'
-        else if (comm%rank == 1) then
-            text = 'shorter'
-        end if
-        call comm%broadcast(reals)
-        call comm%broadcast(integers)
-        call comm%broadcast(longs)
-        call comm%broadcast(text)
-        call expect(all(same(reals, [(0.25_r8*i, i=1, size(reals))])), 'broadcast of reals')
-        call expect(all(integers == [(7*i, i=1, size(integers))]), 'broadcast of integers')
-        call expect(all(longs == [(2_i8**33*i, i=1, size(longs))]), 'broadcast of long integers')
-        call expect(text == 'from the first rank', 'broadcast of a text')
-    end subroutine broadcasts
 
     !> Around the ring, each rank to the next.
     subroutine messages()

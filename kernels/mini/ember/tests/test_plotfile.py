@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.long
 
@@ -148,20 +148,6 @@ def test_mass_in_yt_is_the_mass_in_ember(load: Callable[[str], object], written:
     assert mass == pytest.approx(turn * written.mass[name], rel=1e-13)
 
 
-@pytest.mark.parametrize("name", MESHES)
-def test_a_slice_in_yt(load: Callable[[str], object], name: str) -> None:
-    dataset = load(name)
-    # Through blocks of several levels.
-    where = dataset.domain_left_edge[2] + 0.31 * dataset.domain_width[2]
-    cut = dataset.slice(2, where)
-    expected = state(*points(cut, dataset))
-    assert len(np.unique(cut["index", "grid_level"])) > 1
-    for field in ("dens", "velx", "pres"):
-        same(cut["flash", field], expected[field])
-    area = float((cut["pdx"] * cut["pdy"]).sum()) * 4
-    assert area == pytest.approx(float(dataset.domain_width[0] * dataset.domain_width[1]), rel=1e-13)
-
-
 # ---- h5py
 
 
@@ -169,34 +155,6 @@ def test_a_slice_in_yt(load: Callable[[str], object], name: str) -> None:
 def opened(written: Written) -> Callable[[Path], object]:
     h5py = needed("h5py")
     return lambda path: h5py.File(path, "r")
-
-
-def leaves_of(file: object) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """For each leaf the bounds (direction, side), the widths of its zones, and its row."""
-    kinds, bounds = file["node type"][:], file["bounding box"][:]
-    shape = np.array(file["dens"].shape[:0:-1])
-    for row in np.flatnonzero(kinds == NODE_LEAF):
-        yield bounds[row], (bounds[row, :, 1] - bounds[row, :, 0]) / shape, row
-
-
-@pytest.mark.parametrize("name", MESHES)
-def test_a_projection_in_yt(
-    load: Callable[[str], object], opened: Callable[[Path], object], written: Written, name: str
-) -> None:
-    """Along the last direction: in a cylinder around the axis."""
-    dataset = load(name)
-    projection = dataset.proj(("flash", "dens"), 2)
-    x, y = projection["px"].to_ndarray(), projection["py"].to_ndarray()
-    column = np.zeros_like(x)
-    with opened(written.plotfile(name)) as file:
-        for bounds, width, row in leaves_of(file):
-            inside = (bounds[0, 0] < x) & (x < bounds[0, 1]) & (bounds[1, 0] < y) & (y < bounds[1, 1])
-            i = ((x[inside] - bounds[0, 0]) / width[0]).astype(int)
-            j = ((y[inside] - bounds[1, 0]) / width[1]).astype(int)
-            column[inside] += file["dens"][row][:, j, i].sum(axis=0) * width[2]
-    if name == "cylinder":
-        column *= 2 * np.pi * x
-    same(projection["flash", "dens"], column)
 
 
 @pytest.mark.parametrize("name", MESHES)

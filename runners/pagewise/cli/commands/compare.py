@@ -10,10 +10,17 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, options_of
-from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
-from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, TakesProgram
+from pagewise.cli.measuring import (
+    AA,
+    BASELINE_OPTION,
+    JUDGED,
+    VARIED,
+    Measuring,
+    Parameters,
+    TakesProgram,
+    complete,
+    options_of,
+)
 
 if TYPE_CHECKING:
     from pagewise.session.session import Session

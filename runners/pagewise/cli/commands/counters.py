@@ -12,10 +12,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, options_of
-from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import JUDGED, OF_PROGRAM, TakesProgram
-from pagewise.cli.vary import varies
+from pagewise.cli.measuring import JUDGED, OF_PROGRAM, Measuring, Parameters, TakesProgram, options_of, varies
 from pagewise.core.configuration import BASELINE
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.program import TakesProgram
+from pagewise.cli.measuring import TakesProgram
 from pagewise.cli.types import Folder
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import find_catalog
 from pagewise.cli.types import Folder, Number
 
 
@@ -42,6 +41,7 @@ def ramble(
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
     from pagewise.cluster.export.ramble import Chosen, write_ramble
     from pagewise.stack import lmod
+    from pagewise.stack.catalog import find_catalog
     from pagewise.stack.paths import checkout
     from pagewise.stack.setup import setup_facts
 

@@ -9,9 +9,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, options_of
-from pagewise.cli.comparing import AA, BASELINE_OPTION, VARIED, complete
-from pagewise.cli.measuring import Measuring
+from pagewise.cli.measuring import AA, BASELINE_OPTION, VARIED, Measuring, Parameters, complete, options_of
 from pagewise.core.configuration import BASELINE
 
 if TYPE_CHECKING:

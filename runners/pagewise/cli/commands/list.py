@@ -9,10 +9,9 @@ import click
 from rich.text import Text
 
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, find_catalog, options_of
-from pagewise.cli.lists import split_commas
+from pagewise.cli.measuring import Parameters, TakesProgram, options_of
 from pagewise.cli.output import make_console, make_messages, print_json
-from pagewise.cli.program import TakesProgram
+from pagewise.cli.types import split_commas
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     elif kind == "environments":
         _list_environments(as_json)
     else:
+        from pagewise.stack.catalog import find_catalog
+
         modules = options_of(SessionOptions, chosen)
         catalog = find_catalog(modules.environment or DEFAULT_ENVIRONMENT, modules.modules)
         _list_catalog(catalog, kind, split_commas(names or ["*"]), as_json)

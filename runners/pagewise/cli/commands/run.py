@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import find_catalog, options_of
+from pagewise.cli.measuring import options_of
 from pagewise.core.errors import SelectionError
 
 if TYPE_CHECKING:
@@ -34,7 +34,16 @@ class _Running(opt.Command):
         partial(opt.THREADS, help="Number of threads of each rank, with --ranks (default: 1)."),
         *opt.PLACED[1:],
     ),
-    settings=(opt.PREFETCHERS,),
+    settings=(
+        opt.option(
+            "--prefetchers",
+            "Switch hardware prefetchers off, all or by name, or on A64FX adjust them, as distL2=20,weakL1, "
+            "during the command, then restore them (root or msr-safe; docs/reference/prefetchers.md).",
+            metavar="off|NAMES",
+            is_list=True,
+            rare=True,
+        ),
+    ),
 )
 @opt.argument("module", type=str)
 @opt.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -53,6 +62,8 @@ def command(
     values (--sweep prefetch-distance) or yours (--sweep prefetch-distance=4,8,16). For all options:
     pw-<kernel> --help.
     """
+    from pagewise.stack.catalog import find_catalog
+
     if command[0] == "--":
         command = command[1:]
     if not command:

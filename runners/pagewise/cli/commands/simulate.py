@@ -10,9 +10,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.chosen import Parameters, options_of
-from pagewise.cli.measuring import Measuring
-from pagewise.cli.program import TakesProgram
+from pagewise.cli.measuring import Measuring, Parameters, TakesProgram, options_of
 from pagewise.cli.types import Folder, Number
 
 if TYPE_CHECKING:

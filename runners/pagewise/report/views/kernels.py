@@ -31,12 +31,13 @@ from pagewise.report.views import (
     applying,
     comparisons,
     data,
-    evidence,
     kernel,
     program,
     session,
+    tables,
 )
 from pagewise.report.views.data import Entry
+from pagewise.report.views.tables import evidence
 from pagewise.report.views.wording import (
     change_text,
     choice_text,
@@ -100,8 +101,8 @@ def view(result: Result) -> Report:
             *comparisons.loops(kernels),
             *_excluded(kernels),
             *programs.sections(),
-            *evidence.sections(result, kernels),
             *comparisons.energy(kernels, result.manifest.energy),
+            *tables.sections(result, kernels),
             *session.sections(result),
         ),
         (*_largest(kernels, several), *advice.of_structures(kernels), *advice.of_states(kernels)),

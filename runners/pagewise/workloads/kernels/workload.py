@@ -14,11 +14,11 @@ from pagewise.core.manifest import Kind, Manifest, Scaled
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
-from pagewise.machine.host import default_pool_size, read_host
+from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
-from pagewise.session.manifest import new_manifest
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, Needs, in_all_states
 from pagewise.session.workload import ComparisonPlanner, Decision, Planner, Trial
@@ -28,7 +28,7 @@ from pagewise.stack.catalog import Catalog, Entry, read_catalog
 from pagewise.stack.launcher import RankLauncher
 from pagewise.stack.paths import module_tree
 from pagewise.stack.provenance import programs, software
-from pagewise.stack.setup import SetupFacts, setup_facts
+from pagewise.stack.setup import setup_facts
 from pagewise.workloads.kernels.choose import (
     KernelOptions,
     check_programs,
@@ -46,7 +46,6 @@ class Kernels:
     """Kernels as a workload: what is measured and where, in the order of a planner, and with which tools."""
 
     options: KernelOptions
-    facts: SetupFacts | None
     hyperfine: str
     init: Path
     catalog: Catalog
@@ -131,8 +130,6 @@ class Kernels:
             placements=self.placements,
             tree=self.catalog.tree,
             environment=self.options.environment if self.options.modules is None else None,
-            host=read_host(),
-            facts=self.facts,
             software=software(self.hyperfine, self.init),
             broken=self.catalog.broken,
             executables=programs(self.entries.values(), self.subjects),
@@ -158,9 +155,8 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     def note(what: str, text: str) -> None:
         console.print(Text.assemble((what, "yellow"), f" {text}"), soft_wrap=True)
 
-    facts = setup_facts()
     hyperfine = find_hyperfine()
-    init = lmod.find_init(facts)
+    init = lmod.find_init(setup_facts())
     catalog = read_catalog(module_tree(options.environment, options.modules), init)
     for broken in catalog.broken:
         note("excluded:", f"{broken.module}: {broken.reason}")
@@ -176,9 +172,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     for kernel in scaled:
         note("smaller:", kernel.text)
     planner = ComparisonPlanner(subjects, options.runs.seed, options.runs.aa, options.sweep)
-    return Kernels(
-        options, facts, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers
-    )
+    return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:

@@ -46,9 +46,11 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     """The comparison that the options ask for. Raises SelectionError, SetupError, RefusedError."""
     codes, builds = _codes(options), parse_builds(options.builds)
     if len(codes) < 2 and not builds and not any(code.part.relative_to for code in codes):
-        program = _program(options, codes[0] if codes else None, console)
-        return prepare(_completed(options, program.name, codes), [program], console, began)
-    return prepare(*_several_programs(options, codes, builds, console), console, began)
+        programs = [_program(options, codes[0] if codes else None, console)]
+    else:
+        programs = _builds_of(options, codes, builds, console)
+    name = programs[0].name if len(codes) < 2 else "suites"
+    return prepare(_completed(options, name, codes), programs, console, began)
 
 
 def _codes(options: ProgramOptions) -> list[Code]:
@@ -57,49 +59,38 @@ def _codes(options: ProgramOptions) -> list[Code]:
     return [*map(find_code, options.suite), *cases]
 
 
-def _several_programs(
+def _builds_of(
     options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
-) -> tuple[ProgramOptions, list[Program]]:
-    """The session's options, each build of each code, and the codes that these are relative to.
-
-    Raises SelectionError, SetupError.
-    """
+) -> list[Program]:
+    """Each build of each code, and what they are relative to. Raises SelectionError, SetupError."""
     if options.command or not codes:
         raise SelectionError(
             "several programs are codes of --suite or files of --case, each with its own input",
             where="--suite, --case, --build",
             remedy="compare --suite hpcc,npb; or one program after --, without --build",
         )
-    elsewhere = replace(options, environment=None, modules=None)
-    named: dict[str, list[Program]] = {}
-    for code in codes:
-        if code.label not in named:
-            named[code.label] = [_build(options, code, build, console) for build in builds or (None,)]
-    for code in codes:
-        if code.part.relative_to is not None:
-            other = find_code(code.part.relative_to)
-            _check_targets(code, other)
-            if other.label not in named:
-                named[other.label] = [_build(elsewhere, other, None, console)]
-            relation = Relation(named[other.label][0].key, code.targets)
-            named[code.label] = [replace(one, relation=relation) for one in named[code.label]]
+    others = [(code, find_code(code.part.relative_to)) for code in codes if code.part.relative_to]
+    every = {code.label: (code, options, builds or (None,)) for code in codes}
+    for code, other in others:
+        _check_targets(code, other)
+        elsewhere = replace(options, environment=None, modules=None)
+        every.setdefault(other.label, (other, elsewhere, (None,)))
+    programs = {
+        label: [_program(where, code, console, build) for build in of_code]
+        for label, (code, where, of_code) in every.items()
+    }
+    if service := next((code for code, *_ in every.values() if code.part.service), None):
+        raise SelectionError(
+            f"{service.title} is a service", where=service.option, remedy="compare it alone, without --build"
+        )
     if not options.policies and len({code.part.policies for code in codes}) > 1:
         raise SelectionError(
             "these codes have different page policies by default", where="--suite", remedy="name --policies"
         )
-    programs = [one for of_code in named.values() for one in of_code]
-    name = programs[0].name if len(codes) == 1 else "suites"
-    return _completed(options, name, codes), programs
-
-
-def _build(options: ProgramOptions, code: Code, build: Build | None, console: Console) -> Program:
-    """A build of a code, or the only one. Raises SelectionError, SetupError."""
-    program = _program(options, code, console, build)
-    if program.service is not None:
-        raise SelectionError(
-            f"{code.title} is a service", where=code.option, remedy="compare it alone, without --build"
-        )
-    return replace(program, build="" if build is None else build.name)
+    for code, other in others:
+        relation = Relation(programs[other.label][0].key, code.targets)
+        programs[code.label] = [replace(each, relation=relation) for each in programs[code.label]]
+    return [each for of_code in programs.values() for each in of_code]
 
 
 def _check_targets(code: Code, other: Code) -> None:
@@ -285,6 +276,7 @@ def _program(
         ok=part.exit_codes,
         setup=() if service else _placed(part.setup, folder),
         service=service,
+        build="" if build is None else build.name,
         memory_budget=code.memory_budget,
     )
 

@@ -15,10 +15,9 @@ from pagewise.core.manifest import Kind, Manifest
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
-from pagewise.machine.host import read_host
 from pagewise.machine.placement import placements
 from pagewise.session.launch import find_hyperfine, print_placements
-from pagewise.session.manifest import new_manifest
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.session.standard_input import take_input
@@ -26,7 +25,6 @@ from pagewise.stack import launcher as of_ranks
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.provenance import software
-from pagewise.stack.setup import setup_facts
 from pagewise.workloads.program.applied import AppliedPolicy, Launcher, default_policies
 from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program
@@ -74,9 +72,6 @@ def arrange(
         subjects=subjects,
         placements=tools.places,
         tree=first.program.binary.program.parent,
-        environment=None,
-        host=read_host(),
-        facts=setup_facts(),
         software=software(tools.hyperfine),
         programs=workload.described(),
         **further,

@@ -26,11 +26,10 @@ from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
 from pagewise.core.suggestions import choose_of, nearest
 from pagewise.core.text import identifier
-from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
-from pagewise.session.manifest import new_manifest
 from pagewise.session.options import SessionOptions
+from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
@@ -267,9 +266,6 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         subjects=[subject],
         placements=places,
         tree=target.program.file.parent,
-        environment=None,
-        host=read_host(),
-        facts=setup_facts(),
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
             target.geometry.data, target.tracer.name, options.functions, target.given.to_dict()

@@ -30,8 +30,9 @@ quoted = '$(subst ','\'',$1)'
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
 known := $(sort $(shell LC_ALL=C grep -oE '[A-Z_]+=' setup/help.txt | tr -d =))
 unknown := $(firstword $(filter-out $(known) PAGEWISE_% PIP_%,$(given)))
+nearest = import difflib, sys; print(*difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1, 0))
 ifneq ($(unknown),)
-$(error unknown variable $(unknown): did you mean $(shell setup/nearest $(call quoted,$(unknown)) $(known))? `make` lists all variables)
+$(error unknown variable $(unknown): did you mean $(shell python3 -c '$(nearest)' $(call quoted,$(unknown)) $(known))? `make` lists all variables)
 endif
 
 # What only Spack can do is refused before anything is installed.
@@ -61,11 +62,10 @@ setup-tests:
 stack: setup
 	@setup/build "$$ENV"
 
-# The studies' environments compare all data structures. A fresh checkout compares two configurations before it builds the
-# others of the default environment.
+# A fresh checkout compares two configurations before it builds the others of the default environment.
 compare: export FIRST_LOOK := $(if $(filter default,$(ENV)),$(if $(LOCK)$(BUNDLE)$(ARGS)$(SITE),,1))
 compare: stack
-	@./pagewise kernels --env "$$ENV" $(if $(filter studies%,$(ENV)),--vary all) $(ARGS)
+	@./pagewise kernels --env "$$ENV" $(ARGS)
 
 gallery: setup
 	@setup/gallery $(ARGS)

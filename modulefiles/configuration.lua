@@ -1,39 +1,27 @@
-{#- The module of one configuration. The recipe sets its environment (setup_run_environment), as `spack load` does. The order
-    of the facts is that of `module whatis` and `module help`. All packages are one family, so that a shell has one
-    configuration loaded, which PAGEWISE_* describe. -#}
-{%- set labels = {"PACKAGE": "Name", "VERSION": "Version", "COMPILER": "Compiler", "HUGEPAGES": "Hugepages", "PREFETCH": "Prefetch", "STORES": "Stores", "LOOP": "Loop", "LIBRARY": "Library", "RUNTIME": "Runtime", "SIMD": "SIMD", "SECTOR": "Sector", "FLAGS": "Flags", "OPENMP": "OpenMP", "PAPI": "PAPI", "MPI": "MPI", "TARGET": "Target", "HASH": "Hash", "BUILDER": "Builder"} -%}
-{%- set values, facts = {}, [] -%}
-{%- for command, change in environment_modifications if command == "SetEnv" -%}
-{%- set _ = values.update({change.name: change.value}) -%}
+{#- Fills module.lua.in, the layout of all our modules, for one configuration. The recipe sets its environment
+    (setup_run_environment), as `spack load` does; PAGEWISE_* describe it. All packages are one family, so that a shell has one
+    configuration loaded. -#}
+{%- set whatis, help, settings = [], [], [] -%}
+{%- for command, change in environment_modifications -%}
+{%- if command == "SetEnv" -%}
+{%- set _ = settings.append('setenv("%s", "%s")' | format(change.name, change.value)) -%}
+{%- if change.name.startswith("PAGEWISE_") and change.name not in ("PAGEWISE_PACKAGE", "PAGEWISE_TARGET_ANCESTORS") -%}
+{%- set label = change.name[9:] | lower -%}
+{%- set _ = help.append("  %-10s %s" | format(label, change.value)) -%}
+{%- set _ = whatis.append('whatis("%s: %s")' | format(label, change.value)) if label not in ("version", "prefix") -%}
+{%- endif -%}
+{%- elif command == "PrependPath" and change.name == "LD_LIBRARY_PATH" -%}
+{%- set _ = settings.append('prepend_path("LD_LIBRARY_PATH", "%s")' | format(change.value)) -%}
+{%- endif -%}
 {%- endfor -%}
-{%- for name, label in labels.items() if "PAGEWISE_" ~ name in values -%}
-{%- set _ = facts.append((label, "PAGEWISE_" ~ name, values.pop("PAGEWISE_" ~ name))) -%}
-{%- endfor -%}
--- {{ spec.name }}, built by Spack.
-{% for label, variable, value in facts %}
-whatis("{{ label }}: {{ value }}")
-{% endfor %}
-
-help([[
-{{ short_description }}
-
-{% for label, variable, value in facts %}
-  {{ "%-10s" | format(label | lower if label != "Name" else "package") }} {{ value }}
-{% endfor %}
-  prefix     {{ spec.prefix }}
-
-Loading another configuration swaps this one out.
-]])
-
-family("pagewise")
-
-prepend_path("PATH", "{{ spec.prefix.bin }}")
-{% for label, variable, value in facts %}
-setenv("{{ variable }}", "{{ value }}")
-{% endfor %}
-{% for variable, value in values.items() %}
-setenv("{{ variable }}", "{{ value }}")
-{% endfor %}
-{% for command, change in environment_modifications if command == "PrependPath" and change.name == "LD_LIBRARY_PATH" %}
-prepend_path("LD_LIBRARY_PATH", "{{ change.value }}")
-{% endfor %}
+{%- set _ = help.append("\nLoading another configuration swaps this one out.") -%}
+{%- set start = ['family("pagewise")', 'prepend_path("PATH", "%s")' | format(spec.prefix.bin)] -%}
+{%- set layout -%}{%- include "module.lua.in" -%}{%- endset -%}
+{{ layout
+    | replace("@MODULE_NAME@", spec.name)
+    | replace("@MODULE_VERSION@", spec.version)
+    | replace("@MODULE_DESCRIPTION@", short_description)
+    | replace("@MODULE_URL@", spec.package.homepage)
+    | replace("@MODULE_WHATIS@", "\n".join(whatis))
+    | replace("@MODULE_HELP@", "\n".join(help))
+    | replace("@MODULE_SETTINGS@", "\n".join(start + settings)) }}

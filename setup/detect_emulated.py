@@ -2,9 +2,9 @@
 
 detect_emulated.py ROOT
 
-Writes .pagewise/emulated-a64fx: packages.yaml, which envs/a64fx-emulated includes, and wrappers of the
-compilers for Spack. Writes nothing if the compilers or QEMU are missing. HDF5 is included if aarch64-hdf5 has
-fetched it.
+Writes .pagewise/emulated-a64fx: packages.yaml and definitions.yaml, which envs/a64fx-emulated includes,
+and wrappers of the compilers for Spack. Writes nothing if the compilers or QEMU are missing. HDF5 is included
+if aarch64-hdf5 has fetched it.
 """
 
 from __future__ import annotations
@@ -122,6 +122,8 @@ def main(root: Path) -> None:
     libc = {"externals": [{"spec": f"glibc@={version} target=aarch64", "prefix": str(folder)}]}
     section = packages_yaml([compiler], [])["packages"]
     write(folder / "packages.yaml", {"packages": {**section, **tools, **libraries, "glibc": libc}})
+    minis = ["pagewise-ember@develop ~mpi", "pagewise-helmholtz@develop"] if libraries else []
+    write(folder / "definitions.yaml", {"definitions": [{"minis": minis}]})
 
 
 if __name__ == "__main__":

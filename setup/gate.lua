@@ -1,13 +1,4 @@
--- pagewise @RELEASE@: the runner and the configurations of this release. Written by `make deploy`.
-whatis("Name: pagewise")
-whatis("Version: @RELEASE@")
-whatis("Description: what huge pages, prefetching, store type and compiler do to a kernel on this node")
-
-help([[
-pagewise kernels compares the configurations of this release on this node and writes the results to the current folder.
-pagewise list shows the configurations. pagewise --help describes all commands.
-]])
-
+-- The settings of the module pagewise, which `make deploy` writes: the runner and the configurations of this release.
 prepend_path("PATH", "@FOLDER@/.pagewise/exec/bin")
 prepend_path("PATH", "@FOLDER@")
 setenv("PAGEWISE_RELEASE", "@RELEASE@")

@@ -22,8 +22,6 @@ PACKAGE_FOLDERS = ("hdf5", "micro", "mini")
 PARTS = {
     "libpagewise": ("micro",),
     "pagewise-micro": ("micro",),
-    "pagewise-blas": ("micro",),
-    "pagewise-fft": ("micro",),
     "pagewise-eos-table": ("hdf5", "mini/helmholtz/table", "mini/helmholtz/constants.f90"),
     "pagewise-helmholtz": ("hdf5", "mini/helmholtz"),
     "pagewise-ember": ("hdf5", "mini/ember", "mini/helmholtz"),

@@ -40,26 +40,11 @@ set(pagewise_mathlib_fujitsu_PROCESSOR "aarch64")
 set(pagewise_mathlib_fujitsu_Fujitsu -Kfast,simd,mfunc)
 set(pagewise_mathlib_fujitsu_LINK "")
 
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    set(pagewise_compiler_family GNU)
-elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
-    set(pagewise_compiler_family LLVM)
-else()
-    set(pagewise_compiler_family ${CMAKE_C_COMPILER_ID})
+# Options for timed code without vectors, which calls no vector library. Those of flang are options of the driver since version 21.
+if(pagewise_is_old_flang)
+    set(pagewise_fortran_no_vectors "SHELL:-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false")
 endif()
-
-# Options for timed code without vectors, which calls no vector library.
-set(pagewise_no_vectors -fno-tree-vectorize)
-if(pagewise_compiler_family STREQUAL "LLVM")
-    set(pagewise_no_vectors -fno-vectorize -fno-slp-vectorize)
-    # Options of the driver since flang 21.
-    if(pagewise_is_old_flang)
-        set(pagewise_no_vectors
-            "$<$<COMPILE_LANGUAGE:C>:-fno-vectorize;-fno-slp-vectorize>"
-            "$<$<COMPILE_LANGUAGE:Fortran>:SHELL:-mllvm -vectorize-loops=false -mllvm -vectorize-slp=false>"
-        )
-    endif()
-endif()
+set(pagewise_no_vectors "$<$<COMPILE_LANGUAGE:C>:${pagewise_c_no_vectors}>" "$<$<COMPILE_LANGUAGE:Fortran>:${pagewise_fortran_no_vectors}>")
 
 # The libraries that this compiler can call on this processor.
 set(pagewise_mathlibs "")

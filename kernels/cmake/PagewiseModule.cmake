@@ -1,5 +1,20 @@
-# The module for what `cmake --install` installs, with the same facts and settings as the modules that Spack writes.
+# The module for what `cmake --install` installs, with the same layout, facts and settings as the modules that
+# Spack writes.
 set(PAGEWISE_MODULE_DIR "" CACHE PATH "Module tree to install into; empty: share/pagewise/modules in the prefix")
+
+# Set `result` to the address that the sources were cloned from, or to their folder.
+function(pagewise_address result)
+    execute_process(
+        COMMAND git -C ${PROJECT_SOURCE_DIR} config --get remote.origin.url
+        OUTPUT_VARIABLE _address
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+    )
+    if(NOT _address)
+        set(_address ${PROJECT_SOURCE_DIR})
+    endif()
+    string(REGEX REPLACE "//[^/@]*@" "//" _address ${_address}) # without a password
+    set(${result} ${_address} PARENT_SCOPE)
+endfunction()
 
 # pagewise_install_module(<package> [MPI]): install rules for the package's module in this build; MPI: whether it uses ranks
 # is one of its facts. Package managers write the modules themselves.
@@ -70,19 +85,23 @@ function(pagewise_install_module package)
     endforeach()
     string(SHA256 _Hash "${_identity}")
 
-    set(MODULE_PACKAGE ${package})
+    set(MODULE_NAME ${package})
+    set(MODULE_VERSION ${_Version})
+    set(MODULE_DESCRIPTION "Kernels of pagewise in one configuration: pages, prefetching, store type and compiler.")
+    pagewise_address(MODULE_URL)
+    set(MODULE_SETTINGS "family(\"pagewise\")\nprepend_path(\"PATH\", \"\${CMAKE_INSTALL_PREFIX}/bin\")\n")
     foreach(_fact ${_facts} Hash Builder)
         string(TOUPPER ${_fact} _variable)
-        set(_label ${_fact})
-        if(_fact STREQUAL "Package")
-            set(_label Name)
-        endif()
-        string(APPEND MODULE_WHATIS "whatis(\"${_label}: ${_${_fact}}\")\n")
-        string(TOLOWER "${_fact}          " _label)
-        string(SUBSTRING "${_label}" 0 10 _label)
-        string(APPEND MODULE_HELP "  ${_label} ${_${_fact}}\n")
+        string(TOLOWER ${_fact} _label)
         string(APPEND MODULE_SETTINGS "setenv(\"PAGEWISE_${_variable}\", \"${_${_fact}}\")\n")
+        if(NOT _fact MATCHES "^(Package|Version)$")
+            string(APPEND MODULE_WHATIS "whatis(\"${_label}: ${_${_fact}}\")\n")
+        endif()
+        string(SUBSTRING "${_label}          " 0 10 _label)
+        string(APPEND MODULE_HELP "  ${_label} ${_${_fact}}\n")
     endforeach()
+    string(APPEND MODULE_SETTINGS "setenv(\"PAGEWISE_PREFIX\", \"\${CMAKE_INSTALL_PREFIX}\")")
+    string(APPEND MODULE_HELP "  prefix     \${CMAKE_INSTALL_PREFIX}\n\nLoading another configuration swaps this one out.")
 
     string(JSON _count ERROR_VARIABLE _none LENGTH "${pagewise_pages_environment}")
     if(NOT _none)
@@ -95,7 +114,7 @@ function(pagewise_install_module package)
     endif()
 
     # In two steps: @NAME@ is known now, ${CMAKE_INSTALL_PREFIX} when `cmake --install` runs.
-    set(_template ${PROJECT_BINARY_DIR}/${MODULE_PACKAGE}.lua.in)
+    set(_template ${PROJECT_BINARY_DIR}/${package}.lua.in)
     configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/module.lua.in ${_template} @ONLY)
     set(_name ${package}/${_Version}/${_Compiler}/${_Hugepages}/${pagewise_built_variant}${_suffix})
     install(

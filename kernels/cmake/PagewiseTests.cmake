@@ -127,6 +127,11 @@ function(pagewise_test_variants kernel whole_numbers)
                      -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
     )
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
+    if(PAGEWISE_OPENMP)
+        # Kernels with one thread only refuse the option.
+        add_test(NAME ${kernel}.two-threads COMMAND pw-${kernel} ${_smoke} --threads 2)
+        set_tests_properties(${kernel}.two-threads PROPERTIES SKIP_RETURN_CODE 2)
+    endif()
     _pagewise_test_broken(${kernel} "${_smoke}" ${whole_numbers})
     if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/CMakeLists.txt)
         add_subdirectory(tests)

@@ -108,7 +108,7 @@ if(PAGEWISE_MICRO AND NOT PAGEWISE_NEEDS AND NOT pagewise_built_variant IN_LIST 
     )
 endif()
 
-foreach(_option OPENMP PAPI FINALIZERS)
+foreach(_option OPENMP PAPI)
     if(PAGEWISE_${_option})
         set(PAGEWISE_${_option}_LITERAL .true.)
     else()

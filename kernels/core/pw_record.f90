@@ -18,7 +18,6 @@ module pw_record
         character(:), allocatable :: runtime            !< of OpenMP: libgomp, libomp; as linked; then as loaded
         character(:), allocatable :: runtime_file, runtime_version, runtime_build   !< of the one loaded
         logical :: openmp = .false., papi = .false.
-        logical :: finalizers = .false.                 !< objects of a block are finalised once, at its end
     end type configuration_t
 
     !> A figure derived from a measurement; `field` carries the unit, such as latency_ns.

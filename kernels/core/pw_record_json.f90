@@ -203,7 +203,6 @@ contains
         call put_known(json, 'runtime_version', configuration%runtime_version)
         call put_known(json, 'runtime_build', configuration%runtime_build)
         call json%put('papi', configuration%papi)
-        call json%put('finalizers', configuration%finalizers)
         call json%close_object()
     end subroutine write_configuration
 

@@ -108,9 +108,7 @@ contains
             'hugepages  '//configuration%hugepages, &
             'prefetch   '//configuration%prefetch, &
             'stores     '//configuration%stores, &
-            'loop       '//configuration%loop, &
-            'finalizers '//trim(merge('once, at the end of the block: regions can be objects', &
-                                      'unreliable: begin and end regions by calls           ', configuration%finalizers))
+            'loop       '//configuration%loop
         if (allocated(configuration%library_file)) then
             if (len(configuration%library_file) > 0) &
                 write (output_unit, '(a)') 'library    '//configuration%library//': '//configuration%library_file

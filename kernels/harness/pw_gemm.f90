@@ -73,8 +73,6 @@ contains
         character(16), allocatable, intent(out) :: name(:)
         integer(i8), allocatable, intent(out) :: bytes(:)
 
-        associate (unused_self => self, unused_n => n)
-        end associate
         allocate (name(0), bytes(0))
     end subroutine no_buffers
 

@@ -39,8 +39,6 @@ contains
             if (fixed) patterns = patterns//'|fixed'
         end if
 
-        associate (unused => self)
-        end associate
         call options%add('indices', option_choice, 'random', 'order of the indices; blocked is random inside each 4 KiB', &
                          values=patterns)
         call options%add('index-stride', option_count, '16', 'elements from one index of the strided order to the next', &

@@ -79,8 +79,6 @@ contains
     subroutine no_options(self)
         class(kernel_t), intent(inout) :: self
 
-        associate (unused => self)
-        end associate
     end subroutine no_options
 
     !> Read the kernel's own options; raise exit_usage if they are invalid.
@@ -88,8 +86,6 @@ contains
         class(kernel_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        associate (unused_self => self, unused_error => error)
-        end associate
     end subroutine nothing_to_read
 
     !> `passes` more passes.

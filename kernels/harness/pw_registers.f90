@@ -59,8 +59,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         associate (bytes_each => element_bytes(self%type))
             wanted = arrays_of('x', max(self%threads, bytes/(bytes_each*register_grain))*register_grain, bytes_each)
         end associate

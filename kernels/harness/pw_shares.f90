@@ -51,8 +51,6 @@ contains
     subroutine nothing_to_connect(self)
         class(shared_kernel_t), intent(inout) :: self
 
-        associate (unused => self)
-        end associate
     end subroutine nothing_to_connect
 
     !> The largest deviation of items first:last. A kernel that neither overrides this nor `validate` fails.
@@ -60,8 +58,6 @@ contains
         class(shared_kernel_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
 
-        associate (unused_self => self, unused_first => first, unused_last => last)
-        end associate
         never_checked = huge(1.0_r8)
     end function never_checked
 

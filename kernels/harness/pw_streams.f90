@@ -131,8 +131,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         associate (bytes_each => element_bytes(self%request%type))
             wanted = arrays_of('a b c d'(:2*self%arrays - 1), bytes/(self%arrays*bytes_each), bytes_each)
         end associate

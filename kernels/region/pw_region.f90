@@ -2,8 +2,7 @@
 !>
 !> `region_begin` and `region_end` take a name, or the handle that `region_handle` looked up once. A region that begins inside
 !> others has the path of their names, 'step/hydro/eos', even if the others were begun before the thread was forked.
-!> The environment selects the events; see region.h, and docs/how-to/regions.md. An object that ends its region automatically is
-!> in pw_region_scope.
+!> The environment selects the events; see region.h, and docs/how-to/regions.md.
 !>
 !> Regions that do not nest are faults. The procedure that detects the first fault raises it if it is given `error`;
 !> otherwise `regions_collect` does.

@@ -211,9 +211,14 @@ def test_choose_names_the_kernels_of_each_build():
             "%c,fortran=gcc@12.2.0",
         ),
         (
-            configuration(package="pagewise-blas", library="openblas"),
-            "pagewise-blas@0.1.0 hugepages=none %c,fortran=gcc@12.2.0 ^openblas",
+            configuration(library="openblas"),
+            "pagewise-micro@0.1.0 hugepages=none needs=blas %c,fortran=gcc@12.2.0 ^openblas",
         ),
+        (
+            configuration(library="amdfftw"),
+            "pagewise-micro@0.1.0 hugepages=none needs=fftw %c,fortran=gcc@12.2.0 ^amdfftw",
+        ),
+        (configuration(library="intel-oneapi-mkl"), None),
         (configuration(builder="presets"), None),
         (configuration(flags="tuned"), None),
         (configuration(target="native"), None),

@@ -232,7 +232,7 @@ def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "prefetchers": DISTANCES,
         },
     )
-    result = measured(program_prepare.prepare(chosen, own, Console(quiet=True), time.monotonic()))
+    result = measured(program_prepare.prepare(chosen, [own], Console(quiet=True), time.monotonic()))
     # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     calls = [line.split()[0] for line in log.read_text().splitlines()]
     first = [call for call in calls if call != "--reset"]

@@ -193,6 +193,38 @@ def test_a_file_that_is_not_an_event_file_is_refused(tmp_path: Path, content: st
     assert caught.value.where == str(file)
 
 
+def test_a_file_extends_another_of_its_folder(tmp_path: Path):
+    own = {
+        **{
+            "extends": "small",
+            "name": "next",
+            "title": "Next",
+            "libpfm": "5.0",
+            "without": ["FILLS", "rate"],
+        },
+        "events": {"MISSES": {"native": "other", "unit": "count", "description": "m"}},
+        "groups": [{"name": "all", "title": "All", "events": ["CYCLES", "MISSES"]}],
+    }
+    for name, content in (("small", SMALL), ("next", own)):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
+    file = EventFile.from_file(tmp_path / "next.yaml")
+    assert (file.name, file.libpfm, file.pmu) == ("next", "5.0", "small")
+    assert {name: event.native for name, event in file.events.items()} == {"CYCLES": "cyc", "MISSES": "other"}
+    assert [group.events for group in file.groups] == [("CYCLES", "MISSES")]
+    assert not file.metrics
+
+
+@pytest.mark.parametrize(
+    "change", [{"extends": "none"}, {"extends": "next"}, {"without": ["NONE"]}, {"groups": [1]}]
+)
+def test_what_a_file_cannot_extend_is_refused(tmp_path: Path, change: dict[str, object]):
+    (tmp_path / "small.yaml").write_text(json.dumps(SMALL))
+    (tmp_path / "next.yaml").write_text(json.dumps({"extends": "small", "name": "next"} | change))
+    with pytest.raises(FormatError) as caught:
+        EventFile.from_file(tmp_path / "next.yaml")
+    assert caught.value.where.startswith(str(tmp_path))
+
+
 def test_formulas_compute_in_base_units():
     small = EventFile.from_dict(SMALL, "here")
     values = small.base_values({"FILLS": 1e9}, 2.0)

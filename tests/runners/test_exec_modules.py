@@ -14,7 +14,7 @@ from launched import Launcher
 from own_program import needs_madvise, needs_thp
 from pagewise.core.errors import SelectionError
 from pagewise.stack.lmod import USUAL_PLACES, find_init
-from pagewise.workloads.program.applied import Launcher as AskedLauncher
+from pagewise.workloads.program.applied import PolicyLauncher as AskedLauncher
 from pagewise.workloads.program.policy import IN_MODULES, module_of
 from pagewise.workloads.program.production import MODULES, install, module_text
 

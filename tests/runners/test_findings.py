@@ -16,7 +16,7 @@ from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
 from pagewise.report.views import session, wording
 from pagewise.report.views.kernel import noise_table
-from stage import Stage
+from stage import TRIAD, Stage
 
 BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 STEADY = np.random.default_rng(4).lognormal(0.0, 0.004, size=(5, 14))
@@ -162,7 +162,7 @@ def test_several_pairs_of_aa():
 def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, arguments, ended):
     for module in (BASE, THP):
         label = (module.hugepages, module.prefetch, module.stores)
-        stage.add("gcc-12.2.0", label, [kernel().data], factor="0.8" if module is THP else "1")
+        stage.add("gcc-12.2.0", label, [TRIAD], factor="0.8" if module is THP else "1")
     done = stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     manifest = read_result(stage.result()).manifest

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from builders import a_host
+from fake_root import tree
+from pagewise.core.host import Host
 from pagewise.stack.events import GENERIC
 from pagewise.workloads.counters.machine import DESCRIBE
 from pagewise.workloads.counters.permission import (
@@ -25,7 +27,7 @@ from pagewise.workloads.doctor import counter_findings
 from stage import CHASE, EVENTS, Stage
 
 BARE = a_host(virtual_machine=None, container=False, perf_event_paranoid=2)
-VIRTUAL = replace(BARE, virtual_machine="QEMU")
+VIRTUAL, CLOSED = replace(BARE, virtual_machine="QEMU"), replace(BARE, perf_event_paranoid=4)
 ZEN4 = "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
 
 
@@ -41,68 +43,61 @@ def kernel(hardware: int = 0, hardware_in_kernel: int = 0, software: int = 0, so
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
-    (tmp_path / "proc/self").mkdir()
-    (tmp_path / "proc/cpuinfo").write_text(ZEN4)
-    (tmp_path / "proc/self/status").write_text("Name:\tx\nCapEff:\t0000000000000000\n")
-    return tmp_path
+    return tree(tmp_path, {"proc/cpuinfo": ZEN4, "proc/self/status": "Name:\tx\nCapEff:\t0000000000000000"})
 
 
-def findings(root: Path, host=BARE, tree=None, **errors: int):
-    return {finding.name: finding for finding in permissions(host, tree, root, kernel(**errors))}
+def findings(root: Path, host=BARE, modules=None, **errors: int):
+    return {finding.name: finding for finding in permissions(host, modules, root, kernel(**errors))}
 
 
 def words(finding: Permission) -> set[str]:
     return set(re.findall(r"\w+", finding.detail))
 
 
-def test_all_is_permitted(root: Path):
+def test_all_is_permitted_or_user_mode_alone(root: Path):
     rows = findings(root)
     assert rows["hardware counters"].state == rows["software events"].state == "good"
     assert {"user", "kernel", "2"} <= words(rows["hardware counters"])
-
-
-def test_user_mode_alone(root: Path):
     rows = findings(root, hardware_in_kernel=errno.EACCES, software_in_kernel=errno.EACCES)
-    assert rows["hardware counters"].state == "good"
-    assert {"user", "kernel"} & words(rows["hardware counters"]) == {"user"}
-    software = rows["software events"]
-    assert software.state == "note" and "user" in words(software)
-    assert "perf_event_paranoid=1" in software.remedy
-
-
-@pytest.mark.parametrize("refused", [errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP])
-def test_a_virtual_machine_without_counters(root: Path, refused: int):
-    finding = hardware_counters(VIRTUAL, root, kernel(hardware=refused))
-    assert (finding.state, "QEMU" in finding.detail, "PMU" in finding.remedy) == ("note", True, True)
-    bare = hardware_counters(BARE, root, kernel(hardware=refused))
-    assert bare.remedy is not None and bare.remedy != finding.remedy
-
-
-@pytest.mark.parametrize("refused", [errno.EACCES, errno.EPERM])
-def test_a_missing_permission_has_a_remedy(root: Path, refused: int):
-    closed = replace(BARE, perf_event_paranoid=4)
-    finding = hardware_counters(closed, root, kernel(hardware=refused))
-    assert {"perf_event_paranoid", "4"} <= words(finding) and os.strerror(refused) in finding.detail
-    assert "sysctl kernel.perf_event_paranoid=2" in finding.remedy and "cap_perfmon" in finding.remedy
-    container = hardware_counters(replace(BARE, container=True), root, kernel(hardware=refused))
-    assert "--cap-add PERFMON" in container.remedy
-    (root / "proc/self/status").write_text("CapEff:\t0000004000000000\n")
-    assert has_capability(root)
-    assert "cap_perfmon" not in hardware_counters(closed, root, kernel(hardware=refused)).remedy
-
-
-def test_other_errors_are_reported_by_their_name(root: Path):
-    finding = hardware_counters(BARE, root, kernel(hardware=errno.EINVAL))
-    assert os.strerror(errno.EINVAL) in finding.detail and finding.remedy is None
+    hardware, software = rows["hardware counters"], rows["software events"]
+    assert hardware.state == "good" and {"user", "kernel"} & words(hardware) == {"user"}
+    assert software.state == "note" and "perf_event_paranoid=1" in software.remedy
     none = findings(root, software=errno.EPERM, software_in_kernel=errno.EPERM)["software events"]
     assert "getrusage" in none.detail
+
+
+@pytest.mark.parametrize(
+    ("refused", "host", "remedy"),
+    [
+        *((number, VIRTUAL, "PMU") for number in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)),
+        (errno.ENOENT, BARE, "kernel"),
+        *((number, CLOSED, "cap_perfmon") for number in (errno.EACCES, errno.EPERM)),
+        (errno.EPERM, CLOSED, "sysctl kernel.perf_event_paranoid=2"),
+        (errno.EPERM, replace(BARE, container=True), "--cap-add PERFMON"),
+        (errno.EINVAL, BARE, None),
+    ],
+)
+def test_refused_counters_have_a_reason_and_a_remedy(
+    root: Path, refused: int, host: Host, remedy: str | None
+):
+    finding = hardware_counters(host, root, kernel(hardware=refused))
+    assert finding.state == "note" and (
+        finding.remedy is None if remedy is None else remedy in finding.remedy
+    )
+    known = "unavailable" in finding.detail or os.strerror(refused) in finding.detail
+    assert known and (host is not VIRTUAL or "QEMU" in finding.detail)
+
+
+def test_the_capability_is_not_proposed_to_who_has_it(root: Path):
+    tree(root, {"proc/self/status": "CapEff:\t0000004000000000"})
+    finding = hardware_counters(CLOSED, root, kernel(hardware=errno.EPERM))
+    assert has_capability(root) and "cap_perfmon" not in finding.remedy
 
 
 def test_the_watchdog_takes_a_counter(root: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     assert "counters taken" not in findings(root)
-    (root / "proc/sys/kernel/nmi_watchdog").write_text("1\n")
+    tree(root, {"proc/sys/kernel/nmi_watchdog": 1})
     assert "nmi_watchdog=0" in findings(root)["counters taken"].remedy
     assert "counters taken" not in findings(root, hardware=errno.ENOENT)
 
@@ -111,14 +106,14 @@ def test_the_watchdog_takes_a_counter(root: Path, monkeypatch: pytest.MonkeyPatc
 def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
     assert findings(root)["events"].state == "note" and "PAPI" not in findings(root)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], papi="on")
-    rows = findings(root, tree=stage.modules)
+    rows = findings(root, modules=stage.modules)
     assert rows["events"].detail.count("AMD Zen 4") == 1 and "tlb" in words(rows["events"])
     assert rows["PAPI"].state == "good" and "1" in words(rows["PAPI"])
     stage.add("gcc-12.2.0", ("thp", "hardware", "regular"), [CHASE])
-    rows = findings(root, tree=stage.modules)
+    rows = findings(root, modules=stage.modules)
     assert {"1", "2"} <= words(rows["PAPI"]) and "+papi" in rows["PAPI"].remedy
     (root / "proc/cpuinfo").write_text("vendor_id\t: Other\n")
-    unknown = findings(root, tree=stage.modules)["events"]
+    unknown = findings(root, modules=stage.modules)["events"]
     assert unknown.state == "note" and GENERIC in words(unknown) and unknown.remedy == DESCRIBE
 
 
@@ -129,7 +124,7 @@ def test_broken_event_files_are_reported(root: Path, stage: Stage):
     link.unlink()
     shutil.copytree(EVENTS, link)
     (link / "zen4.yaml").write_text("name: zen4\n")
-    finding = findings(root, tree=stage.modules)["events"]
+    finding = findings(root, modules=stage.modules)["events"]
     assert finding.state == "note" and "zen4.yaml" in finding.detail
 
 

@@ -16,7 +16,7 @@ from json_schema import faults
 from own_program import build
 from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import Answer, AppliedPolicy, Launcher, default_policies
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer, PolicyLauncher, default_policies
 from pagewise.workloads.program.policy import DEFAULT, FILE, PARTS
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -59,14 +59,14 @@ def kinds(once: Once, programs: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def node(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
+def node(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PolicyLauncher:
     """A node that gives pages of 2 MiB to programs that ask, with 100 such pages in the pool."""
     monkeypatch.chdir(tmp_path)
     for name in ("old.so", "new.so", "musl.so"):
         Path(name).write_bytes({"old.so": b"GLIBC_2.17", "new.so": TUNABLES[0], "musl.so": b""}[name])
     switch({"enabled": "madvise", "64": "never", "2048": "inherit", "shmem": "never"})
     reserve({2 * KIB: 100, MIB: 0})
-    return Launcher(synthetic)
+    return PolicyLauncher(synthetic)
 
 
 def switch(modes: dict[str, str]) -> None:
@@ -87,7 +87,9 @@ def reserve(free: dict[int, int]) -> None:
         file.write_text(f"{number}\n")
 
 
-def ask(launcher: Launcher, policy: str, program: Path = Path("/bin/true"), **environment: str) -> Answer:
+def ask(
+    launcher: PolicyLauncher, policy: str, program: Path = Path("/bin/true"), **environment: str
+) -> PolicyAnswer:
     return launcher.ask(policy, program, {"PATH": os.environ["PATH"], **environment})
 
 
@@ -122,7 +124,13 @@ def ask(launcher: Launcher, policy: str, program: Path = Path("/bin/true"), **en
     ],
 )
 def test_why_a_policy_is_unavailable(
-    node: Launcher, kinds: dict[str, Path], *, policy: str, program: str, state: tuple[dict, dict], named: str
+    node: PolicyLauncher,
+    kinds: dict[str, Path],
+    *,
+    policy: str,
+    program: str,
+    state: tuple[dict, dict],
+    named: str,
 ):
     """By the data that the reason and its remedy name. state: modes of huge pages, free pages of pools."""
     switch(state[0])
@@ -151,7 +159,7 @@ def test_why_a_policy_is_unavailable(
     ],
 )
 def test_available_policies(
-    node: Launcher,
+    node: PolicyLauncher,
     kinds: dict[str, Path],
     *,
     policy: str,
@@ -165,7 +173,7 @@ def test_available_policies(
 
 
 @pytest.mark.parametrize("missing", ["thp", "pool"])
-def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: Launcher, missing: str):
+def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: PolicyLauncher, missing: str):
     answer = ask(node, {"thp": "thp:64k", "pool": "hugetlbfs:1g"}[missing])
     option = {"thp": "--prepare-pages thp", "pool": "--prepare-pages"}[missing]
     assert answer.missing == missing and answer.failure.remedy.startswith(option)
@@ -177,7 +185,7 @@ def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: L
      ("reuse", "libmimalloc.so", True), ("hugetlbfs", "libtcmalloc.so.4", True),
      ("malloc", "libasan.so.8", False), ("reuse", "libasan.so.8", False), ("none", "libasan.so.8", True)],
 )  # fmt: skip
-def test_what_serves_malloc_decides(node: Launcher, policy: str, library: str, is_available: bool):
+def test_what_serves_malloc_decides(node: PolicyLauncher, policy: str, library: str, is_available: bool):
     answer = ask(node, policy, LD_PRELOAD=f"/nowhere/{library}")
     assert answer.allocator and answer.available == is_available
     assert is_available or answer.allocator in answer.reason or library in answer.reason
@@ -185,7 +193,7 @@ def test_what_serves_malloc_decides(node: Launcher, policy: str, library: str, i
 
 def test_what_sys_does_not_show_is_unknown(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    launcher = Launcher(synthetic)
+    launcher = PolicyLauncher(synthetic)
     for policy in ("thp", "malloc", "hugetlbfs", "shared", "advised", "thp:64k"):
         assert "mount -t sysfs" in ask(launcher, policy).failure.remedy
     assert ask(launcher, "none").available and ask(launcher, "reuse").available
@@ -201,7 +209,7 @@ def test_what_sys_does_not_show_is_unknown(synthetic: Path, tmp_path: Path, monk
         ("thp+advised+reuse", "reuse+advised+thp"),
     ],
 )
-def test_policies_have_one_name(node: Launcher, text: str, name: str):
+def test_policies_have_one_name(node: PolicyLauncher, text: str, name: str):
     assert ask(node, text).policy == ask(node, name).policy == name
 
 
@@ -210,7 +218,7 @@ def test_policies_have_one_name(node: Launcher, text: str, name: str):
     ["huge", "", "-x", "thp:big", "malloc:64k", "none+reuse", "none+advised", "thp+hugetlbfs", "reuse+reuse",
      "glibc", "hugetlbfs:1g+hugetlbfs-data:2m"],
 )  # fmt: skip
-def test_unknown_policies_are_refused(node: Launcher, text: str):
+def test_unknown_policies_are_refused(node: PolicyLauncher, text: str):
     with pytest.raises(SelectionError) as fault:
         ask(node, text)
     assert str(fault.value.where).endswith(f" {text}") and all(part in fault.value.remedy for part in PARTS)
@@ -226,12 +234,12 @@ def test_unknown_policies_are_refused(node: Launcher, text: str):
         ("hugetlbfs:1g", f"glibc.malloc.hugetlb={GIB}"),
     ],
 )
-def test_tunables(node: Launcher, policy: str, tunables: str | None):
+def test_tunables(node: PolicyLauncher, policy: str, tunables: str | None):
     answer = ask(replace(node, assumed=("pool",)), policy)
     assert answer.settings.environment.get("GLIBC_TUNABLES") == tunables
 
 
-def test_the_callers_page_policies_are_removed_and_other_settings_kept(node: Launcher):
+def test_the_callers_page_policies_are_removed_and_other_settings_kept(node: PolicyLauncher):
     caller = {
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
         "MALLOC_CONF": "narenas:4,thp:never,dirty_decay_ms:1000",
@@ -257,7 +265,7 @@ def test_the_callers_page_policies_are_removed_and_other_settings_kept(node: Lau
     assert "MALLOC_ARENA_MAX" not in {**none.environment, **both.environment}
 
 
-def test_advice_is_only_given_if_the_system_needs_it(node: Launcher):
+def test_advice_is_only_given_if_the_system_needs_it(node: PolicyLauncher):
     assert ask(node, "thp").settings.actions == ("advise", "bss")
     switch({"enabled": "always"})
     assert ask(node, "thp").settings.actions == () and not ask(node, "thp").settings.is_advised
@@ -265,7 +273,7 @@ def test_advice_is_only_given_if_the_system_needs_it(node: Launcher):
     assert ask(node, "thp").settings.preloads and ask(node, "none").settings.actions == ("refuse",)
 
 
-def test_the_answer_fits_its_schema(node: Launcher):
+def test_the_answer_fits_its_schema(node: PolicyLauncher):
     for policy in ("reuse+thp", "thp:64k", "huge"):
         words = [node.file, "--check", policy, "--", "/bin/true"]
         done = subprocess.run(words, capture_output=True, check=False)
@@ -273,11 +281,11 @@ def test_the_answer_fits_its_schema(node: Launcher):
         assert done.returncode == {"reuse+thp": 0, "thp:64k": 3, "huge": 2}[policy]
 
 
-def applied(launcher: Launcher, policy: str, program: Path) -> AppliedPolicy:
+def applied(launcher: PolicyLauncher, policy: str, program: Path) -> AppliedPolicy:
     return AppliedPolicy(policy, launcher, examine(str(program), os.environ), os.environ)
 
 
-def test_requested_pages(node: Launcher, kinds: dict[str, Path]):
+def test_requested_pages(node: PolicyLauncher, kinds: dict[str, Path]):
     launcher = replace(node, assumed=("thp", "pool"))
     requests = {
         policy: applied(launcher, policy, kinds["plain"]).request(0.8)
@@ -292,7 +300,7 @@ def test_requested_pages(node: Launcher, kinds: dict[str, Path]):
     assert requests["hugetlbfs:1g"].page == GIB and requests["hugetlbfs:1g"].from_pool
 
 
-def test_switches_of_the_machine(node: Launcher, kinds: dict[str, Path]):
+def test_switches_of_the_machine(node: PolicyLauncher, kinds: dict[str, Path]):
     launcher = replace(node, assumed=("thp",))
     expected = {
         "none": set(),
@@ -306,7 +314,7 @@ def test_switches_of_the_machine(node: Launcher, kinds: dict[str, Path]):
     assert every["thp:64k"].switched_size == 64 * KIB and every["thp"].switched_size is None
 
 
-def test_what_is_smaller_than_a_huge_page_is_not_measured(node: Launcher, kinds: dict[str, Path]):
+def test_what_is_smaller_than_a_huge_page_is_not_measured(node: PolicyLauncher, kinds: dict[str, Path]):
     for policy in ("text", "bss", "hugetlbfs-data"):
         assert "2 MiB" in applied(node, policy, kinds["small"]).unavailable.message
     plain, small, static = (applied(node, "none", kinds[name]) for name in ("plain", "small", "static"))
@@ -321,7 +329,7 @@ def test_what_is_smaller_than_a_huge_page_is_not_measured(node: Launcher, kinds:
 
 
 def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named(
-    node: Launcher, kinds: dict[str, Path]
+    node: PolicyLauncher, kinds: dict[str, Path]
 ):
     shell = applied(node, "bss+malloc", kinds["small"])
     plain = examine(str(kinds["plain"]), os.environ)
@@ -331,6 +339,6 @@ def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named(
     assert replace(shell, programs=(shell.binary,)).unavailable == shell.unavailable
 
 
-def test_the_command_is_the_launchers(node: Launcher, kinds: dict[str, Path]):
+def test_the_command_is_the_launchers(node: PolicyLauncher, kinds: dict[str, Path]):
     words = applied(node, "malloc+reuse", kinds["plain"]).command(["-n", "5"])
     assert words == [str(node.file), "--quiet", "reuse+malloc", "--", str(kinds["plain"]), "-n", "5"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from builders import configuration, record
+from builders import configuration, record, record_data
 from pagewise.core.errors import RefusedError
 from pagewise.core.record import RecordWriter, dumped, parse_record, read_records
+from pagewise.workloads.kernels.launch import read_written
 
 ONE = record(configuration(), 1.0)
 
@@ -59,3 +61,16 @@ def test_no_file_no_records(tmp_path: Path):
         with pytest.raises(RefusedError, match=os.strerror(errno.ENOENT)) as refused:
             opened(file)
         assert refused.value.where == str(file)
+
+
+@pytest.mark.parametrize("missing", ["sizes", "seconds"])
+def test_a_record_of_a_kernel_has_its_sizes_and_first_touch_time(tmp_path: Path, missing: str):
+    """A program's need not: the launcher of kernels skips what is not a kernel's."""
+    whole = record_data(configuration(), 1.0)
+    without = {name: part for name, part in whole.items() if name != missing}
+    without |= {"seconds": {"repetitions": [1.0]}} if missing == "seconds" else {}
+    file = tmp_path / "record.jsonl"
+    file.write_text(f"{json.dumps(without)}\n{json.dumps(whole)}\n")
+    assert len(read_records(file)[0]) == 2
+    records, (skipped,) = read_written(file)
+    assert len(records) == 1 and missing in skipped.reason

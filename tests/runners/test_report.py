@@ -17,7 +17,7 @@ from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.manifest import Reservation, Switched
-from pagewise.report.model import Cell, Figure, figures
+from pagewise.report.model import Figure, TableCell, figures
 from pagewise.report.render import markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
 from pagewise.report.render.forest import Axis
@@ -105,7 +105,7 @@ def test_the_matrix_has_a_place_for_everything():
     assert (found.merged(0, 0), found.merged(1, 0)) == (False, True)
     half, more = (row[3] for row in found.rows)
     assert (half.style, half.best, more.style, more.best) == ("faster", True, "slower", False)
-    assert found.rows[0][4] == Cell(None, "excluded")
+    assert found.rows[0][4] == TableCell(None, "excluded")
 
 
 def test_an_axis_holds_all_and_its_labels_keep_apart():

@@ -14,7 +14,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import Manifest
 from pagewise.core.result import Result, read_result
 from pagewise.core.structure import faults
-from pagewise.workloads.program.suite import Build, known_codes, parse_builds, read_code
+from pagewise.workloads.program.suite import ProgramBuild, known_codes, parse_builds, read_code
 from stage import ROOT, Stage
 from test_suites import OUTPUTS
 
@@ -115,8 +115,8 @@ def test_cases_and_builds_are_read(tmp_path: Path):
     with pytest.raises(SelectionError):
         read_code(known_codes(ROOT)["hpcc"], "large")
     assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [
-        Build("a", tmp_path),
-        Build("b", module="npb/*-tuned"),
+        ProgramBuild("a", tmp_path),
+        ProgramBuild("b", module="npb/*-tuned"),
     ]
 
 

@@ -29,7 +29,6 @@ from pagewise.report.render import csv as csv_file
 from pagewise.report.views import report_of
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome
-from pagewise.store.sources import read_source
 from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.run import (
     ASSUMED,
@@ -87,7 +86,7 @@ def test_ratios_are_of_counts_a_pass() -> None:
     assert rows["L1D_TLB_REFILL"].values == (30, 3)
     assert rows["L1D_TLB_REFILL"].ratios == (0.1,)
     assert rows[figures.RATES[0][0]].values == (0.03, 0.003)
-    assert figures.Row("nothing", (0.0, 3.0)).ratios == (None,)
+    assert figures.FigureRow("nothing", (0.0, 3.0)).ratios == (None,)
 
 
 def invoked(folder: Path, *arguments: str) -> Any:
@@ -113,23 +112,6 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     again = report_of(result)
     assert csv_file.render(again.tables["simulation.csv"]).splitlines() == lines
     assert "AMD Zen 4" in again.headline
-
-
-@needs_tracer
-def test_simulated_records_that_were_edited_have_no_figures(build: Path, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    options = ("--build", str(build), "--geometry", "zen4")
-    done = invoked(results, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    assert done.exception is None, done.output
-    (folder,) = results.iterdir()
-    source = read_source(folder)
-    assert source.altered is None and source.manifest["kind"] == "simulation"
-    file = folder / "records.jsonl"
-    file.write_text(file.read_text().replace('"zen4"', '"zen5"'))
-    assert read_source(folder).altered is not None
-    report = report_of(read_result(folder))
-    assert report.faulty and report.data.policies == ()
-    assert [row.code for row in report.data.missing] == ["records_altered"]
 
 
 class Launched:
@@ -201,14 +183,14 @@ def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> No
     first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
     assert first.manifest.state == "interrupted" and len(first.records) == 1
     report = report_of(read_result(first.folder))
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED]
-    assert [(row["policy"], row["code"]) for row in report.data["missing"]] == [("fjmpg", "not_measured")]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED]
+    assert [(row.policy, row.code) for row in report.data.missing] == [("fjmpg", "not_measured")]
     measured(session_of(build, build / "walk", results, {}, resume=first.folder))
     result = read_result(first.folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     report = report_of(result)
-    assert [row["policy"] for row in report.data["policies"]] == [UNCHANGED, "fjmpg"]
-    assert not report.faulty and not report.data["missing"]
+    assert [row.policy for row in report.data.policies] == [UNCHANGED, "fjmpg"]
+    assert not report.faulty and not report.data.missing
 
 
 @needs_tracer

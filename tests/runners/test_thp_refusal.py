@@ -13,7 +13,7 @@ import pytest
 from pagewise.core.errors import PagewiseError
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.workloads.simulation.geometry import find_geometry
-from pagewise.workloads.simulation.tracer import Program, Tracer, trace
+from pagewise.workloads.simulation.tracer import TracedProgram, Tracer, trace
 
 SET, GET = 41, 42
 PRCTL = ctypes.CDLL(None).prctl
@@ -49,7 +49,7 @@ def test_the_tracer_leaves_what_was_inherited(inherited: int, tmp_path: Path):
         script.write(f"open({str(seen)!r}, 'w').write(str(ctypes.CDLL(None).prctl({GET}, 0, 0, 0, 0)))\n")
     emulator.chmod(0o755)
     tracer = Tracer(str(emulator), "x86_64", "7.2")
-    program = Program(tmp_path / "program", "x86_64", marked=False)
+    program = TracedProgram(tmp_path / "program", "x86_64", marked=False)
     plugin, geometry = tmp_path / "none.so", find_geometry("zen4").lines()
     with pytest.raises(PagewiseError):
         trace(tracer, plugin, geometry, program, [], scratch=tmp_path, without_thp=True)

@@ -180,7 +180,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quick = (root / "envs/release-quick/spack.yaml").read_text()
     (root / "envs/release/spack.yaml").write_text(quick.replace("sites/release-quick", "sites/release"))
     pin_only(root, PYTHON_PACKAGES)
-    git(root, "init", "--quiet")
+    git(root, "init", "--quiet", "--initial-branch", "main")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "--message", "Add unreleased files")
     release(root, VERSION)

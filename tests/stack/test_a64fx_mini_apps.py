@@ -41,11 +41,17 @@ def minis(small: Path, checkout: Path, unavailable: Callable[[str], NoReturn]) -
     (prefix,) = installed(checkout, "table")
     external = {"externals": [{"spec": f"{table} target=aarch64", "prefix": str(prefix)}]}
     environment = small / "envs" / "a64fx-mini-apps" / "spack.yaml"
-    content = yaml.safe_load(environment.read_text())
+    environment.parent.mkdir()
+    content = yaml.safe_load((small / "envs" / "a64fx-emulated" / "spack.yaml").read_text())
     content["spack"]["packages"] = {"pagewise-eos-table": {**external, "buildable": False}}
-    del content["spack"]["develop"]["pagewise-eos-table"]
-    content["spack"]["definitions"][1] = {"accesses": ["prefetch=software"]}
-    environment.write_text(yaml.safe_dump(content))
+    develop = yaml.safe_load((small / "envs" / "common" / "develop" / "develop.yaml").read_text())
+    del develop["develop"]["pagewise-eos-table"]
+    for entry in develop["develop"].values():
+        entry["path"] = str(small / "kernels")
+    content["spack"]["include"].remove("../common/develop")
+    content["spack"] |= develop
+    content["spack"]["specs"] = content["spack"]["specs"][1:]
+    environment.write_text(yaml.safe_dump(content).replace("- prefetch=hardware\n", ""))
     done = run(small / "setup" / "stack", "a64fx-mini-apps")
     assert done.returncode == 0, done.stdout
     prefixes = installed(small, "a64fx-mini-apps")

@@ -60,19 +60,6 @@ def started(project: Path, *arguments: str, **variables: str) -> list[tuple[str,
     return [tuple(json.loads(line)) for line in (project / "started").read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("given", "options"),
-    [
-        (["ENV=studies", "ARGS=--scale studies"], ["--vary", "all", "--scale", "studies"]),
-        (["ENV=studies-a64fx"], ["--vary", "all"]),
-        (["ENV=quick"], []),
-    ],
-)
-def test_the_studies_compare_all_data_structures(project: Path, given: list[str], options: list[str]) -> None:
-    *_, (_, words, _) = started(project, "compare", *given)
-    assert words[words.index("--env") + 2 :] == options
-
-
 @pytest.mark.parametrize(("text", "meaning"), [("1", "1"), ("yes", "1"), ("0", ""), ("no", "")])
 def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: str) -> None:
     ((_, _, variables),) = started(project, "deploy", f"DEFAULT={text}")

@@ -136,15 +136,26 @@ def test_whatis_help_and_spider_show_the_configuration(built: Path, command: str
         assert facts[name] in output, name
 
 
-def test_module_spider_lists_the_package(built: Path) -> None:
-    assert "pagewise-micro" in in_shell("bash", built, "module spider pagewise-micro").stdout
+def test_the_fields_of_lmod_describe_the_module(built: Path) -> None:
+    shown = in_shell("bash", built, f"module whatis {module_of(expected(built, roots(built)[0]))}").stdout
+    fields = {line.split(":")[1].strip() for line in shown.splitlines() if ":" in line}
+    assert {"Name", "Version", "Category", "Description", "URL", "Keywords"} <= fields
+    keyword = "module keyword prefetching"
+    assert "pagewise-micro" in in_shell("bash", built, keyword).stdout
+
+
+def test_the_default_module_is_what_others_are_compared_with(built: Path) -> None:
+    done = in_shell(
+        "bash", built, 'module load pagewise-micro && echo "$PAGEWISE_HUGEPAGES $PAGEWISE_PREFETCH"'
+    )
+    assert done.stdout.splitlines()[-1] == "none hardware", done.stdout
 
 
 def test_only_our_packages_have_modules(built: Path) -> None:
     listed = in_shell("bash", built, "module --terse avail").stdout
     names = [line for line in listed.splitlines() if "/" in line and not line.startswith("/")]
     assert names
-    assert all(name.startswith("pagewise-micro/") for name in names)
+    assert all(name.startswith("pagewise-micro") for name in names)
 
 
 @pytest.fixture

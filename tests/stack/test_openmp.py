@@ -18,9 +18,9 @@ SITE = STATE / "site" / "packages.yaml"
     not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="libomp is not installed"
 )
 def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_path: Path) -> None:
-    done = run(checkout / "setup" / "stack", "openmp")
+    done = run(checkout / "setup" / "stack", "libraries")
     assert done.returncode == 0, done.stdout
-    tree = checkout / ".pagewise" / "modules" / "openmp"
+    tree = checkout / ".pagewise" / "modules" / "libraries"
     modules = {file.stem: file.read_text() for file in tree.rglob("*.lua") if "/gcc-" in str(file)}
     assert modules.keys() == {"hardware-regular", "hardware-regular-libomp", "hardware-regular-serial"}
     assert 'setenv("PAGEWISE_OPENMP", "off")' in modules["hardware-regular-serial"]
@@ -28,7 +28,7 @@ def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_pat
     assert "PAGEWISE_RUNTIME" not in modules["hardware-regular"]
 
     used = {}
-    for prefix, spec in installed(checkout, "openmp").items():
+    for prefix, spec in installed(checkout, "libraries").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
         small = ("--working-set", "60kB", "--repetitions", "1", "--record", record)
         program = prefix / "bin" / "pw-stream_dot"

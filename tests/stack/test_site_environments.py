@@ -26,47 +26,34 @@ TARGETS = {
     "power": "power9le",
 }
 _ONLY_A64FX = {site: "the environment is for A64FX" for site in SITES if site not in A64FX}
-_OWN = {site: "a64fx or studies-a64fx takes its place: page policies of libmpg" for site in A64FX}
-_NO_LIBRARIES = "the site names no BLAS or FFTW"
+_OWN = {site: "a64fx takes its place: page policies of libmpg" for site in A64FX}
 #: By environment and site, why it makes no sense there.
 SENSELESS: Mapping[str, Mapping[str, str]] = {
-    "simd": {},
-    "math": {},
     "targets": {},
-    "openmp": {},
-    "libraries": dict.fromkeys((*X86, *A64FX, "power"), _NO_LIBRARIES),
+    "libraries": {},
     "default": {**_OWN, "power": "non-temporal stores need x86-64 or Arm"},
-    "mini-apps": {**_OWN, "power": "the site names no MPI"},
-    "studies": {**_OWN, "power": "the site names no MPI"},
+    "mini-apps": {"power": "the site names no MPI"},
     "quick": {},
     "a64fx": _ONLY_A64FX,
-    "a64fx-pearc23": _ONLY_A64FX,
-    "studies-a64fx": _ONLY_A64FX,
     "stores": {"power": "non-temporal stores need x86-64 or Arm"},
-    "a64fx-sectors": {site: "the variant needs Fujitsu's compiler" for site in SITES if site != "fugaku"},
 }
 #: Environments that include no site, or build released versions or third-party codes.
 OTHERS = {
-    *("a64fx-emulated", "a64fx-agnostic", "a64fx-mini-apps", "source", "source-compiler"),
-    *("suites", "suites-system", "targets-suites", "release", "release-quick"),
+    *("a64fx-emulated", "source", "source-compiler"),
+    *("suites", "targets-suites", "release", "release-quick"),
 }
 PAIRS = [(site, name) for name, without in SENSELESS.items() for site in SITES if site not in without]
 #: In `make test`; a solve takes 5 to 20 s.
-QUICK_PAIRS = [("grace", "quick"), ("grace", "openmp"), ("fugaku", "openmp"), ("power", "math")]
+QUICK_PAIRS = [("grace", "quick"), ("fugaku", "libraries"), ("power", "libraries")]
 #: Of the environments on sites of one target: their configurations.
 COUNTS = {
-    ("grace", "simd"): 4 * 2,
-    ("grace", "math"): 3 * 2,
-    ("grace", "openmp"): 4,
     ("grace", "targets"): 2 * (4 + 1) * 2,
-    ("grace", "libraries"): 2 * 2 * 3,
-    ("fugaku", "openmp"): 3,
-    ("ookami", "simd"): 5 * 2,
-    ("ookami", "math"): 5 + 1,
+    ("grace", "libraries"): (2 * 2 + 2) * 3 + 2 + 4 + 2,
+    ("fugaku", "libraries"): 3 + 1,
+    ("grace", "stores"): 2 * 3 * 2 + 3 * 2,
+    ("ookami", "libraries"): 5 + 1,
     ("ookami", "targets"): 2 * (2 * 2 + 5),
-    ("rocky", "simd"): 4,
-    ("power", "simd"): 3 * 2,
-    ("power", "math"): 2 + 2,
+    ("power", "libraries"): 2 + 2,
     ("power", "targets"): 2 * (2 + 1) * 2,
 }
 
@@ -166,12 +153,21 @@ def test_an_environment_on_a_site(small: Path, site: str, name: str, place: Path
     check(small, site, name, place)
 
 
-def test_an_environment_without_configurations_on_a_site_is_refused(small: Path) -> None:
-    link = small / ".pagewise" / "sites" / "libraries"
-    before = link.readlink()
-    done = run(small / "setup" / "solve", "libraries", PAGEWISE_SITE="rocky")
+def test_an_environment_without_configurations_on_a_site_is_refused(small: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(small / "envs" / "sites" / "rocky", tmp_path / "rocky")
+    definitions = (site / "definitions.yaml").read_text()
+    (site / "definitions.yaml").write_text(definitions.replace("- quick:", "- other:"))
+    content = yaml.safe_load((small / "envs" / "quick" / "spack.yaml").read_text())
+    content["spack"]["definitions"].append({"quick": []})
+    (small / "envs" / "empty").mkdir()
+    (small / "envs" / "empty" / "spack.yaml").write_text(
+        yaml.safe_dump(content).replace("sites/quick", "sites/empty")
+    )
+    link = small / ".pagewise" / "sites" / "empty"
+    link.symlink_to(before := small / ".pagewise" / "site")
+    done = run(small / "setup" / "solve", "empty", PAGEWISE_SITE=str(site))
     assert done.returncode == 4, done.stdout
-    assert link.readlink() == before and not (small / "envs" / "libraries" / "spack.lock").exists()
+    assert link.readlink() == before and not (small / "envs" / "empty" / "spack.lock").exists()
 
 
 @pytest.mark.release

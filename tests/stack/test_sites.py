@@ -136,7 +136,7 @@ def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_p
     (site / "concretizer.yaml").write_text("concretizer: {reuse: true}")
     folder = built / "envs" / "own-hdf5"
     folder.mkdir()
-    include = [str(site), "../toolchains/gcc.yaml", "../common", "../../modulefiles"]
+    include = [str(site), "../common", "../../modulefiles"]
     specs = ["pagewise-ember +mpi %pagewise-gcc"]
     (folder / "spack.yaml").write_text(json.dumps({"spack": {"include": include, "specs": specs}}))
     refused = spack(built, "-D", folder, "concretize")

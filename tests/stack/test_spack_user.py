@@ -84,6 +84,14 @@ def test_a_checkout_provides_recipes_and_sources(
     assert VERSION not in (staged / "spack-src" / RECIPES).read_text(), (
         "the commit before the recipes name it"
     )
+    # Spack's setting for the sources of a package.
+    mirror, settings = clone("mirror"), tmp_path / "config" / "packages.yaml"
+    content = json.loads(settings.read_text())
+    content["packages"]["libpagewise"] = {"package_attributes": {"git": f"file://{mirror}"}}
+    settings.write_text(json.dumps(content))
+    spack("stage", "--path", tmp_path / "mirrored", f"libpagewise@{VERSION} ~papi")
+    origin = git(tmp_path / "mirrored" / "spack-src", "remote", "get-url", "origin")
+    assert origin.strip() == f"file://{mirror}"
 
 
 def test_an_environment_is_created_and_activated_without_the_clone(

@@ -29,7 +29,7 @@ PAIRS = tuple(itertools.product(SPACKS, PACKAGES))
 CORNERS = tuple(itertools.product(SPACKS, (PACKAGES[0], PACKAGES[-1])))
 SPECS = (
     "pagewise-micro hugepages=thp prefetch=software",
-    "pagewise-fft",
+    "pagewise-micro needs=fftw",
     "pagewise-helmholtz",
     "pagewise-ember ~mpi",
 )

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from test_spack import spack
 
 from conftest import STATE, run
@@ -27,11 +28,17 @@ def concrete(folder: Path) -> dict[str, dict]:
 
 @needs_hpcc
 def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Path) -> None:
-    done = run(checkout / "setup" / "stack", "suites-system")
+    folder = checkout / "envs" / "hpcc"
+    folder.mkdir()
+    content = yaml.safe_load((checkout / "envs" / "suites" / "spack.yaml").read_text())
+    content["spack"]["specs"] = ["hpcc"]
+    text = yaml.safe_dump(content).replace("- modulefiles", "- ../suites/modulefiles")
+    (folder / "spack.yaml").write_text(text.replace("sites/suites", "sites/hpcc"))
+    done = run(checkout / "setup" / "stack", "hpcc")
     assert done.returncode == 0, done.stdout
-    specs = concrete(checkout / "envs" / "suites-system")
-    assert specs.keys() == {"hpcc"} and specs["hpcc"]["external"]["path"] == "/usr"
-    module = checkout / ".pagewise/modules/suites-system" / "hpcc" / f"{specs['hpcc']['version']}.lua"
+    specs = concrete(folder)
+    assert specs["hpcc"]["external"]["path"] == "/usr"
+    module = checkout / ".pagewise/modules/hpcc" / "hpcc" / f"{specs['hpcc']['version']}.lua"
     text = module.read_text()
     assert 'setenv("PAGEWISE_SUITE", "hpcc")' in text and "PAGEWISE_PACKAGE" not in text
 

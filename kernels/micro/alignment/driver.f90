@@ -122,8 +122,6 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: names
 
-        associate (unused => error)
-        end associate
         names = 'b'
         if (self%kind == copy) names = 'a b'
         associate (words => (bytes/merge(2, 1, self%kind == copy) - line_bytes)/(block_words*word_bytes)*block_words)

@@ -125,7 +125,7 @@ static int32_t FN(struct arithmetic_call *call)
 #elif FLOATING
     V one = EVERY((T)1);
     HIDE(one);
-    const VB magnitude = ~((VB){0} + ((B)1 << (BITS - 1)));
+    const VB magnitude = ~((VB){0} + (B)(UINT64_C(1) << (BITS - 1)));
 #endif
     switch (call->operation) {
         CASE(arithmetic_add, ADD)

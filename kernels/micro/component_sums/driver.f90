@@ -17,8 +17,6 @@ contains
         real(r8), intent(in) :: inputs(:), old(:), s
         real(r8), intent(out) :: new(:)
 
-        associate (unused => old, unused_s => s)
-        end associate
         new = inputs(1:6) + inputs(7:12) + inputs(13:18)
     end subroutine element
 

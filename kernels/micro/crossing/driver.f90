@@ -78,8 +78,6 @@ contains
         character(:), allocatable :: word
         integer(i8) :: bits
 
-        associate (unused => error)
-        end associate
         self%access = chosen(self%options, 'access', accesses)
         call self%options%get('simd', word)
         self%simd = place_of(word, simd_names)

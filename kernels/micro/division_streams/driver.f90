@@ -29,8 +29,6 @@ contains
         real(r8), intent(in) :: inputs(:), old(:), s
         real(r8), intent(out) :: new(:)
 
-        associate (unused => old, unused_s => s)
-        end associate
         new(1) = inputs(2)/inputs(1)
         new(2:) = inputs(3:)/inputs(2)
     end subroutine element

@@ -9,8 +9,6 @@ subroutine pw_loop(n, a, b, c, s) bind(c)
     real(c_double), intent(in), value :: s
     integer(c_int64_t) :: i
 
-    associate (unused => s)
-    end associate
     do i = 1, n
         a(c(i)) = b(c(i))
     end do

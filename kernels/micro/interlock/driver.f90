@@ -84,8 +84,6 @@ contains
         type(error_t), intent(inout) :: error
         integer(i8) :: array
 
-        associate (unused => error)
-        end associate
         self%blocks = max(bytes/(2*number_bytes*block), 1_i8)
         array = (self%blocks + 1)*block*number_bytes
         wanted = arrays_of('y x', self%blocks*block, number_bytes, [array, array + compared])

@@ -59,8 +59,6 @@ contains
         real(r8), intent(in) :: inputs(:), old(:), s
         real(r8), intent(out) :: new(:)
 
-        associate (unused => old, unused_s => s)
-        end associate
         new(1) = sum(inputs)
     end subroutine element
 

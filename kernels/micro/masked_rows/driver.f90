@@ -81,8 +81,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         self%rows = max(bytes/(2*number_bytes*self%leading)/grain, 1_i8)*grain
         wanted = arrays_of('y x', self%rows*self%length, number_bytes, spread(self%rows*self%leading*number_bytes, 1, 2))
     end subroutine plan

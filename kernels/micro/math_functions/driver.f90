@@ -115,8 +115,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         associate (bytes_each => element_bytes(self%type))
             if (self%length > 0) then
                 wanted = arrays_of('x z y', self%threads*self%length, bytes_each)

@@ -157,8 +157,6 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        associate (unused_self => self, unused_passes => passes)
-        end associate
         moved = traffic_t()
     end function traffic
 

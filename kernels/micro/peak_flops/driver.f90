@@ -43,8 +43,6 @@ contains
         class(peak_flops_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         self%type = chosen(self%options, 'type', element_types)
         self%simd = chosen(self%options, 'simd', simd_names)
         self%per_element%element_bytes = real(element_bytes(self%type), r8)
@@ -55,8 +53,6 @@ contains
         class(peak_flops_t), intent(in) :: self
         integer(i8), intent(in) :: i
 
-        associate (unused => self)
-        end associate
         initial = real(iand(mixed(i, 1), 63_i8), r8)
     end function initial
 
@@ -64,8 +60,6 @@ contains
         class(peak_flops_t), intent(in) :: self
         real(r8), intent(in) :: x
 
-        associate (unused => self)
-        end associate
         expected = x + real(pw_peak_steps, r8)
     end function expected
 

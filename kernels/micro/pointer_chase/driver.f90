@@ -103,8 +103,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused_self => self, unused_error => error)
-        end associate
         wanted = arrays_of('lines', bytes/line_bytes, line_bytes)
     end subroutine plan
 

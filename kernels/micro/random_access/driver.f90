@@ -89,8 +89,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         wanted = arrays_of('table', 2_i8**(int(bit_size(bytes)) - 1 - leadz(bytes/word_bytes)), word_bytes)
         wanted%units = self%updates
     end subroutine plan

@@ -9,8 +9,6 @@ subroutine pw_random_access(steps, state, table, mask, tuning) bind(c)
     integer(c_int64_t) :: step, at
     integer :: k
 
-    associate (unused => tuning)
-    end associate
     do step = 1, steps
         do k = 1, lanes
             state(k) = ieor(shiftl(state(k), 1), iand(shifta(state(k), 63), polynomial))

@@ -8,8 +8,6 @@ subroutine pw_stencil7(points, rows, distance, h, u, rhs, unew) bind(c)
     real(c_double), intent(inout) :: unew(points(1), points(2), points(3) + 2)
     integer(c_int64_t) :: i, j, k, block
 
-    associate (unused => distance)
-    end associate
     !OCL SCACHE_ISOLATE_WAY(L2=13)
     !OCL SCACHE_ISOLATE_ASSIGN(u)
     do block = 2, points(2) - 1, rows

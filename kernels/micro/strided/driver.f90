@@ -86,8 +86,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         wanted = arrays_of('a', bytes/line_bytes*line, word_bytes)
         wanted%units = wanted%elements/step(self)
     end subroutine plan

@@ -59,8 +59,6 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
 
-        associate (unused => error)
-        end associate
         call self%options%get('layout', word)
         self%together = word == 'aos'
     end subroutine read_options
@@ -71,8 +69,6 @@ contains
         type(plan_t), intent(out) :: wanted
         type(error_t), intent(inout) :: error
 
-        associate (unused => error)
-        end associate
         associate (elements => bytes/(4*part_bytes))
             if (self%together) then
                 wanted = arrays_of('x y', elements, 2*part_bytes)

@@ -31,7 +31,7 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import POWER
 from pagewise.core.result import Result
 
-Value = Callable[[Record], float | None]
+ValueOfRecord = Callable[[Record], float | None]
 
 
 def joules(record: Record) -> float | None:
@@ -124,7 +124,7 @@ def _place(row: Comparison) -> tuple[str, ...]:
     return key, policy, row.cell.placement or "", row.cell.options or "", row.quantity.name
 
 
-def page_quantities(kernel: Benchmark, valid: Iterable[Record]) -> Iterator[tuple[Quantity, Value]]:
+def page_quantities(kernel: Benchmark, valid: Iterable[Record]) -> Iterator[tuple[Quantity, ValueOfRecord]]:
     """What is compared by pages: time, bandwidth, TLB misses where they were counted, and page faults.
 
     These are the quantities of Calder, Feldman et al., PEARC 2023, figures 1 and 2.
@@ -152,7 +152,7 @@ def _faults(record: Record) -> float | None:
 
 # A target is not missed by noise; but noise beyond this share does not make it met.
 _MOST_NOISE = 0.05
-Answer = Literal["met", "not met", "inconclusive"]
+TargetAnswer = Literal["met", "not met", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Claim:
     outside: bool
 
 
-def answers(goals: Sequence[Goal]) -> list[Answer]:
+def answers(goals: Sequence[Goal]) -> list[TargetAnswer]:
     """Which targets are met; all are judged together.
 
     `not met`: the ratio lies outside the range by more than the noise floor. `met`: its median lies inside,
@@ -223,7 +223,7 @@ def _ratio_to_end(goal: Goal, claim: _Claim) -> Judged:
     return Judged(ratio=ratio(scaled, goal.seed), floor=floor)
 
 
-def _answer(holds: Mapping[_Claim, bool]) -> Answer:
+def _answer(holds: Mapping[_Claim, bool]) -> TargetAnswer:
     if any(claim.outside and is_true for claim, is_true in holds.items()):
         return "not met"
     within = holds and all(is_true and not claim.outside for claim, is_true in holds.items())

@@ -47,7 +47,7 @@ _SETTINGS = {
 }
 
 
-class Root(opt.Group):
+class Root(opt.CommandGroup):
     """The files of `commands`, each with a function `command`, imported when the command is used."""
 
     def list_commands(self, context: click.Context) -> list[str]:

@@ -14,7 +14,7 @@ from click import get_current_context
 from click.core import ParameterSource
 from rich.console import Console
 
-from pagewise.cli.options import Command, Option, option, rare_option
+from pagewise.cli.options import Command, OptionMaker, option, rare_option
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
 from pagewise.cli.types import Duration, Number, Percent, several, split_commas
@@ -60,7 +60,7 @@ def complete(parameters: Parameters, baseline: str) -> Parameters:
     return {**parameters, **defaults}
 
 
-def varies(machine: Collection[str], text: str, *, variables: bool = False) -> Option:
+def varies(machine: Collection[str], text: str, *, variables: bool = False) -> OptionMaker:
     """The option `--vary`: parameters `varied`, `settings`, `node_states`, `prefetchers` and `clocks`.
 
     machine: the states and settings of the machine that the command varies. text: the help. variables:

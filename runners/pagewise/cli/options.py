@@ -26,7 +26,7 @@ from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 #: An option to which a command gives a panel of --help, and changes, as another default.
-Option = Callable[..., Callable[[Any], Any]]
+OptionMaker = Callable[..., Callable[[Any], Any]]
 
 #: The panels of --help by the names that `command` takes; None is the panel of --help itself.
 _PANELS = {
@@ -101,7 +101,7 @@ class Command(click.RichCommand):
             raise
 
 
-class Group(click.RichGroup):
+class CommandGroup(click.RichGroup):
     """Suggests a command for an unknown one."""
 
     def resolve_command(
@@ -119,7 +119,7 @@ def command(
     cls: type[Command] = Command,
     parent: click.Group | None = None,
     name: str | None = None,
-    **panels: Sequence[Option],
+    **panels: Sequence[OptionMaker],
 ) -> Callable[[Callable[..., Any]], click.RichCommand]:
     """Makes a command of a function: the options of each panel, in their order, and examples.
 
@@ -152,7 +152,7 @@ def option(
     is_list: bool = False,
     rare: bool = False,
     **attributes: Any,
-) -> Option:
+) -> OptionMaker:
     """An option, with attributes of click's.
 
     names: as "-n --rounds", and the parameter's if it differs: "-o --output results". text: its help.
@@ -170,7 +170,7 @@ def option(
 rare_option = partial(option, rare=True)
 
 
-def flag(names: str, text: str, **attributes: Any) -> Option:
+def flag(names: str, text: str, **attributes: Any) -> OptionMaker:
     """An option without a value."""
     return option(names, text, is_flag=True, **attributes)
 
@@ -231,7 +231,7 @@ ENVIRONMENT_OR_SUITES = partial(
     ENVIRONMENT,
     default=None,
     help="Environment whose modules are used: .pagewise/modules/NAME "
-    f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, suites-system, then PATH).",
+    f"(default: {DEFAULT_ENVIRONMENT}; with --suite: suites, then PATH).",
 )
 MODULES = option(
     "--modules",

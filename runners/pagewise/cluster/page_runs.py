@@ -37,7 +37,7 @@ _OF_SHELL = """
 
 
 @dataclass(frozen=True)
-class Pages:
+class RunPages:
     """What the records of a run show.
 
     policy: its name, None without a record. problem: why it does not count as met, None if it was met.
@@ -72,7 +72,7 @@ def prefix_programs(line: str, launcher: str) -> str:
     return line
 
 
-def read_pages(folder: Path) -> Pages:
+def read_pages(folder: Path) -> RunPages:
     """Reads the records that the processes of a run wrote into a folder."""
     records: list[dict[str, Any]] = []
     fault = None
@@ -84,7 +84,7 @@ def read_pages(folder: Path) -> Pages:
             else:
                 records.append(record)
     verified = [record for record in records if record["met"] is not None]
-    return Pages(
+    return RunPages(
         records[0]["policy"] if records else None,
         fault or _problem(records),
         len(records),

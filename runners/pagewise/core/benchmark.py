@@ -15,7 +15,7 @@ Arguments = tuple[str, ...]
 FieldName = Annotated[str, Form("[a-z][a-z0-9_]*")]
 NotNegative = Annotated[float, Limits(0)]
 #: What times are of: a pass of a kernel, a run of a program.
-Unit = Literal["pass", "run"]
+BenchmarkUnit = Literal["pass", "run"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Benchmark:
     title: SomeText
     summary: str
     executable: SomeText
-    unit: Unit
+    unit: BenchmarkUnit
     sensitive_to: Annotated[tuple[str, ...], Limits(1)]
     metrics: Annotated[tuple[Metric, ...], Limits(1)]
     arguments: Arguments = ()

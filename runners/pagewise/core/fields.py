@@ -35,6 +35,8 @@ CpuNumber = Annotated[int, Limits(0, 65535)]
 NodeOfThread = Annotated[int, Limits(-1, 65535)]
 ExitCode = Annotated[int, Limits(-(2**31), 2**31 - 1)]
 #: A text that is not empty.
+OptionalText = str | None
+Natural = Annotated[int, Limits(0)]
 SomeText = Annotated[str, Limits(1)]
 SomeTexts = Annotated[tuple[SomeText, ...], Limits(1)]
 PolicyName = Annotated[str, Form(r"[^:]*(:[1-9][0-9]{0,11}[kmgtKMGT])?"), "a name, and a page size: thp:64k"]

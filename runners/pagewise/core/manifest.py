@@ -32,8 +32,8 @@ from pagewise.core.units import bytes_text
 
 PathText = Annotated[str, Form(r"[^\x00]*")]
 #: What a session runs.
-Kind = Literal["kernels", "programs", "counters", "simulation"]
-State = Literal["running", "complete", "interrupted", "failed"]
+ResultKind = Literal["kernels", "programs", "counters", "simulation"]
+SessionState = Literal["running", "complete", "interrupted", "failed"]
 
 
 @dataclass(frozen=True)
@@ -303,12 +303,12 @@ class Manifest:
     """
 
     schema: Literal["pagewise.manifest/2"] = "pagewise.manifest/2"
-    kind: Annotated[Kind, "what was run"]
+    kind: Annotated[ResultKind, "what was run"]
     id: Annotated[str, Form("[0-9a-f]{16,32}"), "the same wherever the folder is copied to"]
     name: SomeText
     created: Moment
     finished: Moment | None
-    state: State
+    state: SessionState
     command: tuple[str, ...]
     started_in: Annotated[PathText | None, "the folder"]
     seed: int

@@ -71,7 +71,6 @@ class BuildReport:
     runtime_version: Annotated[str, "its newest interfaces: OMP_5.1 GOMP_5.1"] | None = None
     runtime_build: Annotated[str, "its build ID"] | None = None
     papi: bool | None = None
-    finalizers: Annotated[bool, "the compiler finalises objects at the end of a block"] | None = None
 
     @property
     def code_options(self) -> list[str]:

@@ -10,22 +10,21 @@ from pagewise.analysis.nodes import NodeDifference
 from pagewise.analysis.sessions import ChangeStatus, ComparedQuantity
 from pagewise.cluster.findings import Invalid
 from pagewise.core.configuration import Configuration
-from pagewise.core.manifest import BrokenModule, State
+from pagewise.core.fields import Natural, OptionalText
+from pagewise.core.manifest import BrokenModule, SessionState
 from pagewise.core.simulated import Simulated
 from pagewise.core.structure import As, Limits
 from pagewise.report.model import From
 from pagewise.report.verdicts import (
     ComparisonRow,
     Dimensions,
-    Known,
-    Natural,
     OptionalNumber,
     SessionFields,
 )
 from pagewise.store.diff import Difference
 
 Rows = tuple[Mapping[str, Any], ...]
-Quantity = Literal["time", "time_ratio"]
+DeviationKind = Literal["time", "time_ratio"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +58,9 @@ class RawCountRow(Dimensions):
 class NotCountedRow(Dimensions):
     """A configuration that was not counted; docs/explanation/trust.md lists the codes."""
 
-    code: Annotated[Known, From("counts.code")]
+    code: Annotated[OptionalText, From("counts.code")]
     reason: Annotated[str, From("counts.invalid")]
-    remedy: Annotated[Known, From("counts.remedy")]
+    remedy: Annotated[OptionalText, From("counts.remedy")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ class MissingPolicy:
     policy: str
     code: str
     reason: str
-    remedy: Known
+    remedy: OptionalText
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class ModelledDocument:
 
     schema: Literal["pagewise.modelled/1"]
     folder: str
-    state: State
+    state: SessionState
     program: str
     geometry: str
     policies: tuple[SimulatedPolicy, ...]
@@ -124,9 +123,9 @@ class CellRow:
     """A configuration that is to be measured, and how many others it stands for."""
 
     module: Annotated[str, From("measured.module")]
-    pages: Known
-    placement: Known
-    options: Known
+    pages: OptionalText
+    placement: OptionalText
+    options: OptionalText
     is_baseline: bool
     alike: Annotated[Natural, From(lambda cell: len(cell.stands_for) - 1)]
 
@@ -186,17 +185,17 @@ class Summary:
 
     folder: str
     result: str
-    name: Known
+    name: OptionalText
     kind: str
-    state: Known
-    created: Known
-    finished: Known
-    hostname: Known
+    state: OptionalText
+    created: OptionalText
+    finished: OptionalText
+    hostname: OptionalText
     rounds: int | None
     kernels: tuple[str, ...]
     configurations: Natural
     records: Natural
-    altered: Annotated[Known, "how its records differ from those that were measured"]
+    altered: Annotated[OptionalText, "how its records differ from those that were measured"]
     faults: tuple[str, ...]
 
 
@@ -238,7 +237,7 @@ class Contents(Summary):
     """What a result holds (results show --json); further fields describe the session."""
 
     schema: Literal["pagewise.result/1"]
-    command_line: Annotated[Known, "for a shell, to measure the same again; text of the result"]
+    command_line: Annotated[OptionalText, "for a shell, to measure the same again; text of the result"]
     runs: tuple[RunsRow, ...]
     not_ranked: tuple[ReasonRow, ...]
     cells: Rows
@@ -263,7 +262,7 @@ class ChangeRow(Dimensions):
 
     kernel: str
     status: ChangeStatus
-    reason: Annotated[Known, From("why")]
+    reason: Annotated[OptionalText, From("why")]
     time_ratio_new_to_old: Annotated[OptionalNumber, From("time_ratio")]
     change: Annotated[OptionalNumber, From("ratio.median")]
     change_low: Annotated[OptionalNumber, From("ratio.low")]
@@ -294,7 +293,7 @@ class NodeRow:
 
     name: str
     state: Literal["complete", "partial", "missing"]
-    why: Known
+    why: OptionalText
     attempts: Annotated[int, "number of comparisons on it"]
     result: Annotated[str, From(lambda node: str(node.attempt.folder))]
 
@@ -305,7 +304,7 @@ class QuantityFields:
 
     kernel: Annotated[str, From("quantity.kernel")]
     configuration: Annotated[str, From("quantity.configuration")]
-    kind: Annotated[Quantity, From("quantity.kind")]
+    kind: Annotated[DeviationKind, From("quantity.kind")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pagewise.core.fields import Share
+from pagewise.core.fields import Natural, OptionalText, Share
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.structure import Limits
-
-Known = str | None
-Natural = Annotated[int, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class CheckedSettings:
     transparent huge pages.
     """
 
-    environment: Mapping[str, Known]
+    environment: Mapping[str, OptionalText]
     removed: Mapping[str, str]
     preloads: tuple[str, ...]
     actions: tuple[str, ...]
@@ -73,14 +70,14 @@ class CheckDocument:
     """What a page policy does for a program; after wrong usage only why it is unavailable."""
 
     schema: Literal["pagewise.check/1"]
-    policy: Annotated[Known, "its name, with the parts in their order"]
+    policy: Annotated[OptionalText, "its name, with the parts in their order"]
     available: bool
-    reason: Annotated[Known, "why it is unavailable"]
-    remedy: Known
+    reason: Annotated[OptionalText, "why it is unavailable"]
+    remedy: OptionalText
     missing: Annotated[Literal["thp", "pool"] | None, "the assumption (--assume) that removes this obstacle"]
     thp: Annotated[ProcessThp, "that it leaves to the program"] | None = None
     page_size_bytes: Annotated[int, Limits(1), "of its huge pages"] | None = None
     thp_size_bytes: Annotated[int, Limits(1), "of the node's transparent huge pages"] | None = None
     parts: tuple[CheckedPart, ...] = ()
-    allocator: Annotated[Known, "what serves malloc, null for the C library"] = None
+    allocator: Annotated[OptionalText, "what serves malloc, null for the C library"] = None
     settings: CheckedSettings | None = None

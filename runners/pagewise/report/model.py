@@ -20,7 +20,7 @@ Style = Literal["", "faster", "slower", "inconclusive", "baseline", "excluded", 
 _Words = Literal["text", "plain", "code"]
 _Numbers = Literal["integer", "count", "number", "factor", "swept", "seconds", "clock", "bytes", "percent"]
 _Ratios = Literal["ratio", "quotient", "heat"]
-Kind: TypeAlias = _Words | _Numbers | _Ratios
+ColumnKind: TypeAlias = _Words | _Numbers | _Ratios
 _Output = TypeVar("_Output")
 _VERDICT_STYLES: Mapping[str, Style] = {
     **{"faster": "faster", "better": "faster", "lower": "faster", "met": "", "not met": "strong"},
@@ -71,7 +71,7 @@ def _count_text(value: float) -> str:
     return f"{value:.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
 
 
-_TEXTS: Mapping[Kind, Callable[[Any], str]] = {
+_TEXTS: Mapping[ColumnKind, Callable[[Any], str]] = {
     "integer": lambda value: f"{value:d}" if isinstance(value, int) else f"{value:.0f}",
     "count": _count_text,
     "number": number_text,
@@ -88,7 +88,7 @@ _TEXTS: Mapping[Kind, Callable[[Any], str]] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A value that stands out, with a short note. `floor`: the noise floor drawn behind a ratio."""
 
     value: Value
@@ -106,9 +106,9 @@ class Cell:
         return f"{SIGNS[self.style]} {text}".rstrip() if signed else text
 
 
-Values: TypeAlias = tuple[Value | Cell, ...]
+Values: TypeAlias = tuple[Value | TableCell, ...]
 #: The value of a column for an object: a function, or a path of attributes and keys such as `run.round`.
-Getter: TypeAlias = str | Callable[[Any], Value | Cell]
+Getter: TypeAlias = str | Callable[[Any], Value | TableCell]
 
 
 def value_of(item: Any, getter: Getter) -> Any:
@@ -168,7 +168,7 @@ class Column:
 
     name: str
     title: str = ""
-    kind: Kind = "text"
+    kind: ColumnKind = "text"
     unit: str = ""
     above: str = ""
     merged: bool = False
@@ -186,9 +186,9 @@ class Column:
         """Whether its values are right-aligned."""
         return self.kind not in ("text", "code", "ratio")
 
-    def text(self, value: Value | Cell) -> str:
+    def text(self, value: Value | TableCell) -> str:
         """A value of this column as text, without the sign of a verdict; empty for None."""
-        value = value.value if isinstance(value, Cell) else value
+        value = value.value if isinstance(value, TableCell) else value
         if value is None:
             return "–" if self.kind == "heat" else ""
         if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
@@ -196,9 +196,9 @@ class Column:
         return _TEXTS.get(self.kind, str)(value)
 
 
-def cell(value: Value | Cell) -> Cell:
+def cell(value: Value | TableCell) -> TableCell:
     """Any value as a Cell."""
-    return value if isinstance(value, Cell) else Cell(value)
+    return value if isinstance(value, TableCell) else TableCell(value)
 
 
 @dataclass(frozen=True)
@@ -245,11 +245,11 @@ class Table:
         upto = [at for at in range(place + 1) if self.columns[at].merged]
         return all(self.rows[row][at] == self.rows[row - 1][at] for at in upto)
 
-    def shown_rows(self, *, merging: bool = True) -> Iterator[list[tuple[Column, Cell]]]:
+    def shown_rows(self, *, merging: bool = True) -> Iterator[list[tuple[Column, TableCell]]]:
         """The rows as cells with their columns; `merging` empties those that repeat the cell above."""
         for number, row in enumerate(self.rows):
             yield [
-                (column, Cell("") if merging and self.merged(number, place) else cell(row[place]))
+                (column, TableCell("") if merging and self.merged(number, place) else cell(row[place]))
                 for place, column in enumerate(self.columns)
             ]
 

@@ -9,14 +9,12 @@ from typing import Annotated, Any, Literal
 from pagewise.analysis.choices import AdviceOutcome
 from pagewise.analysis.comparison import Kind, Reason, Verdict
 from pagewise.core.benchmark import Metric
-from pagewise.core.fields import Loop, OnOff, Share, Threads
-from pagewise.core.manifest import State
+from pagewise.core.fields import Loop, Natural, OnOff, OptionalText, Share, Threads
+from pagewise.core.manifest import SessionState
 from pagewise.core.structure import Limits
 from pagewise.report.model import From
 
 OptionalNumber = float | None
-Known = str | None
-Natural = Annotated[int, Limits(0)]
 Configured = Annotated[str | None, From("configuration.{}")]
 OptionText = Annotated[str | None, From("configuration.{}"), "null: the program's default"]
 Lead = Literal["Yes. ", "No. ", "Unclear. ", ""]
@@ -51,11 +49,13 @@ class Dimensions:
     order: OptionText
     function: OptionText
     indices: OptionText
-    placement: Annotated[Known, From("configuration.{}"), "null: all runs have the same one"]
-    setting: Annotated[Known, From("configuration.{}"), "environment variables, as NAME=value,NAME=value"]
-    node_state: Annotated[Known, From("configuration.{}"), "the state of the node that was requested"]
-    prefetchers: Annotated[Known, From("configuration.{}"), "the setting of the hardware prefetchers"]
-    clocks: Annotated[Known, From("configuration.{}"), "the setting of the clocks"]
+    placement: Annotated[OptionalText, From("configuration.{}"), "null: all runs have the same one"]
+    setting: Annotated[
+        OptionalText, From("configuration.{}"), "environment variables, as NAME=value,NAME=value"
+    ]
+    node_state: Annotated[OptionalText, From("configuration.{}"), "the state of the node that was requested"]
+    prefetchers: Annotated[OptionalText, From("configuration.{}"), "the setting of the hardware prefetchers"]
+    clocks: Annotated[OptionalText, From("configuration.{}"), "the setting of the clocks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +69,10 @@ class ComparisonRow(Dimensions):
     """
 
     kind: Kind
-    dimension: Annotated[Known, "in which alone both differ; null: in several, or not applicable"]
-    reference: Annotated[Known, From("reference.measured.module"), "the module of the reference"]
-    reference_options: Annotated[Known, From("reference.options"), "of its runs"]
-    reference_kernel: Annotated[Known, "the other program; null: the same"]
+    dimension: Annotated[OptionalText, "in which alone both differ; null: in several, or not applicable"]
+    reference: Annotated[OptionalText, From("reference.measured.module"), "the module of the reference"]
+    reference_options: Annotated[OptionalText, From("reference.options"), "of its runs"]
+    reference_kernel: Annotated[OptionalText, "the other program; null: the same"]
     quantity: Annotated[str, From("quantity.name")]
     label: Annotated[str, From("quantity.label")]
     unit: Annotated[str, From("quantity.unit")]
@@ -105,8 +105,10 @@ class BuildAdvice:
     module: str
     command: Annotated[tuple[str, ...], "the words of the command that loads the module"]
     arguments: Annotated[tuple[str, ...], "of the programs, in addition to the module"]
-    spec: Annotated[Known, "for spack install; null if Spack did not build it, or with flags of a toolchain"]
-    compiler_options: Annotated[Known, "those that affect the code; null without"]
+    spec: Annotated[
+        OptionalText, "for spack install; null if Spack did not build it, or with flags of a toolchain"
+    ]
+    compiler_options: Annotated[OptionalText, "those that affect the code; null without"]
     kernels: Annotated[tuple[str, ...], "the kernels for which it is advised"]
 
 
@@ -116,7 +118,7 @@ class PolicyAdvice:
 
     policy: str
     command: Annotated[tuple[str, ...], "its words; PROGRAM stands for a program that was not measured"]
-    module: Annotated[Known, "the module for a whole job script; null without one"]
+    module: Annotated[OptionalText, "the module for a whole job script; null without one"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +146,7 @@ class AnswerRow:
     """
 
     factor: str
-    compiler: Annotated[Known, "null: for all compilers"]
+    compiler: Annotated[OptionalText, "null: for all compilers"]
     loop: Annotated[Loop | None, "of both sides; null: as in the baseline"]
     outcome: AdviceOutcome | None
     values: tuple[str, ...]
@@ -162,7 +164,7 @@ class BestRow:
     """The best configuration of a compiler."""
 
     compiler: str
-    hugepages: Known
+    hugepages: OptionalText
     is_baseline: Annotated[bool, "nothing is faster than the baseline"]
     equally_good: Annotated[tuple[str, ...], "modules"]
     apply: Annotated[BuildAdvice | None, "null for a program"]
@@ -186,7 +188,7 @@ class ConfigurationRow(Dimensions):
     metric: Annotated[str, From("kernel.headline.field")]
     metric_value: Annotated[OptionalNumber, From("headline")]
     metric_unit: Annotated[str, From("kernel.headline.unit")]
-    metric_convention: Annotated[Known, From("kernel.headline.convention")]
+    metric_convention: Annotated[OptionalText, From("kernel.headline.convention")]
     metric_estimated: Annotated[
         bool, From("kernel.headline.estimated"), "from a formula, instead of measured"
     ]
@@ -221,10 +223,10 @@ class ConfigurationRow(Dimensions):
     outlier_rounds: str
     slow_share: Annotated[OptionalNumber, From("row.bimodal.slow_share")]
     slow_to_fast: Annotated[OptionalNumber, From("row.bimodal.apart")]
-    code: Annotated[Known, _OF_ROW, "why it is not ranked; docs/explanation/trust.md lists the codes"]
-    invalid: Annotated[Known, _OF_ROW]
-    remedy: Annotated[Known, _OF_ROW]
-    note: Annotated[Known, _OF_ROW]
+    code: Annotated[OptionalText, _OF_ROW, "why it is not ranked; docs/explanation/trust.md lists the codes"]
+    invalid: Annotated[OptionalText, _OF_ROW]
+    remedy: Annotated[OptionalText, _OF_ROW]
+    note: Annotated[OptionalText, _OF_ROW]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +285,7 @@ class SessionFields:
 
     folder: str
     name: str
-    state: State
+    state: SessionState
     rounds: Annotated[int, Limits(1)]
     rounds_done: Natural
     seed: int
@@ -299,7 +301,9 @@ class Verdicts(SessionFields):
     """The verdicts of a comparison (compare, report with --json)."""
 
     schema: Literal["pagewise.verdicts/2"] = "pagewise.verdicts/2"
-    altered: Annotated[Known, "how the records differ from those that were measured: then nothing is ranked"]
+    altered: Annotated[
+        OptionalText, "how the records differ from those that were measured: then nothing is ranked"
+    ]
     headline: str
     condition: Annotated[str, "the state of the node that the headline holds for"]
     findings: tuple[FaultRow, ...]
@@ -319,10 +323,10 @@ class MedianRow(Dimensions):
     threads: Annotated[int, From("place.threads")]
     cores: Annotated[int | None, From("place.cores")]
     memory: str
-    sweep: Known
-    swept: Known
+    sweep: OptionalText
+    swept: OptionalText
     quantity: Annotated[str, From("metric.field")]
     unit: Annotated[str, From("metric.unit")]
     better: Annotated[str, From("metric.better")]
     value: OptionalNumber
-    invalid: Known
+    invalid: OptionalText

@@ -15,11 +15,11 @@ from pagewise.core.manifest import (
     BrokenModule,
     ChangedFile,
     Digest,
-    Kind,
     Manifest,
     Modules,
     RecordsDigest,
-    State,
+    ResultKind,
+    SessionState,
     Timing,
 )
 from pagewise.core.plan import Step, Subject
@@ -40,7 +40,7 @@ from pagewise.stack.setup import setup_facts
 
 def new_manifest(
     options: SessionOptions,
-    kind: Kind,
+    kind: ResultKind,
     *,
     entries: Collection[Entry],
     subjects: Sequence[Subject],
@@ -182,7 +182,7 @@ class FolderRecorder:
         """Writes the manifest."""
         write_manifest(self.folder, self.manifest)
 
-    def finish(self, state: State, wall_seconds: float) -> None:
+    def finish(self, state: SessionState, wall_seconds: float) -> None:
         """Writes how the session ended and the runner overhead."""
         overhead = (wall_seconds - self.run_seconds) / wall_seconds
         self.note(

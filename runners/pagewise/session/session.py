@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
-from pagewise.core.manifest import Manifest, State, Until
+from pagewise.core.manifest import Manifest, SessionState, Until
 from pagewise.core.node_state import change
 from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record
@@ -129,27 +129,27 @@ class Session:
 
     def _measure(self, scratch: Path) -> None:
         """Trial runs of the baselines, then of all others, then the rounds, each as those before decide."""
-        baselines = self._try(self.workload, scratch, of_baselines=True)
-        decided = self._decide(self.workload, baselines)
-        prepare = self.options.machine.prepare
-        with changed_settings(self.recorder.note, decided.placements, prepare, decided.needs()):
+        trials = self._try(scratch, of_baselines=True)
+        self.workload = self._decide(trials)
+        placements, needs = self.workload.placements, self.workload.needs()
+        with changed_settings(self.recorder.note, placements, self.options.machine.prepare, needs):
             self.recorder.save()
-            others = self._try(decided, scratch, of_baselines=False)
-            self.workload = self._decide(decided, [*baselines, *others])
+            trials += self._try(scratch, of_baselines=False)
+            self.workload = self._decide(trials)
             self._launcher = self.workload.launcher(scratch)
             self._run_all()
 
-    def _try(self, workload: Workload, scratch: Path, *, of_baselines: bool) -> list[Trial]:
-        trials, steps = [], workload.trials(of_baselines=of_baselines)
-        self._launcher = workload.launcher(scratch)
-        for step in steps:
-            if workload.planner.can_run(step) and not self.is_ruled_out(step):
+    def _try(self, scratch: Path, *, of_baselines: bool) -> list[Trial]:
+        trials: list[Trial] = []
+        self._launcher = self.workload.launcher(scratch)
+        for step in self.workload.trials(of_baselines=of_baselines):
+            if self.workload.planner.can_run(step) and not self.is_ruled_out(step):
                 trials.append(Trial(step, self.run(step)))
                 self._print(f"trial run, {trial_text(trials[-1])}")
         return trials
 
-    def _decide(self, workload: Workload, trials: Sequence[Trial]) -> Workload:
-        decision = workload.decided(trials)
+    def _decide(self, trials: Sequence[Trial]) -> Workload:
+        decision = self.workload.decided(trials)
         self.recorder.note(**decision.fields)
         if decision.text:
             self._print(decision.text)
@@ -169,7 +169,7 @@ class Session:
 
         May be called again, after more of the runner's work.
         """
-        state: State = "complete" if self.ending is None else "failed"
+        state: SessionState = "complete" if self.ending is None else "failed"
         if isinstance(self.ending, Interrupted):
             state = "interrupted"
         self.recorder.finish(state, self.earlier.wall_seconds + time.monotonic() - self.began)

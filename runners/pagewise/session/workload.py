@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from pagewise.analysis.analysis import Drafts, analyse, too_wide
-from pagewise.core.manifest import Manifest, State
+from pagewise.core.manifest import Manifest, SessionState
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
@@ -160,7 +160,7 @@ class Recorder(Protocol):
     def save(self) -> None:
         """Writes the manifest. Raises RefusedError."""
 
-    def finish(self, state: State, wall_seconds: float) -> None:
+    def finish(self, state: SessionState, wall_seconds: float) -> None:
         """Writes how the session ended and how long it took. Raises RefusedError."""
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.fields import SomeText, check_distinct
+from pagewise.core.fields import Natural, SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
 from pagewise.core.suggestions import choose_of
 
-Natural = Annotated[int, Limits(0)]
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
 
 
@@ -217,14 +216,8 @@ class EventFile:
 
     @classmethod
     def from_file(cls, file: Path) -> EventFile:
-        """Reads a file. Raises FormatError with its name, and the line if YAML reports one."""
-        try:
-            data = parse_yaml(read_file(file))
-        except (OSError, ValueError) as fault:
-            raise FormatError(
-                f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
-            ) from fault
-        return cls.from_dict(data, file)
+        """Reads a file and those that it extends. Raises FormatError with its name, and YAML's line."""
+        return cls.from_dict(_read_extended(file), file)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -274,6 +267,47 @@ class EventFile:
 
 
 SOFTWARE, PERF, GENERIC = "software", "perf", "generic"
+
+
+def _read_extended(file: Path, extending: tuple[Path, ...] = ()) -> object:
+    """The content of a file, completed by that of the file in the same folder that it extends.
+
+    Entries of sections replace those of the same name or are added; `without` names those that are left out.
+    """
+    try:
+        if file in extending:
+            raise ValueError("it extends itself")
+        data = parse_yaml(read_file(file))
+        if not isinstance(data, dict) or "extends" not in data:
+            return data
+        base = _read_extended(file.with_name(f"{data['extends']}.yaml"), (*extending, file))
+        return _completed(base, data)
+    except (OSError, ValueError, LookupError, TypeError) as fault:
+        raise FormatError(
+            f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
+        ) from fault
+
+
+def _completed(base: Any, own: dict[str, Any]) -> dict[str, Any]:
+    """A file's content and what it takes from another. Raises KeyError for unknown names to leave out."""
+    left = {*own.pop("without", ())}
+    content: dict[str, Any] = {**base, **{name: value for name, value in own.items() if name != "extends"}}
+    known: set[str] = set()
+    for section in ("constants", "events", "groups", "metrics"):
+        entries = {**_by_name(base.get(section)), **_by_name(own.get(section))}
+        known |= {*entries}
+        kept = {name: entry for name, entry in entries.items() if name not in left}
+        content[section] = kept if section in ("constants", "events") else [*kept.values()]
+    if left - known:
+        raise KeyError(f"without: {', '.join(sorted(left - known))}")
+    return content
+
+
+def _by_name(entries: Any) -> dict[str, Any]:
+    """The entries of a section: a mapping, or a list of entries with names."""
+    if isinstance(entries, list):
+        return {entry["name"]: entry for entry in entries}
+    return entries or {}
 
 
 def _range(models: str) -> tuple[int, int]:

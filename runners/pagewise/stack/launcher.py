@@ -19,7 +19,7 @@ _MPI = re.compile(r"lib(mpi|mpich|mpi_[a-z]+)\.so(\.|$)")
 
 
 @dataclass(frozen=True)
-class Kind:
+class LauncherKind:
     """A kind of launcher.
 
     programs: its names. version: a pattern of what `--version` prints. variables: the environment variables
@@ -39,9 +39,9 @@ class Kind:
 
 #: Open MPI reads OMPI_ variables up to version 4, PRTE_ variables from 5 on, and Fujitsu's MPI
 #: those of plm_ple. machine/rank.py binds ranks, to CPUs that were checked before.
-KINDS: Mapping[str, Kind] = MappingProxyType(
+KINDS: Mapping[str, LauncherKind] = MappingProxyType(
     {
-        "mpiexec-openmpi": Kind(
+        "mpiexec-openmpi": LauncherKind(
             ("mpiexec.openmpi", "mpiexec", "mpirun"),
             r"Open ?MPI|Open-MPI|OpenRTE|PRRTE|PRTE",
             ("OMPI_COMM_WORLD_LOCAL_RANK", "PLE_RANK_ON_NODE"),
@@ -54,13 +54,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
             },
         ),
-        "mpiexec-hydra": Kind(
+        "mpiexec-hydra": LauncherKind(
             ("mpiexec.mpich", "mpiexec.hydra", "mpiexec"),
             r"HYDRA|Intel\(R\) MPI",
             ("MPI_LOCALRANKID", "PMI_RANK"),
             environment={"I_MPI_PIN": "0", "HYDRA_BINDING": "none", "MV2_ENABLE_AFFINITY": "0"},
         ),
-        "srun": Kind(
+        "srun": LauncherKind(
             ("srun",),
             r"slurm",
             ("SLURM_LOCALID",),
@@ -86,7 +86,7 @@ class RankLauncher:
     options: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LauncherKind:
         """Its kind."""
         return KINDS[self.name]
 

@@ -35,7 +35,7 @@ _SURROGATE = re.compile(rb"\\u[dD]")
 
 
 @dataclass(frozen=True)
-class QueryAnswer:
+class QueryResult:
     """Columns and rows; by folder, what of it is not in them, and why.
 
     skipped: whole folders. partial: parts of a result. conflicts: folders with one id and other records.
@@ -77,7 +77,7 @@ def statement(text: str) -> str:
     return text
 
 
-def ask(folders: Iterable[Path], sql: str, write: Path | None = None) -> QueryAnswer:
+def ask(folders: Iterable[Path], sql: str, write: Path | None = None) -> QueryResult:
     """Queries the results at or below the folders; the SQL may write files into `write` only.
 
     A folder that cannot be read is skipped. Raises SelectionError, RefusedError.
@@ -104,7 +104,7 @@ def ask(folders: Iterable[Path], sql: str, write: Path | None = None) -> QueryAn
         connection.execute((_HERE / "views.sql").read_text(encoding="utf-8"))
         columns, found = _answer(connection, sql, rows, str(listed), write)
     partial = {row["folder"]: row["faults"] for row in rows if row["faults"]}
-    return QueryAnswer(columns, found, skipped, partial, conflicts)
+    return QueryResult(columns, found, skipped, partial, conflicts)
 
 
 def _answer(

@@ -40,13 +40,13 @@ from pagewise.stack.paths import checkout, module_tree, project_root
 from pagewise.stack.setup import SetupFacts, setup_facts
 from pagewise.stack.user_spack import find_spack
 
-State = Literal["good", "note", "lack"]
+FindingState = Literal["good", "note", "lack"]
 _NOISE_SECONDS = 2.0
 _FEWEST_TIMES = 10
 # Of the memory that new programs can use.
 _ENOUGH_IN_BLOCKS = 0.5
 _STEADY = 0.03
-_MARKS: dict[State, tuple[str, str]] = {
+_MARKS: dict[FindingState, tuple[str, str]] = {
     "good": ("✓", "green"),
     "note": ("•", "yellow"),
     "lack": ("✗", "bold red"),
@@ -59,7 +59,7 @@ class Finding:
 
     topic: str
     name: str
-    state: State
+    state: FindingState
     detail: str
     remedy: str | None
 
@@ -364,7 +364,7 @@ def counter_findings(host: Host, environment: str, modules: Path | None) -> Iter
 
 def simulation_findings() -> Iterator[Finding]:
     """Whether `pagewise simulate` can trace programs here: QEMU for each machine, and its plug-in."""
-    from pagewise.workloads.simulation.build import Build
+    from pagewise.workloads.simulation.build import TracedBuild
     from pagewise.workloads.simulation.tracer import MACHINES, find_tracer
 
     def tracer(machine: str) -> str:
@@ -372,7 +372,7 @@ def simulation_findings() -> Iterator[Finding]:
 
     for machine in MACHINES:
         yield _SIMULATION.attempted(f"{machine} programs", partial(tracer, machine), is_needed=False)
-    build = Build.of_checkout(project_root(), "gcc")
+    build = TracedBuild.of_checkout(project_root(), "gcc")
     if build.plugin.is_file():
         yield _SIMULATION.good("plug-in", str(build.plugin))
     elif build.has_sources:

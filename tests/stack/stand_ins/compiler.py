@@ -34,6 +34,62 @@ KNOWN = {
     ),
     "armclang": ("c", "Arm C/C++/Fortran Compiler version 21.0 (build number 879)", []),
     "crayftn": ("fortran", "Cray Fortran : Version 10.0.3", []),
+    "ftn": (
+        "fortran",
+        "Cray Fortran : Version 10.0.3",
+        ["-U__GNUC__", "-D_CRAYFTN=1", "-D_RELEASE_MAJOR=10", "-D_RELEASE_MINOR=0"],
+    ),
+    "icx": (
+        "c",
+        "Intel(R) oneAPI DPC++/C++ Compiler 2025.2.1",
+        ["-D__INTEL_LLVM_COMPILER=20250201", "-D__clang__=1"],
+    ),
+    "ifx": ("fortran", "ifx (IFX) 2025.2.1", ["-U__GNUC__", "-D__INTEL_LLVM_COMPILER=20250201"]),
+    "nvc": ("c", "nvc 25.7-0", ["-D__NVCOMPILER=1", "-D__NVCOMPILER_MAJOR__=25", "-D__NVCOMPILER_MINOR__=7"]),
+    "nvfortran": (
+        "fortran",
+        "nvfortran 25.7-0",
+        ["-U__GNUC__", "-D__NVCOMPILER=1", "-D__NVCOMPILER_MAJOR__=25", "-D__NVCOMPILER_MINOR__=7"],
+    ),
+    "amdclang": (
+        "c",
+        "AMD clang version 17.0.6",
+        ["-D__clang__=1", "-D__clang_major__=17", "-D__clang_minor__=0", "-D__clang_patchlevel__=6"],
+    ),
+    "amdflang": (
+        "fortran",
+        "AMD flang version 17.0.6",
+        ["-U__GNUC__", "-D__FLANG=1", "-D__FLANG_MAJOR__=17", "-D__FLANG_MINOR__=0"],
+    ),
+    "ibm-clang": (
+        "c",
+        "IBM Open XL C/C++ for Linux on Power 17.1.1",
+        [
+            "-D__clang__=1",
+            "-D__open_xl__=1",
+            "-D__open_xl_version__=17",
+            "-D__open_xl_release__=1",
+            "-D__open_xl_modification__=1",
+            "-D__open_xl_ptf_fix_level__=0",
+        ],
+    ),
+    "xlc": (
+        "c",
+        "IBM XL C/C++ for Linux, V16.1.1",
+        [
+            "-D__ibmxl__=1",
+            "-D__ibmxl_version__=16",
+            "-D__ibmxl_release__=1",
+            "-D__ibmxl_modification__=1",
+            "-D__ibmxl_ptf_fix_level__=0",
+        ],
+    ),
+    "xlf": ("fortran", "IBM XL Fortran for Linux, V16.1.1", ["-U__GNUC__", "-D__IBMC__=1611"]),
+    "nagfor": (
+        "fortran",
+        "NAG Fortran Compiler Release 7.2",
+        ["-U__GNUC__", "-DNAGFOR=1", "-D__NAG_COMPILER_RELEASE=72"],
+    ),
     "craycc": ("c", "Cray clang version 10.0.3", []),
     "flang": ("fortran", "flang version 20.1.0", []),
     "clang": ("c", "clang version 20.1.0", []),
@@ -51,7 +107,9 @@ TRANSLATED = {
     "-Cpp": "-cpp",
     "-###": "-v",
 }
-UNKNOWN = re.compile(r"-K|-N|-Az$|-armpl$|-lamath$|-mcpu=|-mtune=|-msve-|-Ofast$|-O[0-3]$|-ffast-math$|-h")
+UNKNOWN = re.compile(
+    r"-K|-N|-Az$|-armpl$|-lamath$|-mcpu=|-mtune=|-msve-|-Ofast$|-O[0-3]$|-ffast-math$|-h|-q|-M(?!F|D|T|P)|-fp-model|-fno-fast-math$|-extra"
+)
 
 
 def translated(arguments: list[str]) -> list[str]:
@@ -84,7 +142,7 @@ def main() -> None:
         macros = []
     driver = json.loads((folder / "delegates.json").read_text(encoding="utf-8"))[language]
     rest = translated(arguments) if arguments[:1] != ["-v"] else arguments
-    os.execv(driver, [driver, *(rest if arguments[:1] == ["-v"] else [*macros, *rest])])
+    os.execv(driver, [driver, *macros, *rest])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pagewise.cli.reporting import publish
 from pagewise.cli.types import Percent
 
 
-@click.group(cls=opt.Group)
+@click.group(cls=opt.CommandGroup)
 def command() -> None:
     """Compare the nodes of a cluster (docs/how-to/node-sweeps.md)."""
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _OF_KERNELS = ("kernels", "configurations", "scale", "region")
 
 
-class _Counting(Measuring, TakesProgram):
+class _CountersCommand(Measuring, TakesProgram):
     """Refuses options that the subject, kernels or a program, does not have."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
@@ -54,7 +54,7 @@ def _has_program(chosen: Parameters) -> bool:
     "pagewise counters -k ember --groups tlb --region hydro",
     "pagewise counters -k schoenauer_triad --events generic -n 5",
     "pagewise counters --policies none,thp -- ./my_app input.dat  # your program under page policies",
-    cls=_Counting,
+    cls=_CountersCommand,
     subject=(
         opt.ENVIRONMENT_OR_SUITES,
         opt.MODULES,

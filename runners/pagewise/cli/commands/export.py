@@ -13,7 +13,7 @@ from pagewise.cli import options as opt
 from pagewise.cli.types import Folder, Number
 
 
-@click.group(cls=opt.Group)
+@click.group(cls=opt.CommandGroup)
 def command() -> None:
     """Write configurations and figures of merit for other tools (docs/how-to/ramble.md)."""
 

@@ -24,7 +24,7 @@ _FOLDERS = opt.argument(
 )
 
 
-@click.group(cls=opt.Group)
+@click.group(cls=opt.CommandGroup)
 def command() -> None:
     """List, show, query and diff results (docs/reference/results.md)."""
 

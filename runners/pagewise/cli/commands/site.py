@@ -7,7 +7,7 @@ import rich_click as click
 from pagewise.cli import options as opt
 
 
-@click.group(cls=opt.Group)
+@click.group(cls=opt.CommandGroup)
 def command() -> None:
     """List and check sites, which describe what a machine provides (docs/how-to/new-site.md)."""
 

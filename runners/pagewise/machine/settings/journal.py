@@ -30,7 +30,7 @@ SESSION = "session.lock"
 #: Held by a session and by its guardian. If it is free, the guardian has restored what it could.
 RESTORING = "restoring.lock"
 
-Report = Callable[[str], None]
+Warn = Callable[[str], None]
 
 
 class HeldError(Exception):
@@ -70,7 +70,7 @@ class SettingChange:
         """It in the journal's file."""
         return json.dumps(unstructured(_Entry(described(self.setting), self.before, self.now)))
 
-    def undo(self, report: Report) -> None:
+    def undo(self, report: Warn) -> None:
         """Restores the value before, unless another process has changed it since. Raises RefusedError."""
         try:
             value = self.setting.get()
@@ -254,13 +254,13 @@ class Journal:
         self.changes += [SettingChange(setting, setting.get()) for setting in settings]
         self._write()
 
-    def undo_left(self, report: Report) -> None:
+    def undo_left(self, report: Warn) -> None:
         """Undoes and reports the changes that a killed session left. Raises RefusedError."""
         for change in self.changes:
             report(f"restoring {change.text}; it was changed by {self.owner}, which was killed")
         self.undo(report)
 
-    def undo(self, report: Report, first: int = 0) -> None:
+    def undo(self, report: Warn, first: int = 0) -> None:
         """Undoes the changes from the last to number `first`; after a refused one, the others follow.
 
         It can be called again after any interruption. Raises RefusedError that lists the refused changes,

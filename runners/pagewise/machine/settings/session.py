@@ -21,8 +21,8 @@ from pagewise.machine.settings.journal import (
     Journal,
     JournalFolder,
     Owner,
-    Report,
     SettingChange,
+    Warn,
     folder_path,
     shared_folder,
 )
@@ -51,7 +51,7 @@ class SettingsSession:
                 remedy="let this user start processes; no setting is changed without a guardian",
             ) from fault
 
-    def end(self, report: Report) -> None:
+    def end(self, report: Warn) -> None:
         """Undoes the remaining changes, and ends the guardian, which tries refused ones again."""
         try:
             self.journal.undo(report)
@@ -76,7 +76,7 @@ def to_stderr(text: str) -> None:
 
 
 @contextmanager
-def session(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[None]:
+def session(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[None]:
     """Claims the right to change settings of the machine; one session at a time has it.
 
     First it restores the settings that a killed session left changed. However this session ends, its changes
@@ -98,7 +98,7 @@ def session(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[None
 
 
 @contextmanager
-def kept(root: Path = Path("/"), report: Report = to_stderr) -> Iterator[Journal]:
+def kept(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[Journal]:
     """Yields the journal; changes by its `change` are undone at the end of the block.
 
     Outside a session this begins one. Raises RefusedError.
@@ -148,7 +148,7 @@ def _dismiss(guardian: Guardian) -> None:
     guardian.dismiss()
 
 
-def restore(root: Path = Path("/"), report: Report = to_stderr) -> None:
+def restore(root: Path = Path("/"), report: Warn = to_stderr) -> None:
     """Restores what a killed session left changed. Raises RefusedError, also while a session runs."""
     with _claimed(root, report) as current:
         current.journal.end()
@@ -172,7 +172,7 @@ def traces(root: Path = Path("/")) -> list[Trace]:
 
 
 @contextmanager
-def _claimed(root: Path, report: Report) -> Iterator[SettingsSession]:
+def _claimed(root: Path, report: Warn) -> Iterator[SettingsSession]:
     """Takes the locks and undoes the changes of killed sessions."""
     folder, locks = JournalFolder.made(folder_path(root)), []
     try:

@@ -14,13 +14,13 @@ from markupsafe import Markup
 from pagewise.analysis.ratio import Ratio
 from pagewise.report.model import (
     SIGNS,
-    Cell,
     Column,
     Facts,
     Figure,
     Report,
     Section,
     Table,
+    TableCell,
     Text,
     cell,
     figures,
@@ -108,11 +108,11 @@ def _cell(table: Table, number: int, place: int) -> dict[str, Any]:
     }
 
 
-def _text(column: Column, shown: Cell) -> str:
+def _text(column: Column, shown: TableCell) -> str:
     return "✕" if shown.style == "excluded" and shown.value is None else column.text(shown)
 
 
-def _classes(column: Column, shown: Cell) -> Iterator[str]:
+def _classes(column: Column, shown: TableCell) -> Iterator[str]:
     """Alignment and style. A heat map colours the background: 0 at no difference, 5 from a factor of 1.6."""
     yield "n" if column.right else "wrap" if column.wrap else ""
     if column.kind != "heat":

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pagewise.report.model import Block, Cell, Column, Facts, Recommendation, Report, Section, Table, Text
+from pagewise.report.model import (
+    Block,
+    Column,
+    Facts,
+    Recommendation,
+    Report,
+    Section,
+    Table,
+    TableCell,
+    Text,
+)
 
 _SPECIAL = "\\`*_{}[]<>|"
 
@@ -95,6 +105,6 @@ def _table(table: Table) -> Iterator[str]:
         yield f"| {' | '.join(_cell(column, cell) for column, cell in row)} |"
 
 
-def _cell(column: Column, shown: Cell) -> str:
+def _cell(column: Column, shown: TableCell) -> str:
     text = escaped(": ".join(filter(None, (shown.signed(column), shown.note))))
     return f"**{text}**" if text and (shown.best or shown.style == "strong") else text

@@ -12,7 +12,17 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.measure import Measurement
 from rich.text import Text as RichText
 
-from pagewise.report.model import Block, Cell, Column, Facts, Recommendation, Report, Section, Table, Text
+from pagewise.report.model import (
+    Block,
+    Column,
+    Facts,
+    Recommendation,
+    Report,
+    Section,
+    Table,
+    TableCell,
+    Text,
+)
 
 _STYLES = {
     "faster": "bold green",
@@ -140,7 +150,7 @@ def _rich(table: Table, *, with_optional: bool) -> rich.table.Table:
     return shown
 
 
-def _cell(column: Column, shown: Cell) -> RichText:
+def _cell(column: Column, shown: TableCell) -> RichText:
     text = shown.signed(column)
     note = (f": {shown.note}" if text else shown.note) if shown.note else ""
     return RichText.assemble((text, _STYLES.get(shown.style, "")), (note, "dim"))

@@ -15,7 +15,7 @@ from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Text, interval_text, ratio_text
 from pagewise.report.verdicts import AnswerRow, Lead
 from pagewise.report.views.comparisons import of_kind, rest_text, structure_values
-from pagewise.report.views.data import Entry, faults, ranked, rounds_share
+from pagewise.report.views.data import DataRow, faults, ranked, rounds_share
 from pagewise.report.views.wording import capital, change_text, cost_text, memory_text, share_text
 
 _VERDICTS: tuple[Verdict, ...] = ("faster", "inconclusive", "slower")
@@ -210,12 +210,12 @@ def first_answers(given: Sequence[AnswerRow]) -> list[AnswerRow]:
     return [answer for answer in given if (answer.factor, answer.loop) == (given[0].factor, given[0].loop)]
 
 
-def _obstacles(entries: Sequence[Entry]) -> list[str]:
+def _obstacles(entries: Sequence[DataRow]) -> list[str]:
     """What a reader must know before any advice: altered records, what failed after some rounds."""
     altered = next((entry.row.invalid for entry in entries if entry.row.code == "records_altered"), None)
     if altered is not None:
         return [f"No verdict: {altered}."]
-    lost: dict[str, list[Entry]] = {}
+    lost: dict[str, list[DataRow]] = {}
     for entry in entries:
         if entry.row.code == "policy_not_kept":
             policy = capital(PAGES.text(entry.configuration.hugepages))
@@ -225,7 +225,7 @@ def _obstacles(entries: Sequence[Entry]) -> list[str]:
     return [f"{what}: {_rounds(several)}." for what, several in lost.items()]
 
 
-def _rounds(entries: Sequence[Entry]) -> str:
+def _rounds(entries: Sequence[DataRow]) -> str:
     fewest = min(entries, key=lambda entry: entry.row.share)
     more = f", and in {len(entries) - 1} more" if len(entries) > 1 else ""
     return f"{rounds_share(fewest.row)} in {fewest.kernel.title} ({fewest.label}){more}"

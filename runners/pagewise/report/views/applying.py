@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from pagewise.report.views.advice import first_answers
 from pagewise.workloads.program.policy import PARTS, module_of
 
 _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
+#: What the kernels of a library need (`needs=` of pagewise-micro), by the library's name.
+_NEEDS = re.compile("(?P<fftw>fft)|(?P<blas>blas|blis|lapack|atlas)")
 #: The word in a command that stands for the user's program.
 PROGRAM = "PROGRAM"
 
@@ -125,12 +128,16 @@ def commands(
 def spec_of(configuration: Configuration) -> str | None:
     """The Spack spec of a configuration, without defaults.
 
-    None for one that Spack did not build, or whose flags (tuned, native) are those of a toolchain here.
+    None for one that Spack did not build, whose flags (tuned, native) are those of a toolchain here, or that
+    calls a library with both BLAS and FFTW's interface.
     """
     if configuration.builder != "spack" or configuration.flags or configuration.target == "native":
         return None
     name, _, version = configuration.compiler.rpartition("-")
     library = configuration.library
+    called = bool(library) and library not in _MATH_LIBRARIES
+    if called and not (needs := _NEEDS.search(library)):
+        return None
     parts = [
         f"{configuration.package}@{configuration.version}",
         f"hugepages={configuration.hugepages}",
@@ -144,8 +151,9 @@ def spec_of(configuration: Configuration) -> str | None:
         *(["+papi"] if configuration.papi == "on" else []),
         *([f"mathlib={library}"] if library in _MATH_LIBRARIES else []),
         *([f"target={configuration.target}"] if configuration.names_target else []),
+        *([f"needs={needs.lastgroup}"] if called and needs else []),
         f"%c,fortran={name}@{version}",
-        *([f"^{library}"] if library and library not in _MATH_LIBRARIES else []),
+        *([f"^{library}"] if called else []),
     ]
     return " ".join(parts)
 

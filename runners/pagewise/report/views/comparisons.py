@@ -13,8 +13,8 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES
 from pagewise.core.manifest import EnergyPart
-from pagewise.report.model import Cell, Column, Section, Table, Text, Value, style_of
-from pagewise.report.views.data import Entry, ranked
+from pagewise.report.model import Column, Section, Table, TableCell, Text, Value, style_of
+from pagewise.report.views.data import DataRow, ranked
 from pagewise.report.views.wording import cost_text, label, named, reason_text
 
 Get = Callable[[Any], Comparison | None]
@@ -39,23 +39,23 @@ def _itself(item: Any) -> Comparison | None:
     return item if isinstance(item, Comparison) else None
 
 
-def ratio_cell(get: Get, item: Any) -> Cell:
+def ratio_cell(get: Get, item: Any) -> TableCell:
     """The ratio in the style of its verdict, with its noise floor; a baseline's is 1."""
     row = get(item)
     if row is None or (row.reference is None and row.kind != "target"):
-        return Cell("1", "baseline")
-    return Cell(row.ratio, style_of(row.verdict), floor=row.floor)
+        return TableCell("1", "baseline")
+    return TableCell(row.ratio, style_of(row.verdict), floor=row.floor)
 
 
-def verdict_cell(get: Get, item: Any) -> Cell:
+def verdict_cell(get: Get, item: Any) -> TableCell:
     """The verdict with the reason why it is inconclusive."""
     row = get(item)
     if row is None or (row.reference is None and row.kind != "target"):
-        return Cell("baseline", "baseline")
+        return TableCell("baseline", "baseline")
     is_difference = row.ratio is not None and row.ratio.is_difference
     reason: Reason | None = row.reason
     note = "the interval contains 0" if is_difference and reason == "interval" else reason_text(reason)
-    return Cell(row.verdict, style_of(row.verdict), note)
+    return TableCell(row.verdict, style_of(row.verdict), note)
 
 
 def judged_columns(
@@ -169,7 +169,7 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
     """The energy of each configuration with its time; none where no energy was measured."""
     by_cell = {(entry.kernel.name, entry.row.cell): entry for entry in ranked(kernels)}
 
-    def entry(row: Comparison) -> Entry:
+    def entry(row: Comparison) -> DataRow:
         return by_cell[row.kernel.name, row.cell]
 
     columns = (
@@ -262,20 +262,20 @@ def costs(kernels: Sequence[KernelResult], budget_text: str, *, several: bool) -
     return Section("Time and memory", (table, Text(text, style="dim")))
 
 
-def _memory_ratio(entry: Entry) -> Cell:
-    return Cell("1", "baseline") if entry.row.cell.is_baseline else Cell(entry.row.memory)
+def _memory_ratio(entry: DataRow) -> TableCell:
+    return TableCell("1", "baseline") if entry.row.cell.is_baseline else TableCell(entry.row.memory)
 
 
-def _page_tables(entry: Entry) -> float | None:
+def _page_tables(entry: DataRow) -> float | None:
     size = entry.row.metrics.get("page_tables_mib")
     return None if size is None else size * (1 << 20)
 
 
-def _time_for_memory(entry: Entry) -> Cell:
+def _time_for_memory(entry: DataRow) -> TableCell:
     if entry.row.cell.is_baseline:
-        return Cell("baseline", "baseline")
+        return TableCell("baseline", "baseline")
     note = "above the memory budget" if entry.row.over_budget else ""
-    return Cell(cost_text(entry.row), style_of(entry.row.verdict), note)
+    return TableCell(cost_text(entry.row), style_of(entry.row.verdict), note)
 
 
 def counted(rows: Sequence[Comparison], title: str, quantities: Sequence[Any]) -> Iterator[Table]:
@@ -285,7 +285,9 @@ def counted(rows: Sequence[Comparison], title: str, quantities: Sequence[Any]) -
     for (cell, _), of_pair in groupby(rows, lambda row: (row.cell, row.reference)):
         several = list(of_pair)
         compilers = versus(several[0]) if several[0].kind == "compilers" else cell.compiler
-        values = {row.quantity.name: Cell(row.ratio, "strong" if row.is_decided else "") for row in several}
+        values = {
+            row.quantity.name: TableCell(row.ratio, "strong" if row.is_decided else "") for row in several
+        }
         columns.append(quantity_column(compilers, label_of(several[0]), values))
         known |= values.keys()
     if rows:
@@ -293,8 +295,10 @@ def counted(rows: Sequence[Comparison], title: str, quantities: Sequence[Any]) -
 
 
 def quantity_column(
-    above: str, name: str, values: Mapping[str, Value | Cell], kind: Any = "quotient"
+    above: str, name: str, values: Mapping[str, Value | TableCell], kind: Any = "quotient"
 ) -> Column:
     """A column of a table of quantities, with values by quantity name."""
     full = f"{above} {name}".strip()
-    return Column(full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, Cell(None)))
+    return Column(
+        full, name, kind, above=above, get=lambda quantity: values.get(quantity.name, TableCell(None))
+    )

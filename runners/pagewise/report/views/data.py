@@ -22,7 +22,7 @@ _TIME = Metric("pass_seconds", "time per pass", "s", "lower")
 
 
 @dataclass(frozen=True)
-class Entry:
+class DataRow:
     """A row of a comparison, with its kernel, the group of its compiler, and what outputs show of it.
 
     `configuration` is the one that was measured, or another one that it stands for.
@@ -86,27 +86,27 @@ class Entry:
         return " ".join(str(number) for number, _ in self.row.outliers)
 
 
-def entries(kernels: Iterable[KernelResult]) -> list[Entry]:
+def entries(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """All rows, by kernel and compiler; the ranked ones first."""
     return [
-        Entry(result, group, row, row.cell.measured)
+        DataRow(result, group, row, row.cell.measured)
         for result in kernels
         for group in result.groups
         for row in group.rows
     ]
 
 
-def ranked(kernels: Iterable[KernelResult]) -> list[Entry]:
+def ranked(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The ranked rows."""
     return [entry for entry in entries(kernels) if entry.row.invalid is None]
 
 
-def excluded(kernels: Iterable[KernelResult]) -> list[Entry]:
+def excluded(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The excluded rows."""
     return [entry for entry in entries(kernels) if entry.row.invalid is not None]
 
 
-def faults(kernels: Iterable[KernelResult]) -> list[Entry]:
+def faults(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The rows that are excluded because of a fault; a missing configuration is no fault."""
     return [entry for entry in excluded(kernels) if entry.row.is_fault]
 

@@ -8,7 +8,7 @@ from pagewise.analysis.sessions import FEWEST_SESSIONS, Change
 from pagewise.core.result import Result
 from pagewise.core.units import count_text
 from pagewise.report.documents import ChangeRow, DiffDocument
-from pagewise.report.model import Cell, Column, Facts, Report, Section, Style, Table, output_of
+from pagewise.report.model import Column, Facts, Report, Section, Style, Table, TableCell, output_of
 from pagewise.report.views.wording import reason_text
 from pagewise.store.diff import Diff
 
@@ -29,7 +29,7 @@ _STYLES: Mapping[str, Style] = {
 }
 _DIFFERENCES = (
     Column("part", merged=True),
-    Column("name", get=lambda difference: Cell(difference.name, "slower" if difference.forbids else "")),
+    Column("name", get=lambda difference: TableCell(difference.name, "slower" if difference.forbids else "")),
     Column("old", wrap=True),
     Column("new", wrap=True),
 )
@@ -108,8 +108,8 @@ def _kernel(kernel: str, diff: Diff) -> Section:
     return Section(kernel, (Table.of("", columns, changes),))
 
 
-def _status(change: Change) -> Cell:
-    return Cell(change.status, _STYLES[change.status], change.note or reason_text(change.reason))
+def _status(change: Change) -> TableCell:
+    return TableCell(change.status, _STYLES[change.status], change.note or reason_text(change.reason))
 
 
 def _name(change: Change) -> str:

@@ -15,18 +15,18 @@ from pagewise.core.text import command_text
 from pagewise.core.units import count_text
 from pagewise.report.model import (
     Block,
-    Cell,
     Column,
     Figure,
     Line,
     Lines,
     Section,
     Table,
+    TableCell,
     Text,
     style_of,
 )
 from pagewise.report.views.comparisons import changes, judged_columns
-from pagewise.report.views.data import Entry, ranked
+from pagewise.report.views.data import DataRow, ranked
 from pagewise.report.views.wording import (
     cost_text,
     equally_good,
@@ -84,25 +84,25 @@ def noise_table(result: KernelResult) -> Table:
     return Table.of("Noise by configuration", columns, noisy)
 
 
-def _outliers(entry: Entry) -> str:
+def _outliers(entry: DataRow) -> str:
     return ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in entry.row.outliers)
 
 
-def _drift(entry: Entry) -> str:
+def _drift(entry: DataRow) -> str:
     time, of_baseline = entry.row.time, entry.row.drift
     if time is not None and time.drift is not None:
         return f"{time.drift.first:.3f} to {time.drift.last:.3f}"
     return "" if of_baseline is None else f"time {100 * of_baseline.change:+.1f} %"
 
 
-def _bimodal(entry: Entry) -> str:
+def _bimodal(entry: DataRow) -> str:
     times = entry.row.bimodal
     if times is None:
         return ""
     return f"{100 * times.slow_share:.0f} % of the runs take {times.apart:.2f} times as long"
 
 
-def _migrated(entry: Entry) -> str:
+def _migrated(entry: DataRow) -> str:
     moved = entry.row.migration
     if moved is None:
         return ""
@@ -110,7 +110,7 @@ def _migrated(entry: Entry) -> str:
     return f"{moved.runs} of {count_text(entry.row.runs, 'run')}{node}"
 
 
-_NOISE: Mapping[str, Callable[[Entry], str | None]] = {
+_NOISE: Mapping[str, Callable[[DataRow], str | None]] = {
     "outliers": _outliers,
     "drift": _drift,
     "bimodal": _bimodal,
@@ -125,7 +125,7 @@ def best_table(kernels: Sequence[KernelResult], title: str) -> Table:
     columns = (
         *([Column("kernel", merged=True, get="kernel.kernel.title")] if len(kernels) > 1 else []),
         Column("compiler", get="group.compiler"),
-        Column("best", wrap=True, get=lambda best: Cell(label_of(best), "strong" if best.row else "")),
+        Column("best", wrap=True, get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
         Column("against the baseline", wrap=True, get=_best_change),
         Column("speed-up", kind="quotient", get=lambda best: best.row and speed_up(best.row.time_ratio)),
         ratio,
@@ -135,10 +135,10 @@ def best_table(kernels: Sequence[KernelResult], title: str) -> Table:
     return Table.of(title, columns, bests(kernels), chart=len(kernels) > 1)
 
 
-def _best_change(best: Best) -> Cell:
+def _best_change(best: Best) -> TableCell:
     if best.row is None:
-        return Cell("nothing is faster", "inconclusive")
-    return Cell(cost_text(best.row), "faster")
+        return TableCell("nothing is faster", "inconclusive")
+    return TableCell(cost_text(best.row), "faster")
 
 
 def _load(best: Best) -> str:
@@ -157,7 +157,7 @@ def _metric(metric: Metric, name: str) -> Column:
     )
 
 
-def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
+def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
     """A row per ranked configuration, with a column for each dimension that varies."""
     kernel = result.kernel
     dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
@@ -178,7 +178,7 @@ def _ratios(result: KernelResult, entries: Sequence[Entry]) -> Table:
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
 
-def _shown(dimension: Dimension, entry: Entry) -> str:
+def _shown(dimension: Dimension, entry: DataRow) -> str:
     """A dimension's value, or `any` where the kernel is not sensitive to it."""
     is_sensitive = entry.kernel.is_sensitive_to(dimension.name)
     return dimension.cell(entry.configuration) if is_sensitive else "any"
@@ -190,10 +190,10 @@ def time_columns() -> tuple[Column, Column, Column]:
     return ratio, Column("speed-up", kind="quotient", optional=True, get=_speed_up), verdict
 
 
-def _speed_up(entry: Entry) -> Cell:
+def _speed_up(entry: DataRow) -> TableCell:
     if entry.row.cell.is_baseline:
-        return Cell("1", "baseline")
-    return Cell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
+        return TableCell("1", "baseline")
+    return TableCell(speed_up(entry.row.time_ratio), style_of(entry.row.verdict))
 
 
 def _compilers(result: KernelResult) -> Iterator[Table]:
@@ -207,7 +207,7 @@ def _compilers(result: KernelResult) -> Iterator[Table]:
         yield Table.of("Time ratio of compilers, below 1: the first is faster", columns, rows)
 
 
-def _values(kernel: Benchmark, entries: Sequence[Entry]) -> Table:
+def _values(kernel: Benchmark, entries: Sequence[DataRow]) -> Table:
     columns = (
         Column("configuration", get="label"),
         Column("compiler", get="group.compiler"),

@@ -15,11 +15,11 @@ from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import (
     Block,
-    Cell,
     Column,
     Report,
     Section,
     Table,
+    TableCell,
     Text,
     Values,
     output_of,
@@ -36,7 +36,7 @@ from pagewise.report.views import (
     session,
     tables,
 )
-from pagewise.report.views.data import Entry
+from pagewise.report.views.data import DataRow
 from pagewise.report.views.tables import evidence
 from pagewise.report.views.wording import (
     change_text,
@@ -75,7 +75,7 @@ _EXCLUDED = (
 _SO_FAR = (
     Column("kernel", merged=True, get="kernel.kernel.name"),
     Column("compiler", get="group.compiler"),
-    Column("best so far", get=lambda best: Cell(label_of(best), "strong" if best.row else "")),
+    Column("best so far", get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
     comparisons.judged_columns(lambda best: best.row and best.row.time)[0],
 )
 
@@ -84,7 +84,7 @@ def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
     given = applying.applied(result, kernels, advice.answers(kernels))
-    programs = program.Programs(result, kernels)
+    programs = program.AnalysedPrograms(result, kernels)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
@@ -134,7 +134,7 @@ def verdicts(result: Result, drafts: Drafts | None = None) -> tuple[str, Table]:
     return advice.headline(kernels, advice.answers(kernels)), Table.of(title, _SO_FAR, bests(kernels))
 
 
-def _output(programs: program.Programs, given: Sequence[AnswerRow], notes: Sequence[str]) -> Verdicts:
+def _output(programs: program.AnalysedPrograms, given: Sequence[AnswerRow], notes: Sequence[str]) -> Verdicts:
     """What --json prints."""
     result, kernels = programs.result, programs.kernels
     return Verdicts(
@@ -187,7 +187,7 @@ def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
         yield Text(f"{count_text(count, 'configuration')}: {reason[:_LONGEST]}.{more}", "Excluded:")
 
 
-def _brief_table(ranked: Sequence[Entry]) -> Table:
+def _brief_table(ranked: Sequence[DataRow]) -> Table:
     """Words wrap, and numbers are short: it fits any width that a terminal has."""
     shown, has_memory = ranked[0].kernel, any(entry.row.memory is not None for entry in ranked)
     ratio, gain, _ = kernel.time_columns()
@@ -206,15 +206,15 @@ def _brief_table(ranked: Sequence[Entry]) -> Table:
     return Table.of("", columns, ranked)
 
 
-def _brief_verdict(entry: Entry) -> Cell:
+def _brief_verdict(entry: DataRow) -> TableCell:
     is_baseline = entry.row.cell.is_baseline
     verdict = "baseline" if is_baseline else entry.row.verdict
-    return Cell(verdict, style_of(verdict))
+    return TableCell(verdict, style_of(verdict))
 
 
 def _reasons(kernels: Sequence[KernelResult]) -> list[tuple[int, str, str]]:
     """How many configurations are excluded for each kind of reason, with reason and remedy of the first."""
-    by_code: dict[str, list[Entry]] = {}
+    by_code: dict[str, list[DataRow]] = {}
     for entry in data.excluded(kernels):
         by_code.setdefault(entry.row.code or "", []).append(entry)
     firsts = ((len(those), those[0].row) for those in by_code.values())
@@ -316,12 +316,12 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
     return Table(title, (Column("kernel", merged=True), Column("compiler"), *heat), tuple(lines))
 
 
-def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> Cell:
+def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> TableCell:
     if row is None or row.invalid is not None:
-        return Cell(None, "" if row is None else "excluded")
+        return TableCell(None, "" if row is None else "excluded")
     if row.cell.is_baseline:
-        return Cell("1", "baseline")
-    return Cell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
+        return TableCell("1", "baseline")
+    return TableCell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
 
 
 def _values(row: Row) -> tuple[str, ...]:

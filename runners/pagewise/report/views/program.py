@@ -29,7 +29,7 @@ _SMALL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Programs:
+class AnalysedPrograms:
     """A result with its analysis, and what it has if it is of programs."""
 
     result: Result

@@ -18,7 +18,7 @@ from pagewise.session.session import Session
 from pagewise.session.workload import Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.machine import Choice, choose, kernel_events, read_cpu
+from pagewise.workloads.counters.machine import EventChoice, choose, kernel_events, read_cpu
 from pagewise.workloads.counters.permission import hardware_counters
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
@@ -92,7 +92,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
 
 
-def session_part(choice: Choice, groups: Sequence[str], selection: Selection) -> CountersPart:
+def session_part(choice: EventChoice, groups: Sequence[str], selection: Selection) -> CountersPart:
     """What the manifest keeps of counting: the events, why these, and what permits more."""
     return CountersPart(
         choice.file.data,
@@ -110,16 +110,18 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
     """
     own = kernel_events()
     files: dict[str, EventFile] = {}
-    read: dict[bytes, EventFile] = {}
+    read: dict[tuple[bytes, str], EventFile] = {}
     for entry in entries:
-        for path in sorted(event_folder(entry.configuration.prefix).glob("*.yaml")):
+        paths = sorted(event_folder(entry.configuration.prefix).glob("*.yaml"))
+        # A file may extend another one of its folder.
+        content = b"".join(path.read_bytes() for path in paths)
+        for path in paths:
             if path.stem in own:
                 continue
-            content = path.read_bytes()
-            if content not in read:
-                read[content] = EventFile.from_file(path)
-            file = read[content]
-            if files.setdefault(file.name, file) is not file:
+            if (content, path.stem) not in read:
+                read[content, path.stem] = EventFile.from_file(path)
+            file = read[content, path.stem]
+            if files.setdefault(file.name, file) != file:
                 raise FormatError(
                     f"two builds have different events for {file.title}",
                     where=path,
@@ -140,7 +142,7 @@ def event_folder(prefix: str) -> Path:
 
 
 def _intended(
-    subjects: Sequence[Subject], options: KernelOptions, choice: Choice, groups: Sequence[str]
+    subjects: Sequence[Subject], options: KernelOptions, choice: EventChoice, groups: Sequence[str]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
     names = ", ".join(subject.kernel.name for subject in subjects)

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 @dataclass(frozen=True)
-class Choice:
+class EventChoice:
     """The event file that is used, why, and what would permit more where something does."""
 
     file: EventFile
@@ -54,7 +54,7 @@ def choose(
     papi: bool,
     unavailable: tuple[str, str | None] | None = None,
     named: str | None = None,
-) -> Choice:
+) -> EventChoice:
     """The file to count by: PAPI's events of this CPU, then the kernel's generic ones, then software events.
 
     papi: whether the programs were built with it. unavailable: why the CPU's counters cannot be used, and the
@@ -62,7 +62,7 @@ def choose(
     """
     by_name = {file.name: file for file in files}
     if named is not None:
-        return Choice(find_file(by_name, named), "named by --events")
+        return EventChoice(find_file(by_name, named), "named by --events")
     ours = file_for(cpu, files)
     if unavailable is not None:
         reason, remedy = unavailable
@@ -72,12 +72,12 @@ def choose(
         name, reason = PERF, "the programs were built without PAPI"
         remedy = "build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON) for the events of this CPU"
     elif ours is not None:
-        return Choice(ours, "the file for this CPU")
+        return EventChoice(ours, "the file for this CPU")
     else:
         name, reason, remedy = GENERIC, "no event file fits this CPU, so PAPI's presets", DESCRIBE
     if name not in by_name:
         raise SetupError(f"the event file {name}.yaml is not installed", remedy="build the environment again")
-    return Choice(by_name[name], reason, remedy)
+    return EventChoice(by_name[name], reason, remedy)
 
 
 def file_for(cpu: Cpu, files: Sequence[EventFile]) -> EventFile | None:

@@ -21,7 +21,7 @@ from pagewise.stack.catalog import module_files
 from pagewise.stack.events import GENERIC, EventFile
 from pagewise.workloads.counters.machine import DESCRIBE, file_for, read_cpu
 
-State = Literal["good", "note"]
+PermissionState = Literal["good", "note"]
 # perf_event_open(2): its number by architecture; types and numbers of two events; flags of the attributes.
 _SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "ppc64le": 319, "riscv64": 241}
 _HARDWARE, _SOFTWARE = 0, 1
@@ -43,7 +43,7 @@ class Permission:
     """A precondition of counting: whether it is met (`good`), and the remedy where it is not."""
 
     name: str
-    state: State
+    state: PermissionState
     detail: str
     remedy: str | None = None
 

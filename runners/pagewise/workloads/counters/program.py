@@ -29,7 +29,7 @@ from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.workload import Decision, Outcome, Trial
 from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
-from pagewise.workloads.counters.machine import Choice, find_file, kernel_events
+from pagewise.workloads.counters.machine import EventChoice, find_file, kernel_events
 from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
 from pagewise.workloads.program.launch import ProgramLauncher
 from pagewise.workloads.program.prepare import arrange
@@ -225,7 +225,9 @@ class ProgramCounting:
     def decided(self, trials: Sequence[Trial]) -> Decision[ProgramCounting]:
         """The program as a comparison decides it."""
         decision = self.runs.decided(trials)
-        return Decision(replace(self, runs=decision.workload), decision.fields, decision.text)
+        planner = replace(self.planner, unavailable=frozenset(decision.workload.unavailable))
+        workload = replace(self, runs=decision.workload, planner=planner)
+        return Decision(workload, decision.fields, decision.text)
 
     def needs(self) -> Needs:
         """As in a comparison."""
@@ -268,7 +270,7 @@ def prepare(
     return Session.of(options, ProgramCounting(runs, planner, groups, counter), manifest, console, began)
 
 
-def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choice]:
+def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, EventChoice]:
     """The counter and the events for a program here; `perf` is its path (default: found on PATH).
 
     Raises SelectionError when other events are named.
@@ -282,13 +284,13 @@ def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Choi
     if path is None or fault is not None:
         remedy = INSTALL_PERF if path is None else hardware.remedy
         counter: Counter = Accounting(fault or "")
-        return counter, Choice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
+        return counter, EventChoice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
     counter = PerfStat(path)
     if chosen is not None:
-        return counter, Choice(chosen, "by perf stat, named by --events")
+        return counter, EventChoice(chosen, "by perf stat, named by --events")
     if hardware.state == "good":
-        return counter, Choice(files[PERF], "by perf stat")
-    return counter, Choice(
+        return counter, EventChoice(files[PERF], "by perf stat")
+    return counter, EventChoice(
         files[SOFTWARE], f"by perf stat; the hardware counters: {hardware.detail}", hardware.remedy
     )
 

@@ -53,7 +53,7 @@ class KernelLauncher:
         launched = [*self.settings.prefix(step.cell), *launched]
         with self.settings.set_for(step.cell):
             measured = self.stopwatch.measure(launched, environment, placement.bound())
-        records, skipped = _read(written)
+        records, skipped = read_written(written)
         if not records or measured.exit_code not in _EXIT_WITH_RECORD:
             status = _EXIT_WITH_RECORD.get(measured.exit_code, "failed")
             records.append(failed_record(step, measured.started, status, self._failure(measured, skipped)))
@@ -103,7 +103,7 @@ class KernelLauncher:
         return replace(failure, message=message, remedy=after(output, "remedy:"))
 
 
-def _read(written: Path) -> tuple[list[Record], list[Skipped]]:
+def read_written(written: Path) -> tuple[list[Record], list[Skipped]]:
     """The records that a kernel wrote, and the lines that are not records, or not those of a kernel."""
     records, skipped = read_records(written) if written.exists() else ([], [])
     whole = []

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pagewise.core.manifest import Kind, Manifest, Scaled
+from pagewise.core.manifest import Manifest, ResultKind, Scaled
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
@@ -120,7 +120,7 @@ class Kernels:
             for size, of_size in arguments.items()
         }
 
-    def manifest(self, kind: Kind, **further: Any) -> Manifest:
+    def manifest(self, kind: ResultKind, **further: Any) -> Manifest:
         """The manifest of a new session of this kind, with further entries."""
         return new_manifest(
             self.options,

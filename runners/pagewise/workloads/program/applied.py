@@ -73,7 +73,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PolicyAnswer:
     """What the launcher answers about a policy for a program (schema pagewise.check/1)."""
 
     policy: str
@@ -98,13 +98,13 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Launcher:
+class PolicyLauncher:
     """The program pagewise-exec. assumed: what will be provided before runs, `thp` and `pool`."""
 
     file: Path
     assumed: tuple[str, ...] = ()
 
-    def ask(self, policy: str, program: Path, environment: Mapping[str, str], *further: str) -> Answer:
+    def ask(self, policy: str, program: Path, environment: Mapping[str, str], *further: str) -> PolicyAnswer:
         """What a policy does for a program. Raises SelectionError for no policy, RefusedError, SetupError."""
         options = ["--check", "--quiet", *further, *(f"--assume={name}" for name in self.assumed)]
         words = [str(self.file), *options, "+" if policy.startswith("-") else policy, "--", str(program)]
@@ -112,7 +112,7 @@ class Launcher:
             done = subprocess.run(words, env=environment, capture_output=True, check=False)
             data = json.loads(os.fsdecode(done.stdout))
             if done.returncode not in (_WRONG_USAGE, _REFUSED):
-                return structured(Answer, data, ignored="null")
+                return structured(PolicyAnswer, data, ignored="null")
             reason = str(data["reason"])
         except (OSError, ValueError, KeyError) as fault:
             raise SetupError(f"this launcher does not answer: {fault}", where=self.file) from fault
@@ -143,13 +143,13 @@ class AppliedPolicy:
     """
 
     name: str
-    launcher: Launcher
+    launcher: PolicyLauncher
     binary: Binary
     environment: Mapping[str, str]
     programs: tuple[Binary, ...] = ()
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> PolicyAnswer:
         """What the launcher does."""
         return self._decided[1]
 
@@ -162,11 +162,11 @@ class AppliedPolicy:
         return self._decided[2]
 
     @cached_property
-    def _decided(self) -> tuple[Binary, Answer, Failure | None]:
+    def _decided(self) -> tuple[Binary, PolicyAnswer, Failure | None]:
         decisions = [(binary, *self._of(binary)) for binary in self.programs or (self.binary,)]
         return next((decision for decision in decisions if decision[2] is None), decisions[0])
 
-    def _of(self, binary: Binary) -> tuple[Answer, Failure | None]:
+    def _of(self, binary: Binary) -> tuple[PolicyAnswer, Failure | None]:
         answer = self.launcher.ask(self.name, binary.image, self.environment)
         return answer, answer.failure or _too_small(answer, binary)
 
@@ -266,7 +266,7 @@ _SIZES = {
 }
 
 
-def _too_small(answer: Answer, binary: Binary) -> Failure | None:
+def _too_small(answer: PolicyAnswer, binary: Binary) -> Failure | None:
     """Why no page of the policy's size fits into the memory that a part is for."""
     for part in answer.parts:
         what, measure = _SIZES.get(part.kinds, ("", None))

@@ -22,7 +22,7 @@ from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
 from pagewise.stack.binary import examine
-from pagewise.workloads.program.applied import AppliedPolicy, Launcher
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 from pagewise.workloads.program.prepare import prepare
@@ -31,8 +31,8 @@ from pagewise.workloads.program.program import Program, Relation, check_input
 from pagewise.workloads.program.service import Service, parse_ready
 from pagewise.workloads.program.suite import (
     BIN,
-    Build,
-    Code,
+    ProgramBuild,
+    SuiteCode,
     find_code,
     find_program,
     known_codes,
@@ -53,14 +53,14 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     return prepare(_completed(options, name, codes), programs, console, began)
 
 
-def _codes(options: ProgramOptions) -> list[Code]:
+def _codes(options: ProgramOptions) -> list[SuiteCode]:
     """The codes and cases that the options name. Raises SelectionError, FormatError."""
     cases = [read_code(file.absolute(), option=f"--case {file}") for file in options.cases]
     return [*map(find_code, options.suite), *cases]
 
 
 def _builds_of(
-    options: ProgramOptions, codes: Sequence[Code], builds: Sequence[Build], console: Console
+    options: ProgramOptions, codes: Sequence[SuiteCode], builds: Sequence[ProgramBuild], console: Console
 ) -> list[Program]:
     """Each build of each code, and what they are relative to. Raises SelectionError, SetupError."""
     if options.command or not codes:
@@ -93,7 +93,7 @@ def _builds_of(
     return [each for of_code in programs.values() for each in of_code]
 
 
-def _check_targets(code: Code, other: Code) -> None:
+def _check_targets(code: SuiteCode, other: SuiteCode) -> None:
     """Raises FormatError for a metric with a target that the other code does not have."""
     known = {metric.metric for metric in other.metrics}
     for metric in (each.metric for each in code.metrics):
@@ -128,7 +128,7 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
     return _completed(options, program.name, codes), program
 
 
-def _completed(options: ProgramOptions, name: str, codes: Sequence[Code]) -> ProgramOptions:
+def _completed(options: ProgramOptions, name: str, codes: Sequence[SuiteCode]) -> ProgramOptions:
     """The options with the defaults of the result's name and of the page policies."""
     return replace(
         options.named(name), policies=options.policies or (codes[0].part.policies if codes else ())
@@ -170,7 +170,7 @@ class Survey:
         if not (options.command or options.suite or options.cases):
             return cls(None, [(part, None) for part in PARTS])
         _, program = single_program(options, console)
-        launcher, host = Launcher(find_launcher(), options.machine.provided), read_host()
+        launcher, host = PolicyLauncher(find_launcher(), options.machine.provided), read_host()
         binary = launcher.examined(program.binary, program.environment)
         sizes = {
             "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
@@ -235,7 +235,7 @@ class Survey:
 
 
 def _program(
-    options: ProgramOptions, code: Code | None, console: Console, build: Build | None = None
+    options: ProgramOptions, code: SuiteCode | None, console: Console, build: ProgramBuild | None = None
 ) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
     checked, command, environment, folder = options.checked, list(options.command), dict(os.environ), None
@@ -281,7 +281,7 @@ def _program(
     )
 
 
-def _glob(text: str, code: Code) -> str:
+def _glob(text: str, code: SuiteCode) -> str:
     """A file that the program writes. Raises SelectionError."""
     try:
         # In a file there are none.
@@ -310,7 +310,7 @@ def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(command.replace(BIN, str(folder)) for command in commands)
 
 
-def _service(code: Code, folder: Path, environment: Mapping[str, str]) -> Service | None:
+def _service(code: SuiteCode, folder: Path, environment: Mapping[str, str]) -> Service | None:
     """How the program is loaded, None if it does not serve; `folder` is that of the program.
 
     Raises SelectionError.

@@ -165,7 +165,8 @@ static void print_module(const struct policy *policy, const char *name)
     append_refusal(policy, actions);
     set("PAGEWISE_PRELOAD", actions);
     set("PAGEWISE_EXEC_POLICY", name);
-    printf("whatis(\"Page policy %s:", name);
+    printf("whatis(\"Name: pagewise-pages\")\nwhatis(\"Version: %s\")\nwhatis(\"Category: benchmark\")\n"
+           "whatis(\"Keywords: huge pages, TLB\")\nwhatis(\"Description: page policy %s:", name, name);
     const char *between = " ";
     for (unsigned number = 0; number < PARTS; number++)
         if (policy->parts >> number & 1) printf("%s%s", between, parts[number].meaning), between = "; ";

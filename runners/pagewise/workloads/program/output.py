@@ -84,7 +84,7 @@ def _number(captured: str | None, has_comma: Callable[[], bool]) -> float | None
 
 
 @dataclass(frozen=True)
-class Check:
+class OutputCheck:
     """A check of an output: a pattern that must match or must not, or a command that must exit with 0."""
 
     text: str
@@ -164,14 +164,14 @@ def calculated(pattern: Pattern, text: str, where: str) -> Pattern:
     return replace(pattern, formula=formula)
 
 
-def parse_check(text: str) -> Check:
+def parse_check(text: str) -> OutputCheck:
     """Reads a check: a pattern, `! pattern` that must not match, `| command`. Raises SelectionError."""
     stripped = text.strip()
     if stripped.startswith("|"):
-        return Check(stripped[1:].strip(), None)
+        return OutputCheck(stripped[1:].strip(), None)
     if stripped.startswith("!"):
-        return Check(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
-    return Check(text, _compiled(text, "--check"))
+        return OutputCheck(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
+    return OutputCheck(text, _compiled(text, "--check"))
 
 
 def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:

@@ -25,7 +25,7 @@ IN_MODULES = tuple(name for name, _, has_module in _OFFERS if has_module)
 
 
 @dataclass(frozen=True)
-class Part:
+class PolicyRow:
     """A part of a page policy (columns: policies.h)."""
 
     size: str
@@ -35,7 +35,7 @@ class Part:
 
 
 #: In the order of a policy's name: a part that may have a size comes last.
-PARTS: Mapping[str, Part] = {name: Part(*columns) for name, *columns in _rows("PART")}
+PARTS: Mapping[str, PolicyRow] = {name: PolicyRow(*columns) for name, *columns in _rows("PART")}
 
 
 def parts_of(policy: str) -> list[str]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError
-from pagewise.core.manifest import Kind, Manifest
+from pagewise.core.manifest import Manifest, ResultKind
 from pagewise.core.plan import Cell, Subject, order_of_round, placed
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
@@ -25,7 +25,7 @@ from pagewise.stack import launcher as of_ranks
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.provenance import software
-from pagewise.workloads.program.applied import AppliedPolicy, Launcher, default_policies
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher, default_policies
 from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns, Programs, Tools
@@ -50,7 +50,7 @@ def prepare(options: ProgramOptions, programs: Sequence[Program], console: Conso
 
 
 def arrange(
-    options: ProgramOptions, programs: Sequence[Program], kind: Kind, console: Console, **further: Any
+    options: ProgramOptions, programs: Sequence[Program], kind: ResultKind, console: Console, **further: Any
 ) -> tuple[Programs, Manifest]:
     """The runs of programs, and the manifest of a session of this kind, with `further` parts.
 
@@ -81,14 +81,14 @@ def arrange(
 
 def _find_tools(options: ProgramOptions, console: Console) -> Tools:
     """Finds what programs share, and prints the placements. Raises SetupError or SelectionError."""
-    hyperfine, launcher = find_hyperfine(), Launcher(find_launcher(), options.machine.provided)
+    hyperfine, launcher = find_hyperfine(), PolicyLauncher(find_launcher(), options.machine.provided)
     places = placements(options.where)
     print_placements(console, places)
     _check_settings(options.settings, launcher)
     return Tools(hyperfine, launcher, places, MachineSettings.find(options, places), take_input(console))
 
 
-def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: Launcher) -> None:
+def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: PolicyLauncher) -> None:
     """Raises SelectionError for a variable that page policies set."""
     for name, values in settings.items():
         for value in values:

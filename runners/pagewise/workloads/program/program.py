@@ -19,7 +19,7 @@ from pagewise.session.launch import LARGEST_OUTPUT
 from pagewise.session.processes import Shell
 from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
-from pagewise.workloads.program.output import SECONDS_TO_MATCH, Check, Pattern
+from pagewise.workloads.program.output import SECONDS_TO_MATCH, OutputCheck, Pattern
 from pagewise.workloads.program.service import Service
 
 #: Stands for the number of MPI ranks in a code's input.
@@ -78,7 +78,7 @@ class Program:
     texts: Mapping[str, str] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     metrics: tuple[Pattern, ...] = ()
-    checks: tuple[Check, ...] = ()
+    checks: tuple[OutputCheck, ...] = ()
     ok: tuple[int, ...] = (0,)
     setup: tuple[str, ...] = ()
     service: Service | None = None

@@ -21,13 +21,13 @@ from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.output import Check, Pattern, calculated, distinct, metric, parse_check
+from pagewise.workloads.program.output import OutputCheck, Pattern, calculated, distinct, metric, parse_check
 
-ENVIRONMENTS = ("suites", "suites-system")
+ENVIRONMENT = "suites"
 #: Stands for the folder of a service's program.
 BIN = "{bin}"
 #: The range of a ratio; None: no limit.
-Target = tuple[float | None, float | None]
+TargetRange = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class SuiteFile:
 
 
 @dataclass(frozen=True)
-class Code:
+class SuiteCode:
     """A program as its file describes it, for one of its cases.
 
     option: the option that names it. case: which of its cases, empty without cases. targets: by metric, of
@@ -132,8 +132,8 @@ class Code:
     part: SuiteFile
     case: str
     metrics: tuple[Pattern, ...]
-    checks: tuple[Check, ...]
-    targets: Mapping[str, Target] = field(default_factory=dict)
+    checks: tuple[OutputCheck, ...]
+    targets: Mapping[str, TargetRange] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -173,7 +173,7 @@ class Code:
             return self.part.obtain
         if self.part.packages:
             return f"apt-get install --no-install-recommends {' '.join(self.part.packages)}"
-        return "make stack ENV=suites, or ENV=suites-system" if self.is_known else "name it in `programs`"
+        return "make stack ENV=suites" if self.is_known else "name it in `programs`"
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:
@@ -182,7 +182,7 @@ def known_codes(root: Path | None = None) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
 
 
-def read_code(file: Path, case: str = "", option: str | None = None) -> Code:
+def read_code(file: Path, case: str = "", option: str | None = None) -> SuiteCode:
     """Reads a file, for one of its cases or its default. Raises FormatError that lists every fault.
 
     option: how the user named it. Raises SelectionError for a case that it does not have.
@@ -220,7 +220,7 @@ def read_code(file: Path, case: str = "", option: str | None = None) -> Code:
             remedy="name the other code in relative_to, and give a metric its target",
         )
     checks = tuple(parse_check(text) for text in read.checks)
-    return Code(file, option, read, case, distinct(metrics), checks, targets)
+    return SuiteCode(file, option, read, case, distinct(metrics), checks, targets)
 
 
 def _document(data: object, file: Path) -> SuiteFile:
@@ -252,7 +252,7 @@ def _filled(value: Any, words: Mapping[str, str]) -> Any:
     return {name: _filled(item, words) for name, item in value.items()} if isinstance(value, dict) else value
 
 
-def find_code(name: str) -> Code:
+def find_code(name: str) -> SuiteCode:
     """The code of this name, with a case as `npb:cg.B`. Raises SelectionError, FormatError."""
     name, colon, case = name.partition(":")
     codes = known_codes()
@@ -272,7 +272,7 @@ def example() -> str:
 
 
 @dataclass(frozen=True)
-class Build:
+class ProgramBuild:
     """A build of codes that is compared with others: its name, and the folder or module of its programs."""
 
     name: str
@@ -280,9 +280,9 @@ class Build:
     module: str | None = None
 
 
-def parse_builds(texts: Sequence[str]) -> list[Build]:
+def parse_builds(texts: Sequence[str]) -> list[ProgramBuild]:
     """Reads `old=DIR` or `tuned=MODULE`, a module by glob. Raises SelectionError."""
-    builds: dict[str, Build] = {}
+    builds: dict[str, ProgramBuild] = {}
     for text in texts:
         name, _, place = text.partition("=")
         if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) is None or not place or name in builds:
@@ -292,12 +292,14 @@ def parse_builds(texts: Sequence[str]) -> list[Build]:
                 remedy="write --build NAME=DIR or NAME=MODULE, each with another name",
             )
         folder = Path(place).expanduser()
-        builds[name] = Build(name, folder.absolute()) if folder.is_dir() else Build(name, module=place)
+        builds[name] = (
+            ProgramBuild(name, folder.absolute()) if folder.is_dir() else ProgramBuild(name, module=place)
+        )
     return list(builds.values())
 
 
 def find_program(
-    code: Code, environment: str | None, modules: Path | None, build: Build | None = None
+    code: SuiteCode, environment: str | None, modules: Path | None, build: ProgramBuild | None = None
 ) -> tuple[str, dict[str, str], str]:
     """Path of the code's program, the environment it runs in, and the module or `PATH` that has it.
 
@@ -324,7 +326,7 @@ def find_program(
         )
     raise SetupError(
         f"the program of {code.title} is missing: {' or '.join(code.part.programs)}",
-        where="PATH, and the modules of " + ", ".join(ENVIRONMENTS)
+        where=f"PATH, and the modules of {ENVIRONMENT}"
         if code.is_known and not code.part.packages
         else "PATH",
         remedy=f"{code.obtain}; or name it: compare {code.option} -- PROGRAM",
@@ -332,7 +334,7 @@ def find_program(
 
 
 def _environments(
-    code: Code, environment: str | None, modules: Path | None, build: Build | None
+    code: SuiteCode, environment: str | None, modules: Path | None, build: ProgramBuild | None
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Of the module trees named, or else of those built for suites, the code's last module; then `PATH`.
 
@@ -343,12 +345,12 @@ def _environments(
         yield str(build.folder), {**os.environ, "PATH": path}
         return
     if modules is not None or environment is not None:
-        trees = [module_tree(environment or ENVIRONMENTS[0], modules)]
+        trees = [module_tree(environment or ENVIRONMENT, modules)]
     elif build is None and (code.part.packages or not code.is_known):
         trees = []
     else:
-        built = (project_root() / ".pagewise" / "modules" / name for name in ENVIRONMENTS)
-        trees = [tree for tree in built if tree.is_dir()]
+        built = project_root() / ".pagewise" / "modules" / ENVIRONMENT
+        trees = [built] if built.is_dir() else []
     for tree in trees:
         first = code.part.module or code.name
         names = [name for name in module_files(tree) if name.split("/", maxsplit=1)[0] == first]

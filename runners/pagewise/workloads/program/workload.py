@@ -23,7 +23,7 @@ from pagewise.session.standard_input import StandardInput
 from pagewise.session.workload import ComparisonPlanner, Decision, Trial
 from pagewise.stack.binary import Binary, examine, files_of
 from pagewise.stack.launcher import RankLauncher
-from pagewise.workloads.program.applied import AppliedPolicy, Launcher
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher
 from pagewise.workloads.program.launch import Launched, ProgramLauncher, ProgramOutcome
 from pagewise.workloads.program.memory import Memory
 from pagewise.workloads.program.program import Program
@@ -69,7 +69,7 @@ class Tools:
     """What all programs of a session share: stopwatch, launcher, placements, settings, standard input."""
 
     hyperfine: str
-    launcher: Launcher
+    launcher: PolicyLauncher
     places: list[Placement]
     settings: MachineSettings
     given: StandardInput

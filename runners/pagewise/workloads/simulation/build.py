@@ -17,7 +17,7 @@ _TAIL = 15
 
 
 @dataclass(frozen=True)
-class Build:
+class TracedBuild:
     """A build folder of the preset <compiler>-model: programs that QEMU can run, and its plug-in."""
 
     root: Path
@@ -25,7 +25,7 @@ class Build:
     folder: Path
 
     @classmethod
-    def of_checkout(cls, root: Path, compiler: str) -> Build:
+    def of_checkout(cls, root: Path, compiler: str) -> TracedBuild:
         """The one that the preset makes."""
         return cls(root, compiler, root / ".pagewise" / "build" / f"{compiler}-model")
 

@@ -23,7 +23,7 @@ RATES = (
 
 
 @dataclass(frozen=True)
-class Row:
+class FigureRow:
     """A count or rate of all policies, and its ratios to the first."""
 
     name: str
@@ -64,16 +64,16 @@ def simulation(record: Record) -> Simulated:
     return record.modelled
 
 
-def rows_of(records: Sequence[Record], region: str | None = None) -> list[Row]:
+def rows_of(records: Sequence[Record], region: str | None = None) -> list[FigureRow]:
     """Counts per pass and rates of one program under several policies, of all regions or of one.
 
     Counts are divided by the passes over a kernel's working set; those of other programs are totals.
     """
     counts = [counts_per_pass(record, region) for record in records]
     names = [name for name in counts[0] if all(name in of for of in counts)]
-    rows = [Row(name, tuple(of[name] for of in counts)) for name in names]
+    rows = [FigureRow(name, tuple(of[name] for of in counts)) for name in names]
     rows += [
-        Row(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
+        FigureRow(name, tuple(of[above] / of[below] if of[below] else None for of in counts))
         for name, above, below in RATES
         if above in names and below in names
     ]

@@ -39,14 +39,14 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, Build, descriptions
+from pagewise.workloads.simulation.build import PLUGIN_TARGET, TracedBuild, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
     PagesUnavailableError,
-    Program,
+    TracedProgram,
     Tracer,
     find_program,
     find_tracer,
@@ -80,14 +80,14 @@ class SimulationOptions(SessionOptions):
 
 
 @dataclass(frozen=True)
-class Target:
+class TraceTarget:
     """The traced program, and what traces it. `ours`: it has page policies and writes records.
 
     title: the kernel's or program's name. description: the kernel.yaml. given: a program's standard input.
     """
 
     title: str
-    program: Program
+    program: TracedProgram
     arguments: tuple[str, ...]
     ours: bool
     description: Mapping[str, Any]
@@ -142,7 +142,7 @@ class SimulationPlanner:
 class TraceLauncher:
     """Runs the program in the emulator. `limit`: seconds per run; `scratch`: folder for temporary files."""
 
-    target: Target
+    target: TraceTarget
     limit: float
     scratch: Path
 
@@ -198,7 +198,7 @@ class Simulation:
     """One program under several policies."""
 
     options: SimulationOptions
-    target: Target
+    target: TraceTarget
     subject: Subject
     placements: list[Placement]
 
@@ -274,12 +274,12 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
 
 
-def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> Target:
+def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> TraceTarget:
     geometry = find_geometry(options.geometry)
     sectors = tuple(map(Sector.parse, options.sector))
     geometry.check(sectors)
     root = project_root()
-    build = Build.of_checkout(root, options.compiler)
+    build = TracedBuild.of_checkout(root, options.compiler)
     if options.build is not None:
         build = replace(build, folder=options.build)
     else:
@@ -310,12 +310,12 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
     given = NO_INPUT if ours else take_input(console)
-    return Target(
+    return TraceTarget(
         title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin, sectors, given
     )
 
 
-def _description(root: Path, build: Build, kernel: str) -> Path | None:
+def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:
     """The kernel.yaml of a kernel, None for one that only the build has. Raises SelectionError."""
     known = descriptions(root)
     if kernel not in known and build.program(kernel) is None:
@@ -328,7 +328,7 @@ def _description(root: Path, build: Build, kernel: str) -> Path | None:
     return known.get(kernel)
 
 
-def _built(build: Build, folder: str) -> Program:
+def _built(build: TracedBuild, folder: str) -> TracedProgram:
     """The program of a kernel's folder. Raises SelectionError."""
     built = build.program(folder)
     if built is None:
@@ -340,7 +340,7 @@ def _built(build: Build, folder: str) -> Program:
     return find_program(str(built))
 
 
-def _subject(target: Target, policies: Sequence[str], compiler: str) -> Subject:
+def _subject(target: TraceTarget, policies: Sequence[str], compiler: str) -> Subject:
     program = target.program
     first = Configuration.of_program(
         program.file,

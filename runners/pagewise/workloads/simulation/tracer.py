@@ -42,7 +42,7 @@ class PagesUnavailableError(PagewiseError):
 
 
 @dataclass(frozen=True)
-class Program:
+class TracedProgram:
     """What is traced: a file, its machine by name, and whether it marks its regions."""
 
     file: Path
@@ -72,7 +72,7 @@ class Traced:
     record: Record | None
 
 
-def find_program(name: str) -> Program:
+def find_program(name: str) -> TracedProgram:
     """A program to trace, by its path or by its name in PATH. Raises SelectionError."""
     path = shutil.which(name)
     if path is None:
@@ -91,7 +91,7 @@ def find_program(name: str) -> Program:
             where=file,
             remedy="give the program itself, not a script that starts it",
         )
-    return Program(file, machine, _MARK in content)
+    return TracedProgram(file, machine, _MARK in content)
 
 
 def find_tracer(machine: str) -> Tracer:
@@ -123,7 +123,7 @@ def trace(
     tracer: Tracer,
     plugin: Path,
     geometry: str,
-    program: Program,
+    program: TracedProgram,
     arguments: Sequence[str],
     *,
     scratch: Path,
@@ -173,7 +173,7 @@ def trace(
     return Traced(_read(out, program), _record(written))
 
 
-def _read(out: Path, program: Program) -> dict[str, Any]:
+def _read(out: Path, program: TracedProgram) -> dict[str, Any]:
     """The simulator's figures. Raises RefusedError where they do not represent the program."""
     try:
         modelled: dict[str, Any] = parse_json(read_file(out))
@@ -207,7 +207,7 @@ def _record(written: Path) -> Record | None:
     return parse_record(lines[-1])[0] if lines else None
 
 
-def _failure(code: int, output: str, program: Program) -> PagewiseError:
+def _failure(code: int, output: str, program: TracedProgram) -> PagewiseError:
     """The error of a run that failed."""
     where = program.file
     if code == _PLUGIN_FAILED:

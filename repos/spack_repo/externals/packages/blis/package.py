@@ -1,11 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SiteBlas
 
 
-class Blis(Package):
-    """The site's BLIS; see gcc. `extra_attributes: library:` names its file."""
-
-    has_code = False
-
-    provides("blas")
+class Blis(SiteBlas):
+    """The site's BLIS."""

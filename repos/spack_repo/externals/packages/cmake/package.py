@@ -1,12 +1,10 @@
-from spack_repo.builtin.build_systems.generic import Package
+from spack_repo.externals.build_systems.site import SitePackage
 
 from spack.package import *
 
 
-class Cmake(Package):
-    """The site's CMake; see gcc."""
-
-    has_code = False
+class Cmake(SitePackage):
+    """The site's CMake."""
 
     # Spack's recipes use this variant.
     variant("ownlibs", default=True, description="Bundled libraries")

@@ -1,11 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SiteMpi
 
 
-class FujitsuMpi(Package):
-    """The C interface of the site's Fujitsu MPI; see gcc."""
-
-    has_code = False
-
-    provides("mpi")
+class FujitsuMpi(SiteMpi):
+    """The site's Fujitsu MPI."""

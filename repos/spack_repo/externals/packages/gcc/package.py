@@ -1,39 +1,13 @@
-from spack_repo.builtin.build_systems.compiler import CompilerPackage
-from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.gcc.package import Gcc as Builtin
+from spack_repo.externals.build_systems.site import SiteCompiler
 
 from spack.package import *
 
 
-class Gcc(Package, CompilerPackage):
-    """The site's GCC: only what dependent packages need, not how to build it.
+class Gcc(SiteCompiler):
+    """The site's GCC."""
 
-    Spack solves an external with all conflicts, patches and dependencies of its recipe: 3 s per
-    solve with the builtin recipes, 0.8 s with those of this repository.
-    """
-
-    has_code = False
-
-    variant(
-        "languages",
-        default="c,c++,fortran",
-        values=(
-            "ada",
-            "brig",
-            "c",
-            "c++",
-            "d",
-            "fortran",
-            "go",
-            "java",
-            "jit",
-            "lto",
-            "objc",
-            "obj-c++",
-        ),
-        multi=True,
-        description="Languages that the compiler supports",
-    )
+    variant("languages", default="c,c++,fortran", multi=True, description="Supported languages")
     provides("c", when="languages=c")
     provides("cxx", when="languages=c++")
     provides("fortran", when="languages=fortran")

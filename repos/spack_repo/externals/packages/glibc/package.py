@@ -1,13 +1,11 @@
-from spack_repo.builtin.build_systems.generic import Package
+from spack_repo.externals.build_systems.site import SitePackage
 
-from spack.package import *
+from spack.package import provides
 
 
-class Glibc(Package):
-    """The machine's C library, which Spack detects; see gcc."""
+class Glibc(SitePackage):
+    """The machine's C library, which Spack detects."""
 
-    has_code = False
     tags = ("runtime",)
 
-    provides("libc")
-    provides("iconv")
+    provides("libc", "iconv")

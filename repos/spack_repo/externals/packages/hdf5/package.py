@@ -1,11 +1,9 @@
-from spack_repo.builtin.build_systems.generic import Package
+from spack_repo.externals.build_systems.site import SitePackage
 
-from spack.package import *
+from spack.package import variant
 
 
-class Hdf5(Package):
-    """The C library of the site's HDF5; see gcc."""
-
-    has_code = False
+class Hdf5(SitePackage):
+    """The C library of the site's HDF5."""
 
     variant("hl", default=True, description="High-level library")

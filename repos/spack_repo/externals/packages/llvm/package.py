@@ -1,14 +1,11 @@
-from spack_repo.builtin.build_systems.compiler import CompilerPackage
-from spack_repo.builtin.build_systems.generic import Package
 from spack_repo.builtin.packages.llvm.package import Llvm as Builtin
+from spack_repo.externals.build_systems.site import SiteCompiler
 
 from spack.package import *
 
 
-class Llvm(Package, CompilerPackage):
-    """The site's clang and flang; see gcc."""
-
-    has_code = False
+class Llvm(SiteCompiler):
+    """The site's clang and flang."""
 
     variant("clang", default=True, description="C and C++ compiler")
     variant("flang", default=False, description="Fortran compiler")

@@ -1,9 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SitePackage
 
 
-class LlvmOpenmp(Package):
-    """The site's LLVM OpenMP library (libomp); see gcc."""
-
-    has_code = False
+class LlvmOpenmp(SitePackage):
+    """The site's LLVM OpenMP library (libomp)."""

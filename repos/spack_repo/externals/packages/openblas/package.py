@@ -1,11 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SiteBlas
 
 
-class Openblas(Package):
-    """The site's OpenBLAS; see gcc. `extra_attributes: library:` names its file."""
-
-    has_code = False
-
-    provides("blas")
+class Openblas(SiteBlas):
+    """The site's OpenBLAS."""

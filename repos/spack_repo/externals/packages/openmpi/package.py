@@ -1,11 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SiteMpi
 
 
-class Openmpi(Package):
-    """The C interface of the site's Open MPI; see gcc."""
-
-    has_code = False
-
-    provides("mpi")
+class Openmpi(SiteMpi):
+    """The site's Open MPI."""

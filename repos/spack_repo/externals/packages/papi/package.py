@@ -1,9 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SitePackage
 
 
-class Papi(Package):
-    """The site's PAPI; see gcc."""
-
-    has_code = False
+class Papi(SitePackage):
+    """The site's PAPI."""

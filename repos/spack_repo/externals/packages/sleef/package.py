@@ -1,9 +1,5 @@
-from spack_repo.builtin.build_systems.generic import Package
-
-from spack.package import *
+from spack_repo.externals.build_systems.site import SitePackage
 
 
-class Sleef(Package):
-    """The site's SLEEF with the GNU vector ABI (libsleefgnuabi); see gcc."""
-
-    has_code = False
+class Sleef(SitePackage):
+    """The site's SLEEF with the GNU vector ABI (libsleefgnuabi)."""

@@ -1,9 +1,9 @@
-from spack_repo.pagewise.build_systems.kernels import EosUserPackage
+from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage, depends_on_same
 
 from spack.package import *
 
 
-class PagewiseEmber(EosUserPackage):
+class PagewiseEmber(ConfigurationPackage):
     """Block-structured hydrodynamics with adaptive refinement, in one configuration of pages,
     prefetching and compiler.
     """
@@ -17,15 +17,21 @@ class PagewiseEmber(EosUserPackage):
     )
     variant("mpi", default=True, description="Enable MPI")
 
+    depends_on("hdf5@1.10.2:+hl")
     depends_on("mpi", when="+mpi")
-
-    mini = "ember"
+    depends_on_same("pagewise-eos-table", type=("build", "run"))
 
     def cmake_args(self):
-        arguments = [*super().cmake_args(), self.define_from_variant("PAGEWISE_MPI", "mpi")]
+        table = self.spec["pagewise-eos-table"].prefix.share.pagewise.join("helmholtz.h5")
+        args = [
+            *super().cmake_args(),
+            *self.mini_args("ember"),
+            self.define("PAGEWISE_EOS_TABLE", table),
+            self.define_from_variant("PAGEWISE_MPI", "mpi"),
+        ]
         if self.spec.satisfies("+mpi"):
-            arguments.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
+            args.append(self.define("MPI_HOME", self.spec["mpi"].prefix))
         if self.spec.satisfies("^fujitsu-mpi"):
             # CMake looks for this name only with Fujitsu's compilers.
-            arguments.append(self.define("MPI_C_COMPILER", self.spec["mpi"].prefix.bin.mpifcc))
-        return arguments
+            args.append(self.define("MPI_C_COMPILER", self.spec["mpi"].prefix.bin.mpifcc))
+        return args

@@ -1,14 +1,19 @@
 from pathlib import Path
 
-from spack_repo.pagewise.build_systems.kernels import MiniPackage
+from spack_repo.pagewise.build_systems.kernels import SAME, KernelsPackage, depends_on_same
 
 from spack.package import *
 
 
-class PagewiseEosTable(MiniPackage):
+class PagewiseEosTable(KernelsPackage):
     """The table of the electron-positron plasma's free energy, and its program pw-eos-table."""
 
-    mini = "helmholtz/table"
+    # H5LT is in the high-level library; older versions write metadata without checksums.
+    depends_on("hdf5@1.10.2:+hl")
+    depends_on_same("libpagewise", *SAME)
+
+    def cmake_args(self):
+        return [*super().cmake_args(), *self.mini_args("helmholtz/table")]
 
     def test_table(self):
         """compute a coarse table with pw-eos-table"""

@@ -1,10 +1,10 @@
-from spack_repo.pagewise.build_systems.kernels import ProgramsPackage
-from spack_repo.pagewise.build_systems.targets import SIMD_TARGETS, variant_simd
+from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage
+from spack_repo.pagewise.packages.libpagewise.package import SIMD_TARGETS, variant_simd
 
 from spack.package import *
 
 
-class PagewiseMicro(ProgramsPackage):
+class PagewiseMicro(ConfigurationPackage):
     """Micro-kernels in one configuration of pages, prefetching, stores and compiler."""
 
     variant(
@@ -69,20 +69,10 @@ class PagewiseMicro(ProgramsPackage):
         description="Sectors of the caches: none, or ways for reused arrays (A64FX, %fj)",
     )
     requires(
-        "target=a64fx",
+        "loop=compiler prefetch=hardware target=a64fx %c,fortran=fj",
         when="sector=isolate",
-        msg="sector=isolate needs target=a64fx: other processors have no sector cache",
-    )
-    for _language in ("c", "fortran"):
-        requires(
-            f"%{_language}=fj",
-            when="sector=isolate",
-            msg="sector=isolate needs Fujitsu's compiler (%fj): others ignore its lines (!OCL)",
-        )
-    requires(
-        "loop=compiler prefetch=hardware",
-        when="sector=isolate",
-        msg="sector=isolate needs loop=compiler prefetch=hardware: its lines are in Fortran loops",
+        msg="sector=isolate needs target=a64fx %fj loop=compiler prefetch=hardware: its lines "
+        "(!OCL) are in Fortran loops, and others ignore them",
     )
 
     variant(
@@ -109,12 +99,11 @@ class PagewiseMicro(ProgramsPackage):
         when="runtime=fjomplib",
         msg="runtime=fjomplib is Fujitsu's library for its own code: use %fj",
     )
-    for _language in ("c", "fortran"):
-        requires(
-            f"%{_language}=gcc",
-            when="runtime=libomp",
-            msg="runtime=libomp is for GCC's code; LLVM uses libomp with runtime=compiler",
-        )
+    requires(
+        "%c,fortran=gcc",
+        when="runtime=libomp",
+        msg="runtime=libomp is for GCC's code; LLVM uses libomp with runtime=compiler",
+    )
 
     for _later in ("sector=isolate", "runtime=fjomplib"):
         conflicts(_later, when="@:0.2.0", msg=f"{_later} needs a release after 0.2.0, or @develop")
@@ -123,8 +112,36 @@ class PagewiseMicro(ProgramsPackage):
     for _width in SIMD_TARGETS:
         depends_on(f"libpagewise simd={_width}", when=f"simd={_width}")
 
+    variant(
+        "needs",
+        default="none",
+        values=("none", "blas", "fftw"),
+        multi=False,
+        description="Build the kernels that call this library instead of those that call none",
+    )
+    depends_on("blas", when="needs=blas")
+    depends_on("fftw-api@3", when="needs=fftw")
+    for _library in ("blas", "fftw"):
+        requires(
+            "prefetch=hardware stores=regular loop=explicit sector=none mathlib=libm",
+            when=f"needs={_library}",
+            msg=f"needs={_library} compares libraries: leave out the variants of other kernels",
+        )
+
+    @property
+    def needed(self):
+        """The library that the kernels call, as a spec; None without."""
+        virtual = {"blas": "blas", "fftw": "fftw-api"}.get(self.spec.variants["needs"].value)
+        return self.spec[virtual] if virtual else None
+
+    @property
+    def library(self):
+        mathlib = self.spec.variants["mathlib"].value
+        own = "" if mathlib == "libm" else mathlib
+        return self.needed.name if self.needed else own
+
     def cmake_args(self):
-        return [
+        args = [
             *super().cmake_args(),
             self.define("PAGEWISE_MICRO", True),
             self.define_from_variant("PAGEWISE_STORES", "stores"),
@@ -134,9 +151,11 @@ class PagewiseMicro(ProgramsPackage):
             self.define_from_variant("PAGEWISE_SIMD", "simd"),
             self.define_from_variant("PAGEWISE_SECTOR", "sector"),
         ]
-
-    def configuration(self):
-        values = {name: self.spec.variants[name].value for name in ("simd", "runtime", "sector")}
-        plain = ("compiler", "none")
-        chosen = {name: value for name, value in values.items() if value not in plain}
-        return {**super().configuration(), **chosen}
+        if self.needed:
+            # An external names its file, because distributions switch links.
+            attributes = self.needed.extra_attributes if self.needed.external else {}
+            files = [attributes["library"]] if "library" in attributes else list(self.needed.libs)
+            args.append(self.define_from_variant("PAGEWISE_NEEDS", "needs"))
+            args.append(self.define("PAGEWISE_NEEDED_NAME", self.needed.name))
+            args.append(self.define("PAGEWISE_NEEDED_LIBRARIES", files))
+        return args

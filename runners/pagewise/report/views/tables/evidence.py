@@ -18,7 +18,7 @@ from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Block, Column, Section, Table, Text, output_of
 from pagewise.report.verdicts import NodeMemoryRow
-from pagewise.report.views.data import Entry, entries, ranked
+from pagewise.report.views.data import DataRow, entries, ranked
 from pagewise.report.views.wording import floored_percent
 
 _NAMES = (
@@ -37,16 +37,16 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     ]
 
 
-def _key(entry: Entry) -> Key:
+def _key(entry: DataRow) -> Key:
     return entry.kernel.name, *entry.row.cell.key
 
 
-def _folded(title: str, name: str, columns: Sequence[Column], rows: Sequence[Entry]) -> Section:
+def _folded(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataRow]) -> Section:
     table = Table.of(name, (*_NAMES, *columns), rows)
     return Section(f"{count_text(len(rows), 'configuration')}{title}", (table,), folded=True)
 
 
-def _count(counts: Mapping[Key, Mapping[str, float]], name: str, entry: Entry) -> float | None:
+def _count(counts: Mapping[Key, Mapping[str, float]], name: str, entry: DataRow) -> float | None:
     return counts[_key(entry)].get(name)
 
 
@@ -110,7 +110,7 @@ _NOTED = 0.01
 class _State:
     """A configuration with the state of the node during its runs."""
 
-    entry: Entry
+    entry: DataRow
     use: NodeUse
 
     @property

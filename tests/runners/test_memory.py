@@ -16,6 +16,7 @@ from pagewise.core.kernel import Kernel
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
+from pagewise.session.options import PagesToPrepare
 from pagewise.stack.catalog import read_catalog
 from pagewise.stack.lmod import find_init
 from pagewise.workloads.kernels.choose import choose, fit, room_for
@@ -151,7 +152,7 @@ def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pyt
     console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
     comparison = prepare(chosen, console, time.monotonic())
     assert comparison.manifest.scaled == ()
-    [scaled] = fit(comparison.workload.subjects, options(reserve=True), 100 * MIB)[1]
+    [scaled] = fit(comparison.workload.subjects, options(prepare=PagesToPrepare()), 100 * MIB)[1]
     assert scaled.taken_bytes == 32 * MIB
     monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
     comparison = prepare(chosen, console, time.monotonic())

@@ -1,18 +1,21 @@
-"""Runs end with all that they started: what is stopped, what ignores signals, what detached itself."""
+"""Runs end with all that they started: what is stopped, ignores signals, left its group or is interrupted."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
+from pagewise.core.errors import Interrupted
 from pagewise.core.record_parts import LeftProcess
+from pagewise.core.signals import interruptible, postponed
 from pagewise.session import processes
 from pagewise.session.processes import Running, Shell, in_session, left_text
 
@@ -178,3 +181,50 @@ def test_a_shell_command_reads_a_text_and_its_output_is_limited(tmp_path: Path):
         code, output = started.run_alone("yes | head -c 1000000; echo end >&2; kill -9 $$", 30)
         assert code == -signal.SIGKILL and len(output) <= 10_000 and output.endswith("end\n")
     assert started.left == []
+
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+def test_a_postponed_signal_comes_when_the_block_is_left():
+    done = []
+    with pytest.raises(Interrupted) as caught, interruptible():
+        with postponed():
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+            done.append("inside")
+        done.append("after")
+    assert done == ["inside"] and caught.value.signal_number == signal.SIGTERM
+
+
+def test_nothing_is_raised_where_nothing_came():
+    before = signal.getsignal(signal.SIGINT)
+    with interruptible(), postponed():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The signal comes after the fork and before the caller knows of the process."""
+    started = []
+
+    @contextmanager
+    def interrupted_at_its_end():
+        yield
+        signal.raise_signal(signal.SIGINT)
+
+    class Kept(subprocess.Popen):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Kept)
+    with (
+        pytest.raises(Interrupted),
+        interruptible(),
+        in_session(SLEEP, tmp_path / "said", os.environ, tmp_path, interrupted_at_its_end()),
+    ):
+        pytest.fail("it is not reached")
+    assert len(started) == 1
+    with pytest.raises(ProcessLookupError):
+        os.killpg(started[0].pid, 0)

@@ -27,18 +27,22 @@ def configured(folder: Path, fortran: str, c: str, *options: str) -> subprocess.
     return run(*start, *target, *words)
 
 
+def stand_ins(folder: Path) -> Path:
+    """Add stand-ins for Fujitsu's compilers and GCC's to a folder."""
+    detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
+    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
+    (folder / "delegates.json").write_text(json.dumps(drivers))
+    for name in ("fcc", "frt", "gcc", "gfortran"):
+        (folder / name).symlink_to(STAND_IN)
+    return folder
+
+
 @pytest.fixture
 def compilers(tmp_path: Path, unavailable: Callable[[str], NoReturn]) -> Path:
-    """A folder with stand-ins for Fujitsu's compilers and GCC's."""
-    packages = EMULATED / "packages.yaml"
-    if not packages.exists():
+    """A folder with the stand-ins."""
+    if not (EMULATED / "packages.yaml").exists():
         unavailable("needs cross compilers for aarch64 (make setup-tests)")
-    detected = yaml.safe_load(packages.read_text())["packages"]
-    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
-    (tmp_path / "delegates.json").write_text(json.dumps(drivers))
-    for name in ("fcc", "frt", "gcc", "gfortran"):
-        (tmp_path / name).symlink_to(STAND_IN)
-    return tmp_path
+    return stand_ins(tmp_path)
 
 
 def link(folder: Path, kernel: str) -> list[str] | None:

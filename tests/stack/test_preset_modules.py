@@ -139,7 +139,7 @@ def test_a_module_sets_the_configuration(preset_checkout: Path, lmod: Lmod) -> N
     tree = preset_checkout / ".pagewise" / "modules" / "two"
     _, thp = names(tree)
     assert f"\n{thp}" not in lmod("module load pagewise-micro; module --terse list")
-    out = lmod(f"module load pagewise-micro {thp}; env; command -v pw-schoenauer_triad")
+    out = lmod(f"module load pagewise-micro; module load {thp}; env; command -v pw-schoenauer_triad")
     variables = settings(out)
     prefix = preset_checkout / ".pagewise" / "presets" / BUILT[1]
     assert re.fullmatch(r"[0-9a-f]{64}", variables.pop("PAGEWISE_HASH"))

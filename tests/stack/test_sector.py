@@ -7,13 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import test_fujitsu_runtime as fujitsu
 import yaml
 from pagewise.core.kernel import Kernel
 from pagewise.core.units import parse_bytes
-from test_a64fx_compilers import STAND_IN, stand_in_site
+from test_a64fx_compilers import stand_in_site
 from test_spack import spack
 
-from conftest import EMULATED, ROOT, run
+from conftest import ROOT, run
 
 KERNELS = ROOT / "kernels" / "micro"
 #: The array with a sector, and its ways, as the A64FX guide has them; of DGEMM, what these lines can express.
@@ -66,16 +67,10 @@ def configured(folder: Path, *options: str, stand_ins: bool = True) -> tuple[int
     """CMake's answer to options, with Fujitsu's compilers as stand-ins or with this machine's."""
     words = [f"-D{option}" for option in options]
     if stand_ins:
-        for name in ("fcc", "frt"):
-            (folder / name).symlink_to(STAND_IN)
-        detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
-        drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
-        (folder / "delegates.json").write_text(json.dumps(drivers))
-        words += ["-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64"]
-        words += [f"-DCMAKE_C_COMPILER={folder}/fcc", f"-DCMAKE_Fortran_COMPILER={folder}/frt"]
-        words += ["-DCMAKE_C_FLAGS=-Nclang", "-DCMAKE_Fortran_FLAGS=-KSVE,A64FX", "-DBUILD_TESTING=OFF"]
-    build = folder / "build"
-    done = run("env", "-C", folder, "cmake", "-G", "Ninja", "-S", ROOT / "kernels", "-B", build, *words)
+        flags = ("-DCMAKE_C_FLAGS=-Nclang", "-DCMAKE_Fortran_FLAGS=-KSVE,A64FX")
+        done = fujitsu.configured(fujitsu.stand_ins(folder), "frt", "fcc", *flags, *words)
+    else:
+        done = run("cmake", "-G", "Ninja", "-S", ROOT / "kernels", "-B", folder / "build", *words)
     return done.returncode, done.stdout
 
 

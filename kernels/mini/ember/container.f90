@@ -23,7 +23,7 @@ module ember_container
         integer :: origin = 0, variable = 0, zone(3) = 0
     end type view_t
 
-    public :: container_create, container_touch, container_free, block_bytes, copy_box, pack_box, unpack_box, load_interior, &
+    public :: container_create, container_free, block_bytes, copy_box, pack_box, unpack_box, load_interior, &
         make_view, store_interior
 
 contains
@@ -71,19 +71,6 @@ contains
         mesh%free = [(mesh%capacity - i, i=0, mesh%capacity - 1)]
     end subroutine container_create
 
-    !> First touch: all values are zeroed, equal ranges of slots per thread.
-    subroutine container_touch(mesh)
-        type(mesh_t), intent(inout) :: mesh
-        type(view_t) :: view
-        integer :: slot
-
-        !$omp parallel do schedule(static) private(view)
-        do slot = 1, mesh%capacity
-            call make_view(mesh, slot, view)
-            view%values = 0.0_r8
-        end do
-    end subroutine container_touch
-
     !> Unmap the container. Exit code 4 if the system refuses.
     subroutine container_free(mesh, error)
         type(mesh_t), intent(inout) :: mesh
@@ -120,17 +107,13 @@ contains
     subroutine copy_box(mesh, from, from_box, to, to_box)
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, from_box(2, 3), to, to_box(2, 3)
-        real(r8), pointer, contiguous :: source(:, :, :, :), destination(:, :, :, :)
+        type(view_t) :: source, destination
+        integer :: width
 
-        if (mesh%variable_last) then
-            source => mesh%soa(:, :, :, :, from)
-            destination => mesh%soa(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, 1, mesh%n_variables, mesh%bounds())
-        else
-            source => mesh%aos(:, :, :, :, from)
-            destination => mesh%aos(:, :, :, :, to)
-            call copy_rows(source, from_box, destination, to_box, mesh%n_variables, 1, mesh%bounds())
-        end if
+        call make_view(mesh, from, source)
+        call make_view(mesh, to, destination)
+        width = merge(1, mesh%n_variables, mesh%variable_last)
+        call copy_rows(source%values, from_box, destination%values, to_box, width, mesh%n_variables/width, mesh%bounds())
     end subroutine copy_box
 
     !> Copy rows of i: `width` values per zone are contiguous, in `n_planes` arrays of such zones; `bounds`: of a block.
@@ -172,14 +155,13 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: from, box(2, 3)
         real(r8), contiguous, intent(inout) :: buffer(:)
-        real(r8), pointer, contiguous :: block(:, :, :, :)
+        type(view_t) :: view
 
+        call make_view(mesh, from, view)
         if (mesh%variable_last) then
-            block => mesh%soa(:, :, :, :, from)
-            call pack_planes(block, box, mesh%n_variables, mesh%bounds(), buffer)
+            call pack_planes(view%values, box, mesh%n_variables, mesh%bounds(), buffer)
         else
-            block => mesh%aos(:, :, :, :, from)
-            call pack_rows(block, box, mesh%n_variables, mesh%bounds(), buffer)
+            call pack_rows(view%values, box, mesh%n_variables, mesh%bounds(), buffer)
         end if
     end subroutine pack_box
 
@@ -233,14 +215,13 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: to, box(2, 3)
         real(r8), contiguous, intent(in) :: buffer(:)
-        real(r8), pointer, contiguous :: block(:, :, :, :)
+        type(view_t) :: view
 
+        call make_view(mesh, to, view)
         if (mesh%variable_last) then
-            block => mesh%soa(:, :, :, :, to)
-            call unpack_planes(block, box, mesh%n_variables, mesh%bounds(), buffer)
+            call unpack_planes(view%values, box, mesh%n_variables, mesh%bounds(), buffer)
         else
-            block => mesh%aos(:, :, :, :, to)
-            call unpack_rows(block, box, mesh%n_variables, mesh%bounds(), buffer)
+            call unpack_rows(view%values, box, mesh%n_variables, mesh%bounds(), buffer)
         end if
     end subroutine unpack_box
 

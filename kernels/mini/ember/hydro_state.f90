@@ -1,6 +1,7 @@
 !> The state of zones after an update: conserved variables are changed, the equation of state derives the others, and the
 !> largest rate of crossing a zone bounds the next step.
 module ember_hydro_state
+    use ember_container, only: make_view, view_t
     use ember_eos, only: eos_t
     use ember_hydro_block, only: block_t
     use ember_hydro_work, only: ledger_t, scratch_t
@@ -46,23 +47,21 @@ contains
         integer, intent(in) :: leaf
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(out) :: rate
-        integer :: j, k, slot, zones(3)
+        type(view_t) :: view
+        integer :: j, k, v, row, zones(3)
 
         rate = 0.0_r8
-        slot = mesh%slot(leaf)
         zones = mesh%zones()
+        call make_view(mesh, mesh%slot(leaf), view)
         associate (state => scratch%state, pres => scratch%pres, gamc => scratch%gamc)
             do k = 1, zones(3)
                 do j = 1, nb
-                    if (mesh%variable_last) then
-                        state(:, j, :) = mesh%soa(1:nb, j, k, :n_conserved, slot)
-                        pres(:, j) = mesh%soa(1:nb, j, k, v_pres, slot)
-                        gamc(:, j) = mesh%soa(1:nb, j, k, v_gamc, slot)
-                    else
-                        state(:, j, :) = transpose(mesh%aos(:n_conserved, 1:nb, j, k, slot))
-                        pres(:, j) = mesh%aos(v_pres, 1:nb, j, k, slot)
-                        gamc(:, j) = mesh%aos(v_gamc, 1:nb, j, k, slot)
-                    end if
+                    row = view%origin + sum(view%zone*[1, j, k])
+                    do v = 1, n_conserved
+                        call load_row(view, row + v*view%variable, state(:, j, v))
+                    end do
+                    call load_row(view, row + v_pres*view%variable, pres(:, j))
+                    call load_row(view, row + v_gamc*view%variable, gamc(:, j))
                 end do
                 call fastest(nb*nb, mesh%dims, state, pres, gamc, mesh%zone_size(mesh%tree%level(leaf)), rate)
             end do
@@ -179,22 +178,34 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot, k
         real(r8), contiguous, intent(inout) :: fraction(:, :)
-        integer :: i, j, s
+        type(view_t) :: view
+        real(r8) :: dens(nb)
+        integer :: j, s, row
 
-        do s = 1, mesh%n_species
-            do j = 1, nb
-                if (mesh%variable_last) then
-                    do i = 1, nb
-                        fraction(nb*(j - 1) + i, s) = mesh%soa(i, j, k, first_species + s - 1, slot)/mesh%soa(i, j, k, v_dens, slot)
-                    end do
-                else
-                    do i = 1, nb
-                        fraction(nb*(j - 1) + i, s) = mesh%aos(first_species + s - 1, i, j, k, slot)/mesh%aos(v_dens, i, j, k, slot)
-                    end do
-                end if
+        call make_view(mesh, slot, view)
+        do j = 1, nb
+            row = view%origin + sum(view%zone*[1, j, k])
+            call load_row(view, row + v_dens*view%variable, dens)
+            do s = 1, mesh%n_species
+                associate (part => fraction(nb*(j - 1) + 1:nb*j, s))
+                    call load_row(view, row + (first_species + s - 1)*view%variable, part)
+                    part = part/dens
+                end associate
             end do
         end do
     end subroutine fractions_of_plane
+
+    !> A variable of a row of zones, the first of which is number `first` of the values.
+    pure subroutine load_row(view, first, row)
+        type(view_t), intent(in) :: view
+        integer, intent(in) :: first
+        real(r8), intent(out) :: row(nb)
+        integer :: i
+
+        do i = 1, nb
+            row(i) = view%values(first + (i - 1)*view%zone(1))
+        end do
+    end subroutine load_row
 
     !> The conserved variables of a row of zones with the variable first, changed; and their temperature.
     pure subroutine changed_zones(n, zone, change, state, temp)

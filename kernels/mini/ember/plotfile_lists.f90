@@ -7,6 +7,7 @@ module ember_plotfile_lists
     use pw_hdf5, only: column_t, file_t
     use pw_kinds, only: r8
     use pw_system, only: host_name, utc_now
+    use pw_text, only: text_to_real
     implicit none
     private
 
@@ -92,8 +93,9 @@ contains
         character(*), parameter :: scalars(9) = [character(15) :: 'nxb', 'nyb', 'nzb', 'dimensionality', 'globalnumblocks', &
                                                  'nstep', 'time', 'dt', 'corners']
         character(:), allocatable :: name, value
-        integer :: p, status
+        integer :: p
         real(r8) :: number
+        logical :: ok
 
         do p = 1, size(info%parameters)
             name = trim(info%parameters(p)%name)
@@ -103,9 +105,8 @@ contains
                 call logicals%put_number(name, merge(1.0_r8, 0.0_r8, value == 'true'))
                 cycle
             end if
-            status = 1
-            if (is_number(value)) read (value, *, iostat=status) number
-            if (status /= 0) then
+            call text_to_real(value, number, ok)
+            if (.not. ok) then
                 call texts%put_text(name, value)
             else if (scan(value, '.eE') == 0 .and. abs(number) <= huge(p)) then
                 call integers%put_number(name, number)
@@ -114,27 +115,6 @@ contains
             end if
         end do
     end subroutine put_parameters
-
-    !> Whether a text is a decimal number: sign, digits with or without a point, exponent.
-    pure logical function is_number(text)
-        character(*), intent(in) :: text
-        integer :: mantissa, first
-
-        is_number = .false.
-        mantissa = scan(text, 'eE') - 1
-        if (mantissa < 0) mantissa = len(text)
-        first = 1
-        if (mantissa > 0) first = merge(2, 1, scan(text(1:1), '+-') == 1)
-        if (verify(text(first:mantissa), '0123456789.') /= 0 .or. scan(text(first:mantissa), '0123456789') == 0) return
-        if (index(text(:mantissa), '.') /= index(text(:mantissa), '.', back=.true.)) return
-        if (mantissa < len(text)) then
-            first = mantissa + 2
-            if (first <= len(text)) first = first + merge(1, 0, scan(text(first:first), '+-') == 1)
-            if (first > len(text)) return
-            if (verify(text(first:), '0123456789') /= 0) return
-        end if
-        is_number = .true.
-    end function is_number
 
     !> Whether the list contains the name.
     pure logical function has(self, name)

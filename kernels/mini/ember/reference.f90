@@ -4,8 +4,8 @@
 !> command line, so that the key is also how to repeat the run: --problem sod --dims 2 --steps 5. Where a run places its
 !> blocks, which files it writes, and how many ranks and threads it has changes no bit of the state, and is not in the key.
 module ember_reference
-    use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_ptr, c_size_t, c_associated
     use ember_norms, only: n_norms
+    use ember_norms_table, only: norms_table
     use ember_parameter_options, only: declare_parameters
     use ember_parameter_values, only: read_parameters
     use ember_parameters, only: parameters_t
@@ -23,19 +23,6 @@ module ember_reference
         'fill-memory', 'uniform', 'errors', 'output', 'plot-interval', 'plot-time', 'plot-precision', 'log', 'log-interval', &
         'steps']
     character(*), parameter :: separator = ' | '
-
-    interface
-        !> Row `i` of norms.txt, counted from 0; null beyond the last.
-        type(c_ptr) function c_row(i) bind(c, name='pw_ember_norms_row')
-            import :: c_int, c_ptr
-            integer(c_int), value :: i
-        end function c_row
-
-        integer(c_size_t) function c_length(text) bind(c, name='strlen')
-            import :: c_ptr, c_size_t
-            type(c_ptr), value :: text
-        end function c_length
-    end interface
 
     public :: state_key, find_norms, norms_row
 
@@ -98,41 +85,21 @@ contains
         integer, intent(in) :: n_quantities
         real(r8), allocatable, intent(out) :: norm(:, :)
         logical, intent(out) :: found
-        character(:), allocatable :: row
+        character(len(norms_table)) :: row
         integer :: i, at, status
 
         allocate (norm(n_norms, n_quantities), source=0.0_r8)
-        i = 0
-        do
-            call get_row(i, row)
-            found = len(row) > 0
-            if (.not. found) return
+        found = .false.
+        do i = 1, size(norms_table)
+            row = norms_table(i)
             at = index(row, separator)
-            if (row(:at - 1) == key) exit
-            i = i + 1
+            found = row(:at - 1) == key
+            if (found) exit
         end do
+        if (.not. found) return
         read (row(at + len(separator):), *, iostat=status) norm
         ! A row that cannot be read is one of other quantities: no state has its norms.
         if (status /= 0) norm = huge(1.0_r8)
     end subroutine find_norms
-
-    !> Row `i`, counted from 0; empty beyond the last.
-    subroutine get_row(i, row)
-        integer, intent(in) :: i
-        character(:), allocatable, intent(out) :: row
-        character(kind=c_char), pointer :: letters(:)
-        type(c_ptr) :: text
-        integer :: n
-
-        text = c_row(int(i, c_int))
-        row = ''
-        if (.not. c_associated(text)) return
-        call c_f_pointer(text, letters, [c_length(text)])
-        deallocate (row)
-        allocate (character(size(letters)) :: row)
-        do n = 1, size(letters)
-            row(n:n) = letters(n)
-        end do
-    end subroutine get_row
 
 end module ember_reference

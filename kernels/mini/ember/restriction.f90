@@ -1,6 +1,6 @@
 !> Restriction: coarse zones from the means of the fine ones that they cover, between boxes of the container's blocks.
 module ember_restriction
-    use ember_container, only: short
+    use ember_container, only: make_view, short, view_t
     use ember_mesh, only: mesh_t
     use pw_kinds, only: r8
     implicit none
@@ -34,20 +34,11 @@ contains
         type(mesh_t), intent(inout) :: mesh
         integer, intent(in) :: from, box(2, 3), to, to_box(2, 3)
         real(r8), intent(in) :: volume(mesh%first:mesh%last)
-        real(r8), pointer, contiguous :: block(:, :, :, :)
-        integer :: stride(0:4), bounds(2, 3), n(3)
+        type(view_t) :: view
 
-        bounds = mesh%bounds()
-        n = bounds(2, :) - bounds(1, :) + 1
-        if (mesh%variable_last) then
-            block => mesh%soa(:, :, :, :, to)
-            stride(1:) = [product(n), 1, n(1), n(1)*n(2)]
-        else
-            block => mesh%aos(:, :, :, :, to)
-            stride(1:) = [1, mesh%n_variables, mesh%n_variables*n(1), mesh%n_variables*n(1)*n(2)]
-        end if
-        stride(0) = 1 - stride(1) + sum(stride(2:)*(to_box(1, :) - bounds(1, :) - box(1, :)))
-        call restrict_any(mesh, from, volume, box, block, stride)
+        call make_view(mesh, to, view)
+        call restrict_any(mesh, from, volume, box, view%values, &
+                          [view%origin + sum(view%zone*(to_box(1, :) - box(1, :))), view%variable, view%zone])
     end subroutine restrict_to
 
     !> Means of slot `from` to means(dot_product(stride, [1, v, i, j, k])), of mean (i, j, k) in the count of `box`. With
@@ -58,18 +49,17 @@ contains
         real(r8), intent(in) :: volume(mesh%first:mesh%last)
         real(r8), intent(inout) :: means(*)
         real(r8) :: tilt(mesh%block/2)
-        real(r8), pointer, contiguous :: block(:, :, :, :)
+        type(view_t) :: view
         integer :: i
 
         do i = 1, mesh%block/2
             tilt(i) = (volume(2*i) - volume(2*i - 1))/(volume(2*i) + volume(2*i - 1))
         end do
+        call make_view(mesh, from, view)
         if (mesh%variable_last) then
-            block => mesh%soa(:, :, :, :, from)
-            call restrict_planes(block, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
+            call restrict_planes(view%values, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
         else
-            block => mesh%aos(:, :, :, :, from)
-            call restrict_rows(block, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
+            call restrict_rows(view%values, tilt, box, mesh%n_variables, mesh%bounds(), means, stride)
         end if
     end subroutine restrict_any
 

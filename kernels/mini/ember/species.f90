@@ -10,6 +10,7 @@
 !> Glaz, J. Comput. Phys.
 !> 59 (1985) 264, do the same).
 module ember_species
+    use ember_container, only: make_view, view_t
     use ember_godunov, only: half_step_t, n_primitive, n_sloped, p_gamc, p_ratio, p_velx, p_vely, p_velz, row_first, row_last
     use ember_mesh, only: block_zones, first_guard, first_species, last_guard, mesh_t, v_dens
     use ember_slopes, only: slopes_of_row
@@ -45,19 +46,18 @@ contains
         type(mesh_t), intent(in) :: mesh
         integer, intent(in) :: slot, k
         real(r8), contiguous, intent(inout) :: fraction(row_first:, :, first_guard:)
-        integer :: i, j, s
+        type(view_t) :: view
+        integer :: i, j, s, row, dens, part
 
+        call make_view(mesh, slot, view)
         do j = first_guard, last_guard
+            row = view%origin + sum(view%zone*[0, j, k])
+            dens = row + v_dens*view%variable
             do s = 1, mesh%n_species
-                if (mesh%variable_last) then
-                    do i = first_guard, last_guard
-                        fraction(i, s, j) = mesh%soa(i, j, k, first_species + s - 1, slot)/mesh%soa(i, j, k, v_dens, slot)
-                    end do
-                else
-                    do i = first_guard, last_guard
-                        fraction(i, s, j) = mesh%aos(first_species + s - 1, i, j, k, slot)/mesh%aos(v_dens, i, j, k, slot)
-                    end do
-                end if
+                part = row + (first_species + s - 1)*view%variable
+                do i = first_guard, last_guard
+                    fraction(i, s, j) = view%values(part + i*view%zone(1))/view%values(dens + i*view%zone(1))
+                end do
             end do
         end do
     end subroutine load_fractions

@@ -1,6 +1,6 @@
 !> Shared by the tests of ember: meshes distributed over ranks, their values in both layouts, zones counted over the domain.
 module ember_test_meshes
-    use ember_container, only: block_bytes, container_create, container_free, container_touch
+    use ember_container, only: block_bytes, container_create, container_free
     use ember_mesh, only: mesh_t
     use ember_testing, only: expect, expect_success
     use pw_error, only: error_t
@@ -35,7 +35,6 @@ contains
 
         call container_create(mesh, max(1, slots)*block_bytes(mesh), pages_none, error)
         call expect_success(error, 'container_create')
-        call container_touch(mesh)
     end subroutine give_container
 
     !> A slot for each leaf of this rank, not in Morton order: slots are not leaves.

@@ -217,19 +217,6 @@ def test_the_star_burns(ember: Ember) -> None:
     assert (level == level.max()).sum() < leaf.sum() / 2
 
 
-@pytest.mark.long
-def test_yt_reads_the_species(ember: Ember) -> None:
-    yt = pytest.importorskip("yt", reason="make setup-tests installs yt, if available for this machine")
-    yt.set_log_level("error")
-    ember.run(*STAR, "--steps", "1", "--plot-interval", "1")
-    data = yt.load(ember.folder / "snia2d_hdf5_plt_cnt_0001")
-    assert {("flash", "fuel"), ("flash", "ash")} <= set(data.field_list)
-    zones = data.all_data()
-    burnt = float((zones["flash", "ash"] * zones["gas", "cell_mass"]).sum().in_units("g"))
-    # The ball of 50 km, less dense than the star because burning expands it.
-    assert burnt == pytest.approx(4 / 3 * np.pi * 5e6**3 * 1.85e9, rel=0.1)
-
-
 # ---- the same to the last bit
 
 

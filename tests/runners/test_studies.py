@@ -88,8 +88,11 @@ def counters(
         for name, row in values.items()
         for column, value in zip(PAPER["columns"], row, strict=True)
     ]
-    file = yaml.safe_load((EVENTS / f"{events}.yaml").read_text())
-    part = {"region": region, "events": {"reference": file["reference"]}}
+    reference = EventFile.from_file(EVENTS / f"{events}.yaml").reference
+    part = {
+        "region": region,
+        "events": {"reference": {"cycles": reference.cycles, "instructions": reference.instructions}},
+    }
     return exported(folder, "counters.csv", rows, kind="counters", counters=part)
 
 

@@ -27,7 +27,7 @@ PROCESSORS = str(len(os.sched_getaffinity(0)))
 #: What pytest selects of the mini-apps, by argument.
 SELECTED = {"": "not long and not release", "long": "not release", "all": ""}
 #: Tests that are not for the sanitizers' build: of instructions, counts, limits and settings of malloc.
-#: gfortran 12 never frees some of its own temporaries, so leaks are not reported (CMakePresets.json).
+#: gfortran 12 never frees some of its temporaries, so leaks are not reported (CMakePresets.json).
 PLAIN = r"\.(instructions|difference)$|^allocate\.reuse|^region\..*counts|small-address-space|^build\."
 
 

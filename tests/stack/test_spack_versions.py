@@ -97,6 +97,8 @@ def recipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recipes in a clone of this checkout."""
     folder = tmp_path_factory.mktemp("recipes") / "clone"
     git(ROOT, "clone", "--quiet", str(ROOT), str(folder))
+    # The checkout may have another branch.
+    git(folder, "checkout", "--quiet", "-B", "main")
     return folder / "repos" / "spack_repo" / "pagewise"
 
 

@@ -75,9 +75,9 @@ class Pagewise(PythonPackage):
         """Let the program find its Python packages without PYTHONPATH, which all programs read."""
         python_package = self.spec["python"].package
         prefixes = [spec.prefix for spec in self.spec.traverse(deptype="run")]
-        names = dict.fromkeys((python_package.purelib, python_package.platlib))
-        folders = [join_path(prefix, name) for prefix in prefixes for name in names]
-        folders = [folder for folder in folders if Path(folder).is_dir()]
+        names = (python_package.purelib, python_package.platlib)
+        known = dict.fromkeys(join_path(prefix, name) for prefix in prefixes for name in names)
+        folders = [folder for folder in known if Path(folder).is_dir()]
         program = self.prefix.bin.pagewise
         filter_file(r"^import sys$", f"import sys\nsys.path[1:1] = {folders!r}", program)
 

@@ -88,11 +88,8 @@ def counters(
         for name, row in values.items()
         for column, value in zip(PAPER["columns"], row, strict=True)
     ]
-    reference = EventFile.from_file(EVENTS / f"{events}.yaml").reference
-    part = {
-        "region": region,
-        "events": {"reference": {"cycles": reference.cycles, "instructions": reference.instructions}},
-    }
+    file = EventFile.from_file(EVENTS / f"{events}.yaml").data
+    part = {"region": region, "events": {"reference": file["reference"]}}
     return exported(folder, "counters.csv", rows, kind="counters", counters=part)
 
 

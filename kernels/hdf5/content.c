@@ -124,29 +124,30 @@ int32_t pw_hdf5_table(struct file *file, const char *name, const struct column *
     /* A compound type can grow after it was made, but starts with at least one byte. */
     hid_t record = H5Tcreate(H5T_COMPOUND, 1);
     size_t size = 0;
-    for (int32_t c = 0; c < n_columns; c++) {
+    int32_t code = 0;
+    for (int32_t c = 0; c < n_columns && code == 0; c++) {
         hid_t value = type_of(columns[c].kind, true);
         size_t next = size + H5Tget_size(value);
-        if (H5Tset_size(record, next) < 0 || H5Tinsert(record, columns[c].name, size, value) < 0) {
-            return pw_hdf5_fail_call(file, name);
-        }
+        if (H5Tset_size(record, next) < 0 || H5Tinsert(record, columns[c].name, size, value) < 0)
+            code = pw_hdf5_fail_call(file, name);
         H5Tclose(value);
         size = next;
     }
-    hid_t dataset = new_dataset(file, name, record, 1, &columns[0].n);
+    hid_t dataset = code == 0 ? new_dataset(file, name, record, 1, &columns[0].n) : H5I_INVALID_HID;
     H5Tclose(record);
     if (dataset < 0) return EXIT_SYSTEM;
     /* By columns: members missing in memory stay unchanged in the file. */
-    for (int32_t c = 0; c < n_columns; c++) {
+    for (int32_t c = 0; c < n_columns && code == 0; c++) {
         hid_t value = type_of(columns[c].kind, false), member = H5Tcreate(H5T_COMPOUND, H5Tget_size(value));
         if (H5Tinsert(member, columns[c].name, 0, value) < 0 ||
-            H5Dwrite(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, columns[c].values) < 0) {
-            return pw_hdf5_fail_call(file, name);
-        }
+            H5Dwrite(dataset, member, H5S_ALL, H5S_ALL, H5P_DEFAULT, columns[c].values) < 0)
+            code = pw_hdf5_fail_call(file, name);
         H5Tclose(member);
         H5Tclose(value);
     }
-    return H5Dclose(dataset) < 0 ? pw_hdf5_fail_call(file, name) : 0;
+    /* Closing writes the chunks; after a failure of a write it could crash: see release. */
+    if (code == 0 && H5Dclose(dataset) < 0) code = pw_hdf5_fail_call(file, name);
+    return code;
 }
 
 /* ---- Attributes -------------------------------------------------------------------------------------------------------*/

@@ -1,5 +1,5 @@
-/* HDF5 files for the mini-apps: failures, begin and end. pw_hdf5_c.f90 declares the functions of this folder for Fortran, their
-   only user; like HDF5 itself they are for one thread at a time.
+/* HDF5 files for the mini-apps: failures, begin and end. pw_hdf5.f90 declares the functions of this folder for Fortran, their only
+   user; like HDF5 itself they are for one thread at a time.
 
    Damage is detected by HDF5: every dataset has chunks with Fletcher-32 checksums, and the format of HDF5 1.10 has a checksum
    of all metadata. A file that is written has a temporary name, and gets its final name only when it is complete and on the

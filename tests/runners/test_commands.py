@@ -118,8 +118,8 @@ def test_a_narrow_console_cuts_no_value_off(compared):
     """The times of the first touch go where there is no room; what stays is whole, however wide that is."""
     report = report_of(read_result(compared[0].result()))
     (kernels,) = (one.blocks for one in report.sections if isinstance(one.blocks[0], Section))
-    table = next(one for one in kernels[0].blocks if isinstance(one, Table))
-    assert any(column.optional for column in table.columns)
+    tables = (one for one in kernels[0].blocks if isinstance(one, Table))
+    table = next(one for one in tables if any(column.optional for column in one.columns))
 
     def lines(width: int) -> list[str]:
         console = Console(width=width, file=io.StringIO())

@@ -15,8 +15,8 @@ from builders import a_host
 from fake_root import tree
 from pagewise.core.host import Host
 from pagewise.stack.events import GENERIC
-from pagewise.workloads.counters.machine import DESCRIBE
-from pagewise.workloads.counters.permission import (
+from pagewise.workloads.counters.machine import (
+    DESCRIBE,
     Permission,
     hardware_counters,
     has_capability,

@@ -29,8 +29,8 @@ from pagewise.machine.placement import (
 )
 from pagewise.machine.topology import bitmap, parse, read_topology
 from pagewise.report.views.data import configurations
+from pagewise.report.views.kernel import noise_table
 from pagewise.report.views.kernels import notes_of
-from pagewise.report.views.wording import noise_sentences
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
 XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"
@@ -299,7 +299,7 @@ def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, le
     rows = {row.module: (row.migrated_runs, row.left_node_runs) for row in configurations(found)}
     assert rows == {base.module: (0, 0), thp.module: (3 * migrated, 3 * left)}
     assert len(list(notes_of(found))) == migrated
-    assert len(noise_sentences(kernel(), found[0].groups[0])) == migrated
+    assert len(noise_table(found[0]).rows) == migrated
 
 
 def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

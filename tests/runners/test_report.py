@@ -223,7 +223,7 @@ def test_markdown_holds_the_tables(tmp_path: Path):
     assert lines[0] == f"**{report.headline}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
     tables = [list(those) for is_table, those in runs if is_table]
-    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 9
+    assert [len({re.sub(r"\\\|", "", line).count("|") for line in one}) for one in tables] == [1] * 11
 
 
 @pytest.mark.long

@@ -117,19 +117,6 @@ def test_a_reused_array_survives_streams_only_in_its_sector(replay: Path, tmp_pa
     assert apart["L2D_CACHE_REFILL"] == len(reused) + len(streamed)
 
 
-def test_too_few_ways_lose_the_reused_array(replay: Path, tmp_path: Path) -> None:
-    """10 of 16 ways are 5 MiB: 6 MiB in turn do not stay there, and less is left for the rest."""
-    reused = range(0, 6 << 20, LINE)
-    trace = [f"r {at:x} 8" for at in (*reused, *reused)]
-    assert on_a64fx(replay, tmp_path, trace, [], [])["L2D_CACHE_REFILL"] == len(reused)
-    # Free ways are used; nothing else claims them.
-    apart = on_a64fx(replay, tmp_path, trace, ["b:L2=10"], [f"1 0 {6 << 20}"])
-    assert apart["L2D_CACHE_REFILL"] == len(reused)
-    others = [f"r {(1 << 30) + at:x} 8" for at in range(0, 8 << 20, LINE)]
-    apart = on_a64fx(replay, tmp_path, [*others, *trace], ["b:L2=10"], [f"1 0 {6 << 20}"])
-    assert apart["L2D_CACHE_REFILL"] == len(others) + 2 * len(reused)
-
-
 def test_a_sliver_of_b_stays_in_l1_only_in_its_sector(replay: Path, tmp_path: Path) -> None:
     """Case 3 of the guide by lines: 30 KiB of b between 48 KiB of a; two ways of L1 for b, one for a."""
     b, a = range(0, 30 << 10, LINE), range(1 << 20, (1 << 20) + 10 * (48 << 10), LINE)

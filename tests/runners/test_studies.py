@@ -88,7 +88,7 @@ def counters(
         for name, row in values.items()
         for column, value in zip(PAPER["columns"], row, strict=True)
     ]
-    file = yaml.safe_load((EVENTS / f"{events}.yaml").read_text())
+    file = EventFile.from_file(EVENTS / f"{events}.yaml").data
     part = {"region": region, "events": {"reference": file["reference"]}}
     return exported(folder, "counters.csv", rows, kind="counters", counters=part)
 

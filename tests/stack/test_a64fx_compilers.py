@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
@@ -201,21 +200,6 @@ def test_both_tests_of_the_studies_concretize(
     # CMake finds Fujitsu's compiler of MPI by itself only for Fujitsu's compilers.
     assert ("/bin/mpifcc" in options.stdout) == (site == "fugaku")
     assert used[mpi] in options.stdout
-
-
-def test_the_studys_environment_has_both_sets_of_flags(ookami: Path) -> None:
-    content = yaml.safe_load((ROOT / "envs" / "a64fx" / "spack.yaml").read_text())
-    content["spack"]["specs"] = content["spack"]["specs"][-2:-1]
-    folder = ookami / "envs" / "a64fx-pearc23"
-    folder.mkdir()
-    (folder / "spack.yaml").write_text(yaml.safe_dump(content).replace("sites/a64fx", "site"))
-    done = spack(ookami, "-D", folder, "concretize", "--force")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
-    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
-    flags = Counter(" ".join(spec["parameters"]["fflags"]) for spec in specs)
-    assert set(flags.values()) == {3} and len(flags) == 2
-    assert any("-Kfast" in text for text in flags)
 
 
 def test_fujitsus_compilers_get_the_flags_of_their_toolchain(ookami: Path) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from conftest import STATE, installed, run
 
@@ -18,9 +19,15 @@ SITE = STATE / "site" / "packages.yaml"
     not SITE.exists() or "llvm-openmp" not in SITE.read_text(), reason="libomp is not installed"
 )
 def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_path: Path) -> None:
-    done = run(checkout / "setup" / "stack", "libraries")
+    content = yaml.safe_load((checkout / "envs" / "libraries" / "spack.yaml").read_text())
+    toolchains, _, runtimes = content["spack"]["specs"][-3:]
+    content["spack"]["specs"] = [toolchains, runtimes]
+    (checkout / "envs" / "runtimes").mkdir()
+    text = yaml.safe_dump(content).replace("sites/libraries", "sites/runtimes")
+    (checkout / "envs" / "runtimes" / "spack.yaml").write_text(text)
+    done = run(checkout / "setup" / "stack", "runtimes")
     assert done.returncode == 0, done.stdout
-    tree = checkout / ".pagewise" / "modules" / "libraries"
+    tree = checkout / ".pagewise" / "modules" / "runtimes"
     modules = {file.stem: file.read_text() for file in tree.rglob("*.lua") if "/gcc-" in str(file)}
     assert modules.keys() == {"hardware-regular", "hardware-regular-libomp", "hardware-regular-serial"}
     assert 'setenv("PAGEWISE_OPENMP", "off")' in modules["hardware-regular-serial"]
@@ -28,7 +35,7 @@ def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_pat
     assert "PAGEWISE_RUNTIME" not in modules["hardware-regular"]
 
     used = {}
-    for prefix, spec in installed(checkout, "libraries").items():
+    for prefix, spec in installed(checkout, "runtimes").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
         small = ("--working-set", "60kB", "--repetitions", "1", "--record", record)
         program = prefix / "bin" / "pw-stream_dot"

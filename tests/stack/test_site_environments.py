@@ -52,6 +52,8 @@ COUNTS = {
     ("fugaku", "libraries"): 3 + 1,
     ("grace", "stores"): 2 * 3 * 2 + 3 * 2,
     ("ookami", "libraries"): 5 + 1,
+    ("ookami", "a64fx"): 4 * 4 * 5 + 5 + 5 + 3 * 2,
+    ("fugaku", "a64fx"): 4 * 4 * 3 + 3 + 3 + 3 * 2 + 3,
     ("ookami", "targets"): 2 * (2 * 2 + 5),
     ("power", "libraries"): 2 + 2,
     ("power", "targets"): 2 * (2 + 1) * 2,

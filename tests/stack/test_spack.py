@@ -16,8 +16,7 @@ from pagewise.core.result import read_result
 from pagewise.machine.host import read_host
 from pagewise.stack.catalog import Entry
 from pagewise.workloads.counters.counting import installed
-from pagewise.workloads.counters.machine import file_for, read_cpu
-from pagewise.workloads.counters.permission import hardware_counters, open_error
+from pagewise.workloads.counters.machine import file_for, hardware_counters, open_error, read_cpu
 
 from conftest import ROOT, STATE, run
 

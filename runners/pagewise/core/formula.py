@@ -131,7 +131,7 @@ class Formula:
         return value
 
 
-def _evaluated(node: ast.expr, names: Mapping[str, Any], constant: Callable[[Any], Any]) -> Any:
+def _evaluated(node: ast.expr, names: Mapping[str, object], constant: Callable[[Any], Any]) -> Any:
     """The value of a formula, from those of its names: numbers or units."""
     match node:
         case ast.Name(name):

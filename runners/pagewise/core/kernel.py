@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.benchmark import Arguments, Benchmark, FieldName, Metric, Sweep, TrafficPart
 from pagewise.core.configuration import OPTIONS, VALUES
@@ -138,7 +138,7 @@ class Kernel:
                     )
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any], where: object) -> Kernel:
+    def from_dict(cls, data: dict[str, object], where: object) -> Kernel:
         """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
         try:
             return document(cls, data)

@@ -127,7 +127,7 @@ def _short(value: object) -> str:
     return ascii(value)[:40]
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     data = dict(pairs)
     if len(data) < len(pairs):
         raise ValueError(f"the key {_short(_repeated([name for name, _ in pairs]))} occurs twice")

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from rich.console import Console
 
@@ -61,7 +61,7 @@ class StandardInput:
         file = Path(self.name)
         return (file,) if file.is_file() else ()
 
-    def to_dict(self) -> dict[str, Any] | None:
+    def to_dict(self) -> dict[str, object] | None:
         """For the manifest."""
         if self.kind == "none":
             return None

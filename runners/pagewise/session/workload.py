@@ -63,31 +63,38 @@ class Decision(Generic[_WorkloadT_co]):
     """A workload as trial runs decide it, fields of the manifest that this changes, and what is printed."""
 
     workload: _WorkloadT_co
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
 
 
 class Planner(Protocol):
-    """Which runs a session makes. Pure: the same arguments give the same runs, also after an interruption."""
+    """Which runs a session makes. Pure: the same arguments give the same runs, also after an interruption.
+
+    By default there are no sweeps, every run starts a program, a failure recurs, and no round is added.
+    """
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """The runs of a round in order; `records` are those measured so far."""
 
     def sweeps(self) -> list[Step]:
         """The runs after all rounds, each of which stands alone."""
+        return []
 
     def can_run(self, step: Step) -> bool:
         """Whether the run starts a program; if not, the launcher only reports why."""
+        return True
 
     def ruled_out(self, records: Sequence[Record]) -> Scope:
         """Which later runs are not tried, because a run failed with these records."""
+        return "configuration"
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
+        return {}
 
 
 @dataclass(frozen=True)
-class ComparisonPlanner:
+class ComparisonPlanner(Planner):
     """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
 
     `drafts` is what was analysed after earlier rounds.
@@ -111,10 +118,6 @@ class ComparisonPlanner:
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""
         return self.starts(step)
-
-    def ruled_out(self, records: Sequence[Record]) -> Scope:
-        """Missing pages and crashes recur: they are reported once instead of in every round."""
-        return "configuration"
 
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The kernels with an interval wider than this."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from elftools.construct import Container
 from elftools.elf.constants import P_FLAGS
@@ -124,7 +123,7 @@ class Binary:
             parts.append(f"a script, run by {self.image}")
         return ", ".join(parts)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As the manifest has it."""
         return {
             "path": str(self.program),

@@ -30,7 +30,7 @@ _INSTALL = "spack install pagewise-micro hugepages=thp"
 
 
 def find_spack(environ: Mapping[str, str] = os.environ) -> Path:
-    """The program `spack`: of SPACK_ROOT, on PATH, or the one that installed pagewise (PAGEWISE_SPACK).
+    """The program `spack`: of SPACK_ROOT, on PATH, or that of the module pagewise (PAGEWISE_SPACK).
 
     Raises SetupError.
     """

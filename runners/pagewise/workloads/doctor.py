@@ -352,7 +352,7 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
 
 def counter_findings(host: Host, environment: str, modules: Path | None) -> Iterator[Finding]:
     """Which events this user may count, and what would permit more."""
-    from pagewise.workloads.counters.permission import permissions
+    from pagewise.workloads.counters.machine import permissions
 
     try:
         tree = module_tree(environment, modules)

@@ -107,7 +107,7 @@ def application(kernel: Benchmark) -> str:
     )
 
 
-def workspace(chosen: Chosen) -> dict[str, Any]:
+def workspace(chosen: Chosen) -> dict[str, object]:
     """The content of ramble.yaml: an experiment for each kernel and each of its distinct configurations."""
     applications = {}
     for kernel in chosen.kernels:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -73,7 +72,7 @@ def _axis(table: Table) -> Axis:
     return Axis.over(value for value in values if isinstance(value, Ratio))
 
 
-def _rows(table: Table) -> list[tuple[str, list[dict[str, Any]]]]:
+def _rows(table: Table) -> list[tuple[str, list[dict[str, object]]]]:
     """Each row's class and cells; a cell that repeats the cell above is joined with it."""
     heat = any(column.kind == "heat" for column in table.columns)
     rows = []
@@ -84,7 +83,7 @@ def _rows(table: Table) -> list[tuple[str, list[dict[str, Any]]]]:
     return rows
 
 
-def _cell(table: Table, number: int, place: int) -> dict[str, Any]:
+def _cell(table: Table, number: int, place: int) -> dict[str, object]:
     column, shown = table.columns[place], cell(table.rows[number][place])
     span = number + 1
     while column.merged and span < len(table.rows) and table.merged(span, place):
@@ -127,7 +126,7 @@ def _classes(column: Column, shown: TableCell) -> Iterator[str]:
         yield shown.style
 
 
-def _inline(figure: Figure, text: str) -> Mapping[str, Any]:
+def _inline(figure: Figure, text: str) -> Mapping[str, object]:
     """The figure in the page's colours, with its text alternative."""
     text = _NEEDLESS.sub("", text)
     # A tenth of a point is finer than any screen.

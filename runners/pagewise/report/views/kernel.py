@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from pagewise.analysis.choices import Best, bests, own_loop, versus
@@ -23,19 +23,16 @@ from pagewise.report.model import (
     Table,
     TableCell,
     Text,
-    ratio_with_interval,
     style_of,
 )
 from pagewise.report.views.comparisons import changes, judged_columns
 from pagewise.report.views.data import DataRow, ranked
 from pagewise.report.views.wording import (
-    change_text,
+    cost_text,
     equally_good,
     floors_text,
     label,
     label_of,
-    memory_text,
-    noise_sentences,
     pages_text,
     shown_dimensions,
     speed_up,
@@ -48,8 +45,9 @@ def section(result: KernelResult, manifest: Manifest) -> Section:
     blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, kernel.equation))), style="dim")]
     if kernel.arguments:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
-    for best in bests([result]):
-        blocks += _best_texts(best)
+    best = best_table([result], "Best configuration")
+    if best.rows:
+        blocks += [best, *(Text(line, style="code") for line in map(_load, bests([result])) if line)]
     if entries:
         blocks.append(_ratios(result, entries))
     blocks += _compilers(result)
@@ -66,32 +64,90 @@ def _noise(result: KernelResult) -> Iterator[Block]:
     groups = [group for group in result.groups if group.ranked]
     if groups:
         yield Text(floors_text(groups))
-    details: list[Block] = []
-    for group in groups:
-        sentences = noise_sentences(result.kernel, group)
-        sentences += [
-            f"{label(result.kernel, row.cell.measured)}: {row.note}." for row in group.ranked if row.note
-        ]
-        details += [Text(sentence, f"{group.compiler}:", style="dim") for sentence in sentences]
-    if details:
-        yield Section("Noise: outliers, drift, bimodal times", tuple(details), folded=True)
+    table = noise_table(result)
+    if table.rows:
+        yield Section("Noise: outliers, drift, bimodal times", (table,), folded=True)
 
 
-def _best_texts(best: Best) -> Iterator[Text]:
-    lead = f"{best.group.compiler}:"
+def noise_table(result: KernelResult) -> Table:
+    """The configurations with outliers (included in all numbers), drift, bimodal times, or other CPUs.
+
+    A ratio drifts from the first to the last round; a baseline's drift is that of its time, which pairing by
+    round removes from all ratios.
+    """
+    columns = (
+        Column("compiler", merged=True, get="group.compiler"),
+        Column("configuration", get="label"),
+        *(Column(name, wrap=True, get=get) for name, get in _NOISE.items()),
+    )
+    noisy = [entry for entry in ranked([result]) if any(get(entry) for get in _NOISE.values())]
+    return Table.of("Noise by configuration", columns, noisy)
+
+
+def _outliers(entry: DataRow) -> str:
+    return ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in entry.row.outliers)
+
+
+def _drift(entry: DataRow) -> str:
+    time, of_baseline = entry.row.time, entry.row.drift
+    if time is not None and time.drift is not None:
+        return f"{time.drift.first:.3f} to {time.drift.last:.3f}"
+    return "" if of_baseline is None else f"time {100 * of_baseline.change:+.1f} %"
+
+
+def _bimodal(entry: DataRow) -> str:
+    times = entry.row.bimodal
+    if times is None:
+        return ""
+    return f"{100 * times.slow_share:.0f} % of the runs take {times.apart:.2f} times as long"
+
+
+def _migrated(entry: DataRow) -> str:
+    moved = entry.row.migration
+    if moved is None:
+        return ""
+    node = f", {moved.left_node} to another NUMA node" if moved.left_node else ""
+    return f"{moved.runs} of {count_text(entry.row.runs, 'run')}{node}"
+
+
+_NOISE: Mapping[str, Callable[[DataRow], str | None]] = {
+    "outliers": _outliers,
+    "drift": _drift,
+    "bimodal": _bimodal,
+    "migrated to another CPU": _migrated,
+    "note": lambda entry: entry.row.note,
+}
+
+
+def best_table(kernels: Sequence[KernelResult], title: str) -> Table:
+    """The fastest configuration of each kernel and compiler."""
+    ratio, _ = judged_columns(lambda best: best.row and best.row.time)
+    columns = (
+        *([Column("kernel", merged=True, get="kernel.kernel.title")] if len(kernels) > 1 else []),
+        Column("compiler", get="group.compiler"),
+        Column("best", wrap=True, get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
+        Column("against the baseline", wrap=True, get=_best_change),
+        Column("speed-up", kind="quotient", get=lambda best: best.row and speed_up(best.row.time_ratio)),
+        ratio,
+        Column("time", kind="seconds", get="shown.seconds"),
+        Column("equally good", wrap=True, get=equally_good),
+    )
+    return Table.of(title, columns, bests(kernels), chart=len(kernels) > 1)
+
+
+def _best_change(best: Best) -> TableCell:
     if best.row is None:
-        yield Text("No configuration is faster than the baseline.", lead)
-        return
-    change, equal = change_text(best.row.time_ratio), equally_good(best)
-    memory = memory_text(best.row.memory)
-    ratio = ratio_with_interval(best.row.time_ratio, ", ")
-    gain = f"speed-up {1.0 / best.row.time_ratio.median:.2f}, " if best.row.time_ratio else ""
-    text = f"{label_of(best)} is best, {change}{memory} than the baseline ({gain}time ratio {ratio})."
-    yield Text(text + (f" Equally good: {equal}." if equal else ""), lead)
-    if best.row.cell.measured.is_module:
-        cell = best.row.cell
-        pages = f"   # with {command_text(('--pages', cell.pages))}" if cell.pages else ""
-        yield Text(command_text(("module", "load", cell.measured.module)) + pages, style="code")
+        return TableCell("nothing is faster", "inconclusive")
+    return TableCell(cost_text(best.row), "faster")
+
+
+def _load(best: Best) -> str:
+    """The command that loads the best configuration; empty for a program."""
+    if best.row is None or not best.row.cell.measured.is_module:
+        return ""
+    cell = best.row.cell
+    pages = f"   # with {command_text(('--pages', cell.pages))}" if cell.pages else ""
+    return command_text(("module", "load", cell.measured.module)) + pages
 
 
 def _metric(metric: Metric, name: str) -> Column:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pagewise.analysis.analysis import Drafts, analyse_result
-from pagewise.analysis.choices import Best, bests, choices
+from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.judgement import judgement
 from pagewise.analysis.rows import KernelResult, Row
 from pagewise.core.dimensions import DIMENSIONS, PAGES
@@ -41,12 +41,10 @@ from pagewise.report.views.tables import evidence
 from pagewise.report.views.wording import (
     change_text,
     choice_text,
-    equally_good,
     label_of,
     method_text,
     named,
     pages_text,
-    speed_up,
 )
 
 # A noise floor above this hides most of what page sizes do.
@@ -73,32 +71,12 @@ _EXCLUDED = (
 )
 
 
-def _best_change(best: Best) -> TableCell:
-    if best.row is None:
-        return TableCell("nothing is faster", "inconclusive")
-    return TableCell(change_text(best.row.time_ratio), "faster")
-
-
-def _best_ratio(best: Best) -> TableCell | None:
-    return TableCell(best.row.time_ratio, "faster", floor=best.group.floor) if best.row else None
-
-
 # During a comparison: what fits into a window.
 _SO_FAR = (
     Column("kernel", merged=True, get="kernel.kernel.name"),
     Column("compiler", get="group.compiler"),
     Column("best so far", get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
-    Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
-)
-_BESTS = (
-    Column("kernel", merged=True, get="kernel.kernel.title"),
-    Column("compiler", get="group.compiler"),
-    Column("best", get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
-    Column("against the baseline", get=_best_change),
-    Column("speed-up", kind="quotient", get=lambda best: speed_up(best.row.time_ratio) if best.row else None),
-    Column("time ratio", unit="95 % interval", kind="ratio", get=_best_ratio),
-    Column("time", kind="seconds", get="shown.seconds"),
-    Column("equally good", wrap=True, get=equally_good),
+    comparisons.judged_columns(lambda best: best.row and best.row.time)[0],
 )
 
 
@@ -294,7 +272,7 @@ def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
 
 
 def _bests(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    table = Table.of("Best configurations by kernel and compiler", _BESTS, bests(kernels), chart=True)
+    table = kernel.best_table(kernels, "Best configurations by kernel and compiler")
     if len(table.rows) > 1:
         text = (
             "The fastest configuration of each kernel and compiler; those whose intervals overlap its "

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pagewise.analysis.choices import Best, Choice
 from pagewise.analysis.comparison import Reason
-from pagewise.analysis.noise import Drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
-from pagewise.core.units import bytes_text, count_text, percent_text
+from pagewise.core.units import bytes_text, percent_text
 
 # Memory that differs by a smaller share is called the same.
 _SAME_MEMORY = 0.01
@@ -139,40 +138,6 @@ def floors_text(groups: Sequence[Group]) -> str:
 def reason_text(reason: Reason | None) -> str:
     """Why a verdict is inconclusive, in a few words."""
     return "" if reason is None else _REASONS[reason]
-
-
-def noise_sentences(kernel: Benchmark, group: Group) -> list[str]:
-    """The noise of a group: bimodal times, migrated threads, drift and outliers, a sentence each."""
-    bimodal, changed, outliers, migrated = [], [], [], []
-    for row in group.ranked:
-        name = label(kernel, row.cell.measured)
-        if row.bimodal is not None:
-            share, factor = f"{100 * row.bimodal.slow_share:.0f} %", f"{row.bimodal.apart:.2f}"
-            bimodal.append(f"{name} ({share} of the runs take {factor} times as long)")
-        if row.time is not None and row.time.drift is not None:
-            changed.append(f"{name} from {row.time.drift.first:.3f} to {row.time.drift.last:.3f}")
-        if row.migration is not None:
-            node = f", {row.migration.left_node} to another NUMA node" if row.migration.left_node else ""
-            migrated.append(f"{name} in {row.migration.runs} of {count_text(row.runs, 'run')}{node}")
-        if row.outliers:
-            ratios = ", ".join(f"{ratio:.3f} in round {number}" for number, ratio in row.outliers)
-            outliers.append(f"{'baseline (A/A)' if row.cell.is_baseline else name} {ratios}")
-    drift = None if group.baseline is None else group.baseline.drift
-    return [
-        *([f"Bimodal: {', '.join(bimodal)}."] if bimodal else []),
-        *([f"Threads migrated to another CPU: {', '.join(migrated)}."] if migrated else []),
-        *([_drift_text(drift)] if drift else []),
-        *([f"Ratios that changed over the rounds: {', '.join(changed)}."] if changed else []),
-        *([f"Outliers, included in all numbers: {'; '.join(outliers)}."] if outliers else []),
-    ]
-
-
-def _drift_text(drift: Drift) -> str:
-    return (
-        f"Drift: at the end the baseline took {percent_text(abs(drift.change))} "
-        f"{'more' if drift.change > 0 else 'less'} time than at the beginning; pairing by round removes what "
-        "all configurations have in common."
-    )
 
 
 def method_text(results: Sequence[KernelResult]) -> str:

@@ -15,11 +15,16 @@ from pagewise.core.record import Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.session.session import Session
-from pagewise.session.workload import Scope
+from pagewise.session.workload import Planner, Scope
 from pagewise.stack.catalog import Entry
 from pagewise.stack.events import EventFile
-from pagewise.workloads.counters.machine import EventChoice, choose, kernel_events, read_cpu
-from pagewise.workloads.counters.permission import hardware_counters
+from pagewise.workloads.counters.machine import (
+    EventChoice,
+    choose,
+    hardware_counters,
+    kernel_events,
+    read_cpu,
+)
 from pagewise.workloads.kernels.choose import KernelOptions
 from pagewise.workloads.kernels.workload import arrange
 
@@ -36,7 +41,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class CountingPlanner:
+class CountingPlanner(Planner):
     """Every configuration once per round and group of events.
 
     groups: settings of runs by group. unavailable: modules that no run can have.
@@ -51,10 +56,6 @@ class CountingPlanner:
         """Every configuration of every kernel once per group."""
         return order_of_groups(self.subjects, self.groups, number, self.seed)
 
-    def sweeps(self) -> list[Step]:
-        """No steps: sweeps are not counted."""
-        return []
-
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""
         return step.cell.measured.module not in self.unavailable
@@ -63,10 +64,6 @@ class CountingPlanner:
         """Unavailable pages affect every group; any other failure may be specific to one."""
         pages = any(record.status == "pages_unavailable" for record in records)
         return "configuration" if pages else "group"
-
-    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
-        """No subjects: counts need no further rounds."""
-        return {}
 
 
 def prepare(options: KernelOptions, selection: Selection, console: Console, began: float) -> Session:

@@ -29,8 +29,13 @@ from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.workload import Decision, Outcome, Trial
 from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
-from pagewise.workloads.counters.machine import EventChoice, find_file, kernel_events
-from pagewise.workloads.counters.permission import INSTALL_PERF, hardware_counters
+from pagewise.workloads.counters.machine import (
+    INSTALL_PERF,
+    EventChoice,
+    find_file,
+    hardware_counters,
+    kernel_events,
+)
 from pagewise.workloads.program.launch import ProgramLauncher
 from pagewise.workloads.program.prepare import arrange
 from pagewise.workloads.program.program import Program

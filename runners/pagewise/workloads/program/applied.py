@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.node_state import ProcessThp
@@ -222,7 +221,7 @@ class AppliedPolicy:
         named = [] if decisive == program.resolve() else [f"--for={decisive}"]
         return [first, *named, *rest, str(program), *arguments]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As the manifest has it."""
         return {
             "name": self.answer.policy,

@@ -7,7 +7,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pagewise.core.benchmark import Metric
 from pagewise.core.errors import SelectionError
@@ -65,7 +64,7 @@ class Pattern:
         """Its name in reports."""
         return self.metric.label
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The metric and where its value comes from, for the manifest."""
         formula = {} if self.formula is None else {"value": self.formula.text}
         return {**unstructured(self.metric), "pattern": self.pattern.pattern, **formula}

@@ -44,7 +44,7 @@ class Service:
     setup: tuple[str, ...] = ()
     fill: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """For the manifest."""
         return {
             "load": list(self.load),

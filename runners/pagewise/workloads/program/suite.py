@@ -173,7 +173,7 @@ class SuiteCode:
             return self.part.obtain
         if self.part.packages:
             return f"apt-get install --no-install-recommends {' '.join(self.part.packages)}"
-        return "make stack ENV=suites" if self.is_known else "name it in `programs`"
+        return "make stack ENV=suites" if self.is_known else "install it, or name its path in `programs`"
 
 
 def known_codes(root: Path | None = None) -> dict[str, Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError
@@ -106,7 +105,7 @@ class ProgramRuns:
         every = self.policies.values()
         return [applied for applied in every if applied.from_pool and applied.unavailable is None]
 
-    def described(self, options: ProgramOptions, tools: Tools) -> dict[str, Any]:
+    def described(self, options: ProgramOptions, tools: Tools) -> dict[str, object]:
         """The program, its policies and what the caller's environment decides, for the manifest."""
         program, service = self.program, self.program.service
         related = {} if program.relation is None else {"relative_to": asdict(program.relation)}
@@ -222,7 +221,7 @@ class Programs:
             starts=lambda step: step.cell.measured.module not in unavailable,
         )
 
-    def described(self) -> dict[str, dict[str, Any]]:
+    def described(self) -> dict[str, dict[str, object]]:
         """The programs for the manifest, by name."""
         return {runs.program.key: runs.described(self.options, self.tools) for runs in self.programs}
 

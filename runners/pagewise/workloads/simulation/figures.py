@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pagewise.core.record import Record
 from pagewise.core.simulated import Simulated
@@ -36,7 +35,7 @@ class FigureRow:
         return tuple(None if not first or value is None else value / first for value in self.values[1:])
 
 
-def simulated_record(record: Record, simulated: Mapping[str, Any], tool: str) -> Record:
+def simulated_record(record: Record, simulated: Mapping[str, object], tool: str) -> Record:
     """The program's record with the simulator's figures instead of everything that was timed or counted."""
     passes = record.passes * len(record.repetitions) if record.passes_per_repetition else None
     return Record(

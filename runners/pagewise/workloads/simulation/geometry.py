@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.fields import SomeText
@@ -144,9 +144,9 @@ class Geometry:
                 yield f"caches.{i}", "a hash needs a power of two of sets"
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """Its content, for JSON."""
-        content: dict[str, Any] = unstructured(self)
+        content: dict[str, object] = unstructured(self)
         return content
 
     def lines(self, sectors: Sequence[Sector] = ()) -> str:

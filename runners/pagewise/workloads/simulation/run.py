@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -33,7 +32,7 @@ from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
-from pagewise.session.workload import Decision, Outcome, Scope, Trial
+from pagewise.session.workload import Decision, Outcome, Planner, Trial
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
@@ -90,7 +89,7 @@ class TraceTarget:
     program: TracedProgram
     arguments: tuple[str, ...]
     ours: bool
-    description: Mapping[str, Any]
+    description: Mapping[str, object]
     geometry: Geometry
     tracer: Tracer
     plugin: Path
@@ -109,7 +108,7 @@ class TraceTarget:
 
 
 @dataclass(frozen=True)
-class SimulationPlanner:
+class SimulationPlanner(Planner):
     """Every policy once, in the order in which they were named: simulations do not scatter."""
 
     subject: Subject
@@ -120,22 +119,6 @@ class SimulationPlanner:
             Step(self.subject.kernel, cell, "simulate", number, position)
             for position, cell in enumerate(self.subject.cells, start=1)
         ]
-
-    def sweeps(self) -> list[Step]:
-        """None."""
-        return []
-
-    def can_run(self, step: Step) -> bool:
-        """Every step starts the program."""
-        return True
-
-    def ruled_out(self, records: Sequence[Record]) -> Scope:
-        """A failure recurs."""
-        return "configuration"
-
-    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
-        """None: simulated counts have no intervals."""
-        return {}
 
 
 @dataclass(frozen=True)

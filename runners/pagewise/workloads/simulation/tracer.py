@@ -10,7 +10,6 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_end, read_file
@@ -68,7 +67,7 @@ class Tracer:
 class Traced:
     """The result of a run under the tracer: the simulator's figures, and the program's record."""
 
-    modelled: dict[str, Any]
+    modelled: dict[str, object]
     record: Record | None
 
 
@@ -173,10 +172,10 @@ def trace(
     return Traced(_read(out, program), _record(written))
 
 
-def _read(out: Path, program: TracedProgram) -> dict[str, Any]:
+def _read(out: Path, program: TracedProgram) -> dict[str, object]:
     """The simulator's figures. Raises RefusedError where they do not represent the program."""
     try:
-        modelled: dict[str, Any] = parse_json(read_file(out))
+        modelled: dict[str, object] = parse_json(read_file(out))
         unseen = modelled["unseen_instructions"]
     except (OSError, ValueError, KeyError) as fault:
         raise RefusedError(

@@ -1,5 +1,5 @@
 from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage
-from spack_repo.pagewise.packages.libpagewise.package import SIMD_TARGETS, variant_simd
+from spack_repo.pagewise.build_systems.simd import SIMD_TARGETS, variant_simd
 
 from spack.package import *
 

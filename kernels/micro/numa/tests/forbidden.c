@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc names them with underscores. */
 FILE *fopen(const char *path, const char *mode)
 {
     static char nodes[] = "0-1\n";
@@ -18,6 +19,7 @@ FILE *fopen(const char *path, const char *mode)
 }
 
 /* Memory policies are accepted, and have no effect. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 long syscall(long number, ...)
 {
     va_list list;

@@ -141,7 +141,10 @@ def shell(
         code, output = started.run_alone(command, limit) if alone else started.run(command, limit)
         assert limit < 1 or (code == 0 and output == "done\n")
         if limit >= 1 and not alone:
-            # What a command before a run starts may serve the run.
+            # What a command before a run starts may serve the run. During its exec, it has no command line.
+            end = time.monotonic() + 10
+            while not sleepers() and time.monotonic() < end:
+                time.sleep(0.01)
             assert sleepers()
     return started
 

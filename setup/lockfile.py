@@ -30,6 +30,8 @@ import spack.util.libc
 import spack.util.spack_yaml as syaml
 import spack.vendor.archspec.cpu as archspec
 
+#: What environments include that build from the checkout.
+DEVELOP = "common/develop"
 SCHEMA = "pagewise.lock/1"
 ANOTHER_LOCK = "create a lock with make lock on this machine and checkout, or remove the differences above"
 
@@ -179,7 +181,7 @@ def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
 def write(root: Path, environment: str, source: Path, target: str, *, folder: Path, site: Path) -> None:
     """Concretize the environment in a temporary folder, and write lockfile and manifest."""
     content = syaml.load(source / "spack.yaml")["spack"]
-    if content.get("develop"):
+    if "develop" in content or any(str(entry).endswith(DEVELOP) for entry in content.get("include", [])):
         released = [file.parent.name for file in sorted(root.glob("envs/release*/spack.yaml"))]
         fail(
             f"'{environment}' builds from this checkout (develop:), which a lock cannot describe",

@@ -23,7 +23,7 @@ SECONDS = 60
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with a compiler, in which CMake reports that it runs, and fails when it is interrupted."""
-    root = copy_checkout(tmp_path / "checkout", "setup", "envs", "kernels")
+    root = copy_checkout(tmp_path / "checkout", "setup", "envs", "kernels", "modulefiles")
     (root / ".pagewise" / "venv").symlink_to((STATE / "venv").resolve())
     gcc = {"name": "gcc", "version": "12", "c": "gcc", "fortran": "gfortran", "entered": True}
     (root / ".pagewise" / "setup.json").write_text(json.dumps({"compilers": [gcc]}))

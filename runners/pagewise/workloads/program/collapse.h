@@ -103,13 +103,15 @@ static uint64_t collapse_tree(long pid, uintptr_t huge)
 static void watch(pid_t program, int handle)
 {
     uintptr_t huge = (uintptr_t)pmd_size();
-    int pause = SHORTEST_MS;
+    int pause = SHORTEST_MS, passes = 0;
     uint64_t before = 0;
     struct pollfd ended = {handle, POLLIN, 0};
     while (poll(&ended, 1, pause) == 0) {
         uint64_t began = milliseconds(), on_huge = collapse_tree(program, huge);
         uint64_t spent = (milliseconds() - began) * (SHARE - 1);
-        pause = on_huge > before || spent < SHORTEST_MS ? SHORTEST_MS : spent > LONGEST_MS ? LONGEST_MS : (int)spent;
+        /* What a pass moved is seen by the next one: two without growth show that there is no progress. */
+        passes = on_huge > before ? 0 : passes + 1;
+        pause = passes < 2 || spent < SHORTEST_MS ? SHORTEST_MS : spent > LONGEST_MS ? LONGEST_MS : (int)spent;
         before = on_huge;
     }
 }

@@ -1,8 +1,8 @@
 /* Fills memory of malloc, and prints its environment and its memory as the kernel shows them. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SIZE = 64 << 20 };
 
@@ -23,6 +23,6 @@ int main(void)
     putchar('\n');
     show("/proc/self/smaps_rollup");
     /* Long enough for a sample of its memory, also on a busy machine. */
-    usleep(200000);
+    poll(NULL, 0, 200);
     return memory[SIZE / 2] != 1;
 }

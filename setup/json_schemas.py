@@ -22,12 +22,13 @@ from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.structure import OPEN, As, Form, Limits, name_of, types_of
 from pagewise.report import documents as outputs
-from pagewise.report.launcher import CheckDocument, ExecRecord
 from pagewise.report.verdicts import Verdicts
 from pagewise.stack.events import EventFile
 from pagewise.stack.site import SiteFile
 from pagewise.workloads.doctor import FindingsDocument
+from pagewise.workloads.program.applied import PolicyAnswer
 from pagewise.workloads.program.command import SurveyDocument
+from pagewise.workloads.program.production import ExecRecord
 from pagewise.workloads.program.suite import SuiteFile
 from pagewise.workloads.simulation.geometry import Geometry
 
@@ -43,7 +44,7 @@ _LIMITS: Mapping[type, str] = {str: "Length", list: "Items", dict: "Properties"}
 def documents() -> dict[str, dict[str, Any]]:
     """The schemas of all documents, by name as `pagewise.record/1`."""
     further = [kind for kind in vars(outputs).values() if "schema" in getattr(kind, "__annotations__", ())]
-    kinds = (*FILES, Verdicts, *further, CheckDocument, ExecRecord, FindingsDocument, SurveyDocument)
+    kinds = (*FILES, Verdicts, *further, PolicyAnswer, ExecRecord, FindingsDocument, SurveyDocument)
     return {name_of(kind): schema_of(kind) for kind in kinds}
 
 

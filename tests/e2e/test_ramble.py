@@ -18,8 +18,8 @@ sys.path += [str(Path(__file__).parents[number] / "runners") for number in (1, 2
 
 from own_program import compile_program, needs_thp
 from pagewise.core.structure import faults
-from pagewise.report.launcher import ExecRecord
 from pagewise.stack.launcher import find_launcher
+from pagewise.workloads.program.production import ExecRecord
 from stage import TRIAD, Stage
 
 pytestmark = pytest.mark.release

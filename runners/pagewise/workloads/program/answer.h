@@ -98,7 +98,7 @@ static void print_policy(void)
     const struct policy *policy = asked.policy;
     fputs("{\"schema\":\"pagewise.check/1\"", stdout);
     if (!policy) {
-        print_text(",\"policy\":", asked.text);
+        print_text(",\"policy\":", *asked.text ? asked.text : " ");
         return;
     }
     const struct pages pages = read_pages(policy);

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.fields import Natural, OptionalText
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure
 from pagewise.core.structure import structured
@@ -48,23 +50,23 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class PolicyPart:
-    """A part of a policy (columns: policies.h). size_bytes: the page size that the policy names, or 0."""
+    """A part of a policy. source: what the system must provide. kinds: of memory on huge pages."""
 
     name: str
-    source: str | None
-    size_bytes: int
+    source: Literal["thp", "shared", "pool"] | None
+    size_bytes: Annotated[Natural, "the page size that the policy names for this part, or 0"]
     kinds: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the launcher sets for the program: variables (None: removed), libraries, actions of its library.
+class PolicySettings:
+    """What the launcher sets for the program: variables (null: removed), preloaded libraries, their actions.
 
     removed: the caller's settings that are page policies. is_advised: whether only programs that ask get
     transparent huge pages.
     """
 
-    environment: Mapping[str, str | None] = field(default_factory=dict)
+    environment: Mapping[str, OptionalText] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
     preloads: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
@@ -73,19 +75,20 @@ class Settings:
 
 @dataclass(frozen=True)
 class PolicyAnswer:
-    """What the launcher answers about a policy for a program (schema pagewise.check/1)."""
+    """What a page policy does for a program (exec --check); after wrong usage only why it is unavailable."""
 
-    policy: str
+    schema: Literal["pagewise.check/1"]
+    policy: Annotated[str, "its name, with the parts in their order"]
     available: bool
-    thp: ProcessThp
-    page_size_bytes: int
-    thp_size_bytes: int
-    parts: tuple[PolicyPart, ...]
-    reason: str | None = None
-    remedy: str | None = None
-    missing: str | None = None
-    allocator: str | None = None
-    settings: Settings = field(default_factory=Settings)
+    reason: Annotated[OptionalText, "why it is unavailable"]
+    remedy: OptionalText
+    missing: Annotated[Literal["thp", "pool"] | None, "the assumption (--assume) that removes this obstacle"]
+    thp: Annotated[ProcessThp, "that it leaves to the program"] = "allowed"
+    page_size_bytes: Annotated[Natural, "of its huge pages"] = 0
+    thp_size_bytes: Annotated[Natural, "of the node's transparent huge pages"] = 0
+    parts: tuple[PolicyPart, ...] = ()
+    allocator: Annotated[OptionalText, "what serves malloc, null for the C library"] = None
+    settings: PolicySettings = PolicySettings()
 
     @property
     def failure(self) -> Failure | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -27,12 +26,12 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.production import find_launcher
-from pagewise.workloads.program.program import Program, Relation, check_input
-from pagewise.workloads.program.service import Service, parse_ready
+from pagewise.workloads.program.program import WITHOUT_CASE, Program, Relation, check_input
+from pagewise.workloads.program.service import Service
 from pagewise.workloads.program.suite import (
-    BIN,
     ProgramBuild,
     SuiteCode,
+    SuiteFile,
     find_code,
     find_program,
     known_codes,
@@ -238,58 +237,34 @@ def _program(
     options: ProgramOptions, code: SuiteCode | None, console: Console, build: ProgramBuild | None = None
 ) -> Program:
     """The program that the options name, examined. Raises SelectionError, SetupError, FormatError."""
-    checked, command, environment, folder = options.checked, list(options.command), dict(os.environ), None
+    command, environment, folder = options.command, dict(os.environ), None
     if code is not None and not command:
         path, environment, place = find_program(code, options.environment, options.modules, build)
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
-        command, folder = [*code.part.start, path, *code.part.arguments], Path(path).parent
-    if not command:
-        raise SelectionError(
-            "no program was named", where="compare", remedy="name it after --: compare -- ./my_app args"
-        )
+        folder = Path(path).parent
+        command = (*code.part.start, path, *code.placed(folder).arguments)
     binary = examine(command[0], environment)
-    folder = folder or binary.program.parent
-    program = Program(
-        name=identifier(code.label if code else binary.program.name),
-        command=tuple(command),
-        binary=binary,
-        environment=environment,
-        folder=Path.cwd(),
-        metrics=distinct(map(parse_metric, checked.metrics)),
-        checks=tuple(map(parse_check, checked.checks)),
-    )
-    if code is None:
-        return program
-    part, service = code.part, _service(code, folder, environment)
+    file = binary.program
+    name = code.label if code else file.name
+    code = code or SuiteCode(file, "", WITHOUT_CASE, "", (), ())
+    part = code.placed(folder or file.parent)
+    service = _service(code, part, environment)
     if service is not None and options.where.ranks:
         raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")
-    fresh = service or part.setup or part.input or part.inputs or part.reads
-    return replace(
-        program,
-        command=tuple(word.replace(BIN, str(folder)) for word in command) if service else tuple(command),
-        folder=None if fresh else Path.cwd(),
-        inputs=tuple(_input(file) for file in code.inputs),
-        texts=part.input or {},
-        reads=tuple(_glob(text, code) for text in part.reads),
-        metrics=distinct([*program.metrics, *code.metrics]),
-        checks=(*program.checks, *code.checks),
-        ok=part.exit_codes,
-        setup=() if service else _placed(part.setup, folder),
+    is_fresh = service or part.setup or part.input or part.inputs or part.reads
+    return Program(
+        name=identifier(name),
+        command=command,
+        binary=binary,
+        environment=environment,
+        folder=None if is_fresh else Path.cwd(),
+        case=part,
+        inputs=tuple(map(_input, code.inputs)),
+        metrics=distinct([*map(parse_metric, options.checked.metrics), *code.metrics]),
+        checks=(*map(parse_check, options.checked.checks), *code.checks),
         service=service,
         build="" if build is None else build.name,
-        memory_budget=code.memory_budget,
     )
-
-
-def _glob(text: str, code: SuiteCode) -> str:
-    """A file that the program writes. Raises SelectionError."""
-    try:
-        # In a file there are none.
-        list(Path(os.devnull).glob(text.lstrip("/")))
-    except (ValueError, NotImplementedError) as fault:
-        remedy = "name a file in `reads`, or a glob such as 'out/*.log'"
-        raise SelectionError(f"{text!r} names no file: {fault}", where=code.file, remedy=remedy) from fault
-    return text
 
 
 def _input(file: Path) -> Path:
@@ -305,38 +280,13 @@ def _input(file: Path) -> Path:
     return file.absolute()
 
 
-def _placed(commands: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """The commands with the folder of the program."""
-    return tuple(command.replace(BIN, str(folder)) for command in commands)
-
-
-def _service(code: SuiteCode, folder: Path, environment: Mapping[str, str]) -> Service | None:
-    """How the program is loaded, None if it does not serve; `folder` is that of the program.
-
-    Raises SelectionError.
-    """
-    part = code.part.service
-    if part is None:
+def _service(code: SuiteCode, part: SuiteFile, environment: Mapping[str, str]) -> Service | None:
+    """How the program of a case is loaded, None if it does not serve. Raises SelectionError."""
+    if part.service is None:
         return None
-    try:
-        words = shlex.split(part.load.replace(BIN, str(folder)))
-    except ValueError as fault:
-        raise SelectionError(
-            f"{part.load!r} is not a command: {fault}",
-            where=code.file,
-            remedy="quote the words of `load` as for a shell",
-        ) from fault
-    program = shutil.which(words[0], path=environment.get("PATH"))
+    first, *rest = shlex.split(part.service.load) or [""]
+    program = shutil.which(first, path=environment.get("PATH"))
     if program is None:
-        raise SelectionError(f"there is no program {words[0]!r}", where=code.file, remedy=code.obtain)
-    ready = None if part.ready is None else part.ready.replace(BIN, str(folder))
-    try:
-        parse_ready(ready or "")
-    except (ValueError, re.error) as fault:
-        raise SelectionError(
-            f"{ready!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}",
-            where=code.file,
-            remedy="write ready: tcp:6379",
-        ) from fault
-    load = (str(Path(program).absolute()), *words[1:])
-    return Service(load, ready, _placed(code.part.setup, folder), _placed(part.fill, folder))
+        raise SelectionError(f"there is no program {first!r}", where=code.file, remedy=code.obtain)
+    load = (str(Path(program).absolute()), *rest)
+    return Service(load, part.service.ready, part.setup, part.service.fill)

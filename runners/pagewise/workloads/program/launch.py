@@ -8,12 +8,12 @@ import shutil
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
 from pagewise.core.environment import ENV
-from pagewise.core.plan import CellKey, Step
+from pagewise.core.plan import Step
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import (
     Failure,
@@ -41,10 +41,10 @@ from pagewise.session.processes import Shell
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
-from pagewise.stack.launcher import RankLauncher
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
 from pagewise.workloads.program.program import Program
+from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
@@ -59,6 +59,7 @@ class Observation:
     measured: Measurement
     minor_faults: int
     output: str | None
+    values: Mapping[str, float]
     fault: str | None
     memory: memory.Memory | None
     images: Mapping[str, int]
@@ -66,47 +67,14 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class ProgramOutcome(Outcome):
-    """A run of a program: the memory that it used, and the files of all programs that ran (see Samples)."""
-
-    memory: memory.Memory | None = None
-    images: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Launched:
-    """A program under a page policy. rank_launcher: what starts MPI ranks, None for one process."""
-
-    program: Program
-    applied: AppliedPolicy
-    rank_launcher: RankLauncher | None = None
-
-    @property
-    def is_accounted(self) -> bool:
-        """Whether the kernel accounts the program to its launcher: not the service, whose load is timed.
-
-        srun has a daemon start ranks.
-        """
-        return self.program.service is None and (
-            self.rank_launcher is None or self.rank_launcher.kind.inherits
-        )
-
-
-@dataclass(frozen=True)
 class ProgramLauncher:
-    """Runs programs. `launched` are by module, `placements` by the name that cells have.
+    """Runs programs. `programs` are by module, `placements` by the name that cells have."""
 
-    trials: the memory that trial runs used. interval: seconds between samples of memory, None: the default.
-    enough: the minimum coverage. settings: those of the machine.
-    """
-
-    launched: Mapping[str, Launched]
-    trials: Mapping[CellKey, memory.Memory]
+    programs: Mapping[str, ProgramRuns]
     placements: Mapping[str | None, Placement]
     stopwatch: Stopwatch
-    interval: float | None
-    enough: float
-    settings: MachineSettings = field(default_factory=MachineSettings)
+    checked: CheckOptions
+    settings: MachineSettings
 
     def run(self, step: Step) -> Outcome:
         """Runs the program once, unless its policy is unavailable; the one record then has the reason.
@@ -114,34 +82,35 @@ class ProgramLauncher:
         A step of the series `trial` is not timed: it shows whether the policy works and, if the program can
         preload that, the memory at its end. One that fails counts as a run of its configuration.
         """
-        launched, placement = self.launched[step.cell.measured.module], self.placements[step.cell.placement]
-        program, applied = launched.program, launched.applied
+        module, placement = step.cell.measured.module, self.placements[step.cell.placement]
+        runs = self.programs[module]
+        program, applied = runs.program, runs.policies[module]
         command = program.command_on(placement.threads)
         if applied.unavailable is not None:
             started = datetime.now(timezone.utc)
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
-        request = applied.request(self.enough)
+        request = applied.request(self.checked.enough)
         is_trial = step.series == "trial"
         ranks = None
-        if launched.rank_launcher is not None:
-            ranks = Ranks(launched.rank_launcher, placement, self.stopwatch.scratch / "ranks")
+        if runs.rank_launcher is not None:
+            ranks = Ranks(runs.rank_launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
-            seen = self._observe(step, launched, request, ranks, left)
+            seen = self._observe(step, runs, request, ranks, left)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
             series = "compare" if is_trial else run.series
             record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
-        printed = seen.output if seen.measured.exit_code in program.ok else None
+        printed = seen.output if seen.measured.exit_code in program.case.exit_codes else None
         targets = {kind for kinds in request.targets for kind in kinds}
-        trial = seen.memory if is_trial else self.trials.get(step.cell.key)
+        trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
         used = memory.chosen(seen.memory, trial, targets)
         of_trial, images = (seen.memory, seen.images) if is_trial else (None, {})
         seen = replace(seen, memory=used)
-        record = self._record(step, launched, request, seen)
+        record = self._record(step, runs, request, seen)
         if ranks is not None:
             record = _of_ranks(record, ranks, request, used)
         run = seen.measured.run_of(step, command, placement)
@@ -156,7 +125,7 @@ class ProgramLauncher:
     def _observe(
         self,
         step: Step,
-        launched: Launched,
+        runs: ProgramRuns,
         request: PageRequest,
         ranks: Ranks | None,
         left: list[LeftProcess],
@@ -166,7 +135,7 @@ class ProgramLauncher:
         left: gets what the commands around the run left behind.
         """
         placement = self.placements[step.cell.placement]
-        program, applied = launched.program, launched.applied
+        program, applied = runs.program, runs.policies[step.cell.measured.module]
         scratch, is_trial = self.stopwatch.scratch, step.series == "trial"
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
@@ -193,13 +162,19 @@ class ProgramLauncher:
             Shell(folder, program.environment, scratch, self.stopwatch.end_leftovers, left) as shell,
         ):
             sampler = Sampler(
-                request.huge, self.interval, launchers, counter, others, ranks=ranks, identify=is_trial
+                request.huge,
+                self.checked.interval,
+                launchers,
+                counter,
+                others,
+                ranks=ranks,
+                identify=is_trial,
             )
             began = time.time()
             inherited, log = placement.bound(), ""
             try:
                 if program.service is None:
-                    run_all(program.setup, shell, self.stopwatch.limit)
+                    run_all(program.case.setup, shell, self.stopwatch.limit)
                     measured = self.stopwatch.measure(command, environment, inherited, folder, sampler.watch)
                 else:
                     serving = Serving(program.service, shell, self.stopwatch)
@@ -209,23 +184,23 @@ class ProgramLauncher:
             room = LARGEST_OUTPUT - measured.output_bytes
             files = program.written(folder, began, room) if room >= 0 else None
             output = None if files is None else measured.output + files
-            is_valid = measured.implausible is None and measured.exit_code in program.ok
-            fault = program.fault(output, shell) if is_valid else None
+            is_valid = measured.implausible is None and measured.exit_code in program.case.exit_codes
+            values, fault = program.judged(output, shell) if is_valid else ({}, None)
         written = _read_snapshots(snapshots, request.huge, samples)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
-        return Observation(measured, faults, output, fault, used, samples.images, log)
+        return Observation(measured, faults, output, values, fault, used, samples.images, log)
 
-    def _record(self, step: Step, launched: Launched, request: PageRequest, seen: Observation) -> Record:
-        program, applied = launched.program, launched.applied
+    def _record(self, step: Step, runs: ProgramRuns, request: PageRequest, seen: Observation) -> Record:
+        program, applied = runs.program, runs.policies[step.cell.measured.module]
         measured, placement = seen.measured, self.placements[step.cell.placement]
         started = measured.started
-        if measured.exit_code not in program.ok or measured.wall is None:
+        if measured.exit_code not in program.case.exit_codes or measured.wall is None:
             if measured.exit_code == UNVERIFIED and (refusal := applied.refusal()) is not None:
                 return failed_record(step, started, "pages_unavailable", refusal)
-            return failed_record(step, started, "failed", self._failure(measured, launched))
+            return failed_record(step, started, "failed", self._failure(measured, program, applied))
         if measured.implausible is not None:
             return failed_record(step, started, "failed", Failure(4, measured.implausible))
         if seen.fault is not None:
@@ -235,8 +210,8 @@ class ProgramLauncher:
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
         metrics = {
-            **program.values(seen.output or ""),
-            **(measured.cpu_seconds if launched.is_accounted else {}),
+            **seen.values,
+            **(measured.cpu_seconds if runs.is_accounted else {}),
         }
         if seen.memory is not None:
             metrics |= seen.memory.metrics
@@ -251,20 +226,20 @@ class ProgramLauncher:
             validation=Validation(True, program.validation),
             pages=pages,
             page_faults=PageFaults(compute_minor=seen.minor_faults, compute_major=measured.faults[1])
-            if launched.is_accounted
+            if runs.is_accounted
             else None,
             placement=ThreadPlaces(placement.threads, placement.cpus),
             host=RecordedHost(hostname=socket.gethostname(), kernel=os.uname().release),
         )
 
-    def _failure(self, measured: Measurement, launched: Launched) -> Failure:
+    def _failure(self, measured: Measurement, program: Program, applied: AppliedPolicy) -> Failure:
         failure = self.stopwatch.failure(measured)
         if failure.exit_code != measured.exit_code or measured.fault is not None:
             return failure
-        if launched.program.service is not None:
+        if program.service is not None:
             failure = limited_by(measured.limit, replace(failure, message=f"the load {failure.message}"))
         else:
-            failure = _hinted(failure, launched.applied, measured.limit)
+            failure = _hinted(failure, applied, measured.limit)
         # Launchers draw lines around their messages.
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])

@@ -6,12 +6,14 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Annotated
 
 from pagewise.core.benchmark import Metric
 from pagewise.core.errors import SelectionError
-from pagewise.core.fields import Better
+from pagewise.core.fields import Better, SomeText
 from pagewise.core.formula import Formula
+from pagewise.core.manifest_parts import Range
 from pagewise.core.signals import limited
 from pagewise.core.structure import unstructured
 from pagewise.session.processes import Shell
@@ -26,6 +28,19 @@ _SHOWN = 40
 _SECONDS_TO_CHECK = 60
 #: The limit for a pattern of the user in the output of a run.
 SECONDS_TO_MATCH = 10
+
+
+@dataclass(frozen=True)
+class CodeMetric:
+    """What an output reports."""
+
+    label: SomeText
+    unit: SomeText
+    better: Better
+    pattern: Annotated[SomeText, "the group of the last match is the value"]
+    optional: Annotated[bool, "some runs, such as those of one process, have no such value"] = False
+    value: Annotated[SomeText, "formula over the named groups that gives the value instead"] | None = None
+    target: Annotated[Range, "of the ratio to the metric in `relative_to`"] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,36 +146,30 @@ def parse_metric(text: str) -> Pattern:
         )
     unit = units[0] if units else "1"
     usual: Better = "lower" if unit in _TIMES else "higher"
-    better = directions[0] if directions else usual
-    return metric(parts["label"], unit, better, parts["pattern"], "--metric")
+    row = CodeMetric(parts["label"], unit, directions[0] if directions else usual, parts["pattern"])
+    return pattern_of(row, "--metric")
 
 
-def metric(label: str, unit: str, better: Better, pattern: str, where: str) -> Pattern:
-    """A metric from its parts. Raises SelectionError for a pattern that has no group."""
-    compiled = _compiled(pattern.strip(), where)
+def pattern_of(row: CodeMetric, where: str) -> Pattern:
+    """A metric for outputs. Raises SelectionError for a pattern without a group, and a wrong formula."""
+    compiled = _compiled(row.pattern.strip(), where)
     if compiled.groups < 1:
         raise SelectionError(
-            f"the pattern {pattern.strip()!r} has no group",
+            f"the pattern {row.pattern.strip()!r} has no group",
             where=where,
             remedy="put the number in (brackets)",
         )
-    field = re.sub(r"\W+", "_", label.lower(), flags=re.ASCII).strip("_")
-    if not re.match(r"[a-z]", field):
-        field = f"m_{field}"
-    return Pattern(Metric(field, label, unit, better), compiled)
-
-
-def calculated(pattern: Pattern, text: str, where: str) -> Pattern:
-    """The metric with a formula over its named groups. Raises SelectionError for another formula."""
+    field = re.sub(r"\W+", "_", row.label.lower(), flags=re.ASCII).strip("_")
+    field = field if re.match(r"[a-z]", field) else f"m_{field}"
     try:
-        formula = Formula.of(text)
-        if not set(formula.names) <= set(pattern.pattern.groupindex):
-            raise ValueError(f"{text!r} has names that are not groups of the pattern")
+        formula = None if row.value is None else Formula.of(row.value)
+        if formula is not None and not set(formula.names) <= set(compiled.groupindex):
+            raise ValueError(f"{row.value!r} has names that are not groups of the pattern")
     except ValueError as fault:
         raise SelectionError(
             str(fault), where=where, remedy="calculate with the names of the pattern's groups, (?P<name>...)"
         ) from fault
-    return replace(pattern, formula=formula)
+    return Pattern(Metric(field, row.label, row.unit, row.better), compiled, row.optional, formula)
 
 
 def parse_check(text: str) -> OutputCheck:

@@ -28,7 +28,8 @@ from pagewise.stack.provenance import software
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher, default_policies
 from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.workload import ProgramOptions, ProgramRuns, Programs, Tools
+from pagewise.workloads.program.runs import ProgramRuns
+from pagewise.workloads.program.workload import ProgramOptions, Programs
 
 #: The `compiler` of a program that was not built by pagewise.
 UNCHANGED = "unchanged binary"
@@ -56,36 +57,31 @@ def arrange(
 
     Raises SetupError or SelectionError.
     """
-    tools = _find_tools(options, console)
-    every = [_runs_of(options, program, tools) for program in programs]
+    hyperfine, launcher = find_hyperfine(), PolicyLauncher(find_launcher(), options.machine.provided)
+    places = placements(options.where)
+    print_placements(console, places)
+    _check_settings(options.settings, launcher)
+    settings, given = MachineSettings.find(options, places), take_input(console)
+    every = [_runs_of(options, program, launcher) for program in programs]
     # The manifest has the configurations without what only their runs have.
     plain = _subjects(every)
     by_module = {module: runs for runs in every for module in runs.policies}
     measured = [cell.measured for subject in plain for cell in subject.cells]
-    subjects = placed(in_all_states(plain, options), [place.name for place in tools.places])
-    workload = Programs(options, tools, tuple(every), subjects)
+    subjects = placed(in_all_states(plain, options), [place.name for place in places])
+    workload = Programs(options, hyperfine, launcher, places, settings, given, tuple(every), subjects)
     first = every[0]
     manifest = new_manifest(
         replace(options, baseline=first.policies[first.baseline].answer.policy),
         kind,
         entries=[Entry(each, dict(by_module[each.module].program.environment), {}) for each in measured],
         subjects=subjects,
-        placements=tools.places,
+        placements=places,
         tree=first.program.binary.program.parent,
-        software=software(tools.hyperfine),
+        software=software(hyperfine),
         programs=workload.described(),
         **further,
     )
     return workload, manifest
-
-
-def _find_tools(options: ProgramOptions, console: Console) -> Tools:
-    """Finds what programs share, and prints the placements. Raises SetupError or SelectionError."""
-    hyperfine, launcher = find_hyperfine(), PolicyLauncher(find_launcher(), options.machine.provided)
-    places = placements(options.where)
-    print_placements(console, places)
-    _check_settings(options.settings, launcher)
-    return Tools(hyperfine, launcher, places, MachineSettings.find(options, places), take_input(console))
 
 
 def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: PolicyLauncher) -> None:
@@ -100,11 +96,11 @@ def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: PolicyLau
                 )
 
 
-def _runs_of(options: ProgramOptions, program: Program, tools: Tools) -> ProgramRuns:
+def _runs_of(options: ProgramOptions, program: Program, launcher: PolicyLauncher) -> ProgramRuns:
     """The runs of a program in its page policies. Raises SetupError or SelectionError."""
-    binary, environment = tools.launcher.examined(program.binary, program.environment), program.environment
+    binary, environment = launcher.examined(program.binary, program.environment), program.environment
     program = replace(program, binary=binary)
-    baseline = AppliedPolicy(options.baseline, tools.launcher, binary, environment)
+    baseline = AppliedPolicy(options.baseline, launcher, binary, environment)
     if baseline.unavailable is not None:
         raise SelectionError(
             f"the baseline {baseline.answer.policy} is unavailable: {baseline.unavailable.message}",
@@ -113,11 +109,11 @@ def _runs_of(options: ProgramOptions, program: Program, tools: Tools) -> Program
         )
     names = options.policies or default_policies(baseline, starts_others=program.starts_others)
     every = [baseline, *(replace(baseline, name=name) for name in names)]
-    launcher = None
+    rank_launcher = None
     if options.where.ranks:
-        launcher = of_ranks.find_launcher(files_of(binary.program, environment), environment)
+        rank_launcher = of_ranks.find_launcher(files_of(binary.program, environment), environment)
     policies = {f"{program.key}/{applied.answer.policy}": applied for applied in every}
-    return ProgramRuns(program, policies, launcher)
+    return ProgramRuns(program, policies, rank_launcher)
 
 
 def _subjects(every: Sequence[ProgramRuns]) -> list[Subject]:

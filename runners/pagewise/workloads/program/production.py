@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Literal
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.fields import Natural, Share
+from pagewise.core.structure import Limits
 from pagewise.stack.c_code import Product, can_be_preloaded, compiled, find_compiler
 from pagewise.stack.paths import project_root
 from pagewise.workloads.program.policy import IN_MODULES, module_of
@@ -28,6 +32,35 @@ _LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
 _LAUNCHER = Product("the launcher pagewise-exec", _LIBRARY.kind, ("-std=c11", "-O2"))
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """Memory of a kind. eligible_bytes: aligned and large enough for huge pages."""
+
+    resident_bytes: Natural
+    huge_bytes: Natural
+    eligible_bytes: Natural
+
+
+@dataclass(frozen=True)
+class ExecRecord:
+    """The pages of a process at its end (exec --record), one object per line."""
+
+    schema: Literal["pagewise.exec/1"]
+    policy: str
+    program: Annotated[str, "the program file of the process"]
+    host: str
+    process: Annotated[int, Limits(1)]
+    rank: Annotated[Natural | None, "the MPI rank, null without one"]
+    seconds: Annotated[float, Limits(0)]
+    page_size_bytes: Annotated[int, Limits(1), "of the policy's huge pages"]
+    met: Annotated[bool | None, "80 % on huge pages, for none and reuse none; null: unobserved"]
+    coverage: Annotated[Share, "of the policy's memory on huge pages, of several parts the least"]
+    peak_bytes: Natural
+    observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
+    kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
+    unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
 
 
 def find_launcher() -> Path:

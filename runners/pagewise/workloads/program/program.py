@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.environment import ENV
@@ -21,11 +21,13 @@ from pagewise.stack.binary import Binary, starts_as_program
 from pagewise.stack.commands import output_of
 from pagewise.workloads.program.output import SECONDS_TO_MATCH, OutputCheck, Pattern
 from pagewise.workloads.program.service import Service
+from pagewise.workloads.program.suite import SuiteFile
 
 #: Stands for the number of MPI ranks in a code's input.
 RANKS = "{ranks}"
 #: Stands for the number of threads in the arguments of a program.
 THREADS = "{threads}"
+WITHOUT_CASE = SuiteFile(schema="pagewise.suite/1")
 
 
 def _files_of(folder: Path, pattern: str) -> list[Path]:
@@ -61,12 +63,10 @@ class Program:
     """What is run and how its runs are judged.
 
     command: the program and its arguments. folder: where it runs; None: in a new one for each run, with
-    copies of `inputs` and files of the `texts`. reads: files that it writes (globs), read as part of its
-    output. ok: the exit codes of valid runs. setup: shell commands in that folder before the run. service:
-    for a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
+    copies of `inputs`. case: files that it gets and writes, exit codes, commands before the run. service: for
+    a program that serves, how it is loaded; then metrics, checks and exit codes are those of the load.
     relation: what it is compared with in addition to itself under other policies. build: the name of its
-    build, if several builds are compared. memory_budget: how much more peak memory than the baseline an
-    advised policy may need; None: no limit.
+    build, if several builds are compared.
     """
 
     name: str
@@ -74,17 +74,13 @@ class Program:
     binary: Binary
     environment: Mapping[str, str]
     folder: Path | None
+    case: SuiteFile = WITHOUT_CASE
     inputs: tuple[Path, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict)
-    reads: tuple[str, ...] = ()
     metrics: tuple[Pattern, ...] = ()
     checks: tuple[OutputCheck, ...] = ()
-    ok: tuple[int, ...] = (0,)
-    setup: tuple[str, ...] = ()
     service: Service | None = None
     relation: Relation | None = None
     build: str = ""
-    memory_budget: float | None = None
 
     @property
     def key(self) -> str:
@@ -106,7 +102,7 @@ class Program:
     def run_folder(self, scratch: Path, ranks: int | None = None) -> Iterator[Path]:
         """The folder of a run: the one named, or a new one in `scratch` that is deleted at its end.
 
-        The texts in it name the number of MPI ranks.
+        The texts of the case name the number of MPI ranks.
         """
         if self.folder is not None:
             yield self.folder
@@ -119,7 +115,7 @@ class Program:
                     shutil.copytree(file, folder / file.name)
                 else:
                     shutil.copy(file, folder / file.name)
-            for name, text in self.texts.items():
+            for name, text in (self.case.input or {}).items():
                 (folder / name).write_text(text.replace(RANKS, str(ranks or 1)), encoding="utf-8")
             yield folder
         finally:
@@ -131,7 +127,7 @@ class Program:
         None if they have more than `room` bytes.
         """
         texts: list[str] = []
-        for file in (file for glob in self.reads for file in _files_of(folder, glob)):
+        for file in (file for glob in self.case.reads for file in _files_of(folder, glob)):
             try:
                 if file.stat().st_mtime < since - 1.0:
                     continue
@@ -144,29 +140,32 @@ class Program:
             texts.append(content.decode(errors="replace"))
         return "".join(texts)
 
-    def fault(self, output: str | None, shell: Shell) -> str | None:
-        """Why the result of a run is wrong: a check failed, or a metric is missing in its output.
+    def judged(self, output: str | None, shell: Shell) -> tuple[dict[str, float], str | None]:
+        """The values of the metrics in the output of a run, and why its result is wrong.
 
         output: None if it is too large.
         """
+        values: dict[str, float] = {}
         if output is None:
-            return self._too_large
-        for check in self.checks:
-            fault = check.fault(output, shell)
-            if fault is not None:
-                return fault
+            return values, self._too_large
+        faults = (check.fault(output, shell) for check in self.checks)
+        if (fault := next(filter(None, faults), None)) is not None:
+            return values, fault
         for metric in self.metrics:
             try:
                 with limited(SECONDS_TO_MATCH):
                     value = metric.value(output, self._has_comma)
             except TimeoutError:
                 pattern = metric.pattern.pattern
-                return f"its {metric.label} was not found within {SECONDS_TO_MATCH} s by '{pattern}'"
+                return values, f"its {metric.label} was not found within {SECONDS_TO_MATCH} s by '{pattern}'"
             except ValueError as text:
-                return f"its {metric.label} is not a number: {text}"
-            if value is None and not metric.optional:
-                return f"its output has no {metric.label}: nothing matches '{metric.pattern.pattern}'"
-        return None
+                return values, f"its {metric.label} is not a number: {text}"
+            if value is not None:
+                values[metric.field] = value
+            elif not metric.optional:
+                pattern = metric.pattern.pattern
+                return values, f"its output has no {metric.label}: nothing matches '{pattern}'"
+        return values, None
 
     @property
     def _too_large(self) -> str | None:
@@ -176,11 +175,6 @@ class Program:
             f"its output is larger than {bytes_text(LARGEST_OUTPUT)}, the most that metrics and checks read: "
             "let it print less, or run it in a script that prints only what they need"
         )
-
-    def values(self, output: str) -> dict[str, float]:
-        """The values of the metrics in the output of a run."""
-        values = {metric.field: metric.value(output, self._has_comma) for metric in self.metrics}
-        return {field: value for field, value in values.items() if value is not None}
 
     def _has_comma(self) -> bool:
         """Whether the program's locale has a decimal comma."""

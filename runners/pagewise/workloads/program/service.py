@@ -44,15 +44,6 @@ class Service:
     setup: tuple[str, ...] = ()
     fill: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, object]:
-        """For the manifest."""
-        return {
-            "load": list(self.load),
-            "ready": self.ready,
-            "setup": list(self.setup),
-            "fill": list(self.fill),
-        }
-
     def on_port(self, command: Sequence[str]) -> tuple[Service, list[str]]:
         """The service, and the command that starts it, with a free port where they name one."""
         texts = [*command, *self.load, *self.setup, *self.fill, self.ready or ""]

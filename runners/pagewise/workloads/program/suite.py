@@ -4,30 +4,53 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pagewise.core.errors import FormatError, SelectionError, SetupError
-from pagewise.core.fields import Better, SomeText, SomeTexts
-from pagewise.core.manifest_parts import Range
+from pagewise.core.fields import SomeText, SomeTexts
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document
+from pagewise.core.structure import Form, Limits, StructureError, document, structured, unstructured
 from pagewise.core.suggestions import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, needed_checkout, project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.program.output import OutputCheck, Pattern, calculated, distinct, metric, parse_check
+from pagewise.workloads.program.output import (
+    CodeMetric,
+    OutputCheck,
+    Pattern,
+    distinct,
+    parse_check,
+    pattern_of,
+)
+from pagewise.workloads.program.service import parse_ready
 
 ENVIRONMENT = "suites"
-#: Stands for the folder of a service's program.
-BIN = "{bin}"
 #: The range of a ratio; None: no limit.
 TargetRange = tuple[float | None, float | None]
+
+
+def _check_glob(text: str) -> None:
+    """Raises ValueError for a text that names no files."""
+    try:
+        # In a file there are none.
+        list(Path(os.devnull).glob(text.lstrip("/")))
+    except NotImplementedError as fault:
+        raise ValueError(str(fault)) from fault
+
+
+def _check_ready(text: str) -> None:
+    """Raises ValueError for what is neither tcp:PORT, nor `| command`, nor a pattern."""
+    try:
+        parse_ready(text)
+    except (ValueError, re.error) as fault:
+        raise ValueError(f"{text!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}") from fault
 
 
 @dataclass(frozen=True)
@@ -42,24 +65,14 @@ class CasesPart:
 class LoadPart:
     """How a program that serves is loaded; {port}: a free port, {bin}: the folder of the program."""
 
-    load: Annotated[SomeText, "the command whose time and output are measured"]
+    load: Annotated[SomeText, shlex.split, "the command whose time and output are measured"]
     ready: (
-        Annotated[SomeText, "tcp:PORT; '| command' that must exit with 0; or a pattern of its output"] | None
+        Annotated[
+            SomeText, _check_ready, "tcp:PORT; '| command' that must exit with 0; or a pattern of its output"
+        ]
+        | None
     ) = None
     fill: Annotated[tuple[SomeText, ...], "shell commands before the load"] = ()
-
-
-@dataclass(frozen=True)
-class CodeMetric:
-    """What an output reports."""
-
-    label: SomeText
-    unit: SomeText
-    better: Better
-    pattern: Annotated[SomeText, "the group of the last match is the value"]
-    optional: Annotated[bool, "some runs, such as those of one process, have no such value"] = False
-    value: Annotated[SomeText, "formula over the named groups that gives the value instead"] | None = None
-    target: Annotated[Range, "of the ratio to the metric in `relative_to`"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +119,10 @@ class SuiteFile:
     inputs: Annotated[
         tuple[SomeText, ...], "files and folders that are copied there, relative to this file"
     ] = ()
-    reads: Annotated[tuple[SomeText, ...], "files that it writes and that count as its output; globs"] = ()
+    reads: Annotated[
+        tuple[Annotated[SomeText, _check_glob], ...],
+        "files that it writes and that count as its output; globs",
+    ] = ()
     service: Annotated[LoadPart, "the program serves (docs/how-to/services.md)"] | None = None
     exit_codes: Annotated[tuple[int, ...], Limits(1), "good ones"] = (0,)
     metrics: tuple[CodeMetric, ...] = ()
@@ -117,6 +133,11 @@ class SuiteFile:
         Annotated[str, Form(r"\d+(\.\d+)?%"), "how much more peak memory than the baseline a policy may need"]
         | None
     ) = None
+
+    @property
+    def budget(self) -> float | None:
+        """The memory budget as a share of the baseline's peak."""
+        return None if self.memory_budget is None else float(self.memory_budget.rstrip("%")) / 100.0
 
 
 @dataclass(frozen=True)
@@ -150,16 +171,14 @@ class SuiteCode:
         """The name with the case: `npb:cg.B`."""
         return f"{self.name}:{self.case}" if self.case else self.name
 
+    def placed(self, folder: Path) -> SuiteFile:
+        """Its file with the folder of the program, for {bin}."""
+        return structured(SuiteFile, _filled(unstructured(self.part), {"bin": str(folder)}))
+
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that each run gets."""
         return tuple(self.file.parent / name for name in self.part.inputs)
-
-    @property
-    def memory_budget(self) -> float | None:
-        """As a share of the baseline's peak."""
-        budget = self.part.memory_budget
-        return None if budget is None else float(budget.rstrip("%")) / 100.0
 
     @property
     def is_known(self) -> bool:
@@ -207,7 +226,7 @@ def read_code(file: Path, case: str = "", option: str | None = None) -> SuiteCod
             remedy=option + (f":{cases.default}" if cases.default else ""),
         )
     read = _document(_filled(data, {"case": case, **named.groupdict("")}), file)
-    metrics = [_metric(row, str(file)) for row in read.metrics]
+    metrics = [pattern_of(row, str(file)) for row in read.metrics]
     targets = {
         pattern.metric.field: (row.target[0], row.target[1])
         for pattern, row in zip(metrics, read.metrics, strict=True)
@@ -234,13 +253,6 @@ def _document(data: object, file: Path) -> SuiteFile:
         text = "this file does not follow pagewise.suite/1:\n    " + "\n    ".join(wrong)
         raise FormatError(text, where=file, remedy="correct these fields; for an example: pagewise list case")
     return read
-
-
-def _metric(row: CodeMetric, where: str) -> Pattern:
-    """A metric of a file. Raises SelectionError for a wrong pattern or formula."""
-    pattern = metric(row.label, row.unit, row.better, row.pattern, where)
-    pattern = replace(pattern, optional=row.optional)
-    return pattern if row.value is None else calculated(pattern, row.value, where)
 
 
 def _filled(value: Any, words: Mapping[str, str]) -> Any:

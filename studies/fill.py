@@ -192,11 +192,14 @@ def belonging(table: Data, facts: Iterable[Fact]) -> list[Fact]:
     """The facts that a table shows."""
     axes = [axis for axis in (*table["rows"], *table["columns"]) if axis["axis"] == "quantity"]
     where = {"sweep": [""], **{axis["axis"]: list(axis["words"]) for axis in axes}, **table["where"]}
-    return [
+    mine = [
         fact
         for fact in facts
         if all(any(fnmatchcase(fact.get(axis, ""), glob) for glob in globs) for axis, globs in where.items())
     ]
+    # Only options that were compared have a column in data.csv.
+    names = {each["axis"] for each in (*table["rows"], *table["columns"])}.union(*mine)
+    return [dict.fromkeys(names, "") | fact for fact in mine]
 
 
 def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
@@ -228,7 +231,7 @@ def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
             (words_of(rows, row), [cells.get((row, key), "no value") for key in keys])
             for row in ordered(rows, every)
         ]
-        units = {fact["unit"] for fact in of_part if "unit" in fact}
+        units = {fact["unit"] for fact in of_part if fact.get("unit")}
         title = f"{table['name']}. {table['caption']}" + (f" [{units.pop()}]" if len(units) == 1 else "")
         head = ", ".join(axis.get("title", axis["axis"]) for axis in rows)
         figure = table.get("figure", "") if relatives or "relative" not in table else ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from builders import a_manifest, record_data
 from pagewise.core.benchmark import Benchmark, Metric
-from pagewise.core.configuration import OF_RUNS, Configuration
+from pagewise.core.configuration import Configuration, RunSettings
 from pagewise.core.fields import Better
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.page_policy import PagePolicy
@@ -90,8 +90,10 @@ def result(
 
 def plain(one: Subject) -> list[Cell]:
     """Its cells as the manifest has their configurations: without what only runs have."""
-    without = dict.fromkeys(OF_RUNS, "")
-    return [replace(cell, measured=replace(cell.measured, **without)) for cell in one.cells]
+    return [
+        replace(cell, measured=replace(cell.measured, placement="", settings=RunSettings()))
+        for cell in one.cells
+    ]
 
 
 def written_data(folder: Path, data: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> Path:

@@ -1,4 +1,4 @@
-"""Options of kernels as dimensions of a comparison."""
+"""Options of kernels as dimensions of a comparison: any name that a kernel.yaml has."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from pagewise.report.model import Table
 from pagewise.report.views import advice, comparisons
 from stage import CHASE, TRIAD, Stage
 
-OPTIONS = {"layout": ["aos", "soa"], "scheme": ["planes", "flash"]}
+OPTIONS = {"align": ["aos", "soa"], "buffer": ["planes", "flash"]}
+STRUCTURES = {"options": OPTIONS, "structures": ["align", "buffer"]}
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
 
 
 def planned() -> Subject:
-    """A kernel with base pages and thp, in two layouts and two schemes."""
-    one = kernel(options=OPTIONS)
+    """A kernel with base pages and thp, in two aligns and two buffers."""
+    one = kernel(**STRUCTURES)
     built = [configuration(label=label) for label in PAGES]
     return varied([subject(one, built, "none/hardware-regular")], OPTIONS)[0]
 
@@ -36,10 +37,10 @@ def test_cells_have_all_combinations_and_one_baseline():
     cells = planned().cells
     assert len({cell.key for cell in cells}) == len(cells) == 8
     (base,) = (cell for cell in cells if cell.is_baseline)
-    assert base.options == "layout=aos,scheme=planes" and base.arguments == (
-        "--layout",
+    assert base.options == "align=aos,buffer=planes" and base.arguments == (
+        "--align",
         "aos",
-        "--scheme",
+        "--buffer",
         "planes",
     )
     assert len({cell.measured.label for cell in cells}) == 8
@@ -68,9 +69,9 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
             changed.dimension,
             changed.reference.options,
         )
-    assert found["thp", "layout=soa,scheme=flash"] == ("hugepages", "layout=soa,scheme=flash")
-    assert found["none", "layout=soa,scheme=flash"] == ("scheme", "layout=soa,scheme=planes")
-    assert subject(kernel(), [], "*").cells == () and found["none", "layout=aos,scheme=planes"] is None
+    assert found["thp", "align=soa,buffer=flash"] == ("hugepages", "align=soa,buffer=flash")
+    assert found["none", "align=soa,buffer=flash"] == ("align", "align=aos,buffer=flash")
+    assert subject(kernel(), [], "*").cells == () and found["none", "align=aos,buffer=planes"] is None
 
 
 def test_a_sweep_of_one_value_of_an_option():
@@ -90,8 +91,11 @@ def test_a_sweep_of_one_value_of_an_option():
 def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     regions = {"parallel": ["once", "pass"]}
     built = [configuration(), configuration(openmp="off", module="m/1/gcc/none/hardware-regular-serial")]
-    (one,) = varied([subject(kernel(options=regions), built, "none/hardware-regular")], regions)
-    found = {(cell.measured.openmp, cell.measured.parallel): cell for cell in one.cells}
+    (one,) = varied(
+        [subject(kernel(options=regions, options_of_threads=["parallel"]), built, "none/hardware-regular")],
+        regions,
+    )
+    found = {(cell.measured.openmp, cell.measured.value("parallel")): cell for cell in one.cells}
     assert found.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
     assert [key for key, cell in found.items() if cell.is_baseline] == [("on", "once")]
     serial = found["off", "once"].measured
@@ -100,7 +104,7 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
 
 
 def test_a_value_that_no_build_has_is_refused(stage: Stage):
-    regions = {**TRIAD, "options": {"parallel": ["once", "pass"]}}
+    regions = {**TRIAD, "options": {"parallel": ["once", "pass"]}, "options_of_threads": ["parallel"]}
     stage.add("gcc-12.2.0", PAGES[0], [regions], openmp="off")
     assert stage.compare("--plan", "--vary", "parallel=pass").returncode == 2
     assert stage.compare("--plan", "--vary", "parallel").returncode == 0
@@ -120,32 +124,36 @@ def test_the_option_of_openmp_does_not_make_another_build(more: str, is_other: b
 def test_options_are_compared_as_configurations_are(stage: Stage):
     for label in PAGES:
         factor = "0.5" if label[0] == "thp" else "1"
-        stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS}, CHASE], factor=factor, slow="soa:2")
+        stage.add("gcc-12.2.0", label, [{**TRIAD, **STRUCTURES}, CHASE], factor=factor, slow="soa:2")
     done = stage.compare(
-        "--rounds", "3", "--no-sweep", "--vary", "layout", "--vary", "scheme=planes", "--json"
+        "--rounds", "3", "--no-sweep", "--vary", "align", "--vary", "buffer=planes", "--json"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert faults("verdicts", json.loads(done.stdout)) == []
     of_kernel = {one["name"]: one["configurations"] for one in json.loads(done.stdout)["kernels"]}
-    assert {(one["layout"], one["scheme"]) for one in of_kernel["chase"]} == {(None, None)}
-    rows = {(one["hugepages"], one["layout"]): one for one in of_kernel["triad"]}
-    assert len(rows) == 4 and {one["scheme"] for one in rows.values()} == {"planes"}
+    assert [one["options"] for one in of_kernel["chase"]] == [{}] * 2
+    rows = {(one["hugepages"], one["options"]["align"]): one for one in of_kernel["triad"]}
+    assert len(rows) == 4 and {one["options"]["buffer"] for one in rows.values()} == {"planes"}
     assert rows["none", "aos"]["is_baseline"] and not rows["none", "soa"]["is_baseline"]
-    assert rows["none", "soa"]["differs_in"] == "layout" and rows["none", "soa"]["time_ratio"] > 1.5
+    assert rows["none", "soa"]["differs_in"] == "align" and rows["none", "soa"]["time_ratio"] > 1.5
     found = {row["kind"]: row for row in json.loads(done.stdout)["comparisons"] if row["kernel"] == "triad"}
     change, effect = found["change"], found["structure"]
-    assert (change["hugepages"], change["layout"], change["dimension"]) == ("thp", "soa", "hugepages")
-    assert change["reference_options"] == "layout=soa,scheme=planes"
-    assert change["ratio"] == pytest.approx(0.5, rel=0.1)
-    assert (effect["dimension"], effect["layout"], effect["reference_options"]) == (
-        "layout",
+    assert (change["hugepages"], change["options"]["align"], change["dimension"]) == (
+        "thp",
         "soa",
-        "layout=aos,scheme=planes",
+        "hugepages",
+    )
+    assert change["reference_options"] == "align=soa,buffer=planes"
+    assert change["ratio"] == pytest.approx(0.5, rel=0.1)
+    assert (effect["dimension"], effect["options"]["align"], effect["reference_options"]) == (
+        "align",
+        "soa",
+        "align=aos,buffer=planes",
     )
     assert effect["value"] == pytest.approx(change["ratio"]) and effect["pairs"] == 3
     for run in (one.run for one in read_result(stage.result()).records):
         given = dict(option.split("=") for option in (run.options or "").split(",") if option)
-        assert given.keys() == ({"layout", "scheme"} if run.kernel == "triad" else set())
+        assert given.keys() == ({"align", "buffer"} if run.kernel == "triad" else set())
         for name, value in given.items():
             assert run.command[run.command.index(f"--{name}") + 1] == value
 
@@ -155,7 +163,7 @@ SCALES = {"studies": ["--working-set", "8MiB"]}
 
 def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
     for label in PAGES:
-        stage.add("gcc-12.2.0", label, [{**TRIAD, "options": OPTIONS, "scales": SCALES}, CHASE])
+        stage.add("gcc-12.2.0", label, [{**TRIAD, **STRUCTURES, "scales": SCALES}, CHASE])
     # Both kernels, of which one has no such scale.
     assert stage.compare("--plan", "--scale", "studies").returncode == 2
     done = stage.compare("-k", "triad", "--scale", "studies", "--vary", "all", "--plan", "--json")
@@ -166,22 +174,22 @@ def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
 
 
 @pytest.mark.parametrize(
-    "options", [("--vary", "layout=rows"), ("--vary", "threads=1"), ("-k", "chase", "--vary", "layout")]
+    "options", [("--vary", "align=rows"), ("--vary", "threads=1"), ("-k", "chase", "--vary", "align")]
 )
 def test_an_option_or_value_that_no_kernel_has(stage: Stage, options: tuple[str, ...]):
-    stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, "options": OPTIONS}, CHASE])
+    stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, **STRUCTURES}, CHASE])
     assert stage.compare("--plan", *options).returncode == 2
     assert not stage.results.exists()
 
 
 def with_structures(slower: float) -> KernelResult:
-    """Seven rounds: huge pages save 40 % with the layout soa, and with aos `slower` times as much is left."""
+    """Seven rounds: huge pages save 40 % with soa, and with aos `slower` times as much is left."""
     one = planned()
     records = []
     for place, cell in enumerate(one.cells):
-        facts = cell.measured
-        seconds = (1.0 if facts.layout == "aos" else 3.0) * (2.0 if facts.scheme == "flash" else 1.0)
-        seconds *= (0.6 * (slower if facts.layout == "aos" else 1.0)) if facts.hugepages == "thp" else 1.0
+        facts, given = cell.measured, cell.settings.options
+        seconds = (1.0 if given["align"] == "aos" else 3.0) * (2.0 if given["buffer"] == "flash" else 1.0)
+        seconds *= (0.6 * (slower if given["align"] == "aos" else 1.0)) if facts.hugepages == "thp" else 1.0
         for number in range(1, 8):
             for series in ("compare", *(("aa",) if cell.is_baseline else ())):
                 noise = 1.0 + 0.002 * ((3 * number + 2 * place + len(series)) % 7 - 3)
@@ -196,17 +204,16 @@ def with_structures(slower: float) -> KernelResult:
 def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, share: float | None):
     result = with_structures(slower)
     effects = {
-        (one.dimension, one.cell.measured.layout, one.cell.measured.scheme): one
-        for one in result.of("structure")
+        (one.dimension, *one.cell.measured.settings.options.values()): one for one in result.of("structure")
     }
     assert effects.keys() == {
-        ("layout", "soa", "planes"),
-        ("layout", "soa", "flash"),
-        ("scheme", "aos", "flash"),
-        ("scheme", "soa", "flash"),
+        ("align", "soa", "planes"),
+        ("align", "soa", "flash"),
+        ("buffer", "aos", "flash"),
+        ("buffer", "soa", "flash"),
     }
     for (dimension, _, _), effect in effects.items():
-        if dimension == "scheme":
+        if dimension == "buffer":
             assert effect.verdict == "inconclusive" and effect.share is None
             continue
         assert effect.value == pytest.approx(0.6, rel=0.02)

@@ -17,8 +17,8 @@ from stage import Stage, write_case
 
 
 def cell(module: str, placement: str | None = None) -> Cell:
-    built = configuration(module=module)
-    return Cell(built, (built,), module == "none", placement=placement)
+    built = configuration(module=module, placement=placement or "")
+    return Cell(built, (built,), module == "none")
 
 
 def differences(

@@ -18,7 +18,7 @@ from builders import configuration, kernel, record_data
 from pagewise.analysis.counter_runs import rates
 from pagewise.cli import root
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.dimensions import BY_NAME
+from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.plan import placed, subject
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
@@ -237,7 +237,11 @@ def test_results_without_values_of_the_study_are_refused(
 
 #: An unmodified program on one thread.
 DEFAULT = {"module": "m", "ranks": "", "threads": 1, "cores": "", "memory": "first-touch", "invalid": ""}
-DEFAULT |= dict.fromkeys(("sweep", "swept", *BY_NAME), "") | {"hugepages": "none", "stores": "regular"}
+DEFAULT |= dict.fromkeys(("sweep", "swept", "compiler", *(each.name for each in DIMENSIONS)), "")
+DEFAULT |= {
+    "hugepages": "none",
+    "stores": "regular",
+}
 
 
 def fact(

@@ -34,7 +34,7 @@ from pagewise.analysis.statistics import (
     repeated_ratios,
 )
 from pagewise.analysis.validity import Excluding, Exclusion, excluding, nothing_excluded
-from pagewise.core.dimensions import BY_NAME, differing
+from pagewise.core.dimensions import differing, unnamed_differences
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
@@ -193,7 +193,7 @@ class _Analyser:
                 continue
             comparisons.append(self._to_baseline(row, first, baseline, floor))
             notes = [row.note]
-            if unnamed := [name for name in row.differs if name not in BY_NAME]:
+            if unnamed := unnamed_differences(row.differs):
                 notes.append(f"differs from the baseline in {', '.join(unnamed)}, too")
             changed = self._changed(row, first.cell, ranked, floor)
             if isinstance(changed, Comparison):

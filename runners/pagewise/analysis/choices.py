@@ -12,7 +12,7 @@ from pagewise.analysis.comparison import Comparison, Verdict
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.analysis.statistics import geometric_mean
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES, Dimension
+from pagewise.core.dimensions import LOOP, PAGES, Dimension, dimensions_of
 
 AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
@@ -20,7 +20,7 @@ AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
 # times are at most this much longer.
 _NEARLY, _NEGLIGIBLE = 0.9, 0.02
-_STATE = BY_NAME["node_state"].name
+_STATE = "node_state"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Best:
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     """Every choice that was planned, in the order of dimensions; compilers last."""
     by_value = []
-    for dimension in DIMENSIONS:
+    for dimension in dimensions_of(result.kernel for result in kernels):
         sensitive = [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
         values = dict.fromkeys(value for result in sensitive for value in values_of(result, dimension))
         by_value += [choice for value in values for choice in _choices(sensitive, dimension, value)]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import OPTIONS, STRUCTURES
-from pagewise.core.dimensions import BY_NAME, PAGES, differ_only_in, differing
+from pagewise.core.dimensions import PAGES, differ_only_in, differing
 from pagewise.core.plan import Cell
 
 # Of several that differ from the baseline, the first one is changed back.
@@ -29,7 +28,7 @@ def neighbour(kernel: Benchmark, cell: Cell, base: Cell, cells: Sequence[Cell]) 
     `prefetch=compiler loop=compiler` with `prefetch=hardware loop=compiler`. With options of runs, so are
     pages (`thp layout=soa` with `none layout=soa`), and then options. None if no such cell is there.
     """
-    for name in (*_ACCESS, *((PAGES.name, *OPTIONS) if cell.options else ())):
+    for name in (*_ACCESS, *((PAGES.name, *kernel.options) if cell.options else ())):
         other = changed_back(kernel, cell, base, name, cells)
         if other is not None:
             return Pair(cell, other, name)
@@ -38,8 +37,7 @@ def neighbour(kernel: Benchmark, cell: Cell, base: Cell, cells: Sequence[Cell]) 
 
 def changed_back(kernel: Benchmark, cell: Cell, base: Cell, name: str, cells: Sequence[Cell]) -> Cell | None:
     """The cell that differs from `cell` in this dimension alone, where it has the baseline's value."""
-    value_of = BY_NAME[name].of
-    plain = (other for other in cells if value_of(other.measured) == value_of(base.measured))
+    plain = (other for other in cells if other.measured.value(name) == base.measured.value(name))
     return next((o for o in plain if differing(kernel, cell.measured, o.measured) == (name,)), None)
 
 
@@ -80,10 +78,10 @@ class Four(NamedTuple):
 def by_structure(kernel: Benchmark, base: Cell, ranked: Sequence[Cell]) -> Iterator[Four]:
     """The cells by which the effect of pages is compared between two data structures.
 
-    The options of a program (`scheme`, `layout`, `table`) are data structures for one result.
+    The structures among the options of a kernel are data structures for one result.
     """
     for cell in ranked if PAGES.name in kernel.sensitive_to else ():
-        for name in STRUCTURES if cell.options else ():
+        for name in kernel.structures if cell.options else ():
             reference = changed_back(kernel, cell, base, name, ranked)
             plain = changed_back(kernel, cell, base, PAGES.name, ranked)
             both = changed_back(kernel, reference, base, PAGES.name, ranked) if reference else None

@@ -79,7 +79,7 @@ class SessionCell:
         configurations = (self.cell.measured, *self.cell.stands_for)
         if exact:
             return [
-                (self.kernel, "+".join((f"{c.module}@{c.placement}", *c.options)), c.hugepages)
+                (self.kernel, "+".join((f"{c.module}@{c.placement}", *c.settings.entries)), c.hugepages)
                 for c in configurations
             ]
         families = ((c, c.compiler.partition("-")[0]) for c in configurations)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from pagewise.core.configuration import OF_MACHINE, Configuration
+from pagewise.core.configuration import Configuration
 from pagewise.core.fields import Better, SomeText
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.structure import Form, Limits
@@ -78,10 +78,10 @@ class Sweep:
 
     def suits(self, configuration: Configuration) -> bool:
         """Whether this configuration has this curve."""
-        given = {variant: str(getattr(configuration, variant)) for variant in self.when}
+        given = {name: configuration.value(name) for name in self.when}
         if "hugepages" in given:
             given["hugepages"] = PagePolicy(given["hugepages"]).kind
-        return all(given[variant] in values for variant, values in self.when.items())
+        return all(given[name] in values for name, values in self.when.items())
 
     @property
     def of_working_set(self) -> bool:
@@ -100,6 +100,8 @@ class Benchmark:
 
     unit: what its times are of. group: its kind. sensitive_to: the dimensions in which its configurations
     differ. options: those of its program that a comparison can vary, with their values, the default first.
+    structures: those of them that select a data structure. options_of_threads: those that only builds with
+    OpenMP have; others keep their first value.
     traffic: what its records must agree with, if it is known.
     """
 
@@ -114,6 +116,8 @@ class Benchmark:
     arguments: Arguments = ()
     equation: str = ""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    structures: tuple[str, ...] = ()
+    options_of_threads: tuple[str, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
     traffic: TrafficPart | None = None
 
@@ -125,7 +129,7 @@ class Benchmark:
     def is_sensitive_to(self, dimension: str) -> bool:
         """Whether its configurations may differ in this dimension; every run has those of the machine."""
         return (
-            dimension in ("openmp", "placement", "setting", *OF_MACHINE.values())
+            dimension in ("openmp", "placement", "setting", "node_state", "prefetchers", "clocks")
             or dimension in self.sensitive_to
             or dimension in self.options
         )

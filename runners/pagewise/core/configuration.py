@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -18,20 +18,49 @@ LOOP = ("explicit", "compiler")
 SIMD = ("", "scalar", "128", "256", "512", "vla")
 VALUES = {"hugepages": HUGEPAGES, "prefetch": PREFETCH, "stores": STORES, "loop": LOOP}
 BASELINE = "none/hardware-regular"
-#: Options of programs that select a data structure.
-STRUCTURES = ("scheme", "layout", "table")
-#: Options of programs that a comparison can vary (kernel.yaml: `options`).
-OPTIONS = (*STRUCTURES, "parallel", "allocation", "copy", "cache", "order", "function", "indices")
-#: Of these, those that only builds with OpenMP have; others keep their first value.
-OF_THREADS = ("parallel",)
-#: States of the machine that runs may get: fields of a configuration, by their names in --vary.
-OF_MACHINE = {"node-state": "node_state", "prefetchers": "prefetchers", "clocks": "clocks"}
-#: Fields that no module sets, because runs of one module may differ in them.
-OF_RUNS = ("placement", *OF_MACHINE.values(), "setting", *OPTIONS)
-#: The type of these: a manifest has them in its cells.
-OfRuns = Annotated[str, Limits(most=0)]
+#: States of the machine that runs may get, by their names in --vary.
+OF_MACHINE = ("node-state", "prefetchers", "clocks")
 # Libraries that others are compared against: the system's, then those written for clarity.
 REFERENCES = ("", "netlib-lapack", "fftw")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What runs get that are compared in it: options of the kernel, environment variables, machine settings.
+
+    environment: `-` stands for a variable that is removed. machine: by a name of OF_MACHINE.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[str]:
+        """Each for people: `layout=soa`, `OMP_WAIT_POLICY=active`, `node-state=aged`."""
+        every = {**self.options, **self.environment, **self.machine}
+        return [f"{name}={value}" for name, value in every.items()]
+
+    @property
+    def text(self) -> str:
+        """All, which also identifies them: `layout=soa,OMP_WAIT_POLICY=active,node-state=aged`."""
+        return ",".join(self.entries)
+
+    def __hash__(self) -> int:
+        """By its text."""
+        return hash(self.text)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.entries)
+
+    def and_further(self, other: RunSettings) -> RunSettings:
+        """Both."""
+        return RunSettings(
+            options={**self.options, **other.options},
+            environment={**self.environment, **other.environment},
+            machine={**self.machine, **other.machine},
+        )
 
 
 @dataclass(frozen=True)
@@ -44,11 +73,8 @@ class Configuration:
     SIMD width, empty for that of the toolchain's flags. sector: `isolate` where reused arrays have a sector
     of the caches; simulated: the sectors. flags: the set of flags by its name, such as a study's,
     empty for the project's own. ancestors: targets whose code its processor runs too;
-    of two targets the one with more of them is more specific. placement: that of its runs if several are
-    compared, else empty. node_state: the state of the node that its runs get, empty for the node as it is.
-    prefetchers, clocks: settings of the hardware prefetchers and clocks that are compared, else empty.
-    setting: environment variables of its runs that are compared, as `OMP_WAIT_POLICY=active`. scheme to
-    indices: options of its runs (OPTIONS), empty for the program's default.
+    of two targets the one with more of them is more specific. placement, settings: those of its runs that are
+    compared; no module sets them.
     """
 
     module: str
@@ -72,33 +98,20 @@ class Configuration:
     sector: Annotated[str, "sectors of the caches: isolate; simulated: arrays with their ways"] = ""
     flags: Annotated[str, "the set of compiler flags by its name; absent: pagewise's own"] = ""
     ancestors: Annotated[str, "targets, by archspec, whose code this one's processor runs too"] = ""
-    placement: OfRuns = ""
-    node_state: OfRuns = ""
-    prefetchers: OfRuns = ""
-    clocks: OfRuns = ""
-    setting: OfRuns = ""
-    scheme: OfRuns = ""
-    layout: OfRuns = ""
-    table: OfRuns = ""
-    parallel: OfRuns = ""
-    allocation: OfRuns = ""
-    copy: OfRuns = ""
-    cache: OfRuns = ""
-    order: OfRuns = ""
-    function: OfRuns = ""
-    indices: OfRuns = ""
+    placement: Annotated[str, Limits(most=0)] = ""
+    settings: Annotated[RunSettings, Limits(most=0)] = RunSettings()
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:
         """Reads PAGEWISE_* of a loaded module. Raises KeyError with the name of a missing variable."""
         values = {"module": module, "digest": digest}
         for item in fields(cls):
-            if item.name in OF_RUNS:
+            if item.name in ("placement", "settings"):
                 continue
             variable = "PAGEWISE_" + ("TARGET_" if item.name == "ancestors" else "") + item.name.upper()
             if item.name not in values and (item.default is MISSING or variable in environment):
                 values[item.name] = environment[variable]
-        return cls(**values)
+        return cls(**values)  # type: ignore[arg-type]  # texts
 
     @classmethod
     def of_program(cls, file: Path, digest: str, **values: str) -> Configuration:
@@ -108,7 +121,8 @@ class Configuration:
         """
         defaults = {"version": "", "prefetch": "hardware", "stores": "regular", "target": ""}
         build = {"hash": digest, "builder": "own", "prefix": str(file.parent), "digest": digest}
-        return cls(**{**defaults, "openmp": "on", "papi": "off", **build, **values})
+        every = {**defaults, "openmp": "on", "papi": "off", **build, **values}
+        return cls(**every)  # type: ignore[arg-type]  # texts
 
     @property
     def is_module(self) -> bool:
@@ -135,15 +149,32 @@ class Configuration:
         target = self.target if self.names_target else ""
         sector = f"sector-{self.sector}" if self.sector else ""
         parts = (self.plain, loop, threads, self.library, self.runtime, simd, sector, self.flags, target)
-        label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.options)
+        label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.settings.entries)
         return f"{label}@{self.placement}" if self.placement else label
 
     @property
-    def options(self) -> list[str]:
-        """The options of its runs, as `layout=soa`, and their settings."""
-        names = (*OPTIONS, *OF_MACHINE.values())
-        options = [f"{name}={value}" for name in names if (value := getattr(self, name))]
-        return options + (self.setting.split(",") if self.setting else [])
+    def node_state(self) -> str:
+        """The state of the node that its runs get, empty for the node as it is."""
+        return self.settings.machine.get("node-state", "")
+
+    @property
+    def prefetchers(self) -> str:
+        """The setting of the hardware prefetchers if it is compared."""
+        return self.settings.machine.get("prefetchers", "")
+
+    @property
+    def clocks(self) -> str:
+        """The setting of the clocks if it is compared."""
+        return self.settings.machine.get("clocks", "")
+
+    @property
+    def setting(self) -> str:
+        """Environment variables of its runs if they are compared: `OMP_WAIT_POLICY=active`."""
+        return RunSettings(environment=self.settings.environment).text
+
+    def value(self, dimension: str) -> str:
+        """Its value of a dimension: an option of its runs, or what it is."""
+        return self.settings.options.get(dimension) or str(getattr(self, dimension, ""))
 
     @property
     def has_threads(self) -> bool:

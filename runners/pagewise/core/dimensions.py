@@ -1,15 +1,16 @@
 """The dimensions in which configurations differ, as data for tables, sentences and verdicts.
 
-A new dimension is a row here and a field of Configuration.
+A new dimension is a row here and a field of Configuration. Those of options are from the kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import OPTIONS, Configuration
+from pagewise.core.configuration import Configuration
 from pagewise.core.page_policy import COSTS, PagePolicy
 
 
@@ -45,7 +46,7 @@ class Dimension:
 
     def of(self, configuration: Configuration) -> str:
         """Its value in a configuration."""
-        return str(getattr(configuration, self.name))
+        return configuration.value(self.name)
 
     def brief(self, configuration: Configuration) -> str:
         """Its value if a label needs it, else nothing."""
@@ -110,6 +111,7 @@ COMPILER = Dimension(
 )
 
 
+@cache
 def _option(name: str) -> Dimension:
     """The dimension of a program's option; its values are its own words."""
     return Dimension(
@@ -125,7 +127,7 @@ def _option(name: str) -> Dimension:
     )
 
 
-DIMENSIONS = (
+_OF_BUILDS = (
     PAGES,
     Dimension(
         "prefetch",
@@ -228,7 +230,8 @@ DIMENSIONS = (
         texts={"native": "the build for this processor"},
         other="the build for {}",
     ),
-    *map(_option, OPTIONS),
+)
+_OF_RUNS = (
     Dimension(
         "placement",
         "Placement",
@@ -287,29 +290,42 @@ DIMENSIONS = (
         cost="environment variables of each run",
     ),
 )
+#: Those that all configurations have.
+DIMENSIONS = (*_OF_BUILDS, *_OF_RUNS)
 # What configurations should not differ in: reports say where they do.
 _NO_DIMENSIONS = ("package", "version", "builder", "papi")
-BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
+_BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
 
 
-def values_of(configuration: Configuration) -> dict[str, str | None]:
-    """The values of a configuration by dimension, None without a value."""
-    return {dimension.name: dimension.of(configuration) or None for dimension in (COMPILER, *DIMENSIONS)}
+def dimension_of(name: str) -> Dimension:
+    """The dimension of this name: one of all configurations, or an option of a kernel."""
+    return _BY_NAME.get(name) or _option(name)
+
+
+def dimensions_of(kernels: Iterable[Benchmark]) -> tuple[Dimension, ...]:
+    """All dimensions of these kernels, with their options, in the order of reports; not the compiler."""
+    options = dict.fromkeys(name for kernel in kernels for name in kernel.options)
+    return (*_OF_BUILDS, *map(_option, options), *_OF_RUNS)
 
 
 def sensitive_dimensions(kernel: Benchmark) -> list[Dimension]:
     """The dimensions that a kernel is sensitive to."""
-    return [dimension for dimension in DIMENSIONS if kernel.is_sensitive_to(dimension.name)]
+    return [each for each in dimensions_of([kernel]) if kernel.is_sensitive_to(each.name)]
+
+
+def unnamed_differences(differs: Iterable[str]) -> list[str]:
+    """In what two configurations differ that is not a dimension."""
+    return [name for name in differs if name in _NO_DIMENSIONS]
 
 
 def differing(kernel: Benchmark, first: Configuration, second: Configuration) -> tuple[str, ...]:
     """In what two configurations differ that may matter to a kernel: dimensions, and what is none."""
     names = [dimension.name for dimension in sensitive_dimensions(kernel)]
     names += [COMPILER.name] if kernel.is_sensitive_to(COMPILER.name) else []
-    return tuple(name for name in (*names, *_NO_DIMENSIONS) if getattr(first, name) != getattr(second, name))
+    return tuple(name for name in (*names, *_NO_DIMENSIONS) if first.value(name) != second.value(name))
 
 
 def differ_only_in(dimension: str, first: Configuration, second: Configuration) -> bool:
     """Whether two configurations agree in all other dimensions, compilers included."""
-    others = (item for item in BY_NAME.values() if item.name != dimension)
-    return all(item.of(first) == item.of(second) for item in others)
+    names = {*_BY_NAME, *first.settings.options, *second.settings.options} - {dimension}
+    return all(first.value(name) == second.value(name) for name in names)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.benchmark import Arguments, Benchmark, FieldName, Metric, Sweep, TrafficPart
-from pagewise.core.configuration import OPTIONS, VALUES
+from pagewise.core.configuration import VALUES, Configuration
 from pagewise.core.errors import FormatError
 from pagewise.core.fields import SomeText, check_distinct
 from pagewise.core.reading import parse_yaml, read_file
@@ -20,8 +20,6 @@ from pagewise.core.structure import Form, Limits, StructureError, document
 _CODE_DIMENSIONS = ("simd", "flags", "target")
 
 SensitiveTo = Annotated[str, Form("compiler|hugepages|prefetch|stores|loop|library|runtime|sector")]
-OptionName = Annotated[str, Form("|".join(OPTIONS))]
-VariedName = Annotated[str, Form("|".join((*VALUES, *OPTIONS)))]
 OptionValue = Annotated[str, Form("[a-z0-9][a-z0-9_.-]*")]
 
 
@@ -53,7 +51,7 @@ class SweepPart:
     label: Annotated[SomeText, "of the x axis, with its unit; from x if absent"] | None = None
     when: (
         Annotated[
-            Mapping[VariedName, str | Annotated[tuple[str, ...], Limits(1)]],
+            Mapping[FieldName, str | Annotated[tuple[str, ...], Limits(1)]],
             Limits(1),
             "the configurations that have this curve, by variant or varied option; absent: all",
         ]
@@ -101,12 +99,16 @@ class Kernel:
     ) = None
     options: (
         Annotated[
-            Mapping[OptionName, Annotated[tuple[OptionValue, ...], Limits(2), check_distinct]],
+            Mapping[FieldName, Annotated[tuple[OptionValue, ...], Limits(2), check_distinct]],
             Limits(1),
             "options of the program that a comparison can vary, with their values, the default first",
         ]
         | None
     ) = None
+    structures: Annotated[tuple[FieldName, ...], "options that select a data structure of one result"] = ()
+    options_of_threads: Annotated[
+        tuple[FieldName, ...], "options of builds with OpenMP; others have the first value"
+    ] = ()
     traffic: TrafficPart | None = None
     scales: (
         Annotated[
@@ -123,6 +125,13 @@ class Kernel:
         """The name of the program, and sweeps over what is unknown or that have one name."""
         if re.fullmatch("pw-[a-z0-9_-]+", self.executable) is None:
             yield "executable", f"{self.executable!r} does not begin with pw-"
+        options = self.options or {}
+        for name in options:
+            if name in (*Configuration.__match_args__, *dir(Configuration)):
+                yield f"options.{name}", "this is a name of pagewise's own; rename the option"
+        for name in (*self.structures, *self.options_of_threads):
+            if name not in options:
+                yield "options", f"{name!r} is not one of them"
         known, names = [metric.field for metric in self.metrics], [each.known_name for each in self.sweeps]
         for place, sweep in enumerate(self.sweeps):
             if sweep.y not in known:
@@ -130,7 +139,7 @@ class Kernel:
             if names[place] in names[:place]:
                 yield f"sweeps.{place}", f"another sweep has the name {names[place]!r}; set `name`"
             for variant, values in sweep.values.items():
-                values_known = VALUES.get(variant, (self.options or {}).get(variant, ()))
+                values_known = VALUES.get(variant, options.get(variant, ()))
                 for value in filter(lambda value: value not in values_known, values):
                     yield (
                         f"sweeps.{place}.when.{variant}",
@@ -183,6 +192,8 @@ class Kernel:
             arguments=self.compare.arguments,
             equation=self.equation,
             options=self.options or {},
+            structures=self.structures,
+            options_of_threads=self.options_of_threads,
             sweeps=tuple(sweep.sweep(metrics) for sweep in self.sweeps),
             traffic=self.traffic,
         )

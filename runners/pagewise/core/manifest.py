@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import Configuration
+from pagewise.core.configuration import Configuration, RunSettings
 from pagewise.core.fields import (
     Count,
     CpuNumber,
@@ -214,36 +214,6 @@ class WorkDifference:
     added: tuple[str, ...] = ()
     baseline_exit_codes: tuple[int, ...] = ()
     exit_codes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """What runs get that are compared in it: options of the kernel, environment variables, machine settings.
-
-    environment: `-` stands for a variable that is removed. machine: by a name of OF_MACHINE.
-    """
-
-    options: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    machine: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """For people, and to identify them: `layout=soa,OMP_WAIT_POLICY=active,node-state=aged`."""
-        every = {**self.options, **self.environment, **self.machine}
-        return ",".join(f"{name}={value}" for name, value in every.items())
-
-    def __hash__(self) -> int:
-        """By its text."""
-        return hash(self.text)
-
-    def and_further(self, other: RunSettings) -> RunSettings:
-        """Both."""
-        return RunSettings(
-            options={**self.options, **other.options},
-            environment={**self.environment, **other.environment},
-            machine={**self.machine, **other.machine},
-        )
 
 
 @dataclass(frozen=True)

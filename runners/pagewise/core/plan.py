@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, TypeAlias
 
 from pagewise.core.benchmark import Benchmark, Sweep
-from pagewise.core.configuration import OF_MACHINE, OF_THREADS, Configuration
-from pagewise.core.manifest import PlannedCell, PlannedSubject, RunSettings
+from pagewise.core.configuration import Configuration, RunSettings
+from pagewise.core.manifest import PlannedCell, PlannedSubject
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record_parts import RunOf, Series
 
@@ -26,16 +26,24 @@ class Cell:
     """A distinct configuration of a kernel: the one measured, and all it stands for (itself too).
 
     `pages` is the page policy that its runs request, None for the one that they were built for; the
-    configurations then have it as their `hugepages`. `placement` is the name of that of its runs if there are
-    several. The configurations have it, too, and the values of `settings`.
+    configurations then have it as their `hugepages`. They also have the placement of its runs if there are
+    several, and the settings that are compared.
     """
 
     measured: Configuration
     stands_for: tuple[Configuration, ...]
     is_baseline: bool
     pages: str | None = None
-    placement: str | None = None
-    settings: RunSettings = field(default_factory=RunSettings)
+
+    @property
+    def placement(self) -> str | None:
+        """The name of the placement of its runs, None if there is only one."""
+        return self.measured.placement or None
+
+    @property
+    def settings(self) -> RunSettings:
+        """What its runs get that is compared."""
+        return self.measured.settings
 
     @property
     def options(self) -> str | None:
@@ -113,11 +121,8 @@ class Subject:
             cell = Cell(configurations[entry.measured], equal, entry.is_baseline)
             if entry.pages is not None:
                 cell = _with_pages(cell, entry.pages)
-            if entry.settings is not None:
-                cell = _with_settings(cell, entry.settings, entry.is_baseline)
-            if entry.placement is not None:
-                cell = _placed(cell, entry.placement, entry.is_baseline)
-            cells.append(cell)
+            settings, placement = entry.settings or RunSettings(), entry.placement or ""
+            cells.append(_with(cell, entry.is_baseline, settings=settings, placement=placement))
         return cls(planned.kernel, tuple(cells))
 
 
@@ -192,7 +197,7 @@ def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
         replace(
             subject,
             cells=tuple(
-                _placed(cell, name, cell.is_baseline and name == names[0])
+                _with(cell, cell.is_baseline and name == names[0], placement=name)
                 for name in names
                 for cell in subject.cells
             ),
@@ -238,7 +243,9 @@ def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[
         return
     for number, values in enumerate(product(*own.values())):
         given = dict(zip(own, values, strict=True))
-        plain = all(given[name] == known[name][0] for name in OF_THREADS if name in given)
+        plain = all(
+            given[name] == known[name][0] for name in subject.kernel.options_of_threads if name in given
+        )
         for cell in subject.cells:
             if plain or cell.measured.has_threads:
                 yield _with_settings(cell, RunSettings(options=given), cell.is_baseline and number == 0)
@@ -332,25 +339,20 @@ def baselines(configurations: Iterable[Configuration], baseline: str) -> Iterato
 
 def _with_pages(cell: Cell, policy: str) -> Cell:
     """The cell with another page policy; not a baseline."""
-    equal = tuple(replace(configuration, hugepages=policy) for configuration in cell.stands_for)
-    return Cell(replace(cell.measured, hugepages=policy), equal, False, policy)
-
-
-def _placed(cell: Cell, name: str, is_baseline: bool) -> Cell:
-    """The cell in a named placement."""
-    equal = tuple(replace(configuration, placement=name) for configuration in cell.stands_for)
-    measured = replace(cell.measured, placement=name)
-    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, placement=name)
+    return replace(_with(cell, False, hugepages=policy), pages=policy)
 
 
 def _with_settings(cell: Cell, further: RunSettings, is_baseline: bool) -> Cell:
     """The cell with further settings of its runs."""
-    settings = cell.settings.and_further(further)
-    values = {OF_MACHINE[name]: value for name, value in settings.machine.items()} | dict(settings.options)
-    values["setting"] = RunSettings(environment=settings.environment).text
-    equal = tuple(replace(configuration, **values) for configuration in cell.stands_for)
-    measured = replace(cell.measured, **values)
-    return replace(cell, measured=measured, stands_for=equal, is_baseline=is_baseline, settings=settings)
+    return _with(cell, is_baseline, settings=cell.settings.and_further(further))
+
+
+def _with(cell: Cell, is_baseline: bool, **changes: Any) -> Cell:
+    """The cell whose configurations have other values in these fields."""
+    equal = tuple(replace(configuration, **changes) for configuration in cell.stands_for)
+    return replace(
+        cell, measured=replace(cell.measured, **changes), stands_for=equal, is_baseline=is_baseline
+    )
 
 
 def _sensitive_values(kernel: Benchmark, configuration: Configuration) -> tuple[str, ...]:

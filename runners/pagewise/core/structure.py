@@ -129,7 +129,7 @@ def unstructured(value: Any) -> Any:
         return {
             field.name: unstructured(part)
             for field in fields(value)
-            if (part := getattr(value, field.name)) or part != field.default or part not in (None, "", ())
+            if (part := getattr(value, field.name)) or part != field.default or isinstance(part, (int, float))
         }
     if isinstance(value, Mapping):
         return {name: unstructured(part) for name, part in value.items()}

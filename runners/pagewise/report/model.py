@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import NoneType
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pagewise.analysis.ratio import Ratio
 from pagewise.core.units import bytes_text, clock_text, number_text, percent_text, seconds_text
@@ -112,13 +112,13 @@ Getter: TypeAlias = str | Callable[[Any], Value | TableCell]
 
 
 def value_of(item: Any, getter: Getter) -> Any:
-    """What a getter gives for an object; a path that reaches None gives None."""
+    """What a getter gives for an object; None for a path that reaches None."""
     if callable(getter):
         return getter(item)
     for name in getter.split("."):
         if item is None:
             return None
-        item = item[name] if isinstance(item, Mapping) else getattr(item, name)
+        item = item.get(name) if isinstance(item, Mapping) else getattr(item, name)
     return item
 
 
@@ -224,8 +224,13 @@ class Table:
 
     @classmethod
     def of_made(cls, kind: Any, outputs: Iterable[Any]) -> Table:
-        """A table for programs of outputs of a type."""
-        return cls.of("", map(Column, getters(kind)), outputs)
+        """A table for programs of outputs of a type; of a mapping, each of its names has a column."""
+        outputs, columns = tuple(outputs), list[Column]()
+        for name in getters(kind):
+            is_mapping = get_origin(get_type_hints(kind)[name]) is Mapping
+            inner = dict.fromkeys(key for each in outputs if is_mapping for key in getattr(each, name))
+            columns += [Column(key, get=f"{name}.{key}") for key in inner] if is_mapping else [Column(name)]
+        return cls.of("", columns, outputs)
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Value]], names: Iterable[str] | None = None) -> Table:
@@ -364,8 +369,7 @@ class Report:
     """A report: its result in a sentence, recommendations, answers, facts and notes, then its sections.
 
     `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
-    sections; empty for all sections.
-    `reading` is the template `reading-*` that explains how to read it, `method` its sentence on verdicts.
+    sections; empty for all. `reading`: template `reading-*`, which explains the report; `method`: its sentence.
     `tables` are the CSV files by name; `data` is the JSON object; `analysis` is that of the file for
     `results query`. `faulty`: a result was wrong, or a run crashed.
     """

@@ -16,7 +16,6 @@ from pagewise.report.model import From
 
 OptionalNumber = float | None
 Configured = Annotated[str | None, From("configuration.{}")]
-OptionText = Annotated[str | None, From("configuration.{}"), "null: the program's default"]
 Lead = Literal["Yes. ", "No. ", "Unclear. ", ""]
 _OF_ROW = From("row.{}")
 
@@ -39,16 +38,11 @@ class Dimensions:
     sector: Configured
     flags: Configured
     target: Configured
-    scheme: OptionText
-    layout: OptionText
-    table: OptionText
-    parallel: OptionText
-    allocation: OptionText
-    copy: OptionText
-    cache: OptionText
-    order: OptionText
-    function: OptionText
-    indices: OptionText
+    options: Annotated[
+        Mapping[str, str],
+        From("configuration.settings.options"),
+        "of its runs that were compared, by name; in CSV files a column each",
+    ]
     placement: Annotated[OptionalText, From("configuration.{}"), "null: all runs have the same one"]
     setting: Annotated[
         OptionalText, From("configuration.{}"), "environment variables, as NAME=value,NAME=value"

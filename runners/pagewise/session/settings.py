@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
+from pagewise.core.configuration import RunSettings
 from pagewise.core.errors import SelectionError
-from pagewise.core.manifest import RunSettings, SwitchedOff
+from pagewise.core.manifest import SwitchedOff
 from pagewise.core.plan import Cell, Subject, with_settings
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import clocks, hugepages, prefetchers, thp

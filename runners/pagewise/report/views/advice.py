@@ -10,7 +10,7 @@ from pagewise.analysis.comparison import Verdict
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.statistics import FEWEST_ROUNDS
-from pagewise.core.dimensions import BY_NAME, COMPILER, DIMENSIONS, LOOP, PAGES, Dimension
+from pagewise.core.dimensions import COMPILER, LOOP, PAGES, Dimension, dimension_of, dimensions_of
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Text, interval_text, ratio_text
 from pagewise.report.verdicts import AnswerRow, Lead
@@ -37,7 +37,7 @@ def answers(kernels: Sequence[KernelResult]) -> list[AnswerRow]:
     """The answer for each dimension in which something was compared; pages first."""
     compared = [choice for choice in choices(kernels) if choice.effects]
     found = []
-    for dimension in (*DIMENSIONS, COMPILER):
+    for dimension in (*dimensions_of(result.kernel for result in kernels), COMPILER):
         of_it = [choice for choice in compared if choice.factor == dimension.name]
         for loop in dict.fromkeys(choice.loop for choice in of_it):
             of_loop = [choice for choice in of_it if choice.loop == loop]
@@ -141,7 +141,7 @@ def _text(dimension: Dimension, advice: Advice, base: str) -> str:
 
 def _value(choice: Choice) -> str:
     """The choice's value in a sentence; of two compilers the first."""
-    return BY_NAME[choice.factor].text(choice.value.partition(AGAINST)[0])
+    return dimension_of(choice.factor).text(choice.value.partition(AGAINST)[0])
 
 
 def _gain(choice: Choice, verdict: Verdict) -> str:
@@ -236,7 +236,7 @@ def of_structures(kernels: Sequence[KernelResult]) -> list[Text]:
     rows = sorted((row for row in of_kind(kernels, "structure")), key=lambda row: -(row.share or 0.0))
     texts = []
     for row in {row.kernel.name: row for row in reversed(rows)}.values():
-        noun = BY_NAME[row.dimension].noun
+        noun = dimension_of(row.dimension).noun
         if row.share is None:
             texts.append(f"{row.kernel.title}: no significant part is {noun}.")
             continue

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pagewise.analysis.choices import Best, alone, loop_of, own_loop, versus
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.configuration import LOOP, PREFETCH, STORES, Configuration
-from pagewise.core.dimensions import BY_NAME, COMPILER, PAGES
+from pagewise.core.dimensions import COMPILER, PAGES, dimension_of
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
 from pagewise.core.result import Result
@@ -166,7 +166,7 @@ def _cells(result: KernelResult, answer: AnswerRow) -> Iterator[Cell]:
     """What an answer advises for a kernel, by compiler; with `choose`, what is better for this kernel."""
     if answer.outcome not in ("use", "keep", "choose"):
         return
-    dimension, is_used = BY_NAME[answer.factor], answer.outcome == "use"
+    dimension, is_used = dimension_of(answer.factor), answer.outcome == "use"
     if dimension is COMPILER:
         rows = [
             row

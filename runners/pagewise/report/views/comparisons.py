@@ -11,7 +11,7 @@ from pagewise.analysis.choices import alone, versus
 from pagewise.analysis.comparison import Comparison, Kind, Reason
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, LOOP, PAGES
+from pagewise.core.dimensions import LOOP, PAGES, dimensions_of
 from pagewise.core.manifest import EnergyPart
 from pagewise.report.model import Column, Section, Table, TableCell, Text, Value, style_of
 from pagewise.report.views.data import DataRow, ranked
@@ -125,13 +125,15 @@ def structure_text(row: Comparison) -> str:
 def structure_values(row: Comparison) -> tuple[str, str]:
     """The values of the option in both data structures."""
     cells = (row.cell, row.reference or row.cell)
-    first, second = (BY_NAME[row.dimension].of(cell.measured) for cell in cells)
+    first, second = (cell.measured.value(row.dimension) for cell in cells)
     return first, second
 
 
 def rest_text(row: Comparison) -> str:
     """What both have in common beside pages: `layout=soa`."""
-    others = [item for item in DIMENSIONS if item is not PAGES and item.name != row.dimension]
+    others = [
+        item for item in dimensions_of([row.kernel]) if item is not PAGES and item.name != row.dimension
+    ]
     return named(row.configuration, others)
 
 

@@ -9,7 +9,7 @@ from pagewise.analysis.analysis import Drafts, analyse_result
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.judgement import judgement
 from pagewise.analysis.rows import KernelResult, Row
-from pagewise.core.dimensions import DIMENSIONS, PAGES
+from pagewise.core.dimensions import PAGES, Dimension, dimensions_of
 from pagewise.core.plan import Cell as PlanCell
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
@@ -51,8 +51,6 @@ from pagewise.report.views.wording import (
 _UNSTEADY = 0.1
 # A remedy is a command or a sentence: longer reasons are in the report.
 _LONGEST = 160
-# A column of the matrix is a page policy and, below it, all other dimensions.
-_BELOW = [dimension for dimension in DIMENSIONS if dimension is not PAGES]
 _CHOICES = (
     Column("choice", get=choice_text),
     Column("faster", kind="integer", get=lambda choice: len(choice.having("faster"))),
@@ -298,15 +296,18 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
     rows = sorted(
         (row for _, group in groups for row in group.rows), key=lambda row: row.cell.measured.sort_key()[2:]
     )
-    columns = {_values(row): row.cell.measured for row in reversed(rows)}
-    keys = list(dict.fromkeys(map(_values, rows)))
+    # A column is a page policy and, below it, all other dimensions.
+    dimensions = dimensions_of(result.kernel for result in kernels)
+    below = [dimension for dimension in dimensions if dimension is not PAGES]
+    columns = {_values(row, dimensions): row.cell.measured for row in reversed(rows)}
+    keys = [*{_values(row, dimensions): None for row in rows}]
     policies = list(dict.fromkeys(PAGES.of(columns[key]) for key in keys))
     keys.sort(key=lambda key: policies.index(PAGES.of(columns[key])))
-    heads = [(PAGES.of(columns[key]), named(columns[key], _BELOW)) for key in keys]
+    heads = [(PAGES.of(columns[key]), named(columns[key], below)) for key in keys]
     best = {best.row.cell: best.row for best in bests(kernels) if best.row is not None}
     lines: list[Values] = []
     for title, group in groups:
-        by_values = {_values(row): row for row in group.rows}
+        by_values = {_values(row, dimensions): row for row in group.rows}
         lines.append((title, group.compiler, *(_matrix_cell(by_values.get(key), best) for key in keys)))
     heat = (
         Column(f"{policy} {name}".strip(), name or "hardware", kind="heat", above=policy)
@@ -324,8 +325,8 @@ def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> TableCell:
     return TableCell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
 
 
-def _values(row: Row) -> tuple[str, ...]:
-    return tuple(dimension.of(row.cell.measured) for dimension in DIMENSIONS)
+def _values(row: Row, dimensions: Sequence[Dimension]) -> tuple[str, ...]:
+    return tuple(dimension.of(row.cell.measured) for dimension in dimensions)
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:

@@ -10,7 +10,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import BY_NAME, DIMENSIONS, PAGES, Dimension, sensitive_dimensions
+from pagewise.core.dimensions import PAGES, Dimension, dimension_of, dimensions_of, sensitive_dimensions
 from pagewise.core.units import bytes_text, percent_text
 
 # Memory that differs by a smaller share is called the same.
@@ -34,7 +34,7 @@ def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
         differs = dimension.always or len(set(map(dimension.of, configurations))) > 1
         return dimension is PAGES or (kernel.is_sensitive_to(dimension.name) and differs)
 
-    return tuple(filter(is_shown, DIMENSIONS))
+    return tuple(filter(is_shown, dimensions_of([kernel])))
 
 
 def label(kernel: Benchmark, configuration: Configuration) -> str:
@@ -52,7 +52,7 @@ def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
 
 def choice_text(choice: Choice) -> str:
     """A single choice: `Pages: thp`."""
-    dimension = BY_NAME[choice.factor]
+    dimension = dimension_of(choice.factor)
     loop = f" (loop={choice.loop})" if choice.loop else ""
     return f"{dimension.title}: {choice.value or dimension.empty}{loop}"
 

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import LOOP, OF_THREADS, PREFETCH, Configuration
+from pagewise.core.configuration import LOOP, PREFETCH, Configuration
 from pagewise.core.dimensions import differ_only_in
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
@@ -87,10 +87,11 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
     subjects = varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
-    if without := [subject.kernel.name for subject in subjects if not subject.cells]:
-        names = ", ".join(OF_THREADS)
+    if without := [subject.kernel for subject in subjects if not subject.cells]:
+        names = ", ".join(dict.fromkeys(name for kernel in without for name in kernel.options_of_threads))
         raise SelectionError(
-            f"{', '.join(without)}: builds without OpenMP have only the first value of {names}",
+            f"{', '.join(kernel.name for kernel in without)}: "
+            f"builds without OpenMP have only the first value of {names}",
             where="--vary",
             remedy="choose a build with OpenMP (--configurations), or that value",
         )

@@ -369,7 +369,7 @@ class Report:
     """A report: its result in a sentence, recommendations, answers, facts and notes, then its sections.
 
     `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
-    sections; empty for all. `reading`: template `reading-*`, which explains the report; `method`: its sentence.
+    sections; empty for all. `reading`: template `reading-*`, the explanation; `method`: its sentence.
     `tables` are the CSV files by name; `data` is the JSON object; `analysis` is that of the file for
     `results query`. `faulty`: a result was wrong, or a run crashed.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tabled_results
-from builders import a_manifest, configuration, kernel, record, subject_of
+from builders import configuration, kernel, record, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.analysis.analysis import analyse, analyse_result
@@ -21,11 +21,11 @@ from pagewise.analysis.rows import KernelResult
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.plan import subject
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import read_result
 from pagewise.report.render import json, markdown
 from pagewise.report.verdicts import AnswerRow
-from pagewise.report.views import advice, applying, report_of
-from pagewise.report.views.applying import policy_of, spec_of
+from pagewise.report.views import advice, report_of
+from pagewise.report.views.applying import spec_of
 
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 BASE = configuration()
@@ -187,8 +187,7 @@ def test_choose_names_the_kernels_of_each_build():
         found += analyse([subject_of(kernel(name=name, title=name), BASE, other)], records, seed=1)
     (answer,) = advice.answers(found)
     assert answer.outcome == "choose"
-    builds = applying.builds(Result(Path(), a_manifest(), [], [], []), found, answer)
-    assert {build.kernels: build.module for build in builds} == {
+    assert {build.kernels: build.module for build in answer.apply} == {
         ("gains",): other.module,
         ("loses",): BASE.module,
     }
@@ -241,7 +240,8 @@ def test_a_program_is_advised_a_joined_policy(tmp_path: Path):
 
     measured = read_result(tabled_results.result(tmp_path / "r", [one], [only], value))
     kernels = analyse_result(measured)
-    policy = policy_of(measured, kernels, advice.answers(kernels))
+    (answer,) = advice.answers(kernels, measured.records, measured.manifest.programs)
+    policy = answer.policy
     assert policy is not None
     assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
     assert policy.module == "pagewise-pages/reuse+malloc"

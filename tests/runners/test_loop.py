@@ -16,6 +16,7 @@ from pagewise.report.model import Figure
 from pagewise.report.render.figure import DASHES
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, data
+from pagewise.report.views.applying import first_answers
 from pagewise.report.views.comparisons import loops
 from pagewise.report.views.kernel import sweeps
 from stage import TRIAD, Stage
@@ -72,7 +73,7 @@ def test_each_compiler_has_its_answer_on_its_loop():
     result = compared(times, LOOPED)
     given = advice.answers([result])
     headline = advice.headline([result], given)
-    assert [one.compiler for one in advice.first_answers(given)] == list(COMPILERS)
+    assert [one.compiler for one in first_answers(given)] == list(COMPILERS)
     assert all(f"{who}: " in headline for who in COMPILERS)
     same = {made(): 1.0, made(loop="compiler"): 1.0}
     assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (

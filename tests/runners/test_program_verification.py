@@ -175,10 +175,10 @@ def test_the_tables_of_memory_and_of_the_cost_of_sampling():
     timed = replace(thp, program=observed)
     trial = varied(trial, "run", series="trial")
     rows = memory_rows([trial, timed, timed, thp])
-    assert [(row.program, row.policy, row.kind) for row in rows] == [
+    assert [(row.program, row.hugepages, row.kind) for row in rows] == [
         ("code", policy, kind) for policy in ("none", "thp") for kind in ("heap", "all")
     ]
-    assert rows[2].coverage == pytest.approx(0.9)
+    assert rows[2].mean_coverage == pytest.approx(0.9)
     assert sampling_cost([trial]) is None and sampling_cost([timed]).share == pytest.approx(0.0005)
 
 

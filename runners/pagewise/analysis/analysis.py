@@ -105,16 +105,6 @@ def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelR
     ]
 
 
-def times_of(subjects: Sequence[Subject], records: Iterable[Record]) -> dict[tuple[str, Cell], Runs]:
-    """Seconds per pass by round of each kernel's cells, see `Runs`."""
-    cells = by_cell(records)
-    return {
-        (subject.kernel.name, cell): Measured(subject.kernel, cells).runs(cell)
-        for subject in subjects
-        for cell in subject.cells
-    }
-
-
 def widest(result: KernelResult) -> float | None:
     """The widest interval of a kernel's time ratios, as a share; None while an interval is still missing.
 
@@ -232,24 +222,36 @@ class _Analyser:
         memory = paired_ratio(runs[:1], baseline, self._seed(PEAK_MEMORY, *filter(None, row.cell.key)))
         return replace(row, memory=memory, over_budget=memory is not None and memory.median > self.allowed)
 
-    def _row(self, kind: Kind, pair: Pair, floor: float | None, quantity: Quantity = TIME) -> Comparison:
-        """A comparison that is not measured yet."""
-        cell, reference, dimension = pair
-        return Comparison(
+    def _compared(
+        self,
+        kind: Kind,
+        pair: Pair,
+        runs: tuple[Runs, Runs],
+        seed: int,
+        *,
+        floor: float | None = None,
+        bimodal: bool = False,
+        quantity: Quantity = TIME,
+    ) -> Comparison:
+        """The first of these runs over the second, the runs of a pair of cells, paired by round."""
+        row = Comparison(
             kind=kind,
             quantity=quantity,
             kernel=self.kernel,
-            cell=cell,
-            reference=reference,
-            dimension=dimension,
+            cell=pair.cell,
+            reference=pair.reference,
+            dimension=pair.dimension,
             floor=floor,
+            bimodal=bimodal,
         )
+        return compare(row, *runs, seed)
 
     def _to_baseline(self, row: Row, first: Row, baseline: Runs, floor: float | None) -> Comparison:
         pair = Pair(row.cell, first.cell, row.differs[0] if len(row.differs) == 1 else "")
-        made = replace(self._row("baseline", pair, floor), bimodal=bool(row.bimodal or first.bimodal))
+        runs = self.measured.runs(row.cell)[:1], baseline
+        is_bimodal = bool(row.bimodal or first.bimodal)
         seed = self._seed(*filter(None, row.cell.key))
-        return compare(made, self.measured.runs(row.cell)[:1], baseline, seed)
+        return self._compared("baseline", pair, runs, seed, floor=floor, bimodal=is_bimodal)
 
     def _changed(
         self, row: Row, base: Cell, ranked: Sequence[Row], floor: float | None
@@ -265,11 +267,10 @@ class _Analyser:
         fault = self._incomparable(pair, valid_records(self.measured.of(row.cell, "compare")))
         if fault is not None:
             return f"not compared in {pair.dimension} alone: {fault.reason}"
-        made = replace(
-            self._row("change", pair, floor), bimodal=bimodal[pair.cell] or bimodal[pair.reference]
-        )
-        runs, others = self.measured.runs(pair.cell)[:1], self.measured.runs(pair.reference)[:1]
-        made = compare(made, runs, others, self._seed(pair.dimension, *filter(None, row.cell.key)))
+        runs = self.measured.runs(pair.cell)[:1], self.measured.runs(pair.reference)[:1]
+        is_bimodal = bimodal[pair.cell] or bimodal[pair.reference]
+        seed = self._seed(pair.dimension, *filter(None, row.cell.key))
+        made = self._compared("change", pair, runs, seed, floor=floor, bimodal=is_bimodal)
         return made if made.ratio is not None else None
 
     def _compilers(self, groups: Sequence[Group]) -> Iterator[Comparison]:
@@ -285,12 +286,11 @@ class _Analyser:
                 if cell is None or reference is None:
                     continue
                 most = None if loop is None else 1
-                runs, others = (self.measured.runs(each)[:most] for each in (cell, reference))
+                runs = self.measured.runs(cell)[:most], self.measured.runs(reference)[:most]
                 floor = larger_floor([group.floor, first.floor])
                 seed = self._seed(*filter(None, (group.compiler, first.compiler, loop)))
-                made = compare(
-                    self._row("compilers", Pair(cell, reference, "compiler"), floor), runs, others, seed
-                )
+                pair = Pair(cell, reference, "compiler")
+                made = self._compared("compilers", pair, runs, seed, floor=floor)
                 if made.ratio is not None:
                     yield made
 
@@ -303,17 +303,14 @@ class _Analyser:
         bimodal = {row.cell: row.bimodal is not None for row in group.ranked}
         for four in by_structure(self.kernel, group.baseline.cell, list(bimodal)):
             ours, plain, theirs, both = (self.measured.runs(cell) for cell in four[:4])
-            both_pairs = (ours[:1], plain), (theirs[:1], both)
-            pages, reference_pages = (paired_ratio(*pair, seed) for pair in both_pairs)
-            runs, others = ([ratios_by_round(own, base[:1])] for own, base in both_pairs)
+            with_pages = paired_ratio(ours[:1], plain, seed), paired_ratio(theirs[:1], both, seed)
+            runs = [ratios_by_round(ours[:1], plain[:1])], [ratios_by_round(theirs[:1], both[:1])]
             pair = Pair(four.cell, four.reference, four.dimension)
-            made = replace(
-                self._row("structure", pair, wider), bimodal=any(bimodal[cell] for cell in four[:4])
-            )
-            made = compare(made, runs, others, seed)
-            if made.ratio is not None and pages is not None and reference_pages is not None:
-                parts = (pages, reference_pages)
-                yield replace(made, parts=parts, value=pages.median, reference_value=reference_pages.median)
+            is_bimodal = any(bimodal[cell] for cell in four[:4])
+            made = self._compared("structure", pair, runs, seed, floor=wider, bimodal=is_bimodal)
+            parts = tuple(part for part in with_pages if part is not None)
+            if made.ratio is not None and len(parts) == 2:
+                yield replace(made, parts=parts, value=parts[0].median, reference_value=parts[1].median)
 
     def _pages(self, ranked: Sequence[Cell]) -> Iterator[Comparison]:
         """With : without huge pages and compiler : compiler, as the FLASH studies show them, not judged."""
@@ -323,10 +320,10 @@ class _Analyser:
         for quantity, value in page_quantities(self.kernel, valid_records(records)):
             runs = {cell: self.measured.runs(cell, value) for cell in cells}
             for pair in pairs:
-                ours, theirs = runs[pair.cell], runs[pair.reference]
+                both = runs[pair.cell], runs[pair.reference]
                 # A count that was 0 in some round has no ratio.
-                if all(count > 0.0 for run in (*ours, *theirs) for count in run.values()):
-                    made = compare(self._row("pages", pair, None, quantity), ours, theirs, self.seed)
+                if all(count > 0.0 for run in chain(*both) for count in run.values()):
+                    made = self._compared("pages", pair, both, self.seed, quantity=quantity)
                     if made.ratio is not None:
                         yield made
 

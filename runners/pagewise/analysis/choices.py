@@ -12,7 +12,7 @@ from pagewise.analysis.comparison import Comparison, Verdict
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.analysis.statistics import geometric_mean
-from pagewise.core.dimensions import LOOP, PAGES, Dimension, dimensions_of
+from pagewise.core.dimensions import LOOP, Dimension, dimensions_of
 
 AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
 #: Between two compilers.
@@ -20,7 +20,6 @@ AGAINST = " : "
 # Of two choices the less demanding one is named, if it is faster in at least this share of the cases and its
 # times are at most this much longer.
 _NEARLY, _NEGLIGIBLE = 0.9, 0.02
-_STATE = "node_state"
 
 
 @dataclass(frozen=True)
@@ -201,25 +200,6 @@ def alone(result: KernelResult, dimension: Dimension, value: str) -> list[tuple[
 def loop_of(row: Row, dimension: Dimension) -> str | None:
     """How loops are written on both sides of a row's change in a dimension, None for as in the baseline."""
     return LOOP.of(row.cell.measured) if dimension is not LOOP and LOOP.name in row.differs else None
-
-
-def by_state(result: KernelResult) -> Iterator[list[tuple[Row, Comparison | None]]]:
-    """Each page policy in the states of the node that were compared, with its comparison to base pages.
-
-    The first state is that of the baseline. The comparison is None where the policy or its baseline is
-    excluded in a state.
-    """
-    for group in result.groups:
-        rows = [row for row in group.rows if set(row.differs) <= {PAGES.name, _STATE}]
-        for first in rows:
-            policy = PAGES.of(first.cell.measured)
-            others = [row for row in rows if PAGES.of(row.cell.measured) == policy and _STATE in row.differs]
-            if first.differs == (PAGES.name,) and others:
-                yield [
-                    (row, change if change is not None and change.dimension == PAGES.name else None)
-                    for row in (first, *others)
-                    for change in (row.change,)
-                ]
 
 
 def _answers(row: Row, dimension: Dimension, value: str) -> bool:

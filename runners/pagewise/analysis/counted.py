@@ -136,25 +136,23 @@ def count(
 
 def quantities_of(file: EventFile) -> list[CountedQuantity]:
     """All quantities that an event file provides, in the order of the tables."""
-    return [
-        _quantity(TIME, "Time", "s", "run", "the run's own clock"),
-        _quantity(WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
-        _quantity(FAULTS, "Page faults", "count", "run", "getrusage(2)"),
-        _quantity(POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
-        _quantity(POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
-        *(_quantity(name, name, e.unit, "count", e.source or file.source) for name, e in file.events.items()),
-        *(_quantity(m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
+    quantities: tuple[tuple[str, str, str, Literal["run", "count", "rate", "imbalance"], str], ...] = (
+        (TIME, "Time", "s", "run", "the run's own clock"),
+        (WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
+        (FAULTS, "Page faults", "count", "run", "getrusage(2)"),
+        (POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
+        (POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+        *((name, name, e.unit, "count", e.source or file.source) for name, e in file.events.items()),
+        *((m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
         *(
-            _quantity(imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
+            (imbalance_of(name), name, "maximum : mean", "imbalance", e.source or file.source)
             for name, e in file.events.items()
         ),
+    )
+    return [
+        CountedQuantity(name, title, unit, None, kind, source)
+        for name, title, unit, kind, source in quantities
     ]
-
-
-def _quantity(
-    name: str, title: str, unit: str, kind: Literal["run", "count", "rate", "imbalance"], source: str
-) -> CountedQuantity:
-    return CountedQuantity(name, title, unit, None, kind, source)
 
 
 def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int) -> Ratio | None:

@@ -31,7 +31,7 @@ _SHARPEST = 1e-3
 _CONSISTENT = 2.2219
 # Nodes of one kind differ in how much memory the kernel and the firmware reserve.
 _ALIKE = 0.02
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
 _FEW = {4: 0.512, 5: 0.844, 6: 0.611, 7: 0.857, 8: 0.669, 9: 0.872}
 
 
@@ -213,7 +213,7 @@ def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[NodeDiff
     """The facts in which nodes differ, those of the fewest nodes first; unreported ones are `unknown`."""
     items = []
     for fact in dict.fromkeys(name for facts in nodes.values() for name in facts):
-        by_node = _texts({node: facts.get(fact, _UNKNOWN) for node, facts in nodes.items()})
+        by_node = _texts({node: facts.get(fact, UNKNOWN) for node, facts in nodes.items()})
         counts = Counter(by_node.values()).most_common()
         if len(counts) == 1:
             continue
@@ -241,7 +241,7 @@ def _texts(by_node: Mapping[str, str | float]) -> dict[str, str]:
 
 
 def _text_of(value: str | float | None) -> str | float:
-    return _UNKNOWN if value is None else value if isinstance(value, float) else str(value)
+    return UNKNOWN if value is None else value if isinstance(value, float) else str(value)
 
 
 def _switch(value: bool | None) -> str | None:

@@ -95,27 +95,28 @@ def _targets(
         if relation is None or ours.quantity.name not in relation["targets"]:
             continue
         least, most = relation["targets"][ours.quantity.name]
-        row = replace(ours, kind="target", reference=None, reference_kernel=relation["program"])
-        row = replace(row, ratio=None, floor=None, direction=None, reason=None, p=None)
-        row = replace(row, least=least, most=most, answer="inconclusive")
-        theirs, goal = by_place.get((relation["program"], *others)), None
+        row = Comparison(
+            kind="target",
+            quantity=ours.quantity,
+            kernel=ours.kernel,
+            cell=ours.cell,
+            reference_kernel=relation["program"],
+            value=ours.value,
+            least=least,
+            most=most,
+        )
+        theirs, ratios = by_place.get((relation["program"], *others)), [list[float]()]
+        seed = zlib.crc32(f"{result.manifest.seed}/{key}/{others}".encode())
         if theirs is not None:
-            value = partial(_figure, ours.quantity.name)
+            value, floor = partial(_figure, ours.quantity.name), larger_floor([ours.floor, theirs.floor])
             runs, other = (of_kernel[each.kernel.name].runs(each.cell, value) for each in (ours, theirs))
-            floor = larger_floor([ours.floor, theirs.floor])
-            row = replace(row, reference=theirs.cell, reference_value=theirs.value)
             if all(number > 0.0 for run in (*runs, *other) for number in run.values()):
-                seed = zlib.crc32(f"{result.manifest.seed}/{key}/{others}".encode())
-                goal = Goal.of(quotients(runs, other), floor, (least, most), seed)
+                ratios = quotients(runs, other)
                 row = replace(compare(row, runs, other, seed), value=ours.value, floor=floor)
-                row = replace(row, reference_value=theirs.value)
+            row = replace(row, reference=theirs.cell, reference_value=theirs.value)
         rows.append(row)
-        goals.append(goal)
-    given = iter(answers([goal for goal in goals if goal is not None]))
-    return [
-        row if goal is None else replace(row, answer=next(given))
-        for row, goal in zip(rows, goals, strict=True)
-    ]
+        goals.append(Goal(ratios, row.floor, least or 0.0, math.inf if most is None else most, seed))
+    return [replace(row, answer=answer) for row, answer in zip(rows, answers(goals), strict=True)]
 
 
 def _place(row: Comparison) -> tuple[str, ...]:
@@ -164,18 +165,6 @@ class Goal:
     least: float
     most: float
     seed: int
-
-    @classmethod
-    def of(
-        cls,
-        ratios: Sequence[Sequence[float]],
-        floor: float | None,
-        limits: tuple[float | None, float | None],
-        seed: int,
-    ) -> Goal:
-        """The goal of a range, whose ends are None if there is no limit."""
-        least, most = limits
-        return cls(ratios, floor, least or 0.0, math.inf if most is None else most, seed)
 
     @property
     def ratio(self) -> Ratio | None:

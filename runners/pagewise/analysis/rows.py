@@ -50,9 +50,8 @@ class Row:
     `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `outliers` are rounds and
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the baseline's
     time. `differs` is what differs from the baseline; `change` is the comparison with the configuration from
-    which it differs in one thing, None if there is none. `migration` is None if no thread migrated in its
-    runs. `memory` is the ratio of a program's peak memory to the baseline's; a row that is `over_budget` is
-    never advised.
+    which it differs in one thing, None if there is none. `memory` is the ratio of a program's peak memory to
+    the baseline's; a row that is `over_budget` is never advised.
     """
 
     cell: Cell
@@ -76,7 +75,7 @@ class Row:
     rounds: int = 0
     rounds_made: int = 0
     differs: tuple[str, ...] = ()
-    migration: Migration | None = None
+    migration: Migration = Migration(0, 0)
     memory: Ratio | None = None
     over_budget: bool = False
 
@@ -229,10 +228,9 @@ def _excluded_row(
     return replace(bare, invalid=reason, is_fault=code != "pages_unavailable", remedy=remedy, code=code)
 
 
-def _migration(records: Sequence[Record]) -> Migration | None:
+def _migration(records: Sequence[Record]) -> Migration:
     places = [record.placement for record in records if record.placement is not None]
-    runs = sum(place.has_migrated for place in places)
-    return Migration(runs, sum(place.has_left_node for place in places)) if runs else None
+    return Migration(sum(p.has_migrated for p in places), sum(p.has_left_node for p in places))
 
 
 def _pages(records: Sequence[Record]) -> Pages | None:

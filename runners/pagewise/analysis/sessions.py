@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from pagewise.analysis.analysis import analyse, times_of
-from pagewise.analysis.comparison import Judged, judge
+from pagewise.analysis.analysis import analyse
+from pagewise.analysis.comparison import Judged, Measured, judge
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Row
+from pagewise.analysis.series import by_cell
 from pagewise.analysis.statistics import (
     CONFIDENCE,
     FEWEST_ROUNDS,
@@ -119,21 +120,19 @@ def session(
     excluding: Excluding = nothing_excluded,
 ) -> list[SessionCell]:
     """All cells of a result; `excluding` as in `analyse`."""
-    runs = times_of(subjects, records)
-    cells = []
+    by_series, cells = by_cell(records), []
     for result in analyse(subjects, records, seed, excluding):
-        kernel = result.kernel
+        kernel, measured = result.kernel, Measured(result.kernel, by_series)
         for group in result.groups:
             base = group.baseline
             for row in group.rows:
                 times = ratios = None
-                own = runs[kernel.name, row.cell]
                 if row.invalid is None:
-                    own = own if row.cell.is_baseline else own[:1]
+                    own = measured.runs(row.cell)[: None if row.cell.is_baseline else 1]
                     rounds = common_rounds(*own)
                     times = _logs([[run[number] for number in rounds] for run in own])
                     if base is not None and not row.cell.is_baseline:
-                        ratios = _logs(quotients(own, runs[kernel.name, base.cell]))
+                        ratios = _logs(quotients(own, measured.runs(base.cell)))
                 cells.append(
                     SessionCell(kernel.name, row.cell, row, group.floor, kernel.arguments, times, ratios)
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Annotated
 
 from pagewise.analysis.counter_runs import Key
 from pagewise.core.node_state import NodeChange
@@ -15,27 +16,23 @@ from pagewise.core.record_parts import OverTime, ProgramMemory
 from pagewise.core.units import bytes_text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryRow:
-    """Memory of a kind under a policy: medians over runs of its peak and of its mean over time, in bytes."""
+    """A row of memory.csv: memory of a kind under a policy, medians over the runs."""
 
     program: str
-    policy: str
+    hugepages: str
     kind: str
-    peak: int
-    peak_huge: int
-    mean: int
-    mean_huge: int
-
-    @property
-    def coverage(self) -> float:
-        """The share on huge pages, weighted by time."""
-        return self.mean_huge / self.mean if self.mean else 0.0
+    peak_bytes: int
+    peak_huge_bytes: int
+    mean_bytes: Annotated[int, "over time"]
+    mean_huge_bytes: int
+    mean_coverage: Annotated[float, "the share on huge pages, weighted by time"]
 
     @property
     def peak_coverage(self) -> float:
         """The share of the peaks."""
-        return min(1.0, self.peak_huge / self.peak) if self.peak else 0.0
+        return min(1.0, self.peak_huge_bytes / self.peak_bytes) if self.peak_bytes else 0.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
             # smaps does not show mTHP; the kernel's counters do.
             peak = round(size * median(pages.peak for pages in given))
             mean = round(size * median(pages.mean for pages in given))
-            rows.append(MemoryRow(program, policy, f"{bytes_text(size)} pages", peak, peak, mean, mean))
+            rows.append(_row(program, policy, f"{bytes_text(size)} pages", (peak, peak, mean, mean)))
     return rows
 
 
@@ -88,14 +85,26 @@ def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
 
 
 def _memory(program: str, policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
+    several = ([getattr(usage, when) for usage in usages] for when in ("peak", "mean"))
+    values = [
+        round(median(getattr(each, part) for each in of_time))
+        for of_time in several
+        for part in ("resident_bytes", "huge_bytes")
+    ]
+    return _row(program, policy, kind, values)
+
+
+def _row(program: str, policy: str, kind: str, values: Sequence[int]) -> MemoryRow:
+    peak, peak_huge, mean, mean_huge = values
     return MemoryRow(
-        program,
-        policy,
-        kind,
-        round(median(usage.peak.resident_bytes for usage in usages)),
-        round(median(usage.peak.huge_bytes for usage in usages)),
-        round(median(usage.mean.resident_bytes for usage in usages)),
-        round(median(usage.mean.huge_bytes for usage in usages)),
+        program=program,
+        hugepages=policy,
+        kind=kind,
+        peak_bytes=peak,
+        peak_huge_bytes=peak_huge,
+        mean_bytes=mean,
+        mean_huge_bytes=mean_huge,
+        mean_coverage=mean_huge / mean if mean else 0.0,
     )
 
 

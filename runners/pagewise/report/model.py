@@ -366,7 +366,7 @@ Block: TypeAlias = Text | Facts | Table | Figure | Section
 
 @dataclass(frozen=True)
 class Report:
-    """A report: its result in a sentence, recommendations, answers, facts and notes, then its sections.
+    """A report: its result in a sentence, recommendations, facts and notes, then its sections.
 
     `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
     sections; empty for all. `reading`: template `reading-*`, the explanation; `method`: its sentence.
@@ -377,7 +377,6 @@ class Report:
     title: str
     headline: str
     sections: tuple[Section, ...]
-    answers: tuple[Text, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     reading: str = ""

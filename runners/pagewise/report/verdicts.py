@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 
 from pagewise.analysis.choices import AdviceOutcome
 from pagewise.analysis.comparison import Kind, Reason, Verdict
+from pagewise.analysis.usage import MemoryRow
 from pagewise.core.benchmark import Metric
 from pagewise.core.fields import Loop, Natural, OnOff, OptionalText, Share, Threads
 from pagewise.core.manifest import SessionState
+from pagewise.core.record_parts import POWER
 from pagewise.core.structure import Limits
 from pagewise.report.model import From
 
@@ -180,7 +182,9 @@ class ConfigurationRow(Dimensions):
     populate_seconds: Annotated[OptionalNumber, From("row.populate")]
     wall_seconds: Annotated[OptionalNumber, From("row.wall")]
     metric: Annotated[str, From("kernel.headline.field")]
-    metric_value: Annotated[OptionalNumber, From("headline")]
+    metric_value: Annotated[
+        OptionalNumber, From(lambda entry: entry.row.metrics.get(entry.kernel.headline.field))
+    ]
     metric_unit: Annotated[str, From("kernel.headline.unit")]
     metric_convention: Annotated[OptionalText, From("kernel.headline.convention")]
     metric_estimated: Annotated[
@@ -199,7 +203,9 @@ class ConfigurationRow(Dimensions):
     p_corrected: Annotated[OptionalNumber, From("row.time.p")]
     verdict: Annotated[Literal["faster", "slower", "inconclusive"] | None, From("row.time.verdict")]
     reason: Annotated[Reason | None, _OF_ROW]
-    power_watts: Annotated[OptionalNumber, From("power"), "the mean power of a run: the median"]
+    power_watts: Annotated[
+        OptionalNumber, From(f"row.metrics.{POWER}"), "the mean power of a run: the median"
+    ]
     memory_ratio: Annotated[
         OptionalNumber,
         From("row.memory.median"),
@@ -211,10 +217,18 @@ class ConfigurationRow(Dimensions):
     over_memory_budget: Annotated[
         bool, From("row.over_budget"), "more than memory_budget of its case allows: never advised"
     ]
-    differs_in: Annotated[str, "what differs from the baseline, with blanks between"]
-    migrated_runs: Annotated[Natural, "in which a thread changed its CPU in the timed part"]
-    left_node_runs: Annotated[Natural, "in which a thread ended on another NUMA node"]
-    outlier_rounds: str
+    differs_in: Annotated[
+        str,
+        From(lambda entry: " ".join(entry.row.differs)),
+        "what differs from the baseline, with blanks between",
+    ]
+    migrated_runs: Annotated[
+        Natural, From("row.migration.runs"), "in which a thread changed its CPU in the timed part"
+    ]
+    left_node_runs: Annotated[
+        Natural, From("row.migration.left_node"), "in which a thread ended on another NUMA node"
+    ]
+    outlier_rounds: Annotated[str, From(lambda entry: " ".join(f"{n}" for n, _ in entry.row.outliers))]
     slow_share: Annotated[OptionalNumber, From("row.bimodal.slow_share")]
     slow_to_fast: Annotated[OptionalNumber, From("row.bimodal.apart")]
     code: Annotated[OptionalText, _OF_ROW, "why it is not ranked; docs/explanation/trust.md lists the codes"]
@@ -252,24 +266,10 @@ class NodeMemoryRow(Dimensions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryFields:
-    """A row of memory.csv: memory of a kind under a policy, medians over the runs."""
-
-    program: str
-    hugepages: Annotated[str, From("policy")]
-    kind: str
-    peak_bytes: Annotated[int, From("peak")]
-    peak_huge_bytes: Annotated[int, From("peak_huge")]
-    mean_bytes: Annotated[int, From("mean"), "over time"]
-    mean_huge_bytes: Annotated[int, From("mean_huge")]
-    mean_coverage: Annotated[float, From("coverage"), "the share on huge pages, weighted by time"]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProgramFigures:
     """Of programs: their memory by policy and kind, and the command that applies the advice."""
 
-    memory: tuple[MemoryFields, ...]
+    memory: tuple[MemoryRow, ...]
     advice: PolicyAdvice | None
 
 
@@ -316,7 +316,7 @@ class MedianRow(Dimensions):
     ranks: Annotated[int | None, From("place.ranks")]
     threads: Annotated[int, From("place.threads")]
     cores: Annotated[int | None, From("place.cores")]
-    memory: str
+    memory: Annotated[str, From(lambda row: row["place"].policy or row["place"].memory)]
     sweep: OptionalText
     swept: OptionalText
     quantity: Annotated[str, From("metric.field")]

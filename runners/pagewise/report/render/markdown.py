@@ -38,8 +38,6 @@ def _report(report: Report) -> Iterator[str]:
         yield escaped(report.condition)
     for recommended in report.recommendations:
         yield from _recommendation(recommended)
-    for answer in report.answers:
-        yield from ("", _text(answer))
     if report.facts:
         yield from ("", escaped("; ".join(f"{name}: {value}" for name, value in report.facts)) + ".")
     for note in report.notes:

@@ -56,8 +56,6 @@ def show(console: Console, report: Report, *, explained: bool = True) -> None:
     console.print(headline, soft_wrap=not console.is_terminal)
     for recommended in report.recommendations:
         _recommend(console, recommended, explained)
-    for answer in () if is_brief and report.recommendations else report.answers:
-        _text(console, answer)
     for note in report.notes:
         console.print(RichText(f"note: {note}", style="yellow"), soft_wrap=not console.is_terminal)
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
-from pagewise.analysis.choices import AGAINST, Advice, Choice, Effect, advise, by_state, choices
+from pagewise.analysis.choices import AGAINST, Advice, Choice, advise, choices
 from pagewise.analysis.comparison import Verdict
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.statistics import FEWEST_ROUNDS
 from pagewise.core.dimensions import COMPILER, LOOP, PAGES, Dimension, dimension_of, dimensions_of
-from pagewise.core.units import count_text, percent_text
-from pagewise.report.model import Text, interval_text, ratio_text
-from pagewise.report.verdicts import AnswerRow, Lead
-from pagewise.report.views.comparisons import of_kind, rest_text, structure_values
+from pagewise.core.plan import Cell
+from pagewise.core.record import Record
+from pagewise.core.units import count_text
+from pagewise.report.model import interval_text, ratio_text
+from pagewise.report.verdicts import AnswerRow, BuildAdvice, Lead
+from pagewise.report.views.applying import build_of, first_answers, policy_of
 from pagewise.report.views.data import DataRow, faults, ranked, rounds_share
-from pagewise.report.views.wording import capital, change_text, cost_text, memory_text, share_text
+from pagewise.report.views.wording import capital, cost_text, memory_text, share_text
 
 _VERDICTS: tuple[Verdict, ...] = ("faster", "inconclusive", "slower")
 #: The sentence on a dimension by the outcome.
@@ -33,8 +37,15 @@ _TOO_FEW = (
 )
 
 
-def answers(kernels: Sequence[KernelResult]) -> list[AnswerRow]:
-    """The answer for each dimension in which something was compared; pages first."""
+def answers(
+    kernels: Sequence[KernelResult],
+    records: Sequence[Record] = (),
+    programs: Mapping[str, Any] = MappingProxyType({}),
+) -> list[AnswerRow]:
+    """The answer for each dimension in which something was compared; pages first.
+
+    `records` have the compiler options of builds; `programs` are the user's, as the manifest describes them.
+    """
     compared = [choice for choice in choices(kernels) if choice.effects]
     found = []
     for dimension in (*dimensions_of(result.kernel for result in kernels), COMPILER):
@@ -42,8 +53,10 @@ def answers(kernels: Sequence[KernelResult]) -> list[AnswerRow]:
         for loop in dict.fromkeys(choice.loop for choice in of_it):
             of_loop = [choice for choice in of_it if choice.loop == loop]
             for compiler in _compilers(of_loop) if dimension.by_compiler else (None,):
-                found.append(_answer(kernels, dimension, _of_compiler(of_loop, compiler), compiler))
-    return found
+                own = _of_compiler(of_loop, compiler)
+                found.append(_answer(kernels, dimension, own, compiler, records))
+    policy, first = policy_of(programs, kernels, found), first_answers(found)
+    return [replace(answer, policy=policy) if answer in first else answer for answer in found]
 
 
 def _compilers(compared: Sequence[Choice]) -> list[str]:
@@ -60,7 +73,11 @@ def _of_compiler(compared: Sequence[Choice], compiler: str | None) -> list[Choic
 
 
 def _answer(
-    kernels: Sequence[KernelResult], dimension: Dimension, compared: Sequence[Choice], compiler: str | None
+    kernels: Sequence[KernelResult],
+    dimension: Dimension,
+    compared: Sequence[Choice],
+    compiler: str | None,
+    records: Sequence[Record],
 ) -> AnswerRow:
     loop = compared[0].loop
     answer = AnswerRow(
@@ -90,7 +107,21 @@ def _answer(
         text=_text(dimension, advice, base),
         more=f"Time ratio to {base}: {'; '.join(map(_evidence, compared))}.",
         cost=f"{capital(dimension.cost_of(first))}." if is_changed else "",
+        apply=tuple(_builds(advice, records)),
     )
+
+
+def _builds(advice: Advice, records: Sequence[Record]) -> Iterable[BuildAdvice]:
+    """The builds to load, all else as in the baseline; with `choose`, what is better for each kernel."""
+    advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
+    for effect in advice.choices[0].effects if advice.outcome in ("use", "keep", "choose") else ():
+        row, is_used = effect.comparison, advice.outcome == "use"
+        is_used |= advice.outcome == "choose" and effect.verdict == "faster"
+        cell = row.cell if is_used else row.reference
+        if cell is not None and cell.measured.is_module:
+            key = cell.measured.module, cell.arguments
+            advised.setdefault(key, (cell, []))[1].append(row.kernel.name)
+    return (build_of(cell, names, records) for cell, names in advised.values())
 
 
 def where(compiler: str | None, loop: str | None) -> str:
@@ -151,32 +182,29 @@ def _gain(choice: Choice, verdict: Verdict) -> str:
         return "inconclusive"
     ratios = sorted((effect.ratio for effect in effects), key=lambda ratio: ratio.median)
     is_less = ratios[0].median < 1.0
-    text = f"{_shares(ratios)} {'less' if is_less else 'more'} time"
+    text = f"{_changes(ratios)} {'less' if is_less else 'more'} time"
     if is_less:
         ends = dict.fromkeys(f"{1.0 / ratio.median:.2f}" for ratio in (ratios[-1], ratios[0]))
         text += f" (speed-up {' to '.join(ends)})"
     if len(choice.effects) == 1:
         return text + memory_text(effects[0].memory)
-    titles = list(dict.fromkeys(effect.comparison.kernel.title for effect in effects))
-    names = f" ({titles[0]})" if len(titles) == 1 and len(_titles(choice.effects)) > 1 else ""
+    titles, every = ({e.comparison.kernel.title for e in several} for several in (effects, choice.effects))
+    names = f" ({', '.join(titles)})" if len(titles) == 1 < len(every) else ""
     return f"{text} in {len(effects)} of {len(choice.effects)} comparisons{names}"
 
 
-def _titles(effects: Sequence[Effect]) -> set[str]:
-    return {effect.comparison.kernel.title for effect in effects}
-
-
-def _shares(ratios: Sequence[Ratio]) -> str:
+def _changes(ratios: Sequence[Ratio]) -> str:
     """Changes of time: of one ratio with its interval, `34 % (31 to 36 %)`, of several the range."""
-    ratio = ratios[0]
-    if len(ratios) > 1 or ratio.low is None or ratio.high is None:
-        return _range([abs(1.0 - each.median) for each in ratios])
-    return f"{share_text(abs(1.0 - ratio.median))} ({_range([abs(1.0 - ratio.low), abs(1.0 - ratio.high)])})"
+    text, first = _range([ratio.median for ratio in ratios]), ratios[0]
+    if len(ratios) > 1 or first.low is None or first.high is None:
+        return text
+    return f"{text} ({_range([first.low, first.high])})"
 
 
-def _range(shares: Sequence[float]) -> str:
-    """Shares as percentages: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
-    low, high = (share_text(share) for share in (min(shares), max(shares)))
+def _range(ratios: Sequence[float]) -> str:
+    """Ratios as changes in per cent: `34 %`, `8 to 43 %`; below 10 % with a decimal."""
+    shares = [abs(1.0 - ratio) for ratio in ratios]
+    low, high = share_text(min(shares)), share_text(max(shares))
     return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
@@ -205,11 +233,6 @@ def headline(kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) -> str
     )
 
 
-def first_answers(given: Sequence[AnswerRow]) -> list[AnswerRow]:
-    """The answers in the headline: those for the first dimension, by compiler if each has its own."""
-    return [answer for answer in given if (answer.factor, answer.loop) == (given[0].factor, given[0].loop)]
-
-
 def _obstacles(entries: Sequence[DataRow]) -> list[str]:
     """What a reader must know before any advice: altered records, what failed after some rounds."""
     altered = next((entry.row.invalid for entry in entries if entry.row.code == "records_altered"), None)
@@ -229,51 +252,3 @@ def _rounds(entries: Sequence[DataRow]) -> str:
     fewest = min(entries, key=lambda entry: entry.row.share)
     more = f", and in {len(entries) - 1} more" if len(entries) > 1 else ""
     return f"{rounds_share(fewest.row)} in {fewest.kernel.title} ({fewest.label}){more}"
-
-
-def of_structures(kernels: Sequence[KernelResult]) -> list[Text]:
-    """How much of the sensitivity to page size is the data structure: the largest effect of each kernel."""
-    rows = sorted((row for row in of_kind(kernels, "structure")), key=lambda row: -(row.share or 0.0))
-    texts = []
-    for row in {row.kernel.name: row for row in reversed(rows)}.values():
-        noun = dimension_of(row.dimension).noun
-        if row.share is None:
-            texts.append(f"{row.kernel.title}: no significant part is {noun}.")
-            continue
-        times, values = [ratio_text(part) for part in row.parts], structure_values(row)
-        place = ", ".join(filter(None, (row.cell.compiler, rest_text(row))))
-        texts.append(
-            f"{row.kernel.title}: {percent_text(row.share)} is {noun}. "
-            f"{capital(PAGES.text(row.configuration.hugepages))} take {times[0]} of the time of base pages "
-            f"with {values[0]}, and {times[1]} with {values[1]} ({place})."
-        )
-    question = "How much of the sensitivity to page size is the data structure?"
-    return [Text(" ".join(texts), question)] if texts else []
-
-
-def of_states(kernels: Sequence[KernelResult]) -> list[Text]:
-    """Whether the advice on pages holds in every state of the node that was compared."""
-    texts = []
-    for result in kernels:
-        for rows in by_state(result):
-            verdicts = [None if change is None else change.verdict for _, change in rows]
-            first = rows[0][0].cell
-            states = "; ".join(
-                f"{row.cell.measured.node_state}: "
-                + (
-                    f"excluded ({row.invalid or 'its baseline is missing'})"
-                    if change is None
-                    else f"{change.verdict} ({change_text(change.ratio)})"
-                )
-                for row, change in rows
-            )
-            holds = "is the same in every state" if len(set(verdicts)) == 1 else "depends on the state"
-            place = f"{result.kernel.title}, {first.compiler}: "
-            texts.append(
-                Text(
-                    f"The verdict {holds} of the node's memory. "
-                    f"{capital(PAGES.text(first.measured.hugepages))}, {states}.",
-                    f"{place}Does the advice hold in every state of the node?",
-                )
-            )
-    return texts

@@ -3,55 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from pagewise.analysis.choices import Best, alone, loop_of, own_loop, versus
+from pagewise.analysis.choices import Best
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.configuration import LOOP, PREFETCH, STORES, Configuration
-from pagewise.core.dimensions import COMPILER, PAGES, dimension_of
+from pagewise.core.dimensions import PAGES
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell
-from pagewise.core.result import Result
+from pagewise.core.record import Record
 from pagewise.core.text import command_text
 from pagewise.report.model import Recommendation
 from pagewise.report.verdicts import AnswerRow, BestRow, BuildAdvice, PolicyAdvice
-from pagewise.report.views.advice import first_answers
 from pagewise.workloads.program.policy import PARTS, module_of
 
 _MATH_LIBRARIES = ("libmvec", "sleef", "armpl", "mass", "fujitsu")
 #: What the kernels of a library need (`needs=` of pagewise-micro), by the library's name.
 _NEEDS = re.compile("(?P<fftw>fft)|(?P<blas>blas|blis|lapack|atlas)")
+# The recipes' defaults.
+_DEFAULTS = {"prefetch": PREFETCH[0], "stores": STORES[0], "loop": LOOP[0]} | dict.fromkeys(
+    ("runtime", "simd", "sector"), ""
+)
 #: The word in a command that stands for the user's program.
 PROGRAM = "PROGRAM"
 
 
-def applied(result: Result, kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) -> list[AnswerRow]:
-    """The answers with the builds and the policy that apply them."""
-    policy, first = policy_of(result, kernels, given), first_answers(given)
-    return [
-        replace(
-            answer,
-            apply=tuple(builds(result, kernels, answer)),
-            policy=policy if answer.factor == PAGES.name and answer in first else None,
-        )
-        for answer in given
-    ]
+def first_answers(given: Sequence[AnswerRow]) -> list[AnswerRow]:
+    """The answers in the headline: those for the first dimension, by compiler if each has its own."""
+    return [answer for answer in given if (answer.factor, answer.loop) == (given[0].factor, given[0].loop)]
 
 
-def builds(result: Result, kernels: Sequence[KernelResult], answer: AnswerRow) -> list[BuildAdvice]:
-    """The configurations that an answer advises, all else as in the baseline; none for a program."""
-    advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
-    for of_kernel in kernels:
-        for cell in _cells(of_kernel, answer):
-            if not cell.measured.is_module:
-                continue
-            key = (cell.measured.module, cell.arguments)
-            advised.setdefault(key, (cell, []))[1].append(of_kernel.kernel.name)
-    return [_build(result, cell, names) for cell, names in advised.values()]
-
-
-def best_row(result: Result, best: Best) -> BestRow:
+def best_row(best: Best, records: Sequence[Record]) -> BestRow:
     """The best configuration of a kernel and compiler, and how kernels get it."""
     row, kernel = best.shown, best.kernel.kernel
     return BestRow(
@@ -59,7 +42,7 @@ def best_row(result: Result, best: Best) -> BestRow:
         hugepages=None if row is None else row.cell.measured.hugepages,
         is_baseline=best.row is None,
         equally_good=tuple(other.cell.measured.module for other in best.as_good),
-        apply=_build(result, row.cell, [kernel.name]) if row and row.cell.measured.is_module else None,
+        apply=build_of(row.cell, [kernel.name], records) if row and row.cell.measured.is_module else None,
     )
 
 
@@ -76,27 +59,27 @@ def advised_policy(kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) 
 
 
 def policy_of(
-    result: Result, kernels: Sequence[KernelResult], given: Sequence[AnswerRow]
+    programs: Mapping[str, Any], kernels: Sequence[KernelResult], given: Sequence[AnswerRow]
 ) -> PolicyAdvice | None:
     """The advised policy for the user's program, or for PROGRAM after a comparison of kernels.
 
     None without advice on one policy, and where kernels advise base pages, or a policy of theirs alone.
     """
-    policy, programs = advised_policy(kernels, given), list(result.manifest.programs.values())
+    policy = advised_policy(kernels, given)
     if policy is None:
         return None
     if not programs and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
-    command = tuple(programs[0]["command"]) if len(programs) == 1 else (PROGRAM,)
+    command = next(iter(programs.values()))["command"] if len(programs) == 1 else (PROGRAM,)
     words = ("pagewise", "exec", policy, "--", *command)
     return PolicyAdvice(policy=policy, command=words, module=module_of(policy))
 
 
-def recommendations(result: Result, given: Sequence[AnswerRow]) -> Iterator[Recommendation]:
+def recommendations(given: Sequence[AnswerRow], *, of_program: bool) -> Iterator[Recommendation]:
     """What to change, how sure that is, what it costs, and how it is applied, for each dimension."""
     first = first_answers(given)
     for answer in given:
-        shown = tuple(commands(answer.policy, answer.apply, of_program=bool(result.manifest.programs)))
+        shown = tuple(commands(answer.policy, answer.apply, of_program=of_program))
         text = answer.lead + answer.text
         yield Recommendation(answer.question, text, answer.more, answer.cost, shown, answer in first)
 
@@ -141,12 +124,11 @@ def spec_of(configuration: Configuration) -> str | None:
     parts = [
         f"{configuration.package}@{configuration.version}",
         f"hugepages={configuration.hugepages}",
-        *_unless("prefetch", configuration.prefetch, PREFETCH[0]),
-        *_unless("stores", configuration.stores, STORES[0]),
-        *_unless("loop", configuration.loop, LOOP[0]),
-        *_unless("runtime", configuration.runtime, ""),
-        *_unless("simd", configuration.simd, ""),
-        *_unless("sector", configuration.sector, ""),
+        *(
+            f"{name}={value}"
+            for name, default in _DEFAULTS.items()
+            if (value := getattr(configuration, name)) != default
+        ),
         *(["~openmp"] if configuration.openmp == "off" else []),
         *(["+papi"] if configuration.papi == "on" else []),
         *([f"mathlib={library}"] if library in _MATH_LIBRARIES else []),
@@ -158,39 +140,12 @@ def spec_of(configuration: Configuration) -> str | None:
     return " ".join(parts)
 
 
-def _unless(name: str, value: str, default: str) -> list[str]:
-    return [] if value == default else [f"{name}={value}"]
-
-
-def _cells(result: KernelResult, answer: AnswerRow) -> Iterator[Cell]:
-    """What an answer advises for a kernel, by compiler; with `choose`, what is better for this kernel."""
-    if answer.outcome not in ("use", "keep", "choose"):
-        return
-    dimension, is_used = dimension_of(answer.factor), answer.outcome == "use"
-    if dimension is COMPILER:
-        rows = [
-            row
-            for row in result.of("compilers")
-            if versus(row) == answer.values[0] and own_loop(row) == answer.loop
-        ]
-    else:
-        rows = [
-            change
-            for row, change in alone(result, dimension, answer.values[0])
-            if answer.compiler in (None, row.cell.compiler) and loop_of(row, dimension) == answer.loop
-        ]
-    for row in rows:
-        is_better = answer.outcome == "choose" and row.verdict == "faster"
-        chosen = row.cell if is_used or is_better else row.reference
-        if chosen is not None:
-            yield chosen
-
-
-def _build(result: Result, cell: Cell, kernels: Sequence[str]) -> BuildAdvice:
+def build_of(cell: Cell, kernels: Sequence[str], records: Sequence[Record]) -> BuildAdvice:
+    """How to get the configuration of a cell; the records have its compiler options."""
     measured = cell.measured
     options = (
         " ".join(record.configuration.options_in_order)
-        for record in result.records
+        for record in records
         if record.run is not None and record.run.module == measured.module
     )
     return BuildAdvice(

@@ -37,7 +37,6 @@ def view(findings: Findings) -> Report:
         f"pagewise cluster nodes: {findings.folder.name}",
         headline,
         (*_sections(findings), *_all(findings)),
-        (),
         (("Measured", f"{began} to {ended}"),),
         (),
         "cluster",

@@ -13,6 +13,7 @@ from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import LOOP, PAGES, dimensions_of
 from pagewise.core.manifest import EnergyPart
+from pagewise.core.record_parts import POWER
 from pagewise.report.model import Column, Section, Table, TableCell, Text, Value, style_of
 from pagewise.report.views.data import DataRow, ranked
 from pagewise.report.views.wording import cost_text, label, named, reason_text
@@ -137,6 +138,26 @@ def rest_text(row: Comparison) -> str:
     return named(row.configuration, others)
 
 
+def states(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+    """What each page policy changes in each state of the node that was compared."""
+    rows = [
+        change
+        for result in kernels
+        for row in result.ranked
+        if (change := row.change) and change.dimension == PAGES.name and change.configuration.node_state
+    ]
+    if rows:
+        columns = (
+            KERNEL,
+            COMPILER,
+            Column("configuration", get=label_of),
+            Column("state of the node", get="configuration.node_state"),
+            *judged_columns(),
+        )
+        title = "Time ratios to base pages in the same state of the node"
+        yield Section("States of the node", (Table.of(title, columns, rows),), "states")
+
+
 def by_pages(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """With : without huge pages, and compiler : compiler; a column per quantity."""
     tables = [
@@ -178,7 +199,7 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
         KERNEL,
         COMPILER,
         Column("configuration", get=label_of),
-        Column("power", unit="W, median", kind="number", get=lambda row: entry(row).power),
+        Column("power", unit="W, median", kind="number", get=lambda row: entry(row).row.metrics.get(POWER)),
         Column("energy", unit="J per pass, median", kind="number", get="value"),
         *judged_columns(name="energy ratio", verdict="energy verdict"),
         Column("time ratio", unit="95 % interval", kind="ratio", get=lambda row: entry(row).row.time_ratio),
@@ -193,10 +214,11 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
         yield Section("Energy", (Table.of("Energy by configuration", columns, rows), Text(text, style="dim")))
 
 
-def metrics(rows: Sequence[Comparison], checks: Mapping[str, Sequence[str]], *, several: bool) -> Section:
+def metrics(kernels: Sequence[KernelResult], checks: Mapping[str, Sequence[str]]) -> Section:
     """The metrics of programs by policy. `checks` are those of each program's output."""
+    rows = of_kind(kernels, "metric")
     columns = (
-        *([_PROGRAM] if several else []),
+        *([_PROGRAM] if len(checks) > 1 else []),
         _METRIC,
         Column("better", merged=True, get="quantity.better"),
         Column("hugepages", get=label_of),
@@ -239,9 +261,9 @@ _TARGETS = (
 )
 
 
-def targets(rows: Sequence[Comparison]) -> Iterator[Section]:
+def targets(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """The metrics that have targets relative to another program."""
-    if rows:
+    if rows := of_kind(kernels, "target"):
         given = [row.answer for row in rows]
         counts = ", ".join(f"{given.count(answer)} {answer}" for answer in ("met", "not met", "inconclusive"))
         table = Table.of("Targets", _TARGETS, rows)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pagewise.analysis.counted import CellCounts, CountedQuantity, KernelCounts, count
-from pagewise.analysis.counter_runs import TIME, CountedRun
+from pagewise.analysis.counted import CellCounts, KernelCounts, count
+from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.validity import excluding
-from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import Configuration
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.result import MANIFEST, Result
 from pagewise.core.units import percent_text
@@ -18,7 +17,7 @@ from pagewise.report.model import Block, Column, Report, Section, Table, Text, o
 from pagewise.report.verdicts import ComparisonRow
 from pagewise.report.views import comparisons, data, session
 from pagewise.report.views.wording import label
-from pagewise.stack.events import Event, EventFile
+from pagewise.stack.events import EventFile
 
 
 @dataclass(frozen=True)
@@ -31,52 +30,23 @@ class Counted:
     kernels: list[KernelCounts]
 
 
-@dataclass(frozen=True)
-class _Item:
-    """A configuration with what outputs show of it: a quantity, or a run and one of its events."""
-
-    kernel: Benchmark
-    counts: CellCounts
-    quantity: CountedQuantity | None = None
-    run: CountedRun | None = None
-    name: str = ""
-    event: Event | None = None
-
-    @property
-    def configuration(self) -> Configuration:
-        return self.counts.cell.measured
-
-    @property
-    def value(self) -> float | None:
-        return None if self.quantity is None else self.counts.value(self.quantity.name)
-
-    @property
-    def rounds(self) -> int:
-        return 0 if self.quantity is None else len(self.counts.by_round(self.quantity.name))
-
-    @property
-    def count(self) -> float | None:
-        return None if self.run is None else self.run.raw[self.name]
-
-
 def view(result: Result) -> Report:
     """The report of a result of counting. Raises FormatError when its event file is not valid."""
     counted = _analyse(result)
     notes, sections = _notes(counted), [_section(counts) for counts in counted.kernels]
-    cells = [_Item(counts.kernel, cell) for counts in counted.kernels for cell in counts.cells]
+    cells = [_item(counts, cell) for counts in counted.kernels for cell in counts.cells]
     output = CountsDocument(
         **session.fields_of(result, notes),
         events=counted.file.name,
         groups=tuple(counted.request.groups),
         values=tuple(output_of(CountRow, item) for item in _values_of(counted)),
         comparisons=tuple(data.comparisons(row for counts in counted.kernels for row in counts.comparisons)),
-        not_counted=tuple(output_of(NotCountedRow, item) for item in cells if item.counts.invalid),
+        not_counted=tuple(output_of(NotCountedRow, item) for item in cells if item["counts"].invalid),
     )
     return Report(
         session.title(result.manifest),
         _headline(counted),
         (*sections, _events(counted), *session.sections(result)),
-        (),
         tuple(session.facts(result)),
         tuple(notes),
         "counters",
@@ -86,26 +56,33 @@ def view(result: Result) -> Report:
             "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
         },
         output,
-        any(item.counts.is_fault for item in cells),
+        any(item["counts"].is_fault for item in cells),
     )
 
 
-def _values_of(counted: Counted) -> Iterator[_Item]:
+def _item(counts: KernelCounts, cell: CellCounts, **further: Any) -> dict[str, Any]:
+    """A configuration with what outputs show of it: a quantity, or a run and one of its events."""
+    return {"kernel": counts.kernel, "configuration": cell.cell.measured, "counts": cell, **further}
+
+
+def _values_of(counted: Counted) -> Iterator[Mapping[str, Any]]:
     """Each quantity of each configuration."""
     for counts in counted.kernels:
         for quantity in counts.quantities:
             for cell in counts.cells:
                 if cell.rounds:
-                    yield _Item(counts.kernel, cell, quantity)
+                    value, rounds = cell.value(quantity.name), len(cell.by_round(quantity.name))
+                    yield _item(counts, cell, quantity=quantity, value=value, rounds=rounds)
 
 
-def _raw(counted: Counted) -> Iterator[_Item]:
+def _raw(counted: Counted) -> Iterator[Mapping[str, Any]]:
     """Each count of each run."""
     for counts in counted.kernels:
         for cell in counts.cells:
             for run in cell.runs:
-                for name in run.raw:
-                    yield _Item(counts.kernel, cell, run=run, name=name, event=counted.file.events[name])
+                for name, number in run.raw.items():
+                    event = counted.file.events[name]
+                    yield _item(counts, cell, run=run, name=name, count=number, event=event)
 
 
 def _analyse(result: Result) -> Counted:

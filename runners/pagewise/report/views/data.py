@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pagewise.analysis.comparison import Comparison
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
-from pagewise.core.manifest import Manifest, PlannedPlacement
+from pagewise.core.manifest import Manifest
 from pagewise.core.plan import Cell
-from pagewise.core.record_parts import PEAK_MEMORY, POWER
+from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.report.model import Table, output_of
 from pagewise.report.verdicts import ComparisonRow, ConfigurationRow, MedianRow
@@ -44,16 +45,6 @@ class DataRow:
         return label(self.kernel, self.configuration)
 
     @property
-    def headline(self) -> float | None:
-        """The kernel's first metric."""
-        return self.row.metrics.get(self.kernel.headline.field)
-
-    @property
-    def power(self) -> float | None:
-        """The median of the mean powers of its runs, in watts."""
-        return self.row.metrics.get(POWER)
-
-    @property
     def peak(self) -> float | None:
         """The peak memory of a program in bytes."""
         peak = self.row.metrics.get(PEAK_MEMORY)
@@ -64,26 +55,6 @@ class DataRow:
         """What of the peak is there only because of the policy; negative: it needs less."""
         ratio = self.row.memory
         return None if ratio is None or self.peak is None else self.peak * (1.0 - 1.0 / ratio.median)
-
-    @property
-    def differs_in(self) -> str:
-        """What differs from the baseline."""
-        return " ".join(self.row.differs)
-
-    @property
-    def migrated_runs(self) -> int:
-        """The runs in which a thread changed its CPU."""
-        return self.row.migration.runs if self.row.migration else 0
-
-    @property
-    def left_node_runs(self) -> int:
-        """The runs in which a thread left its NUMA node."""
-        return self.row.migration.left_node if self.row.migration else 0
-
-    @property
-    def outlier_rounds(self) -> str:
-        """The rounds of the outliers."""
-        return " ".join(str(number) for number, _ in self.row.outliers)
 
 
 def entries(kernels: Iterable[KernelResult]) -> list[DataRow]:
@@ -130,45 +101,27 @@ def comparisons(rows: Iterable[Comparison]) -> list[ComparisonRow]:
     return [output_of(ComparisonRow, row) for row in rows]
 
 
-@dataclass(frozen=True)
-class _Median:
-    """A quantity of a cell, or a point of a curve."""
-
-    kernel: Benchmark
-    cell: Cell
-    place: PlannedPlacement
-    metric: Metric
-    value: float | None
-    invalid: str | None = None
-    sweep: str | None = None
-    swept: str | None = None
-
-    @property
-    def configuration(self) -> Configuration:
-        return self.cell.measured
-
-    @property
-    def memory(self) -> str:
-        return self.place.policy or self.place.memory
-
-
 def medians(kernels: Sequence[KernelResult], manifest: Manifest) -> Table:
     """Each quantity of each measured configuration and each point of a curve, with the placement."""
     places = {place.name: place for place in manifest.placements}
 
-    def items() -> Iterator[_Median]:
+    def items() -> Iterator[Mapping[str, Any]]:
         for result in kernels:
             for entry in entries([result]):
-                row, cell = entry.row, entry.row.cell
-                place = places.get(cell.placement or "", manifest.placement)
+                row = entry.row
                 values = {_TIME.field: row.seconds, **row.metrics}
                 for metric in (*result.kernel.metrics, _TIME):
-                    yield _Median(result.kernel, cell, place, metric, values.get(metric.field), row.invalid)
+                    value = {"value": values.get(metric.field), "invalid": row.invalid}
+                    yield {**_of_cell(result.kernel, row.cell), "metric": metric, **value}
             for curve in result.curves:
-                place = places.get(curve.cell.placement or "", manifest.placement)
+                of_curve = {"metric": curve.sweep.y, "sweep": curve.sweep.name}
                 for x, y in curve.points:
                     swept = f"{x:.12g}" if isinstance(x, float) else x
-                    point = _Median(result.kernel, curve.cell, place, curve.sweep.y, y)
-                    yield replace(point, sweep=curve.sweep.name, swept=swept)
+                    point = {"swept": swept, "value": y}
+                    yield {**_of_cell(result.kernel, curve.cell), **of_curve, **point}
+
+    def _of_cell(kernel: Benchmark, cell: Cell) -> Mapping[str, Any]:
+        place = places.get(cell.placement or "", manifest.placement)
+        return {"kernel": kernel, "configuration": cell.measured, "place": place}
 
     return Table.of_outputs(MedianRow, items())

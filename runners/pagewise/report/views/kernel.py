@@ -104,7 +104,7 @@ def _bimodal(entry: DataRow) -> str:
 
 def _migrated(entry: DataRow) -> str:
     moved = entry.row.migration
-    if moved is None:
+    if not moved.runs:
         return ""
     node = f", {moved.left_node} to another NUMA node" if moved.left_node else ""
     return f"{moved.runs} of {count_text(entry.row.runs, 'run')}{node}"

@@ -9,6 +9,7 @@ from pagewise.analysis.analysis import Drafts, analyse_result
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.judgement import judgement
 from pagewise.analysis.rows import KernelResult, Row
+from pagewise.analysis.usage import MemoryRow
 from pagewise.core.dimensions import PAGES, Dimension, dimensions_of
 from pagewise.core.plan import Cell as PlanCell
 from pagewise.core.result import Result
@@ -39,7 +40,6 @@ from pagewise.report.views import (
 from pagewise.report.views.data import DataRow
 from pagewise.report.views.tables import evidence
 from pagewise.report.views.wording import (
-    change_text,
     choice_text,
     label_of,
     method_text,
@@ -81,29 +81,28 @@ _SO_FAR = (
 def view(result: Result) -> Report:
     """The report of a comparison."""
     kernels = analyse_result(result)
-    given = applying.applied(result, kernels, advice.answers(kernels))
-    programs = program.AnalysedPrograms(result, kernels)
+    given = advice.answers(kernels, result.records, result.manifest.programs)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
     whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
     notes = [*notes_of(kernels), *evidence.node_notes(result, kernels), *session.notes(result)]
-    output = _output(programs, given, notes)
+    output = _output(result, kernels, given, notes)
     return Report(
         session.title(result.manifest),
         output.headline,
         (
             *whole,
             *(pages if len(kernels) == 1 else [Section("Kernels", tuple(pages))]),
+            *comparisons.states(kernels),
             *comparisons.structures(kernels),
             *comparisons.by_pages(kernels),
             *comparisons.loops(kernels),
             *_excluded(kernels),
-            *programs.sections(),
+            *program.sections(result, kernels),
             *comparisons.energy(kernels, result.manifest.energy),
             *tables.sections(result, kernels),
             *session.sections(result),
         ),
-        (*_largest(kernels, several), *advice.of_structures(kernels), *advice.of_states(kernels)),
         (*session.facts(result), *_facts(kernels)),
         tuple(notes),
         "kernels",
@@ -113,14 +112,14 @@ def view(result: Result) -> Report:
             ),
             "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
             "data.csv": data.medians(kernels, result.manifest),
-            **programs.tables(),
+            **({"memory.csv": Table.of_made(MemoryRow, output.program.memory)} if output.program else {}),
         },
         output,
-        bool(output.findings) or programs.misses_target,
+        bool(output.findings) or any(row.verdict == "not met" for row in output.comparisons),
         method_text(kernels),
         output.condition,
-        tuple(applying.recommendations(result, given)),
-        (*_brief(kernels), *programs.brief()),
+        tuple(applying.recommendations(given, of_program=bool(result.manifest.programs))),
+        (*_brief(kernels), *program.brief(result, kernels)),
         judgement(result, kernels),
     )
 
@@ -132,9 +131,10 @@ def verdicts(result: Result, drafts: Drafts | None = None) -> tuple[str, Table]:
     return advice.headline(kernels, advice.answers(kernels)), Table.of(title, _SO_FAR, bests(kernels))
 
 
-def _output(programs: program.AnalysedPrograms, given: Sequence[AnswerRow], notes: Sequence[str]) -> Verdicts:
+def _output(
+    result: Result, kernels: Sequence[KernelResult], given: Sequence[AnswerRow], notes: Sequence[str]
+) -> Verdicts:
     """What --json prints."""
-    result, kernels = programs.result, programs.kernels
     return Verdicts(
         **session.fields_of(result, notes),
         altered=result.altered,
@@ -147,29 +147,15 @@ def _output(programs: program.AnalysedPrograms, given: Sequence[AnswerRow], note
                 name=of_kernel.kernel.name,
                 title=of_kernel.kernel.title,
                 metrics=of_kernel.kernel.metrics,
-                best=tuple(applying.best_row(result, best) for best in bests([of_kernel])),
+                best=tuple(applying.best_row(best, result.records) for best in bests([of_kernel])),
                 configurations=tuple(data.configurations([of_kernel])),
             )
             for of_kernel in kernels
         ),
         comparisons=tuple(data.comparisons(row for of_kernel in kernels for row in of_kernel.comparisons)),
         node_state=tuple(evidence.node_rows(result, kernels)),
-        program=programs.figures(given),
+        program=program.figures(result, given),
     )
-
-
-def _largest(kernels: Sequence[KernelResult], several: bool) -> list[Text]:
-    """The largest saving of all configurations."""
-    savings = [(best.row.time_ratio, best) for best in bests(kernels) if best.row and best.row.time_ratio]
-    if not savings or not several:
-        return []
-    ratio, best = min(savings, key=lambda saving: saving[0].median)
-    return [
-        Text(
-            f"The largest saving: {best.kernel.kernel.title} with {label_of(best)} ({best.group.compiler}), "
-            f"{change_text(ratio)} than its baseline."
-        )
-    ]
 
 
 def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
@@ -242,11 +228,10 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
-    migrated = [entry for entry in data.ranked(kernels) if entry.row.migration is not None]
+    migrated = [entry.row.migration.runs for entry in data.ranked(kernels) if entry.row.migration.runs]
     if migrated:
-        runs = sum(entry.row.migration.runs for entry in migrated if entry.row.migration)
         yield (
-            f"Threads migrated to another CPU in {count_text(runs, 'run')} of "
+            f"Threads migrated to another CPU in {count_text(sum(migrated), 'run')} of "
             f"{count_text(len(migrated), 'configuration')}: bind them (--threads, --cpus)."
         )
     for result in kernels:

@@ -9,7 +9,7 @@ from itertools import chain
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
 from pagewise.report.documents import CellRow, PlacementRow, PlanDocument, PlannedKernel
-from pagewise.report.model import Column, Report, Section, Table, Text, output_of
+from pagewise.report.model import Column, Report, Section, Table, output_of
 from pagewise.session.session import Session
 
 
@@ -31,7 +31,7 @@ _KERNELS = (
     Column("sweeps", kind="integer"),
 )
 _CONFIGURATIONS = (
-    Column("kernel", merged=True, get="kernel"),
+    Column("kernel", merged=True),
     Column("module", get=lambda row: row["cell"].measured.module + " (baseline)" * row["cell"].is_baseline),
     Column("policy", get="cell.pages"),
     Column("placement", get="cell.placement"),
@@ -58,9 +58,8 @@ def view(session: Session) -> Report:
     budget = None if options.runs.until is None else options.runs.budget
     return Report(
         f"pagewise: plan of {options.result.name}",
-        f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)}",
+        f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)} Nothing was started.",
         (Section("Plan", tables),),
-        (Text("Nothing was started, and no folder was made."),),
         data=PlanDocument(
             schema="pagewise.plan/1",
             name=options.result.name,

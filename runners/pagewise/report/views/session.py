@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pagewise.analysis.nodes import UNKNOWN, host_facts
 from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference
 from pagewise.core.result import Result
@@ -225,43 +226,23 @@ def _prefetchers(switched: SwitchedOff) -> str:
 
 def _machine(manifest: Manifest) -> list[tuple[str, str]]:
     host = manifest.host
-    pools = [f"{bytes_text(pool.page_bytes)}: {pool.total} pages" for pool in host.pools]
-    caches = [f"L{cache.level} {bytes_text(cache.bytes)}" for cache in host.caches]
-    nodes = [f"node {node.node}: {len(node.cpus)} CPUs" for node in host.numa_nodes]
-    thp = (
-        "not reported by the kernel"
-        if host.thp is None
-        else f"{host.thp.enabled}, defrag {host.thp.defrag}, shared memory {host.thp.shared}"
-    )
-    khugepaged = host.khugepaged or {}
+    known = {name: value for name, value in host_facts(host).items() if value != UNKNOWN}
+    if host.numa_nodes:
+        known["NUMA nodes"] = "; ".join(f"{each.node}: {len(each.cpus)} CPUs" for each in host.numa_nodes)
+    khugepaged = [f"{name} {value}" for name, value in (host.khugepaged or {}).items()]
     reserved = [f"{pool.needed} pages of {bytes_text(pool.page_bytes)}" for pool in manifest.pool or ()]
     switches = (*(manifest.switches or ()), *(manifest.clocks or ()))
     changed = [f"{switch.file} from {switch.before} to {switch.now}" for switch in switches]
     facts = [
-        ("Host", host.hostname),
-        ("CPU", f"{host.cpu or 'unnamed'} ({host.architecture}), {host.cpus} CPUs"),
-        ("Caches", ", ".join(caches) or "unknown"),
-        ("Memory", "unknown" if host.memory_bytes is None else bytes_text(host.memory_bytes)),
-        ("NUMA", ", ".join(nodes) or "unknown"),
-        ("SMT", {True: "on", False: "off", None: "unknown"}[host.smt]),
-        ("Kernel", host.kernel),
-        ("Virtual machine", host.virtual_machine or "no"),
-        ("Transparent huge pages", thp),
-        ("khugepaged", ", ".join(f"{name} {value}" for name, value in khugepaged.items())),
-        (
-            "Free page reporting",
-            "yes: the hypervisor takes back freed memory" if host.free_page_reporting else "",
-        ),
-        ("Hugetlb pools", "; ".join(pools) or "none"),
-        ("Governor", ", ".join(host.governors or ()) or "unknown"),
-        ("Scaling driver", ", ".join(host.scaling_drivers or ())),
-        ("Boost", {True: "on", False: "off", None: ""}[host.boost]),
-        ("Energy", manifest.energy.text if manifest.energy else ""),
-        ("Hardware counters", "yes" if host.pmu else "no"),
+        ("host", host.hostname),
+        *((name, bytes_text(value) if isinstance(value, float) else value) for name, value in known.items()),
+        ("khugepaged", ", ".join(khugepaged)),
+        ("free page reporting", "the hypervisor takes back freed memory" if host.free_page_reporting else ""),
+        ("energy", manifest.energy.text if manifest.energy else ""),
         *_placements(manifest),
-        ("Hardware prefetchers", _prefetchers(manifest.prefetchers) if manifest.prefetchers else ""),
-        ("Reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
-        ("Changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
+        ("hardware prefetchers", _prefetchers(manifest.prefetchers) if manifest.prefetchers else ""),
+        ("reserved for the session", f"{', '.join(reserved)}, then restored" if reserved else ""),
+        ("changed for the session", f"{', '.join(changed)}, then restored" if changed else ""),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -271,7 +252,7 @@ def _placements(manifest: Manifest) -> Iterator[tuple[str, str]]:
     placements = manifest.placements
     for placement in placements:
         memory = placement.memory
-        name = "Threads" if len(placements) == 1 else f"Placement {placement.name}"
+        name = "threads" if len(placements) == 1 else f"placement {placement.name}"
         cpus = ", ".join(map(str, placement.cpus))
         ranks = f" in each of {count_text(placement.ranks, 'rank')}" if placement.ranks else ""
         yield (

@@ -41,7 +41,6 @@ def view(result: Result) -> Report:
         if records
         else f"{name} could not be simulated under any page policy.",
         (*counts, *session.sections(result)),
-        (),
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),

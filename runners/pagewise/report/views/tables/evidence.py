@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pagewise.analysis.counter_runs import Key, counts_by_cell
 from pagewise.analysis.rows import KernelResult
-from pagewise.analysis.usage import NodeUse, use_by_cell
+from pagewise.analysis.usage import use_by_cell
 from pagewise.analysis.validity import trusted_records
-from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import Configuration
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.result import Result
@@ -106,22 +105,6 @@ def _coverage_text(kernels: Sequence[KernelResult]) -> str:
 _NOTED = 0.01
 
 
-@dataclass(frozen=True)
-class _State:
-    """A configuration with the state of the node during its runs."""
-
-    entry: DataRow
-    use: NodeUse
-
-    @property
-    def kernel(self) -> Benchmark:
-        return self.entry.kernel
-
-    @property
-    def configuration(self) -> Configuration:
-        return self.entry.configuration
-
-
 _STATE = (
     *(replace(column, get=f"entry.{column.get}") for column in _NAMES),
     Column("runs", kind="integer", get="use.runs"),
@@ -138,12 +121,13 @@ _STATE_TEXT = (
 )
 
 
-def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[_State]:
+def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Mapping[str, Any]]:
     uses = use_by_cell(result.records)
     for entry in entries(kernels):
         use = uses.get((entry.kernel.name, *entry.row.cell.key))
         if use is not None:
-            yield _State(entry, use)
+            of_kernel = {"kernel": entry.kernel, "configuration": entry.configuration}
+            yield {**of_kernel, "entry": entry, "use": use}
 
 
 def _node_state(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
@@ -164,16 +148,17 @@ def node_rows(result: Result, kernels: Sequence[KernelResult]) -> list[NodeMemor
 def node_notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]:
     """The configurations whose THP faults fell back to base pages."""
     for item in _states(result, kernels):
-        share = item.use.fallback_share
+        entry, use = item["entry"], item["use"]
+        share = use.fallback_share
         if share is None or share <= _NOTED:
             continue
-        by_limit = 2 * item.use.uncharged > item.use.fell_back
+        by_limit = 2 * use.uncharged > use.fell_back
         cause, other = (
             ("the memory limit of a control group left no room for a huge page", "With another limit")
             if by_limit
             else ("the node had no free block of that size", "On another state of the node's memory")
         )
         yield (
-            f"{item.entry.kernel.title}, {item.entry.label}: {percent_text(share)} of the THP faults "
+            f"{entry.kernel.title}, {entry.label}: {percent_text(share)} of the THP faults "
             f"fell back to base pages, because {cause}. {other} the result may be different."
         )

@@ -145,10 +145,8 @@ def _intended(
     names = ", ".join(subject.kernel.name for subject in subjects)
     baselines = sum(cell.is_baseline for subject in subjects for cell in subject.cells)
     runs = options.runs.rounds * (cells + baselines) * len(groups)
-    lines = [
-        f"To count: {choice.file.title} ({choice.reason}).",
-        *([f"For more: {choice.remedy}."] if choice.remedy else []),
-        f"Of: {names}. {count_text(options.runs.rounds, 'round')} of {count_text(cells, 'configuration')} "
-        f"by {count_text(len(groups), 'group')} of events: {count_text(runs, 'run')}.",
-    ]
-    return "\n".join(lines)
+    return (
+        f"{choice.text}\nOf: {names}. {count_text(options.runs.rounds, 'round')} of "
+        f"{count_text(cells, 'configuration')} by {count_text(len(groups), 'group')} of events: "
+        f"{count_text(runs, 'run')}."
+    )

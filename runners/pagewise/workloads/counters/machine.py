@@ -12,9 +12,9 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pagewise.core.errors import PagewiseError, SelectionError, SetupError
+from pagewise.core.findings import Finding, good, note
 from pagewise.core.host import Host
 from pagewise.core.suggestions import choose_of
 from pagewise.machine.host import field, read
@@ -24,7 +24,6 @@ from pagewise.stack.events import GENERIC, PERF, SOFTWARE, Cpu, EventFile
 EVENTS = Path(__file__).parent / "events"
 DESCRIBE = "describe its events in a new file: docs/how-to/counters.md"
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
-PermissionState = Literal["good", "note"]
 # perf_event_open(2): its number by architecture; types and numbers of two events; flags of the attributes.
 _SYSTEM_CALLS = {"x86_64": 298, "aarch64": 241, "ppc64le": 319, "riscv64": 241}
 _HARDWARE, _SOFTWARE = 0, 1
@@ -48,6 +47,12 @@ class EventChoice:
     file: EventFile
     reason: str
     remedy: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What is counted and why, and what would permit more; in lines."""
+        more = f"\nFor more: {self.remedy}." if self.remedy else ""
+        return f"To count: {self.file.title} ({self.reason}).{more}"
 
 
 def read_cpu(root: Path = Path("/")) -> Cpu:
@@ -109,28 +114,17 @@ def file_for(cpu: Cpu, files: Sequence[EventFile]) -> EventFile | None:
     return next((file for file in files if file.matches is not None and file.matches.fits(cpu)), None)
 
 
-@dataclass(frozen=True)
-class Permission:
-    """A precondition of counting: whether it is met (`good`), and the remedy where it is not."""
-
-    name: str
-    state: PermissionState
-    detail: str
-    remedy: str | None = None
-
-
 def permissions(
     host: Host, tree: Path | None, root: Path = Path("/"), opens: Opens | None = None
-) -> Iterator[Permission]:
+) -> Iterator[Finding]:
     """All preconditions. `tree` is the module tree, None without one; `opens` asks the kernel."""
     opens = opens or open_error
     hardware = hardware_counters(host, root, opens)
     yield hardware
     yield _software(opens)
     if hardware.state == "good" and read(root / "proc/sys/kernel/nmi_watchdog") == "1" and _is_x86():
-        yield Permission(
+        yield note(
             "counters taken",
-            "note",
             "the kernel's watchdog uses one of the CPU's counters: full groups may not fit",
             "as root, until counting ends: sysctl kernel.nmi_watchdog=0",
         )
@@ -140,21 +134,21 @@ def permissions(
         yield _papi(tree)
 
 
-def hardware_counters(host: Host, root: Path = Path("/"), opens: Opens | None = None) -> Permission:
+def hardware_counters(host: Host, root: Path = Path("/"), opens: Opens | None = None) -> Finding:
     """Whether the CPU's counters may be used: `good`, or why not and what would permit it."""
     opens = opens or open_error
     name, paranoid = "hardware counters", host.perf_event_paranoid
     refused = opens(_HARDWARE, _CYCLES, True)
     if refused == 0:
         modes = "user and kernel mode" if opens(_HARDWARE, _CYCLES, False) == 0 else "user mode"
-        return Permission(name, "good", f"may be used, in {modes} (perf_event_paranoid {paranoid})")
+        return good(name, f"may be used, in {modes} (perf_event_paranoid {paranoid})")
     if refused not in _NO_COUNTER:
-        return Permission(name, "note", _refusal(refused, paranoid), _permit(refused, host, root))
+        return note(name, _refusal(refused, paranoid), _permit(refused, host, root))
     where, remedy = "the kernel supports none on this CPU", "use a kernel that supports this CPU"
     if host.virtual_machine:
         where = f"the virtual machine ({host.virtual_machine}) exposes none"
         remedy = "count on a bare machine, or ask for a host that exposes its PMU"
-    return Permission(name, "note", f"unavailable: {where}; measuring times does not need them", remedy)
+    return note(name, f"unavailable: {where}; measuring times does not need them", remedy)
 
 
 def open_error(kind: int, event: int, user_only: bool) -> int:
@@ -173,55 +167,52 @@ def open_error(kind: int, event: int, user_only: bool) -> int:
     return 0
 
 
-def _software(opens: Opens) -> Permission:
+def _software(opens: Opens) -> Finding:
     name = "software events"
     whole, user = opens(_SOFTWARE, _PAGE_FAULTS, False), opens(_SOFTWARE, _PAGE_FAULTS, True)
     if whole == 0:
-        return Permission(name, "good", "may be counted: faults, context switches, migrations, task clock")
+        return good(name, "may be counted: faults, context switches, migrations, task clock")
     if user == 0:
         detail = "may be counted in user mode only: no context switches, no faults in system calls"
-        return Permission(
-            name, "note", detail, "as root: sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON"
-        )
-    return Permission(name, "note", f"not permitted ({os.strerror(user)}); programs use getrusage(2)")
+        return note(name, detail, "as root: sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON")
+    return note(name, f"not permitted ({os.strerror(user)}); programs use getrusage(2)")
 
 
-def _perf() -> Permission:
+def _perf() -> Finding:
     """Whether perf is installed, which counts the user's own programs."""
     path = shutil.which("perf")
     if path is not None:
-        return Permission("perf", "good", path)
+        return good("perf", path)
     detail = "not installed: of your own programs only page faults and task clock can be counted"
-    return Permission("perf", "note", detail, INSTALL_PERF)
+    return note("perf", detail, INSTALL_PERF)
 
 
-def _events(tree: Path | None, root: Path, hardware: Permission) -> Permission:
+def _events(tree: Path | None, root: Path, hardware: Finding) -> Finding:
     """The event file for this CPU, and whether its events can be counted."""
     name = "events"
     try:
         files = _installed(tree)
     except PagewiseError as fault:
-        return Permission(name, "note", f"{fault.where}: {fault.what}", "build the environment again")
+        return note(name, f"{fault.where}: {fault.what}", "build the environment again")
     if not files:
-        return Permission(name, "note", "no event files are installed", "build an environment")
+        return note(name, "no event files are installed", "build an environment")
     ours = file_for(read_cpu(root), files)
     if ours is None:
-        return Permission(name, "note", f"no event file fits this CPU: {GENERIC} ones are used", DESCRIBE)
+        return note(name, f"no event file fits this CPU: {GENERIC} ones are used", DESCRIBE)
     text = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
     if hardware.state == "good":
-        return Permission(name, "good", text)
-    return Permission(name, "note", f"software events only, without hardware counters; with them {text}")
+        return good(name, text)
+    return note(name, f"software events only, without hardware counters; with them {text}")
 
 
-def _papi(tree: Path) -> Permission:
+def _papi(tree: Path) -> Finding:
     """Whether the modules' programs were built with PAPI."""
     values = _settings(tree, "PAPI")
     on = values.count("on")
     if values and on == len(values):
-        return Permission("PAPI", "good", f"in all {on} modules")
-    return Permission(
+        return good("PAPI", f"in all {on} modules")
+    return note(
         "PAPI",
-        "note",
         f"in {on} of {len(values)} modules: without it only the kernel's own events can be counted",
         "apt-get install libpapi-dev, and build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON)",
     )

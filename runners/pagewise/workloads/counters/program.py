@@ -19,14 +19,12 @@ from rich.console import Console
 
 from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SelectionError
-from pagewise.core.plan import Step, Subject
+from pagewise.core.plan import Step
 from pagewise.core.record import CounterSource, Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
-from pagewise.machine.placement import Placement
 from pagewise.session.session import Session
-from pagewise.session.settings import MachineSettings, Needs
-from pagewise.session.workload import Decision, Outcome, Trial
+from pagewise.session.workload import Outcome
 from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
 from pagewise.workloads.counters.machine import (
@@ -188,55 +186,22 @@ class CountingLauncher:
 
 
 @dataclass(frozen=True)
-class ProgramCounting:
-    """The runs of a comparison of the program, as a workload that counts."""
+class ProgramCounting(Programs):
+    """The runs of a comparison of the program, which are counted. groups: native events by group."""
 
-    runs: Programs
-    planner: CountingPlanner
     groups: Mapping[str, tuple[str, ...]]
     counter: Counter
 
     @property
-    def subjects(self) -> list[Subject]:
-        """The program with its policies."""
-        return self.runs.subjects
-
-    @property
-    def placements(self) -> list[Placement]:
-        """Where it runs."""
-        return self.runs.placements
-
-    def watched_files(self) -> dict[str, tuple[Path, ...]]:
-        """The program's files and inputs, for every policy."""
-        return self.runs.watched_files()
+    def planner(self) -> CountingPlanner:
+        """Every policy once per round and group."""
+        return CountingPlanner(
+            self.subjects, self.options.runs.seed, dict.fromkeys(self.groups, ()), frozenset(self.unavailable)
+        )
 
     def launcher(self, scratch: Path) -> CountingLauncher:
         """Launches the program as a comparison does, and counts."""
-        return CountingLauncher(self.runs.launcher(scratch), self.groups, self.counter)
-
-    @property
-    def settings(self) -> MachineSettings:
-        """Those of the machine."""
-        return self.runs.settings
-
-    def references(self) -> dict[str, str]:
-        """As in a comparison."""
-        return self.runs.references()
-
-    def trials(self, *, of_baselines: bool) -> list[Step]:
-        """Trial runs of all policies, as in a comparison."""
-        return self.runs.trials(of_baselines=of_baselines)
-
-    def decided(self, trials: Sequence[Trial]) -> Decision[ProgramCounting]:
-        """The program as a comparison decides it."""
-        decision = self.runs.decided(trials)
-        planner = replace(self.planner, unavailable=frozenset(decision.workload.unavailable))
-        workload = replace(self, runs=decision.workload, planner=planner)
-        return Decision(workload, decision.fields, decision.text)
-
-    def needs(self) -> Needs:
-        """As in a comparison."""
-        return self.runs.needs()
+        return CountingLauncher(self.program_launcher(scratch), self.groups, self.counter)
 
 
 def prepare(
@@ -258,21 +223,15 @@ def prepare(
             remedy="count with mpiexec: name it as the launcher in the site's site.yaml "
             "(docs/how-to/ranks.md)",
         )
-    # The programs that a script starts are known after its trial run: then the launcher reports why.
-    unavailable = () if program.starts_others else runs.unavailable
-    planner = CountingPlanner(
-        runs.subjects, options.runs.seed, dict.fromkeys(groups, ()), frozenset(unavailable)
-    )
-    steps = [step for step in planner.steps_of_round(1, ()) if planner.can_run(step)]
-    rounds = count_text(options.runs.rounds, "round")
-    console.print(
-        f"To count: {choice.file.title} ({choice.reason})."
-        + (f"\nFor more: {choice.remedy}." if choice.remedy else "")
-        + f"\nOf: {program.name}. {rounds} of {count_text(len(steps), 'run')}.",
-        highlight=False,
-        soft_wrap=True,
-    )
-    return Session.of(options, ProgramCounting(runs, planner, groups, counter), manifest, console, began)
+    workload = ProgramCounting(**vars(runs), groups=groups, counter=counter)
+    # Which policies the programs of a script can have is known after its trial run.
+    unavailable = {} if program.starts_others else workload.unavailable
+    steps = workload.planner.steps_of_round(1, ())
+    runs_of_round = sum(step.cell.measured.module not in unavailable for step in steps)
+    rounds, number = count_text(options.runs.rounds, "round"), count_text(runs_of_round, "run")
+    text = f"{choice.text}\nOf: {program.name}. {rounds} of {number}."
+    console.print(text, highlight=False, soft_wrap=True)
+    return Session.of(options, workload, manifest, console, began)
 
 
 def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, EventChoice]:

@@ -17,7 +17,7 @@ from pagewise.session.launch import Stopwatch, by_name
 from pagewise.session.options import SessionOptions
 from pagewise.session.settings import MachineSettings, Needs, pools_used
 from pagewise.session.standard_input import StandardInput
-from pagewise.session.workload import ComparisonPlanner, Decision, Trial
+from pagewise.session.workload import ComparisonPlanner, Decision, Launcher, Planner, Trial
 from pagewise.stack.binary import files_of
 from pagewise.workloads.program.applied import PolicyLauncher
 from pagewise.workloads.program.launch import ProgramLauncher
@@ -71,7 +71,7 @@ class Programs:
         return {module: failure for runs in self.programs for module, failure in runs.unavailable.items()}
 
     @property
-    def planner(self) -> ComparisonPlanner:
+    def planner(self) -> Planner:
         """Every policy of every program once per round."""
         unavailable = self.unavailable
         return ComparisonPlanner(
@@ -100,7 +100,11 @@ class Programs:
         """The baseline of each program."""
         return {module: runs.baseline for module, runs in self.by_module.items()}
 
-    def launcher(self, scratch: Path) -> ProgramLauncher:
+    def launcher(self, scratch: Path) -> Launcher:
+        """Launches the runs."""
+        return self.program_launcher(scratch)
+
+    def program_launcher(self, scratch: Path) -> ProgramLauncher:
         """Launches programs through hyperfine, and samples their memory."""
         options = self.options
         stopwatch = Stopwatch(

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 
 from pagewise.machine import settings
 from pagewise.machine.settings.journal import RESTORING, Journal, JournalFolder, shared_folder
-from pagewise.machine.settings.kinds import Msr, Pool, Switch, Word
+from pagewise.machine.settings.kinds import Msr, Pool, Word
 from pagewise.machine.settings.session import kept, restore, session
 
 Work = Callable[[Path, dict[str, Any]], None]
@@ -48,17 +48,17 @@ def machine(root: Path) -> dict[str, Any]:
     register.write(0x42)
     return {
         "pool": Pool(pool),
-        "switch": Switch(files["switch"]),
+        "switch": Word(files["switch"]),
         "attribute": Word(files["attribute"]),
         "msr": register,
     }
 
 
 def state(settings: dict[str, Any]) -> dict[str, Any]:
-    """The values in the machine's files; of a switch the first word: a plain file moves no brackets."""
+    """The values in the machine's files."""
     return {
         "pool": settings["pool"].total(),
-        "switch": settings["switch"].file.read_text().split()[0].strip("[]"),
+        "switch": settings["switch"].get(),
         "attribute": int(settings["attribute"].get()),
         "msr": settings["msr"].read(),
     }
@@ -75,14 +75,9 @@ def change_all(root: Path, settings: dict[str, Any]) -> None:
 
 
 def change_switch(root: Path, settings: dict[str, Any]) -> None:
-    """The same with a switch, whose file must look like the kernel's after each write."""
-
-    class Kernel(Switch):
-        def put(self, value: str) -> None:
-            self.file.write_text(" ".join(f"[{w}]" if w == value else w for w in ("never", "madvise")) + "\n")
-
+    """The same with a switch, whose file lists words."""
     with kept(root) as journal:
-        journal.change(Kernel(settings["switch"].file), "madvise")
+        journal.change(settings["switch"], "madvise")
 
 
 def forked(work: Callable[[], None]) -> int:

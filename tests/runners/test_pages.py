@@ -20,7 +20,7 @@ from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
 from pagewise.core.record import Record
 from pagewise.core.signals import interruptible
 from pagewise.machine.settings import thp
-from pagewise.machine.settings.kinds import Switch
+from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.thp import switched_on, switches_needed
 from stage import ALL_LABELS, TRIAD, Stage
 from test_commands import BASE, THP, records, wait_for
@@ -29,7 +29,6 @@ ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.
 POLICIES = ("hugetlbfs:1g", "thp:64k")
 FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
-WORDS = ("always", "inherit", "madvise", "never", "within_size", "advise")
 
 
 def planned(one=None) -> Subject:
@@ -160,27 +159,19 @@ def test_policies_that_fit_nothing(small: Stage, policies):
     assert sorted(small.results.glob("*")) == before
 
 
-class FakeSwitch(Switch):
-    """A file in a folder: moves the brackets as the kernel does."""
-
-    def put(self, value: str) -> None:
-        self.file.write_text(" ".join(f"[{word}]" if word == value else word for word in WORDS))
-
-
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setattr(thp, "Switch", FakeSwitch)
+def machine(tmp_path: Path) -> Path:
     for name, word in {"": "madvise", "hugepages-64kB": "never", "hugepages-2048kB": "inherit"}.items():
         (tmp_path / FOLDER / name).mkdir(parents=True, exist_ok=True)
-        FakeSwitch(tmp_path / FOLDER / name / "enabled").put(word)
-    FakeSwitch(tmp_path / FOLDER / "shmem_enabled").put("never")
+        (tmp_path / FOLDER / name / "enabled").write_text(f"always [{word}] inherit\n")
+    (tmp_path / FOLDER / "shmem_enabled").write_text("always advise [never] deny\n")
     (tmp_path / FOLDER / "hpage_pmd_size").write_text("2097152\n")
     return tmp_path
 
 
 def words(root: Path) -> list[str]:
     names = ("", "hugepages-64kB", "hugepages-2048kB")
-    return [FakeSwitch(root / FOLDER / name / "enabled").get() for name in names]
+    return [Word(root / FOLDER / name / "enabled").get() for name in names]
 
 
 def test_only_what_refuses_is_switched_and_put_back(machine: Path):
@@ -191,7 +182,7 @@ def test_only_what_refuses_is_switched_and_put_back(machine: Path):
 
 
 def test_shared_memory_has_a_switch_of_its_own(machine: Path):
-    shared = FakeSwitch(machine / FOLDER / "shmem_enabled")
+    shared = Word(machine / FOLDER / "shmem_enabled")
     with switched_on(["shared"], machine) as switched:
         assert [(one.before, one.now) for one in switched] == [("never", "advise")]
     assert shared.get() == "never" and words(machine) == ["madvise", "never", "inherit"]
@@ -200,7 +191,7 @@ def test_shared_memory_has_a_switch_of_its_own(machine: Path):
 
 
 def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):
-    FakeSwitch(machine / FOLDER / "enabled").put("never")
+    Word(machine / FOLDER / "enabled").put("never")
     with switched_on(["thp", "thp:64k"], machine):
         assert words(machine) == ["never", "madvise", "madvise"]
     assert words(machine) == ["never", "never", "inherit"]
@@ -208,7 +199,7 @@ def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):
 
 def test_a_kernel_without_sizes_has_one_switch(machine: Path):
     (machine / FOLDER / "hugepages-2048kB/enabled").unlink()
-    FakeSwitch(machine / FOLDER / "enabled").put("never")
+    Word(machine / FOLDER / "enabled").put("never")
     assert [switch.file for switch in switches_needed(["thp"], machine)] == [machine / FOLDER / "enabled"]
 
 
@@ -230,7 +221,7 @@ def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machin
 
 def test_who_is_not_root_is_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Switch(MACHINE)])
+    monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Word(MACHINE)])
     with pytest.raises(RefusedError) as caught, switched_on(["thp:64k"]):
         pytest.fail("the block must not run")
     assert caught.value.where == "--prepare-pages" and f"echo madvise > {MACHINE}" in caught.value.remedy

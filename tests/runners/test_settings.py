@@ -33,7 +33,6 @@ from pagewise.machine.settings.kinds import (
     Msr,
     Pool,
     Setting,
-    Switch,
     Word,
     described,
     setting_of,
@@ -161,7 +160,7 @@ def kill(process: subprocess.Popen[Any]) -> None:
     ("setting", "before"),
     [
         (Pool(Path("/elsewhere/pool")), "1"),
-        (Switch(Path("/else\0where")), "never"),
+        (Word(Path("/else\0where")), "1"),
         (Word(Path("/elsewhere")), "1"),
         (Msr(Path("/elsewhere"), 0x1A4, 15), "0x1"),
     ],
@@ -359,8 +358,7 @@ def test_locks_are_not_accessible_to_others(tmp_path: Path):
 
 SETTINGS: list[Setting] = [
     Pool(Path("/sys/kernel/mm/hugepages/hugepages-2048kB")),
-    Switch(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
-    Word(Path("/sys/x")),
+    Word(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
     Msr(Path("/dev/cpu/0/msr"), 0x1A4, 15),
     Hwpfctl(Path("/usr/bin/hwpfctl"), (0, 1)),
 ]

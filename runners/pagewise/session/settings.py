@@ -57,7 +57,7 @@ class MachineSettings:
         """
         cpus = {cpu for place in places for cpu in place.cpus}
         words = [_parts(each) for each in options.machine.clocks]
-        files = [{(each.file, each.value) for each in clocks.find_clocks(parts)} for parts in words]
+        files = [set(clocks.find_clocks(parts)) for parts in words]
         _check_different("--vary clocks", files)
         controls = [
             prefetchers.find_control(parts, cpus) if parts else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
@@ -15,7 +14,7 @@ from pagewise.core.manifest import Switched
 from pagewise.core.suggestions import choose_of
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Word
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.session import kept, switched
 
 _OPTION = "--vary clocks"
 _CPUS = Path("sys/devices/system/cpu")
@@ -23,19 +22,11 @@ _BOOSTS = {"on": True, "off": False}
 NAMES = ("governor", "boost")
 
 
-@dataclass(frozen=True)
-class ClockFile:
-    """A file that is part of a requested setting, and the word that it gets."""
+def find_clocks(requested: Sequence[str], root: Path = Path("/")) -> list[tuple[Word, str]]:
+    """The files of the requested settings, as `governor=performance` and `boost=off`, and their words.
 
-    file: Word
-    value: str
-
-
-def find_clocks(requested: Sequence[str], root: Path = Path("/")) -> list[ClockFile]:
-    """The files of the requested settings, as `governor=performance` and `boost=off`. Changes nothing.
-
-    Raises SelectionError for a malformed or repeated setting or an unknown value, RefusedError for a setting
-    that this machine does not have. `root` stands for / (tests pass another).
+    Changes nothing. Raises SelectionError for a malformed or repeated setting or an unknown value,
+    RefusedError for a setting that this machine does not have. `root` stands for / (tests pass another).
     """
     given: dict[str, str] = {}
     for text in requested:
@@ -48,7 +39,7 @@ def find_clocks(requested: Sequence[str], root: Path = Path("/")) -> list[ClockF
             )
         given[name] = value
     find = {"governor": _governors, "boost": _boost}
-    return [file for name, value in given.items() for file in find[name](value, root / _CPUS)]
+    return [pair for name, value in given.items() for pair in find[name](value, root / _CPUS)]
 
 
 @contextmanager
@@ -56,12 +47,8 @@ def clocks_set(requested: Sequence[str], root: Path = Path("/")) -> Iterator[lis
     """Sets clocks during the block; yields each file with its values. Raises as find_clocks does."""
     files = find_clocks(requested, root)
     with kept(root) as journal:
-        before = [each.file.get() for each in files]
-        journal.keep(word for each in files for word in _changed_with(each.file))
-        for each in files:
-            journal.change(each.file, each.value)
-        pairs = zip(files, before, strict=True)
-        yield [Switched(each.file.place, word, each.file.get()) for each, word in pairs]
+        journal.keep(also for word, _ in files for also in _changed_with(word))
+        yield switched(journal, files)
 
 
 def _changed_with(word: Word) -> list[Word]:
@@ -72,7 +59,7 @@ def _changed_with(word: Word) -> list[Word]:
     return [Word(file) for name in names if (file := word.file.with_name(name)).exists()]
 
 
-def _governors(value: str, cpus: Path) -> list[ClockFile]:
+def _governors(value: str, cpus: Path) -> list[tuple[Word, str]]:
     """One file for each group of CPUs that have one clock."""
     files = sorted((cpus / "cpufreq").glob("policy[0-9]*/scaling_governor"))
     if not files:
@@ -89,10 +76,10 @@ def _governors(value: str, cpus: Path) -> list[ClockFile]:
                 where=f"{_OPTION} governor={value}",
                 remedy=choose_of(value, known),
             )
-    return [ClockFile(Word(file), value) for file in files]
+    return [(Word(file), value) for file in files]
 
 
-def _boost(value: str, cpus: Path) -> list[ClockFile]:
+def _boost(value: str, cpus: Path) -> list[tuple[Word, str]]:
     """Of intel_pstate, where 1 means off, or of the other drivers."""
     if value not in _BOOSTS:
         raise SelectionError(
@@ -100,7 +87,7 @@ def _boost(value: str, cpus: Path) -> list[ClockFile]:
         )
     for name, on in (("intel_pstate/no_turbo", "0"), ("cpufreq/boost", "1")):
         if (cpus / name).exists():
-            return [ClockFile(Word(cpus / name), on if _BOOSTS[value] else "10"[int(on)])]
+            return [(Word(cpus / name), on if _BOOSTS[value] else "10"[int(on)])]
     raise RefusedError(
         "the driver of this machine's clocks has no switch for boost",
         where=cpus / "cpufreq/boost",

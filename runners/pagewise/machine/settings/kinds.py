@@ -92,7 +92,10 @@ class Pool:
 
 @dataclass(frozen=True)
 class Word:
-    """A file of sysfs or procfs with one word or number, which is read back as it was written."""
+    """A file of sysfs or procfs that is set by one word or number, which is then read back.
+
+    Some files list all words, with the current one in brackets.
+    """
 
     file: Path
     kind: ClassVar[str] = "word"
@@ -105,9 +108,10 @@ class Word:
     def get(self) -> str:
         """The current word. Raises RefusedError."""
         try:
-            return self.file.read_text(encoding="ascii").strip()
+            text = self.file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as fault:
             raise _refused(self.place, "cannot be read", fault, "run as root") from fault
+        return chosen(text) or text
 
     shown = get
 
@@ -116,35 +120,6 @@ class Word:
         _write(self.file, value, "the setting cannot be changed")
         if (observed := self.get()) != value:
             raise _forgotten(self.place, value, observed)
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A file such as hugepages-64kB/enabled, which lists words and has the current one in brackets."""
-
-    file: Path
-    kind: ClassVar[str] = "THP switch"
-
-    @property
-    def place(self) -> str:
-        """The file."""
-        return str(self.file)
-
-    def get(self) -> str:
-        """The word in brackets."""
-        word = chosen(read(self.file))
-        if word is None:
-            raise RefusedError(
-                "there are no transparent huge pages of this size",
-                where=self.file,
-                remedy="mount /sys if it is missing; else name a size that `pagewise doctor` lists, or omit "
-                "--prepare-pages",
-            )
-        return word
-
-    def put(self, value: str) -> None:
-        """Selects a word."""
-        _write(self.file, value, "transparent huge pages cannot be switched")
 
 
 @dataclass(frozen=True)
@@ -259,7 +234,7 @@ class Hwpfctl:
             raise RefusedError(f"{' '.join(command)} failed: {output}", where=self.place)
 
 
-_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Switch, Word, Msr, Hwpfctl)}
+_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Word, Msr, Hwpfctl)}
 
 
 def described(setting: Setting) -> dict[str, Any]:

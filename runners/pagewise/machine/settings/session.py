@@ -5,12 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError
+from pagewise.core.manifest import Switched
 from pagewise.core.signals import postponed
 from pagewise.core.text import command_text
 from pagewise.machine.settings.guardian import Guardian
@@ -26,6 +27,7 @@ from pagewise.machine.settings.journal import (
     folder_path,
     shared_folder,
 )
+from pagewise.machine.settings.kinds import Word
 
 _current: SettingsSession | None = None
 #: The guardians of this process: of changed settings, and of files.
@@ -111,6 +113,14 @@ def kept(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[Journal]:
             yield journal
         finally:
             journal.undo(report, first)
+
+
+def switched(journal: Journal, wanted: Sequence[tuple[Word, str]]) -> list[Switched]:
+    """Sets words, and returns each file with its values. Raises RefusedError."""
+    before = [word.get() for word, _ in wanted]
+    for word, value in wanted:
+        journal.change(word, value)
+    return [Switched(word.place, old, word.get()) for (word, _), old in zip(wanted, before, strict=True)]
 
 
 def accompany(*groups: int) -> None:

@@ -13,8 +13,8 @@ from pagewise.core.manifest import Switched
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy
 from pagewise.machine.host import THP, thp_size
-from pagewise.machine.settings.kinds import Switch
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.kinds import Word
+from pagewise.machine.settings.session import kept, switched
 
 # What gives pages to programs that ask: private memory, shared memory.
 _ON, _ON_SHARED = "madvise", "advise"
@@ -23,28 +23,39 @@ _ON, _ON_SHARED = "madvise", "advise"
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
 
 
-def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Switch]:
+def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Word]:
     """The switches that refuse one of these policies: that of its size, if it names one, or of shared memory.
 
     Since Linux 6.8 each size has a switch, which decides unless it is on `inherit`. Raises RefusedError for a
     size that this kernel does not have.
     """
-    for_all = Switch(root / THP / "enabled")
+    for_all = _switch(root / THP / "enabled")
     needed = []
     for policy in map(PagePolicy, sorted(set(policies))):
-        of_shared = Switch(root / THP / "shmem_enabled")
-        if policy.kind == "shared" and of_shared.get() in ("never", "deny"):
-            needed.append(of_shared)
+        if policy.kind == "shared":
+            of_shared = _switch(root / THP / "shmem_enabled")
+            needed += [of_shared] if of_shared.get() in ("never", "deny") else []
         if policy.kind != "thp":
             continue
         size = policy.size or thp_size(root) or 0
-        switch = Switch(root / THP / f"hugepages-{size // 1024}kB" / "enabled")
-        if policy.size is None and not switch.file.exists():
-            switch = for_all
+        file = root / THP / f"hugepages-{size // 1024}kB" / "enabled"
+        switch = for_all if policy.size is None and not file.exists() else _switch(file)
         word = switch.get()
         if "never" in (word, for_all.get() if word == "inherit" else word):
             needed.append(switch)
     return needed
+
+
+def _switch(file: Path) -> Word:
+    """A switch of this kernel. Raises RefusedError if it has none."""
+    if not file.exists():
+        raise RefusedError(
+            "there are no transparent huge pages of this size",
+            where=file,
+            remedy="mount /sys if it is missing; else name a size that `pagewise doctor` lists, or omit "
+            "--prepare-pages",
+        )
+    return Word(file)
 
 
 @contextmanager
@@ -62,14 +73,10 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
             remedy=f"run it as root; or omit it, and ask root to run: {commands}",
         )
     with kept(root) as journal:
-        before = [switch.get() for switch in needed]
-        for switch in needed:
-            journal.change(switch, _word(switch))
-        pairs = zip(needed, before, strict=True)
-        yield [Switched(str(switch.file), word, switch.get()) for switch, word in pairs]
+        yield switched(journal, [(switch, _word(switch)) for switch in needed])
 
 
-def _word(switch: Switch) -> str:
+def _word(switch: Word) -> str:
     return _ON_SHARED if switch.file.name == "shmem_enabled" else _ON
 
 
@@ -94,7 +101,7 @@ def only_size(size: int | None) -> Iterator[None]:
             remedy="run it as root, or omit it: sizes that are switched on do not need it",
         )
     switches = {
-        int(folder.name[10:-2]) * 1024: Switch(folder / "enabled")
+        int(folder.name[10:-2]) * 1024: Word(folder / "enabled")
         for folder in (Path("/") / THP).glob("hugepages-*kB")
         if (folder / "enabled").exists()
     }

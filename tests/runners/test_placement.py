@@ -53,7 +53,7 @@ def topology(description: str) -> str:
 
 def machine(description: str, allowed: str | None = None) -> AvailableMachine:
     found = parse(topology(description))
-    every = frozenset(cpu for core in found.cores() for cpu in core.cpus)
+    every = frozenset(cpu for core in found.cores for cpu in core.cpus)
     may = every if allowed is None else frozenset(cpu_list(allowed))
     return AvailableMachine(found, may, every, tuple(node.number for node in found.nodes))
 
@@ -200,7 +200,7 @@ def test_numbers_in_lists_and_bitmaps():
 
 def test_this_machine_is_what_the_kernel_says():
     here = this_machine()
-    every = {cpu for core in read_topology().cores() for cpu in core.cpus}
+    every = {cpu for core in read_topology().cores for cpu in core.cpus}
     assert here.allowed == os.sched_getaffinity(0) <= every
     assert set(here.nodes) <= {node.number for node in read_topology().nodes}
 

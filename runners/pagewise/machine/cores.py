@@ -1,68 +1,65 @@
-"""Chooses cores from the tree of a machine: close together, or spread over its parts."""
+"""Chooses cores of a machine: close together, or spread over its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, zip_longest
 
 from pagewise.core.errors import SelectionError
-from pagewise.machine.topology import Core, Domain, Part, Topology, cores_in
+from pagewise.machine.topology import Core, Topology
 
 
-def usable(domain: Domain, allowed: Collection[int], smt: int) -> Domain:
-    """The domain with the allowed CPUs only, at most `smt` of each core."""
-    parts: list[Part] = []
-    for part in domain.parts:
-        if isinstance(part, Core):
-            cpus = tuple(cpu for cpu in part.cpus if cpu in allowed)[:smt]
-            parts += [Core(cpus)] if cpus else []
-        else:
-            inner = usable(part, allowed, smt)
-            parts += [inner] if inner.parts else []
-    return Domain(tuple(parts), domain.holds_nodes)
+def usable(cores: Iterable[Core], allowed: Collection[int], smt: int) -> list[Core]:
+    """The cores with the allowed CPUs only, at most `smt` of each; without cores that have none."""
+    limited = (replace(core, cpus=tuple(cpu for cpu in core.cpus if cpu in allowed)[:smt]) for core in cores)
+    return [core for core in limited if core.cpus]
 
 
-def size_of(part: Part, *, by_core: bool = False) -> int:
-    """The number of its CPUs, or of its cores."""
-    return _size(cores_in(part), by_core)
+def size_of(cores: Iterable[Core], *, by_core: bool = False) -> int:
+    """The number of their CPUs, or of the cores."""
+    return sum(1 if by_core else len(core.cpus) for core in cores)
 
 
-def cpus_of(part: Part, taken: Sequence[Core]) -> tuple[int, ...]:
-    """The CPUs of these cores, in the machine's order."""
-    return tuple(cpu for core in cores_in(part) if core in taken for cpu in core.cpus)
+def cpus_of(cores: Iterable[Core], taken: Collection[Core]) -> tuple[int, ...]:
+    """The CPUs of the taken ones of these cores, in the order of these."""
+    return tuple(cpu for core in cores if core in taken for cpu in core.cpus)
 
 
-def close(part: Part, requested: int, *, by_core: bool = False) -> list[Core]:
+def close(cores: Sequence[Core], requested: int, *, by_core: bool = False) -> list[Core]:
     """Cores of the smallest part of the machine that has enough, and of the fewest parts of that."""
-    enough = [inner for inner in _within(part) if size_of(inner, by_core=by_core) >= requested]
-    smallest = min(enough, key=lambda inner: size_of(inner, by_core=by_core))
-    if isinstance(smallest, Core):
-        return [smallest]
-    # No part of it has enough: take all of the largest, the last of equals.
-    largest = max(reversed(smallest.parts), key=lambda inner: size_of(inner, by_core=by_core))
+    depths = range(max(len(core.path) for core in cores) + 1)
+    parts = [part for depth in depths for part in _parts(cores, depth)]
+    enough = [part for part in parts if size_of(part, by_core=by_core) >= requested]
+    smallest = min(enough, key=lambda part: (size_of(part, by_core=by_core), part[0].path))
+    if len(smallest) == 1:
+        return smallest
+    # No part of it has enough: take all of the largest, the last of equals in the machine's order.
+    inner = next(parts for depth in depths if len(parts := _parts(smallest, depth)) > 1)
+    largest = max(inner, key=lambda part: (size_of(part, by_core=by_core), cores.index(part[0])))
     left = requested - size_of(largest, by_core=by_core)
-    rest = Domain(tuple(inner for inner in smallest.parts if inner is not largest), smallest.holds_nodes)
-    return [*cores_in(largest), *(close(rest, left, by_core=by_core) if left else ())]
+    rest = [core for core in smallest if core not in largest]
+    return [*largest, *(close(rest, left, by_core=by_core) if left else ())]
 
 
-def spread(part: Part, requested: int, *, by_core: bool = False) -> list[Core]:
+def spread(cores: Sequence[Core], requested: int, *, by_core: bool = False) -> list[Core]:
     """Enough cores, taken in rotation from the parts of the machine, and in each part from its parts."""
     taken: list[Core] = []
-    for core in _in_rotation(part):
-        if _size(taken, by_core) >= requested:
+    for core in _in_rotation(cores):
+        if size_of(taken, by_core=by_core) >= requested:
             break
         taken.append(core)
     return taken
 
 
-def spread_ranks(topology: Topology, domain: Domain, ranks: int, threads: int) -> Iterator[int]:
+def spread_ranks(topology: Topology, cores: Sequence[Core], ranks: int, threads: int) -> Iterator[int]:
     """The CPUs of ranks that go to the NUMA nodes in rotation, rank by rank; `threads` for each.
 
-    domain: the usable part of the machine. Raises SelectionError if some rank fits into no NUMA node.
+    cores: the usable ones. Raises SelectionError if some rank fits into no NUMA node.
     """
-    every = frozenset(cpu for core in cores_in(domain) for cpu in core.cpus)
+    every = frozenset(cpu for core in cores for cpu in core.cpus)
     distinct = dict.fromkeys(node.cpus & every for node in topology.nodes)
-    nodes = [usable(domain, cpus, len(cpus)) for cpus in distinct if cpus] or [domain]
+    nodes = [usable(cores, cpus, len(cpus)) for cpus in distinct if cpus] or [list(cores)]
     room = [size_of(node) // threads for node in nodes]
     if sum(room) < ranks:
         raise SelectionError(
@@ -81,28 +78,17 @@ def spread_ranks(topology: Topology, domain: Domain, ranks: int, threads: int) -
         yield from islice(chosen[home], threads)
 
 
-def _size(cores: Iterable[Core], by_core: bool) -> int:
-    return sum(1 if by_core else len(core.cpus) for core in cores)
+def _parts(cores: Iterable[Core], depth: int) -> list[list[Core]]:
+    """The cores by the part of the machine, of this depth in the tree, that contains them."""
+    parts: dict[tuple[int, ...], list[Core]] = {}
+    for core in cores:
+        parts.setdefault(core.path[:depth], []).append(core)
+    return list(parts.values())
 
 
-def _by_preference(domain: Domain) -> Sequence[Part]:
-    """The parts of a domain, the first choice first: the first NUMA node, and in it the last core.
-
-    The first core of a machine handles most interrupts.
-    """
-    return domain.parts if domain.holds_nodes else domain.parts[::-1]
-
-
-def _within(part: Part) -> Iterator[Part]:
-    """All parts of a part, the smallest first, and then the part."""
-    if isinstance(part, Domain):
-        for inner in _by_preference(part):
-            yield from _within(inner)
-    yield part
-
-
-def _in_rotation(part: Part) -> list[Core]:
-    if isinstance(part, Core):
-        return [part]
-    rotations = zip_longest(*map(_in_rotation, _by_preference(part)))
+def _in_rotation(cores: Sequence[Core], depth: int = 1) -> Sequence[Core]:
+    if len(cores) <= 1:
+        return cores
+    parts = sorted(_parts(cores, depth), key=lambda part: part[0].path[:depth])
+    rotations = zip_longest(*(_in_rotation(part, depth + 1) for part in parts))
     return [core for rotation in rotations for core in rotation if core is not None]

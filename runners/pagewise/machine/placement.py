@@ -147,7 +147,7 @@ class AvailableMachine:
     @property
     def most_per_core(self) -> int:
         """The hardware threads of a core."""
-        return max(len(core.cpus) for core in self.topology.cores())
+        return max(len(core.cpus) for core in self.topology.cores)
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def _with_cpus(
         name, size = bind.text if bind.places else order, threads or 1
         taken = _chosen(size, ranks, bind, machine)
         size = len(taken) if bind.fills else size
-    cores = sum(not set(taken).isdisjoint(core.cpus) for core in machine.topology.cores())
+    cores = sum(not set(taken).isdisjoint(core.cpus) for core in machine.topology.cores)
     return Placement(size, taken, name, ranks=ranks, order=order, cores=cores or None)
 
 
@@ -282,15 +282,15 @@ def _chosen(threads: int, ranks: int | None, bind: _Bind, machine: AvailableMach
     """CPUs for the threads of one process, or of each rank. Raises SelectionError."""
     smt = 1 if bind.smt is None else bind.smt
     _check_smt(smt, bind, machine)
-    domain = usable(machine.topology.machine, machine.allowed, smt or machine.most_per_core)
+    cores = usable(machine.topology.cores, machine.allowed, smt or machine.most_per_core)
     requested = threads * (ranks or 1)
-    available = size_of(domain, by_core=bind.fills)
+    available = size_of(cores, by_core=bind.fills)
     if requested > available:
         raise _too_many(requested, available, bind, machine)
     if bind.order == "spread" and ranks is not None:
-        return tuple(spread_ranks(machine.topology, domain, ranks, threads))
-    taken = (spread if bind.order == "spread" else close)(domain, requested, by_core=bind.fills)
-    cpus = cpus_of(domain, taken)
+        return tuple(spread_ranks(machine.topology, cores, ranks, threads))
+    taken = (spread if bind.order == "spread" else close)(cores, requested, by_core=bind.fills)
+    cpus = cpus_of(cores, taken)
     # The last core need not be full.
     return cpus if bind.fills else cpus[:requested]
 
@@ -315,7 +315,7 @@ def _check_smt(smt: int, bind: _Bind, machine: AvailableMachine) -> None:
 
 
 def _too_many(requested: int, available: int, bind: _Bind, machine: AvailableMachine) -> SelectionError:
-    full = usable(machine.topology.machine, machine.allowed, len(machine.online))
+    full = usable(machine.topology.cores, machine.allowed, len(machine.online))
     cores, cpus = size_of(full, by_core=True), size_of(full)
     remedies = [f"--threads {available}"]
     if bind.smt is None and cpus >= requested:

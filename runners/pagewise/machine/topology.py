@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
 from xml.etree import ElementTree
 
 from pagewise.core.environment import C_LOCALE
@@ -19,23 +18,15 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True)
 class Core:
-    """A core: its hardware threads by the operating system's CPU numbers, in order."""
+    """A core: its hardware threads by the operating system's CPU numbers, in order, and where it is.
 
-    cpus: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Domain:
-    """What cores share: the machine, a package, a NUMA node, a die, a cache.
-
-    parts: the domains and cores in it, in order. holds_nodes: whether it has several NUMA nodes.
+    path: its place in the machine's tree: for each part that contains it (package, NUMA node, cache), from
+    the outermost to the core itself, how late that part is chosen among its siblings. The first NUMA node is
+    chosen first, and in it the last core, because the first core of a machine handles most interrupts.
     """
 
-    parts: tuple[Domain | Core, ...]
-    holds_nodes: bool = False
-
-
-Part: TypeAlias = Domain | Core
+    cpus: tuple[int, ...]
+    path: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -48,14 +39,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Topology:
-    """The tree and the NUMA nodes of a machine, as far as this process may use them (cgroups)."""
+    """The cores in the machine's order and its NUMA nodes, as far as this process may use them (cgroups)."""
 
-    machine: Domain
+    cores: tuple[Core, ...]
     nodes: tuple[Node, ...]
-
-    def cores(self) -> list[Core]:
-        """All cores, in the order of the tree."""
-        return list(cores_in(self.machine))
 
     def nodes_of(self, cpus: Iterable[int]) -> tuple[int, ...]:
         """The NUMA nodes that are next to some of these CPUs.
@@ -69,15 +56,6 @@ class Topology:
             if wanted & node.cpus:
                 first.setdefault(node.cpus, node.number)
         return tuple(sorted(first.values()))
-
-
-def cores_in(part: Part) -> Iterator[Core]:
-    """The cores of a part of the machine, in order."""
-    if isinstance(part, Core):
-        yield part
-    else:
-        for inner in part.parts:
-            yield from cores_in(inner)
 
 
 @cache
@@ -111,7 +89,7 @@ def parse(xml: str) -> Topology:
         Node(_number(element), frozenset(bitmap(element.get("cpuset", ""))))
         for element in _of_type("NUMANode", root)
     ]
-    return Topology(_domain(root), tuple(sorted(nodes, key=lambda node: node.number)))
+    return Topology(tuple(_cores(root)), tuple(sorted(nodes, key=lambda node: node.number)))
 
 
 def bitmap(text: str) -> set[int]:
@@ -123,18 +101,16 @@ def bitmap(text: str) -> set[int]:
     return numbers
 
 
-def _domain(element: ElementTree.Element) -> Domain:
-    parts = tuple(part for child in element.findall("object") if (part := _part(child)) is not None)
-    return Domain(parts, len(_of_type("NUMANode", element)) > 1)
-
-
-def _part(element: ElementTree.Element) -> Part | None:
-    """A part with CPUs, None for what has none: memory, devices."""
-    # hwloc may report hardware threads without their core.
-    if element.get("type") in ("Core", "PU"):
-        return Core(tuple(map(_number, _of_type("PU", element))))
-    domain = _domain(element)
-    return domain if domain.parts else None
+def _cores(element: ElementTree.Element, path: tuple[int, ...] = ()) -> Iterator[Core]:
+    """The cores below an element of the tree, in order."""
+    holds_nodes = len(_of_type("NUMANode", element)) > 1
+    for number, child in enumerate(element.findall("object")):
+        inner = (*path, number if holds_nodes else -number)
+        # hwloc may report hardware threads without their core.
+        if child.get("type") in ("Core", "PU"):
+            yield Core(tuple(map(_number, _of_type("PU", child))), inner)
+        else:
+            yield from _cores(child, inner)
 
 
 def _of_type(kind: str, element: ElementTree.Element) -> list[ElementTree.Element]:

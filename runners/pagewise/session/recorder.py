@@ -94,7 +94,7 @@ def new_manifest(
 
 
 @dataclass
-class FolderRecorder:
+class Recorder:
     """A session's result folder: the manifest, records.jsonl, and the output of failed runs."""
 
     manifest: Manifest
@@ -115,15 +115,14 @@ class FolderRecorder:
         self.folder = create_folder(results, name, now)
         self.note(created=utc_text(now))
 
-    def take_up(self, folder: Path) -> Earlier:
-        """Takes over an interrupted session; returns what it measured. Raises errors as `continued` does."""
+    def resume(self, folder: Path) -> Earlier:
+        """Takes over an interrupted session; returns what it measured in complete rounds.
+
+        The runs of an unfinished round, which is repeated, no longer count. Raises as `continued` does.
+        """
         self.folder = folder
         self.manifest, earlier = continued(folder, self.manifest)
-        return earlier
-
-    def set_aside(self, earlier: Earlier) -> Earlier:
-        """Keeps what was measured before, without the runs of an unfinished round, which is repeated."""
-        set_aside(self.folder / RECORDS, earlier.rounds, self._announce_records)
+        set_aside(folder / RECORDS, earlier.rounds, self._announce_records)
         kept = earlier.complete()
         *breaks, last = self.manifest.breaks
         self.note(breaks=(*breaks, replace(last, aside=len(earlier.runs) - len(kept.runs))))

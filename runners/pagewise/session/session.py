@@ -25,11 +25,11 @@ from pagewise.machine.settings.session import removed_if_killed
 from pagewise.session.node_states import NodeStates, check_states
 from pagewise.session.options import SessionOptions
 from pagewise.session.progress import ProgressReporter
-from pagewise.session.recorder import FolderRecorder
+from pagewise.session.recorder import Recorder
 from pagewise.session.resume import Earlier
 from pagewise.session.settings import changed_settings
 from pagewise.session.work import Work
-from pagewise.session.workload import Launcher, Outcome, Recorder, Trial, Workload
+from pagewise.session.workload import Launcher, Outcome, Trial, Workload
 from pagewise.stack.files import Watch
 
 
@@ -65,7 +65,7 @@ class Session:
         began: float,
     ) -> Session:
         """A session whose result is a folder that begins with this manifest."""
-        return cls(options, workload, FolderRecorder(manifest), console, began)
+        return cls(options, workload, Recorder(manifest), console, began)
 
     @property
     def manifest(self) -> Manifest:
@@ -83,15 +83,10 @@ class Session:
         if self.options.result.resume is None:
             self.recorder.create(self.options.result.results, self.options.result.name)
         else:
-            self.earlier = self.recorder.take_up(self.options.result.resume)
-            self._take_up()
+            self.earlier = self.recorder.resume(self.options.result.resume)
+            for record in self.earlier.failed:
+                self._rule_out([record])
         self.recorder.save()
-
-    def _take_up(self) -> None:
-        """Sets aside what is measured again, and rules out what failed before the interruption."""
-        self.earlier = self.recorder.set_aside(self.earlier)
-        for record in self.earlier.failed:
-            self._rule_out([record])
 
     @property
     def result(self) -> Result:

@@ -1,23 +1,18 @@
-"""What a workload gives to a session, and what a session writes to."""
+"""What a workload gives to a session."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from pagewise.analysis.analysis import Drafts, analyse, too_wide
-from pagewise.core.manifest import Manifest, SessionState
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
-
-if TYPE_CHECKING:
-    from pagewise.session.resume import Earlier
 
 _WorkloadT_co = TypeVar("_WorkloadT_co", covariant=True)
 #: What a failed run rules out: every run of its configuration, those that count the same events, or nothing.
@@ -129,42 +124,6 @@ class Launcher(Protocol):
 
     def run(self, step: Step) -> Outcome:
         """Runs one step. What goes wrong is in the records; raises OSError when it cannot be started."""
-
-
-class Recorder(Protocol):
-    """Keeps what a session measures."""
-
-    manifest: Manifest
-    folder: Path
-    records: list[Record]
-    skipped: list[Skipped]
-
-    def note(self, **fields: Any) -> None:
-        """Changes fields of the manifest, until `save` in memory only."""
-
-    def create(self, results: Path, name: str) -> None:
-        """Begins a new result. Raises RefusedError, SelectionError."""
-
-    def take_up(self, folder: Path) -> Earlier:
-        """Takes over an interrupted session; returns what it measured. Raises RefusedError, FormatError."""
-
-    def set_aside(self, earlier: Earlier) -> Earlier:
-        """Marks the runs of an unfinished round, which is repeated, as not counting; returns the others."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        """While open, runs are kept. Raises RefusedError while another program writes to the result."""
-
-    def keep(self, step: Step, outcome: Outcome) -> None:
-        """Keeps the records of a run, and its output if it failed. Raises RefusedError."""
-
-    def note_changed(self, files: Mapping[str, Sequence[Path]]) -> None:
-        """Notes, by module, files that changed during the session."""
-
-    def save(self) -> None:
-        """Writes the manifest. Raises RefusedError."""
-
-    def finish(self, state: SessionState, wall_seconds: float) -> None:
-        """Writes how the session ended and how long it took. Raises RefusedError."""
 
 
 class Workload(Protocol):

@@ -167,7 +167,7 @@ def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> 
 def _topology_text() -> str:
     """The number of cores, hardware threads and NUMA nodes. Raises SetupError."""
     topology = read_topology()
-    cpus = [len(core.cpus) for core in topology.cores()]
+    cpus = [len(core.cpus) for core in topology.cores]
     nodes = count_text(len(topology.nodes), "NUMA node")
     return f"{count_text(len(cpus), 'core')} with {count_text(sum(cpus), 'hardware thread')}, {nodes}"
 

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "runners"))
 
 from pagewise.cli import root  # noqa: E402
-from pagewise.cli.documented import Documented, documented  # noqa: E402
+from pagewise.cli.options import all_shown  # noqa: E402
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy  # noqa: E402
 from pagewise.workloads.program.policy import (  # noqa: E402
     DEFAULT,
@@ -55,25 +56,36 @@ def commands() -> Iterator[str]:
     """One section per command, as in `pagewise COMMAND --help`."""
     yield from ("# Commands", "")
     yield from ("Generated from the program. `pagewise COMMAND --help` shows the same in a terminal.", "")
-    for command in documented(root):
-        yield from _command(command)
+    yield from _below(root, root.make_context("pagewise", [], resilient_parsing=True))
 
 
-def _command(command: Documented) -> Iterator[str]:
-    yield from (
-        f"## pagewise {command.name}",
-        "",
-        f"    pagewise {command.name} {command.usage}".rstrip(),
-        "",
-    )
-    for text in command.paragraphs:
-        yield from (_escaped(text), "")
-    for panel, options in command.panels.items():
+def _below(group: click.Group, parent: click.Context) -> Iterator[str]:
+    """The commands of a group that are not hidden, groups before their commands."""
+    for name in group.list_commands(parent):
+        command = group.get_command(parent, name)
+        if command is not None and not command.hidden:
+            context = click.Context(command, parent=parent, info_name=name)
+            yield from _command(command, context)
+            if isinstance(command, click.Group):
+                yield from _below(command, context)
+
+
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
+    yield from (f"## {context.command_path}", "", f"    {usage}", "")
+    for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
+        yield from (_escaped(" ".join(paragraph.split())), "")
+    panels: dict[str, list[tuple[str, str]]] = {}
+    with all_shown(command):
+        for option in command.get_params(context):
+            if record := option.get_help_record(context):
+                panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
+    for panel, options in panels.items():
         yield from (f"**{_escaped(panel)}**", "")
         yield from (f"- `{name}`: {_escaped(text)}" if text else f"- `{name}`" for name, text in options)
         yield ""
-    examples = (line.strip() for text in command.examples for line in text.splitlines())
-    if lines := [line for line in examples if line != "Examples:"]:
+    examples = [line.strip() for line in (command.epilog or "").splitlines()]
+    if lines := [line for line in examples if line not in ("", "Examples:")]:
         yield from ("Examples:", "", *(f"    {line}" for line in lines), "")
 
 

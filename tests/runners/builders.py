@@ -17,7 +17,7 @@ from pagewise.core.manifest import Manifest, Modules, PlannedPlacement, Provenan
 from pagewise.core.plan import Subject, subject
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import document, structured, unstructured
 from stage import CHASE, TRIAD
 
 HUGE = 2 * 1024 * 1024
@@ -25,7 +25,7 @@ _NOISE = [1.0, 1.002, 0.998, 1.001, 0.999, 1.0, 1.0004]
 
 
 def kernel(data: dict[str, Any] = TRIAD, **changes: Any) -> Benchmark:
-    return Kernel.from_dict({**data, **changes}, "test").benchmark
+    return document(Kernel, {**data, **changes}).benchmark
 
 
 def chase() -> Benchmark:

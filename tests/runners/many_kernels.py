@@ -11,6 +11,7 @@ from builders import a_manifest, configuration, failed_record, record, subject_o
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.kernel import Kernel
+from pagewise.core.reading import read_document
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from stage import ALL_LABELS, ROOT
@@ -32,7 +33,9 @@ _EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's
 
 def all_kernels() -> list[Benchmark]:
     """The micro-kernels as they are described in their kernel.yaml."""
-    return [Kernel.from_file(file).benchmark for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))]
+    return [
+        read_document(Kernel, file).benchmark for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))
+    ]
 
 
 def result_of(

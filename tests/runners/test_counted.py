@@ -11,7 +11,7 @@ from builders import configuration, failed_record, kernel, record, subject_of, v
 from pagewise.analysis.counted import count, quotient
 from pagewise.analysis.counter_runs import rates
 from pagewise.analysis.ratio import Ratio
-from pagewise.core.plan import order_of_groups
+from pagewise.core.plan import order_of_round
 from pagewise.stack.events import EventFile
 from stage import EVENTS
 
@@ -243,15 +243,15 @@ def test_load_imbalance_of_the_counted_region():
 def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round():
     groups = {"tlb": (("PAGEWISE_EVENTS", "a"),), "l1": (("PAGEWISE_EVENTS", "b"),)}
     subjects = [subject_of(HYDRO, BASE, THP, LLVM, LLVM_THP)]
-    steps = order_of_groups(subjects, groups, 1, 5)
+    steps = order_of_round(subjects, 1, 5, groups=groups)
     counted = [(step.cell.key, step.group) for step in steps if step.series == "counters"]
     again = {(step.cell.measured, step.group) for step in steps if step.series == "counters_aa"}
     assert len(set(counted)) == len(counted) == 8 and len(steps) == 8 + 4
     assert again == {(one, group) for one in (BASE, LLVM) for group in groups}
     assert [step.position for step in steps] == list(range(1, 13))
     assert all(step.settings == groups[step.group] for step in steps)
-    assert order_of_groups(subjects, groups, 1, 5) == steps
-    assert order_of_groups(subjects, groups, 2, 5) != steps
+    assert order_of_round(subjects, 1, 5, groups=groups) == steps
+    assert order_of_round(subjects, 2, 5, groups=groups) != steps
 
 
 def test_pipelines_and_operations_of_a64fx():

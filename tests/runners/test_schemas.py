@@ -13,8 +13,9 @@ import json_schema
 from builders import a_manifest, configuration, failed_record, record_data
 from pagewise.core.errors import FormatError
 from pagewise.core.kernel import Kernel, swept_name
+from pagewise.core.reading import read_document
 from pagewise.core.record import Record
-from pagewise.core.structure import faults, unstructured
+from pagewise.core.structure import document, faults, unstructured
 from pagewise.workloads.counters.machine import EVENTS
 from pagewise.workloads.simulation.geometry import FOLDER
 from stage import ROOT, TRIAD
@@ -154,7 +155,7 @@ BUILDS = {
 def test_the_kernels_of_this_project_are_good():
     files = sorted((ROOT / "kernels").glob("m*/*/*.yaml"))
     for file in files:
-        kernel = Kernel.from_file(file).benchmark
+        kernel = read_document(Kernel, file).benchmark
         for sweep in kernel.sweeps:
             option = sweep.arguments[sweep.arguments.index("--sweep") + 1].split("=")[0]
             assert swept_name(sweep.x) == option, file
@@ -170,7 +171,7 @@ def test_the_kernels_of_this_project_are_good():
     "x", ["options.stride", "options.block_size_bytes", "options.threads", "working_set_bytes"]
 )
 def test_a_sweep_is_over_the_working_set_or_an_option(x):
-    assert Kernel.from_dict(changed(TRIAD, "sweeps.0.x", x), "x").benchmark.sweeps[0].x == x
+    assert document(Kernel, changed(TRIAD, "sweeps.0.x", x)).benchmark.sweeps[0].x == x
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, named):
     file = tmp_path / "triad.yaml"
     file.write_text(yaml.safe_dump(changed(TRIAD, path, value)))
     with pytest.raises(FormatError) as caught:
-        Kernel.from_file(file)
+        read_document(Kernel, file)
     assert caught.value.where == str(file)
     lines = caught.value.what.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)
@@ -213,5 +214,5 @@ def test_what_is_no_yaml_mapping_is_reported(tmp_path: Path, text):
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     with pytest.raises(FormatError) as caught:
-        Kernel.from_file(file)
+        read_document(Kernel, file)
     assert caught.value.where == str(file)

@@ -11,6 +11,7 @@ from json_schema import faults
 from pagewise.core.environment import influences
 from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject
+from pagewise.core.reading import read_document
 from pagewise.core.result import read_result
 from pagewise.session.options import SessionOptions
 from pagewise.session.settings import in_all_states
@@ -99,9 +100,9 @@ def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> Non
 
 def test_kernels_of_the_heap_and_of_page_placement_depend_on_pages() -> None:
     for name in ("allocate", "page_faults"):
-        assert Kernel.from_file(ROOT / "kernels" / "micro" / name / "kernel.yaml").benchmark.is_sensitive_to(
-            "hugepages"
-        )
+        assert read_document(
+            Kernel, ROOT / "kernels" / "micro" / name / "kernel.yaml"
+        ).benchmark.is_sensitive_to("hugepages")
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,11 @@ from pagewise.cli.types import (
     Duration,
     Folder,
     Number,
-    Numbers,
     Percent,
     Prepared,
-    joined,
     split,
     split_nodes,
+    whole_numbers,
 )
 from pagewise.core.suggestions import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
@@ -324,18 +323,18 @@ END_LEFTOVERS = flag(
 THREADS = option(
     "-t --threads",
     "Number of threads, one per core (default: 1; for a program: its own); to compare several: 1,2,4.",
-    type=Numbers(1, 4096),
-    multiple=True,
-    callback=joined,
+    metavar="N[,N...]",
+    is_list=True,
+    callback=whole_numbers,
 )
 PLACED = (
     THREADS,
     option(
         "--ranks",
         "Number of MPI ranks, each with --threads threads; to compare several: 1,2,4 (docs/how-to/ranks.md).",
-        type=Numbers(1, 4096),
-        multiple=True,
-        callback=joined,
+        metavar="N[,N...]",
+        is_list=True,
+        callback=whole_numbers,
     ),
     option(
         "--cpus",

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from pagewise.session.options import PagesToPrepare
 
     _Type = click.ParamType[float]
-    _Integers = click.ParamType[tuple[int, ...]]
     _Prepared = click.ParamType[PagesToPrepare]
 else:
     # Generic only in later versions of click.
-    _Type = _Integers = _Prepared = click.ParamType
+    _Type = _Prepared = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -104,24 +103,6 @@ class Number(click.IntRange):
     name = "n"
 
 
-class Numbers(_Integers):
-    """Whole numbers in a range, with commas: 1,2,4."""
-
-    name = "n[,n...]"
-
-    def __init__(self, least: int, most: int) -> None:
-        self._number = Number(least, most)
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> tuple[int, ...]:
-        """The numbers. Raises BadParameter."""
-        if isinstance(value, tuple):
-            return value
-        number: Any = self._number
-        return tuple(number.convert(part, parameter, context) for part in str(value).split(","))
-
-
 class Folder(click.Path):
     """The path of a folder; `exists`: of one that exists, as an absolute path if `resolved`."""
 
@@ -159,11 +140,12 @@ def _choices(part: str) -> list[str]:
     return [f"{name}{equals}{value}" for value in values_given.split("/")]
 
 
-def joined(
-    context: click.Context, parameter: click.Parameter, several: Sequence[tuple[int, ...]]
+def whole_numbers(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
 ) -> tuple[int, ...]:
-    """The numbers of all lists, each once."""
-    return tuple(dict.fromkeys(number for numbers in several for number in numbers))
+    """The numbers of all lists, from 1 to 4096, each once. Raises BadParameter."""
+    number: Any = Number(1, 4096)
+    return tuple(dict.fromkeys(number.convert(text, parameter, context) for text in split_commas(texts)))
 
 
 def split_nodes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[str, ...]:

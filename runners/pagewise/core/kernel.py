@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.benchmark import Arguments, Benchmark, FieldName, Metric, Sweep, TrafficPart
 from pagewise.core.configuration import VALUES, Configuration
-from pagewise.core.errors import FormatError
 from pagewise.core.fields import SomeText, check_distinct
-from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document
+from pagewise.core.structure import Form, Limits
 
 # Dimensions that decide, with the compiler, which code it generates.
 _CODE_DIMENSIONS = ("simd", "flags", "target")
@@ -145,35 +142,6 @@ class Kernel:
                         f"sweeps.{place}.when.{variant}",
                         f"{value!r} is not one of {', '.join(values_known)}",
                     )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, object], where: object) -> Kernel:
-        """Checks and reads the content of a kernel.yaml. Raises FormatError that lists every fault."""
-        try:
-            return document(cls, data)
-        except StructureError as error:
-            raise FormatError(
-                "this kernel.yaml does not follow pagewise.kernel/1:\n    " + "\n    ".join(error.texts),
-                where=where,
-                remedy="correct these fields and install the kernel again",
-            ) from error
-
-    @classmethod
-    def from_file(cls, file: Path) -> Kernel:
-        """Reads a kernel.yaml. Raises FormatError with the file, and the line if YAML reports one."""
-        try:
-            data = parse_yaml(read_file(file))
-        except (OSError, ValueError) as fault:
-            raise FormatError(
-                f"this kernel.yaml cannot be read: {fault}",
-                where=file,
-                remedy="correct its source, and build the environment again",
-            ) from fault
-        if not isinstance(data, dict):
-            raise FormatError(
-                "this kernel.yaml is not a mapping", where=file, remedy="write `name: ...` and so on"
-            )
-        return cls.from_dict(data, file)
 
     @property
     def benchmark(self) -> Benchmark:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from pagewise.core.benchmark import Benchmark, Sweep
@@ -155,10 +156,6 @@ class Step:
         return (*arguments, *self.cell.arguments)
 
 
-# A run of a subject: its cell and series, and its group of events.
-_Run: TypeAlias = tuple[Cell, Series, str | None]
-
-
 def subject(
     kernel: Benchmark, configurations: Iterable[Configuration], baseline: str, pages: Sequence[str] = ()
 ) -> Subject:
@@ -191,19 +188,12 @@ def subject(
 
 def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
     """The subjects with each cell once per placement, baselines in the first; unchanged with one name."""
-    if len(names) < 2:
-        return list(subjects)
-    return [
-        replace(
-            subject,
-            cells=tuple(
-                _with(cell, cell.is_baseline and name == names[0], placement=name)
-                for name in names
-                for cell in subject.cells
-            ),
-        )
-        for subject in subjects
-    ]
+    return _changed(subjects, [{"placement": name} for name in names] if len(names) > 1 else [{}])
+
+
+def with_settings(subjects: Sequence[Subject], settings: Sequence[RunSettings]) -> list[Subject]:
+    """The subjects with each cell once per settings, baselines with the first; unchanged without any."""
+    return _changed(subjects, [{"settings": each} for each in settings] or [{}])
 
 
 def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) -> list[Subject]:
@@ -212,19 +202,36 @@ def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) ->
     A kernel gets the options and values that its kernel.yaml lists. Baselines have the first value of each. A
     build without OpenMP has no options of threads but in its default, and its other cells are left out.
     """
-    return [replace(subject, cells=tuple(_varied(subject, options))) for subject in subjects]
+    return [_varied(subject, options) for subject in subjects]
 
 
-def with_settings(subjects: Sequence[Subject], settings: Sequence[RunSettings]) -> list[Subject]:
-    """The subjects with each cell once per settings, baselines with the first; unchanged without any."""
-    if not settings:
-        return list(subjects)
+def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Subject:
+    kernel = subject.kernel
+    own = {
+        name: [value for value in options.get(name, ()) if value in known]
+        for name, known in kernel.options.items()
+    }
+    own = {name: values for name, values in own.items() if values}
+    every = [RunSettings(options=dict(zip(own, values, strict=True))) for values in product(*own.values())]
+    (changed,) = with_settings([subject], every if own else [])
+
+    def is_built(cell: Cell) -> bool:
+        given = cell.settings.options
+        return cell.measured.has_threads or all(
+            given[name] == kernel.options[name][0] for name in kernel.options_of_threads if name in given
+        )
+
+    return replace(changed, cells=tuple(filter(is_built, changed.cells)))
+
+
+def _changed(subjects: Sequence[Subject], changes: Sequence[Mapping[str, Any]]) -> list[Subject]:
+    """The subjects with each cell once per change of its configurations; baselines have the first."""
     return [
         replace(
             subject,
             cells=tuple(
-                _with_settings(cell, each, cell.is_baseline and each is settings[0])
-                for each in settings
+                _with(cell, cell.is_baseline and change is changes[0], **change)
+                for change in changes
                 for cell in subject.cells
             ),
         )
@@ -232,76 +239,35 @@ def with_settings(subjects: Sequence[Subject], settings: Sequence[RunSettings]) 
     ]
 
 
-def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
-    known = subject.kernel.options
-    own = {
-        name: [value for value in options[name] if value in known[name]] for name in known if name in options
-    }
-    own = {name: values for name, values in own.items() if values}
-    if not own:
-        yield from subject.cells
-        return
-    for number, values in enumerate(product(*own.values())):
-        given = dict(zip(own, values, strict=True))
-        plain = all(
-            given[name] == known[name][0] for name in subject.kernel.options_of_threads if name in given
-        )
-        for cell in subject.cells:
-            if plain or cell.measured.has_threads:
-                yield _with_settings(cell, RunSettings(options=given), cell.is_baseline and number == 0)
-
-
 def key_of(run: RunOf) -> CellKey:
     """The key of the cell that a record's run is of."""
     return run.module, run.pages, run.placement, run.options
 
 
-def order_of_round(subjects: Sequence[Subject], number: int, seed: int, pairs: int = 1) -> list[Step]:
-    """One round: every cell of every kernel once, the baselines `pairs` times more (A/A), shuffled.
-
-    Kernels are shuffled, and cells within a kernel: paired runs are close in time, whatever the machine does
-    during the round. Each round has another order; the same seed gives the same orders.
-    """
-
-    def runs(cells: Sequence[Cell]) -> list[_Run]:
-        every: list[_Run] = [(cell, "compare", None) for cell in cells]
-        return every + [(cell, "aa", None) for cell in cells if cell.is_baseline for _ in range(pairs)]
-
-    return _shuffled(subjects, number, seed, runs, {None: ()})
-
-
-def order_of_groups(
-    subjects: Sequence[Subject], groups: Mapping[str, tuple[tuple[str, str], ...]], number: int, seed: int
-) -> list[Step]:
-    """One round of counting: every cell of every kernel once per group of events, the baselines twice (A/A).
-
-    Shuffled as in a comparison. `groups` gives the settings of a group's runs by its name.
-    """
-
-    def runs(cells: Sequence[Cell]) -> list[_Run]:
-        every: list[_Run] = []
-        for group in groups:
-            every += [(cell, "counters", group) for cell in cells]
-            every += [(cell, "counters_aa", group) for cell in cells if cell.is_baseline]
-        return every
-
-    return _shuffled(subjects, number, seed, runs, groups)
-
-
-def _shuffled(
+def order_of_round(
     subjects: Sequence[Subject],
     number: int,
     seed: int,
-    runs_of: Callable[[Sequence[Cell]], list[_Run]],
-    settings: Mapping[Any, tuple[tuple[str, str], ...]],
+    pairs: int = 1,
+    groups: Mapping[Any, tuple[tuple[str, str], ...]] = MappingProxyType({None: ()}),
 ) -> list[Step]:
+    """One round: every cell of every kernel once, the baselines `pairs` times more (A/A), shuffled.
+
+    Kernels are shuffled, and cells within a kernel: paired runs are close in time, whatever the machine does
+    during the round. Each round has another order; the same seed gives the same orders. groups: the settings
+    of runs by group of events; with groups, runs count them, and there is a run for each.
+    """
     shuffle = random.Random(f"pagewise:{seed}:{number}")
     steps: list[Step] = []
     for subject in shuffle.sample(subjects, len(subjects)):
-        runs = runs_of(subject.cells)
+        runs: list[tuple[Cell, Series, str | None]] = []
+        for group in groups:
+            runs += [(cell, "counters" if group else "compare", group) for cell in subject.cells]
+            repeated = [cell for cell in subject.cells if cell.is_baseline for _ in range(pairs)]
+            runs += [(cell, "counters_aa" if group else "aa", group) for cell in repeated]
         shuffle.shuffle(runs)
         steps += [
-            Step(subject.kernel, cell, series, number, position, group, settings[group])
+            Step(subject.kernel, cell, series, number, position, group, groups[group])
             for position, (cell, series, group) in enumerate(runs, start=len(steps) + 1)
         ]
     return steps
@@ -342,13 +308,10 @@ def _with_pages(cell: Cell, policy: str) -> Cell:
     return replace(_with(cell, False, hugepages=policy), pages=policy)
 
 
-def _with_settings(cell: Cell, further: RunSettings, is_baseline: bool) -> Cell:
-    """The cell with further settings of its runs."""
-    return _with(cell, is_baseline, settings=cell.settings.and_further(further))
-
-
-def _with(cell: Cell, is_baseline: bool, **changes: Any) -> Cell:
-    """The cell whose configurations have other values in these fields."""
+def _with(cell: Cell, is_baseline: bool, *, settings: RunSettings | None = None, **changes: Any) -> Cell:
+    """The cell whose configurations have other values in these fields, and further settings."""
+    if settings is not None:
+        changes["settings"] = cell.settings.and_further(settings)
     equal = tuple(replace(configuration, **changes) for configuration in cell.stands_for)
     return replace(
         cell, measured=replace(cell.measured, **changes), stands_for=equal, is_baseline=is_baseline

@@ -11,11 +11,14 @@ import math
 import os
 import stat
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import yaml
+
+from pagewise.core.errors import FormatError
+from pagewise.core.structure import StructureError, document, name_of
 
 #: The largest file that is read into memory, in bytes.
 LARGEST = 64 << 20
@@ -24,6 +27,7 @@ _PIECE = 1 << 20
 DEEPEST, MOST_PARTS = 64, 2_000_000
 _MOST_INTEGER = 1 << 63
 _Name = TypeVar("_Name")
+_Document = TypeVar("_Document")
 
 
 def open_file(file: Path) -> BinaryIO:
@@ -58,6 +62,39 @@ def read_end(file: Path, most: int) -> str:
             return stream.read(min(size, most)).decode("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def read_document(
+    kind: type[_Document],
+    file: Path,
+    remedy: str = "correct this file",
+    known: MutableMapping[bytes, _Document] | None = None,
+) -> _Document:
+    """The content of a YAML or JSON file, checked; `known` gets it by the file's bytes, which are read once.
+
+    Raises FormatError with the file and every fault.
+    """
+    try:
+        content = read_file(file)
+        if known is not None and content in known:
+            return known[content]
+        data = parse_yaml(content)
+    except (OSError, ValueError) as fault:
+        raise FormatError(f"this file cannot be read: {fault}", where=file, remedy=remedy) from fault
+    read = checked_document(kind, data, file, remedy)
+    if known is not None:
+        known[content] = read
+    return read
+
+
+def checked_document(kind: type[_Document], data: object, where: object, remedy: str) -> _Document:
+    """The data of a file as its type. Raises FormatError that lists every fault."""
+    try:
+        return document(kind, data)
+    except StructureError as error:
+        key: Any = kind
+        text = "\n    ".join((f"this file does not follow {name_of(key)}:", *error.texts))
+        raise FormatError(text, where=where, remedy=remedy) from error
 
 
 def parse_json(content: bytes) -> Any:

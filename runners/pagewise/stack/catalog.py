@@ -12,7 +12,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import BrokenModule
-from pagewise.core.reading import read_file
+from pagewise.core.reading import read_document
 from pagewise.core.suggestions import nearest
 from pagewise.stack import lmod
 from pagewise.stack.lmod import load_each
@@ -146,19 +146,12 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
 
 def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict[str, Kernel]:
     """The kernels of an installation by name; equal files are parsed once."""
+    files = sorted((Path(configuration.prefix) / "share" / "pagewise" / "kernels").glob("*.yaml"))
+    remedy = "correct its source, and build the environment again"
     kernels = {}
-    for file in sorted((Path(configuration.prefix) / "share" / "pagewise" / "kernels").glob("*.yaml")):
-        try:
-            content = read_file(file)
-        except OSError as fault:
-            raise FormatError(
-                f"this kernel.yaml cannot be read: {fault.strerror}",
-                where=file,
-                remedy="build the environment again",
-            ) from fault
-        if content not in read:
-            read[content] = Kernel.from_file(file)
-        kernels[read[content].name] = read[content]
+    for file in files:
+        kernel = read_document(Kernel, file, remedy, read)
+        kernels[kernel.name] = kernel
     return kernels
 
 

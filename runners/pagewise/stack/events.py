@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.fields import Natural, SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
-from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
+from pagewise.core.reading import checked_document, parse_yaml, read_file
+from pagewise.core.structure import Form, Limits, unstructured
 from pagewise.core.suggestions import choose_of
 
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
@@ -30,42 +30,32 @@ class Cpu:
 
 
 @dataclass(frozen=True)
-class X86Part:
-    """Processors by vendor, family and models."""
+class CpuPart:
+    """Processors: by vendor, family and models, by implementer and part, or by how the cpu line begins."""
 
-    vendor: SomeText
-    family: Natural
-    models: Annotated[tuple[Natural | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)]
+    vendor: SomeText | None = None
+    family: Natural | None = None
+    models: Annotated[tuple[Natural | Annotated[str, Form("0x[0-9a-f]+-0x[0-9a-f]+")], ...], Limits(1)] = ()
+    implementer: Natural | None = None
+    part: Natural | None = None
+    cpu: SomeText | None = None
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """A part of an identification."""
+        named = {name for name, value in vars(self).items() if value not in (None, ())}
+        if named not in ({"vendor", "family", "models"}, {"implementer", "part"}, {"cpu"}):
+            yield "", "name vendor, family and models; or implementer and part; or cpu"
 
     def fits(self, cpu: Cpu) -> bool:
         """Whether the CPU is one of these."""
+        if self.cpu is not None:
+            return cpu.cpu is not None and cpu.cpu.upper().startswith(self.cpu.upper())
+        if self.implementer is not None:
+            return (cpu.implementer, cpu.part) == (self.implementer, self.part)
         if (cpu.vendor, cpu.family) != (self.vendor, self.family) or cpu.model is None:
             return False
         ranges = [(model, model) if isinstance(model, int) else _range(model) for model in self.models]
         return any(first <= cpu.model <= last for first, last in ranges)
-
-
-@dataclass(frozen=True)
-class ArmPart:
-    """Processors by implementer and part."""
-
-    implementer: Natural
-    part: Natural
-
-    def fits(self, cpu: Cpu) -> bool:
-        """Whether the CPU is one of these."""
-        return (cpu.implementer, cpu.part) == (self.implementer, self.part)
-
-
-@dataclass(frozen=True)
-class PowerPart:
-    """Processors by how the cpu line begins."""
-
-    cpu: SomeText
-
-    def fits(self, cpu: Cpu) -> bool:
-        """Whether the CPU is one of these."""
-        return cpu.cpu is not None and cpu.cpu.upper().startswith(self.cpu.upper())
 
 
 @dataclass(frozen=True)
@@ -142,7 +132,7 @@ class EventFile:
     schema: Literal["pagewise.events/1"]
     name: Annotated[str, Form("[a-z][a-z0-9-]*")]
     title: SomeText
-    matches: Annotated[X86Part | ArmPart | PowerPart | None, "by /proc/cpuinfo; absent: a fallback"] = None
+    matches: Annotated[CpuPart | None, "by /proc/cpuinfo; absent: a fallback"] = None
     pmu: Annotated[
         SomeText | Annotated[tuple[SomeText, ...], Limits(1)],
         "libpfm's name or names; papi: PAPI's presets",
@@ -205,14 +195,9 @@ class EventFile:
     @classmethod
     def from_dict(cls, data: object, where: object) -> EventFile:
         """Checks and parses a file's content. Raises FormatError that lists every fault."""
-        try:
-            return document(cls, data)
-        except StructureError as error:
-            raise FormatError(
-                "this file does not follow pagewise.events/1:\n    " + "\n    ".join(error.texts),
-                where=where,
-                remedy="correct these fields; docs/how-to/counters.md describes them",
-            ) from error
+        return checked_document(
+            cls, data, where, "correct these fields; docs/how-to/counters.md describes them"
+        )
 
     @classmethod
     def from_file(cls, file: Path) -> EventFile:

@@ -64,7 +64,12 @@ def _check(context: click.Context) -> None:
         opt.ENVIRONMENT_OR_SUITES,
         opt.MODULES,
         opt.POLICIES,
-        VARIED,
+        partial(
+            VARIED,
+            help="What else to compare, with its values, the baseline's first: an environment variable, as "
+            "OMP_WAIT_POLICY=active,passive (-: unset); node-state=fresh,aged; prefetchers=off; "
+            "clocks=boost=on/off (root). Repeat --vary for more (docs/how-to/compare.md).",
+        ),
         partial(BASELINE_OPTION, help="Policy to compare against (default: none)."),
         opt.SUITES,
         opt.CASE,

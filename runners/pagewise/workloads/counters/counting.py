@@ -10,7 +10,7 @@ from rich.console import Console
 
 from pagewise.core.errors import FormatError, SetupError
 from pagewise.core.manifest_parts import CountersPart
-from pagewise.core.plan import Step, Subject, order_of_groups
+from pagewise.core.plan import Step, Subject, order_of_round
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
@@ -54,7 +54,7 @@ class CountingPlanner(Planner):
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once per group."""
-        return order_of_groups(self.subjects, self.groups, number, self.seed)
+        return order_of_round(self.subjects, number, self.seed, groups=self.groups)
 
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""

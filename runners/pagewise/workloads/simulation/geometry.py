@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pagewise.core.errors import FormatError, SelectionError
+from pagewise.core.errors import SelectionError
 from pagewise.core.fields import SomeText
-from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document, unstructured
+from pagewise.core.reading import read_document
+from pagewise.core.structure import Form, Limits, unstructured
 from pagewise.core.suggestions import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
@@ -211,27 +211,13 @@ def find_geometry(name: str) -> Geometry:
 
 def read_geometry(file: Path) -> Geometry:
     """Reads a geometry file. Raises FormatError that names every fault, SelectionError if it is not there."""
-    try:
-        data = parse_yaml(read_file(file))
-    except FileNotFoundError as fault:
+    if not file.exists():
         raise SelectionError(
             "there is no such geometry file",
             where=file,
             remedy=f"name a file, or one of: {', '.join(known())}",
-        ) from fault
-    except (OSError, ValueError) as fault:
-        raise FormatError(
-            f"the geometry cannot be read: {fault}",
-            where=file,
-            remedy="correct it, as docs/explanation/simulation.md has it",
-        ) from fault
-    try:
-        return document(Geometry, data)
-    except StructureError as error:
-        text = "the geometry does not follow pagewise.geometry/1:\n    " + "\n    ".join(error.texts)
-        raise FormatError(
-            text, where=file, remedy="docs/explanation/simulation.md describes geometry files"
-        ) from error
+        )
+    return read_document(Geometry, file, "docs/explanation/simulation.md describes geometry files")
 
 
 def _is_power_of_two(number: int) -> bool:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from detect_compilers import (
+    FACTS,
     SUM_OF_SQUARES,
     Compiler,
     Program,
@@ -194,12 +195,10 @@ def packages_yaml(compilers: list[Compiler], packages: list[External]) -> dict[s
     for compiler in compilers:
         if compiler.entered:
             languages = "c,c++,fortran" if compiler.cxx else "c,fortran"
-            spec = {
-                "gcc": f"gcc@={compiler.version} languages='{languages}'",
-                "llvm": f"llvm@={compiler.version} +clang+flang",
-            }[compiler.name]
+            facts = FACTS[compiler.name]
+            spec = facts["detection"]["external"].format(version=compiler.version, languages=languages)
             drivers = {"c": compiler.c, "cxx": compiler.cxx, "fortran": compiler.fortran}
-            section[compiler.name] = {
+            section[facts["package"]] = {
                 "externals": [
                     {
                         "spec": spec,

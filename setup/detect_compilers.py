@@ -1,18 +1,28 @@
-"""Detect compilers of C and Fortran on PATH, and verify them by running test programs."""
+"""Detect compilers of C and Fortran on PATH, and verify them by running test programs.
+
+The facts of each compiler are in kernels/cmake/compilers; those with `detection` are detected.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 SUM_OF_SQUARES = "333833500"
 SECONDS_FOR_A_PROGRAM = 60
+#: The facts of the compilers that are detected, by name.
+FACTS: dict[str, dict[str, Any]] = {
+    facts["name"]: facts
+    for file in sorted((Path(__file__).parents[1] / "kernels" / "cmake" / "compilers").glob("*.json"))
+    if "detection" in (facts := json.loads(file.read_text(encoding="utf-8")))
+}
 
 
 @dataclass(frozen=True)
@@ -79,37 +89,28 @@ def version_key(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
-def compilers_of(
-    name: str, c: str, companions: dict[str, tuple[str, ...]], version_of: Callable[[Path], str]
-) -> list[Compiler]:
-    """The compilers of one family on PATH, newest first; each version once, by its most specific name."""
+def compilers_of(name: str, prefix: str = "") -> list[Compiler]:
+    """The compilers of one family on PATH, newest first; each version once, by its most specific name.
+
+    prefix: of the names of cross compilers.
+    """
+    detection = FACTS[name]["detection"]
+    programs = detection["programs"]
     by_version: dict[str, Compiler] = {}
-    for match, path in programs_named(rf"{c}(-\d+)?"):
-        version = version_of(path)
+    for match, path in programs_named(rf"{prefix}(?:{'|'.join(programs['c'])})(-\d+)?"):
+        version = version_in(detection["version"], output_of(str(path), "--version"))
         if not version:
             continue
         suffix = match.group(1) or ""
         others = {}
-        for language, stems in companions.items():
-            beside = (path.with_name(stem + suffix) for stem in stems)
+        for language in ("cxx", "fortran"):
+            beside = (path.with_name(prefix + stem + suffix) for stem in programs[language])
             others[language] = next((str(file) for file in beside if os.access(file, os.X_OK)), None)
         candidate = Compiler(name, version, str(path), others["cxx"], others["fortran"])
         known = by_version.get(version)
         if known is None or (candidate.fortran and (not known.fortran or suffix)):
             by_version[version] = candidate
     return sorted(by_version.values(), key=lambda compiler: version_key(compiler.version), reverse=True)
-
-
-def gcc_version(path: Path) -> str:
-    """The version of a gcc; empty if it is a clang by the name of gcc."""
-    text = output_of(str(path), "--version")
-    return "" if "clang" in text else output_of(str(path), "-dumpfullversion").strip()
-
-
-def clang_version(path: Path) -> str:
-    """The version of a clang."""
-    match = re.search(r"clang version (\d+(?:\.\d+)+)", output_of(str(path), "--version"))
-    return match.group(1) if match else ""
 
 
 def verify(compiler: Compiler, sources: Path) -> None:
@@ -169,13 +170,8 @@ def verify_program(
 
 
 def verified_compilers(sources: Path) -> list[Compiler]:
-    """All compilers on PATH. The newest of each family that passes the verification is accepted."""
-    families = (
-        compilers_of("gcc", "gcc", {"cxx": ("g++",), "fortran": ("gfortran",)}, gcc_version),
-        compilers_of(
-            "llvm", "clang", {"cxx": ("clang++",), "fortran": ("flang", "flang-new")}, clang_version
-        ),
-    )
+    """All compilers on PATH. The newest of each default family that passes the verification is accepted."""
+    families = [compilers_of(name) for name in FACTS]
     for family in families:
         entered: Compiler | None = None
         for compiler in family:
@@ -185,6 +181,9 @@ def verified_compilers(sources: Path) -> list[Compiler]:
             else:
                 newer = f"{entered.name} {entered.version}"
                 compiler.reason = f"{newer} is newer; to use both, name them in a folder of envs/sites"
+        if entered and not FACTS[entered.name]["detection"].get("by_default"):
+            entered.entered = False
+            entered.reason = "verified, but not used by default: name it in a folder of envs/sites"
     return [compiler for family in families for compiler in family]
 
 

@@ -22,7 +22,6 @@ from detect_compilers import (
     Compiler,
     Program,
     compilers_of,
-    gcc_version,
     output_of,
     verify_program,
     version_in,
@@ -50,12 +49,7 @@ def emulator(root: Path) -> tuple[str, ...]:
 
 def cross_compiler(root: Path) -> Compiler | None:
     """The newest cross compiler whose programs print the right answers in the emulator."""
-    for compiler in compilers_of(
-        "gcc",
-        f"{TRIPLET}-gcc",
-        {"cxx": (f"{TRIPLET}-g++",), "fortran": (f"{TRIPLET}-gfortran",)},
-        gcc_version,
-    ):
+    for compiler in compilers_of("gcc", f"{TRIPLET}-"):
         drivers = {"c": compiler.c, "fortran": compiler.fortran}
         results = [
             verify_program(driver, program, root / "setup" / "proof", emulator(root))

@@ -1,57 +1,13 @@
 # The SIMD width of timed code, both of compiled loops and of explicit vector code.
 #
 # simd=compiler leaves it to the flags of the toolchain; scalar uses no vectors of doubles, 128, 256 and 512 use vectors of
-# so many bits, and vla vectors whose length only the processor knows (SVE). One row per width and kind of processor: the
-# macro that shows whether the build's instruction set has it, and the options that make each compiler use it.
+# so many bits, and vla vectors whose length only the processor knows (SVE). The options are facts of the compiler (compilers/).
 set(pagewise_all_simd compiler scalar 128 256 512 vla)
 
-# Loops declared `omp simd` in the source are not left to the vectoriser: -fno-tree-vectorize and -fno-vectorize
-# do not affect them.
-set(_no_vectors_GNU -fno-tree-vectorize -fdisable-tree-vect)
-set(_no_vectors_LLVM ${pagewise_no_vectors} "SHELL:-mllvm -force-vector-width=1")
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
-    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
-    set(pagewise_simd_128_HAS __SSE2__)
-    set(pagewise_simd_256_HAS __AVX__)
-    set(pagewise_simd_512_HAS __AVX512F__)
-    foreach(_width 128 256 512)
-        set(pagewise_simd_${_width}_GNU -mprefer-vector-width=${_width})
-        set(pagewise_simd_${_width}_LLVM $<$<COMPILE_LANGUAGE:C>:-mprefer-vector-width=${_width}>)
-    endforeach()
-    # flang-22 ignores that option; clang translates it to these, and the last of each wins.
-    foreach(_feature 128:+128:+256 256:-128:+256 512:-128:-256)
-        string(REPLACE ":" ";" _words ${_feature})
-        list(POP_FRONT _words _width)
-        foreach(_word ${_words})
-            string(REGEX REPLACE "^(.)(.*)" "\\1prefer-\\2-bit" _word ${_word})
-            list(APPEND pagewise_simd_${_width}_LLVM
-                "$<$<COMPILE_LANGUAGE:Fortran>:SHELL:-Xflang -target-feature -Xflang ${_word}>"
-            )
-        endforeach()
-    endforeach()
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
-    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
-    # Only NEON, even if SVE is available.
-    set(pagewise_simd_128_HAS __ARM_NEON)
-    set(pagewise_simd_128_GNU -msve-vector-bits=scalable --param=aarch64-autovec-preference=1)
-    set(pagewise_simd_128_LLVM -msve-vector-bits=scalable "SHELL:-mllvm -scalable-vectorization=off")
-    foreach(_width 256 512)
-        set(pagewise_simd_${_width}_HAS __ARM_FEATURE_SVE)
-        set(pagewise_simd_${_width}_GNU -msve-vector-bits=${_width})
-        set(pagewise_simd_${_width}_LLVM -msve-vector-bits=${_width})
-    endforeach()
-    set(pagewise_simd_vla_HAS __ARM_FEATURE_SVE)
-    set(pagewise_simd_vla_GNU -msve-vector-bits=scalable)
-    set(pagewise_simd_vla_LLVM -msve-vector-bits=scalable "SHELL:-mllvm -scalable-vectorization=preferred")
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^ppc64")
-    set(pagewise_simd_scalar_GNU ${_no_vectors_GNU})
-    set(pagewise_simd_scalar_LLVM ${_no_vectors_LLVM})
-    set(pagewise_simd_128_HAS __VSX__)
-    set(pagewise_simd_128_GNU -mvsx)
-    set(pagewise_simd_128_LLVM -mvsx)
-endif()
+# The macro that shows whether the build's instruction set has a width, by kind of processor.
+set(_macros_x86_64 128=__SSE2__ 256=__AVX__ 512=__AVX512F__)
+set(_macros_aarch64 128=__ARM_NEON 256=__ARM_FEATURE_SVE 512=__ARM_FEATURE_SVE vla=__ARM_FEATURE_SVE)
+set(_macros_ppc64 128=__VSX__)
 
 # Set `result` to whether the compiler, with the build's flags, predefines a macro that is not 0. Compiles instead of only
 # preprocessing, because Spack's wrappers do not add the target's flags when only preprocessing.
@@ -69,24 +25,24 @@ function(pagewise_has_macro macro result)
     endif()
 endfunction()
 
-# Set `result` to the widths that this compiler and instruction set support.
-function(_pagewise_supported_simd result)
-    set(_supported compiler)
-    foreach(_width scalar 128 256 512 vla)
-        if(NOT DEFINED pagewise_simd_${_width}_${pagewise_compiler_family})
-            continue()
-        endif()
-        set(_has ON)
-        if(NOT _width STREQUAL "scalar")
-            pagewise_has_macro("${pagewise_simd_${_width}_HAS}" _has)
-        endif()
-        if(_has)
-            list(APPEND _supported ${_width})
-        endif()
-    endforeach()
-    set(${result} ${_supported} PARENT_SCOPE)
-endfunction()
-_pagewise_supported_simd(pagewise_simds)
+# The widths that both compilers and the instruction set support.
+set(pagewise_simds compiler)
+foreach(_width ${pagewise_all_simd})
+    pagewise_options(pagewise_simd_${_width} simd ${pagewise_processor} ${_width})
+    if(NOT pagewise_simd_${_width}_LANGUAGES STREQUAL "C;Fortran")
+        continue()
+    endif()
+    # Loops declared `omp simd` in the source are not left to the vectoriser: the options that switch it off do not affect them.
+    set(_has ON)
+    if(_width STREQUAL "scalar")
+        list(PREPEND pagewise_simd_scalar ${pagewise_no_vectors})
+    elseif("${_macros_${pagewise_processor}}" MATCHES "${_width}=([A-Z0-9_]+)")
+        pagewise_has_macro(${CMAKE_MATCH_1} _has)
+    endif()
+    if(_has)
+        list(APPEND pagewise_simds ${_width})
+    endif()
+endforeach()
 if(NOT PAGEWISE_SIMD IN_LIST pagewise_simds)
     message(FATAL_ERROR "PAGEWISE_SIMD=${PAGEWISE_SIMD}: for ${PAGEWISE_TARGET}, ${PAGEWISE_COMPILER} supports "
                         "${pagewise_simds}; choose one of them, or a processor that has it (-march, -mcpu)"
@@ -109,7 +65,7 @@ function(pagewise_simd target width)
     if(width STREQUAL "compiler")
         return()
     endif()
-    target_compile_options(${target} PRIVATE ${pagewise_simd_${width}_${pagewise_compiler_family}})
+    target_compile_options(${target} PRIVATE ${pagewise_simd_${width}})
     set(_bits ${width})
     if(width STREQUAL "scalar")
         set(_bits 64)

@@ -19,24 +19,14 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
     pagewise_has_macro(__riscv_zicbop pagewise_has_prefetch)
 endif()
 
-# GCC weighs a prefetch against the instructions around it and inserts few; these parameters make it insert them all. It
-# inserts none in code for SVE, whose loads are masked. Fujitsu's compiler places them itself by default; the distances
-# are the best ones of the A64FX micro-architecture guide (2021), for the triad.
-set(pagewise_no_compiler_prefetch "")
-set(pagewise_compiler_prefetch "")
-if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU" AND pagewise_has_prefetch
-   AND NOT PAGEWISE_TARGET STREQUAL "a64fx"
-)
-    set(pagewise_compiler_prefetch
-        -fprefetch-loop-arrays --param=min-insn-to-prefetch-ratio=0 --param=prefetch-min-insn-to-mem-ratio=0
-        --param=simultaneous-prefetches=1000 --param=prefetch-latency=${PAGEWISE_PREFETCH_LATENCY}
-    )
-elseif(CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
-    set(pagewise_no_compiler_prefetch $<$<COMPILE_LANGUAGE:Fortran>:-Knoprefetch>)
-    set(pagewise_compiler_prefetch
-        "$<$<COMPILE_LANGUAGE:Fortran>:-Kprefetch_sequential=soft;-Kprefetch_line=9;-Kprefetch_line_L2=70>"
-    )
-elseif(PAGEWISE_PREFETCH STREQUAL "compiler")
+# The options that make the Fortran compiler insert prefetches, and those that keep it from inserting them by default.
+pagewise_options(pagewise_compiler_prefetch prefetch inserted)
+pagewise_options(pagewise_no_compiler_prefetch prefetch left_out)
+string(JSON _not_for ERROR_VARIABLE _all GET "${pagewise_facts_Fortran}" prefetch not_for)
+if(NOT pagewise_has_prefetch OR _not_for MATCHES "\"${PAGEWISE_TARGET}\"")
+    set(pagewise_compiler_prefetch "")
+endif()
+if(PAGEWISE_PREFETCH STREQUAL "compiler" AND NOT pagewise_compiler_prefetch)
     message(FATAL_ERROR "prefetch=compiler: ${PAGEWISE_COMPILER} has no option to insert prefetches for "
                         "${PAGEWISE_TARGET}; use GCC (except for A64FX), Fujitsu's compiler, or prefetch=software"
     )
@@ -289,7 +279,7 @@ function(_pagewise_kernel_objects kernel)
                 pw-${kernel}-timed-${_mathlib} PRIVATE PW_MATH_VECTORS ${pagewise_mathlib_${_mathlib}_DEFINE}
             )
             target_compile_options(
-                pw-${kernel}-timed-${_mathlib} PRIVATE ${pagewise_mathlib_${_mathlib}_${pagewise_compiler_family}}
+                pw-${kernel}-timed-${_mathlib} PRIVATE ${pagewise_mathlib_${_mathlib}}
             )
             list(APPEND _objects pw-${kernel}-timed-${_mathlib})
         endforeach()

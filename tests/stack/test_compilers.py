@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from test_detect import detect
+from test_spack import environment, spack
 
 from conftest import ROOT, run
 
@@ -26,12 +29,17 @@ COMPILERS = {
 }
 
 
-def configured(folder: Path, c: str, fortran: str, *options: str) -> CompletedProcess[str]:
-    """Configure the library with stand-ins for these compilers."""
+def stand_ins(folder: Path, c: str, fortran: str) -> None:
+    """Put stand-ins for these compilers into a folder, which delegate to GCC."""
     native = {language: shutil.which(name) for language, name in (("c", "gcc"), ("fortran", "gfortran"))}
     (folder / "delegates.json").write_text(json.dumps(native))
     for name in {c, fortran}:
         (folder / name).symlink_to(STAND_IN)
+
+
+def configured(folder: Path, c: str, fortran: str, *options: str) -> CompletedProcess[str]:
+    """Configure the library with stand-ins for these compilers."""
+    stand_ins(folder, c, fortran)
     words = [f"-DCMAKE_C_COMPILER={folder / c}", f"-DCMAKE_Fortran_COMPILER={folder / fortran}", *options]
     # Only the identification is of interest: foreign options would have to be translated to compile.
     words += ["-DCMAKE_C_COMPILER_WORKS=1", "-DCMAKE_Fortran_COMPILER_WORKS=1", "-DCMAKE_HAVE_LIBC_PTHREAD=1"]
@@ -77,8 +85,46 @@ def test_an_unknown_compiler_is_an_error(tmp_path: Path) -> None:
 def test_every_file_has_all_facts() -> None:
     for file in FACTS.glob("*.json"):
         facts = json.loads(file.read_text())
-        assert facts["name"] == file.stem
-        for language in ("c", "fortran"):
-            for each in facts[language].values():
-                assert {"warnings", "keeps_nan", "no_vectors"} <= each.keys()
-                assert each["keeps_nan"]
+        assert facts["name"] == file.stem and facts["package"]
+        for each in (*facts["c"].values(), *facts["fortran"].values()):
+            assert "like" in each or {"warnings", "keeps_nan", "no_vectors"} <= each.keys()
+            assert each.get("keeps_nan") != []
+
+
+def test_intels_compilers_are_three_files() -> None:
+    """What else knows a compiler reads these: set-up, CMake, recipes, and Spack."""
+    words = re.compile(r"\b(icp?x|ifx|IntelLLVM|intel-oneapi-compilers)\b(?!-classic)|toolchains/intel")
+    files = {
+        str(file.relative_to(ROOT))
+        for folder in ("kernels/cmake", "envs", "repos", "setup")
+        for file in (ROOT / folder).rglob("*")
+        if file.is_file() and not file.parent.is_symlink() and words.search(file.read_text(errors="replace"))
+    }
+    ours = {"kernels/cmake/compilers/intel.json", "envs/toolchains/intel.yaml", "envs/common/include.yaml"}
+    assert files == ours
+
+
+def test_intels_compilers_are_detected_and_concretize(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_ins(tmp_path, "icx", "ifx")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = {compiler.name: compiler for compiler in detect.verified_compilers(ROOT / "setup" / "proof")}
+    intel = found["intel"]
+    assert all(program["ok"] for program in intel.proof), intel.reason
+    assert (intel.version, intel.entered, Path(intel.fortran).name) == ("2025.2.1", False, "ifx")
+    intel.entered = True
+    packages = detect.packages_yaml([intel], [])
+    (tmp_path / "packages.yaml").write_text(json.dumps(packages))
+    folder = environment(checkout, "intel", "pagewise-micro@develop prefetch=software %pagewise-intel")
+    text = (folder / "spack.yaml").read_text()
+    (folder / "spack.yaml").write_text(
+        text.replace("  include:", f"  include:\n  - {tmp_path}/packages.yaml")
+    )
+    done = spack(checkout, folder, "concretize")
+    assert done.returncode == 0, done.stdout
+    lock = json.loads((folder / "spack.lock").read_text())
+    (root,) = (lock["concrete_specs"][root["hash"]] for root in lock["roots"])
+    assert root["parameters"]["fflags"] == ["-O3", "-fp-model=precise"]
+    done = spack(checkout, folder, "spec", "pagewise-micro@develop prefetch=compiler %pagewise-intel")
+    assert done.returncode != 0 and "prefetch=compiler" in done.stdout

@@ -19,7 +19,7 @@ def fake_compiler(folder: Path, version: str, printed: str, suffix: str = "", fo
     """A gcc whose programs print a fixed text for any source."""
     script = (
         "#!/bin/sh\n"
-        f'case "$*" in *--version*|*-dumpfullversion*) echo {version}; exit;; esac\n'
+        f'case "$*" in *--version*) echo "gcc (GCC) {version}"; exit;; esac\n'
         'for last; do :; done; threads=; case "$*" in *-fopenmp*) threads="2 ";; esac\n'
         f'printf "#!/bin/sh\\necho ${{threads}}{printed}\\n" > "$last"; chmod +x "$last"\n'
     )

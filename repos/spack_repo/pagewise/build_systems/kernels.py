@@ -27,6 +27,11 @@ POLICIES = {
     policy["name"]: policy
     for policy in json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
 }
+#: The facts of each compiler.
+COMPILERS = [
+    json.loads(file.read_text(encoding="utf-8"))
+    for file in sorted(Path(__file__).with_name("compilers").glob("*.json"))
+]
 BY_LIBMPG = tuple(name for name, policy in POLICIES.items() if policy.get("library") == "libmpg")
 
 #: Exit code of a kernel whose page policy is unavailable.
@@ -146,17 +151,17 @@ class ConfigurationPackage(KernelsPackage):
     for _policy in BY_LIBMPG:
         depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
 
-    for _compiler in ("llvm", "acfl", "cce"):
-        conflicts(
-            "prefetch=compiler",
-            when=f"%fortran={_compiler}",
-            msg=f"{_compiler} has no prefetch=compiler; use %gcc, or prefetch=software",
-        )
-    conflicts(
-        "prefetch=compiler",
-        when="target=a64fx %fortran=gcc",
-        msg="prefetch=compiler has no effect in GCC's code for SVE; use %fj, or prefetch=software",
-    )
+    for _facts in COMPILERS:
+        _name, _where = _facts["package"], [""]
+        for _prefetch in (each.get("prefetch") for each in _facts["fortran"].values()):
+            if _prefetch:
+                _where = [f"target={target}" for target in _prefetch.get("not_for", ())]
+        for _target in _where:
+            conflicts(
+                "prefetch=compiler",
+                when=f"{_target} %fortran={_name}",
+                msg=f"{_name} has no prefetch=compiler {_target}: use prefetch=software",
+            )
 
     def cmake_args(self):
         args = [

@@ -1,8 +1,9 @@
+/* The functions that evidence.f90 declares and describes. */
 #define _GNU_SOURCE
-#include "evidence.h"
 
 #include <fcntl.h>
 #include <linux/prctl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>

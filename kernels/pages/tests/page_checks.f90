@@ -5,16 +5,17 @@ module page_checks
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t, c_null_char, c_ptr
     use, intrinsic :: iso_fortran_env, only: error_unit, int8
     use evidence, only: huge_bytes_of, number_in
-    use pw_error, only: error_t
+    use pw_error, only: error_t, exit_pages
     use pw_kinds, only: i8, r8
-    use pw_pages, only: paged_array_t, pages_allocate, pages_observe, pages_policy_from_name, pages_policy_t
+    use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_free, pages_observe, pages_policy_from_name, &
+        pages_policy_t, pages_verify
     use pw_record, only: pages_record_t
     use pw_text, only: from_c, to_text
     implicit none
     private
 
-    public :: check, check_ok, check_failed, skip, unavailable, policy_argument, same, thp_size, touch, address_at, &
-        three_arrays, check_pages
+    public :: check, check_ok, check_failed, skip, available, policy_argument, same, thp_size, touch, address_at, &
+        touched, three_arrays, release, check_verified, check_rejected, check_pages
 
     character(*), parameter, public :: thp_folder = '/sys/kernel/mm/transparent_hugepage/'
     integer(i8), parameter, public :: mib = 1024_i8**2
@@ -60,13 +61,15 @@ contains
         skip_reason = reason
     end subroutine skip
 
-    !> Whether the machine's settings do not allow the policy, so that its other tests are void.
-    logical function unavailable(error)
-        type(error_t), intent(in) :: error
+    !> Begin a policy: whether the machine's settings allow it. If not, its other tests are void.
+    logical function available(policy)
+        type(pages_policy_t), intent(in) :: policy
+        type(error_t) :: error
 
-        unavailable = error%failed()
-        if (unavailable) call skip(error%message)
-    end function unavailable
+        call pages_begin(policy, error)
+        available = .not. error%failed()
+        if (.not. available) call skip(error%message)
+    end function available
 
     !> The policy that argument `number` of the command line names.
     function policy_argument(number, default) result(policy)
@@ -109,12 +112,63 @@ contains
         address_at = transfer(transfer(array%address, 0_c_intptr_t) + int(position, c_intptr_t), address_at)
     end function address_at
 
+    !> An array that is allocated under a policy and touched.
+    function touched(policy, bytes, name, offset, static) result(array)
+        type(pages_policy_t), intent(in) :: policy
+        integer(i8), intent(in) :: bytes
+        character(*), intent(in), optional :: name
+        integer(i8), intent(in), optional :: offset
+        logical, intent(in), optional :: static
+        type(paged_array_t) :: array
+        type(error_t) :: error
+        character(:), allocatable :: its_name
+        integer(i8) :: start
+
+        its_name = 'a'
+        if (present(name)) its_name = name
+        start = 0
+        if (present(offset)) start = offset
+        call pages_allocate(array, policy, its_name, bytes, start, error, static)
+        call check_ok(error)
+        if (.not. error%failed()) call touch(array)
+    end function touched
+
+    subroutine release(arrays)
+        type(paged_array_t), intent(inout) :: arrays(:)
+        type(error_t) :: error
+        integer :: i
+
+        do i = 1, size(arrays)
+            call pages_free(arrays(i), error)
+            call check_ok(error)
+        end do
+    end subroutine release
+
+    subroutine check_verified(arrays, policy)
+        type(paged_array_t), intent(in) :: arrays(:)
+        type(pages_policy_t), intent(in) :: policy
+        type(error_t) :: error
+
+        call pages_verify(arrays, policy, error)
+        call check_ok(error)
+    end subroutine check_verified
+
+    !> Page verification fails, and reports this.
+    subroutine check_rejected(arrays, policy, message, remedy)
+        type(paged_array_t), intent(in) :: arrays(:)
+        type(pages_policy_t), intent(in) :: policy
+        character(*), intent(in) :: message, remedy
+        type(error_t) :: error
+
+        call pages_verify(arrays, policy, error)
+        call check_failed(error, exit_pages, message, remedy)
+    end subroutine check_rejected
+
     !> Three arrays as a kernel has them: odd lengths, staggered starts.
-    subroutine three_arrays(arrays, policy, huge_size, error, static)
+    subroutine three_arrays(arrays, policy, huge_size, static)
         type(paged_array_t), intent(out) :: arrays(3)
         type(pages_policy_t), intent(in) :: policy
         integer(i8), intent(in) :: huge_size
-        type(error_t), intent(inout) :: error
         logical, intent(in), optional :: static
         character(1), parameter :: name(3) = ['a', 'b', 'c']
         integer(i8) :: bytes(3), offset
@@ -123,13 +177,11 @@ contains
         bytes = [8*mib, 5*mib + 4321_i8, 1_i8]
         do i = 1, 3
             offset = 4352_i8*(i - 1)
-            call pages_allocate(arrays(i), policy, name(i), bytes(i), offset, error, static)
-            if (error%failed()) return
+            arrays(i) = touched(policy, bytes(i), name(i), offset, static)
             call check(arrays(i)%bytes == bytes(i) .and. arrays(i)%offset == offset .and. from_c(arrays(i)%name) == name(i) &
                        .and. same(arrays(i)%policy, policy), 'array '//name(i)//' does not describe the request')
             call check(modulo(transfer(arrays(i)%address, 0_c_intptr_t), int(huge_size, c_intptr_t)) == &
                        modulo(offset, huge_size), 'array '//name(i)//' does not start at its offset from a huge page')
-            call touch(arrays(i))
         end do
     end subroutine three_arrays
 

@@ -31,8 +31,7 @@ contains
         class(json_t), intent(inout) :: self
         character(*), intent(in) :: name
 
-        call self%write_name(name)
-        call self%write_raw('{')
+        call self%write_value(name, '{')
         self%needs_comma = .false.
     end subroutine open_object
 
@@ -47,8 +46,7 @@ contains
         class(json_t), intent(inout) :: self
         character(*), intent(in) :: name
 
-        call self%write_name(name)
-        call self%write_raw('[')
+        call self%write_value(name, '[')
         self%needs_comma = .false.
     end subroutine open_array
 
@@ -104,11 +102,7 @@ contains
         character(*), intent(in) :: name
         logical, intent(in) :: value
 
-        if (value) then
-            call self%write_value(name, 'true')
-        else
-            call self%write_value(name, 'false')
-        end if
+        call self%write_value(name, trim(merge('true ', 'false', value)))
     end subroutine put_logical
 
     subroutine put_integer4s(self, name, values)

@@ -52,29 +52,11 @@ module pw_system
             character(kind=c_char), intent(in) :: root(*)
         end function c_free_memory
 
-        subroutine c_hostname(text, length) bind(c, name='pw_system_hostname')
+        subroutine c_fact(fact, text, length) bind(c, name='pw_system_fact')
             import :: c_char, c_int32_t
+            integer(c_int32_t), value :: fact, length
             character(kind=c_char), intent(out) :: text(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_hostname
-
-        subroutine c_kernel(text, length) bind(c, name='pw_system_kernel')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: text(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_kernel
-
-        subroutine c_cpu(text, length) bind(c, name='pw_system_cpu')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: text(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_cpu
-
-        subroutine c_utc(text, length) bind(c, name='pw_system_utc')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(out) :: text(*)
-            integer(c_int32_t), value :: length
-        end subroutine c_utc
+        end subroutine c_fact
 
         integer(c_int32_t) function c_append(path, text, n_bytes, reason, length) bind(c, name='pw_system_append')
             import :: c_char, c_int32_t, c_int64_t
@@ -133,38 +115,40 @@ contains
     !> The node's name.
     function host_name() result(text)
         character(:), allocatable :: text
-        character(kind=c_char) :: buffer(text_length)
 
-        call c_hostname(buffer, text_length)
-        text = from_c(buffer)
+        text = fact(1)
     end function host_name
 
     !> The operating system kernel's release.
     function host_kernel() result(text)
         character(:), allocatable :: text
-        character(kind=c_char) :: buffer(text_length)
 
-        call c_kernel(buffer, text_length)
-        text = from_c(buffer)
+        text = fact(2)
     end function host_kernel
 
     !> The processor's model.
     function host_cpu() result(text)
         character(:), allocatable :: text
-        character(kind=c_char) :: buffer(text_length)
 
-        call c_cpu(buffer, text_length)
-        text = from_c(buffer)
+        text = fact(3)
     end function host_cpu
 
     !> Date and time now, coordinated universal time, ISO 8601.
     function utc_now() result(text)
         character(:), allocatable :: text
+
+        text = fact(4)
+    end function utc_now
+
+    !> The fact of this number in system.h.
+    function fact(number) result(text)
+        integer(c_int32_t), intent(in) :: number
+        character(:), allocatable :: text
         character(kind=c_char) :: buffer(text_length)
 
-        call c_utc(buffer, text_length)
+        call c_fact(number, buffer, text_length)
         text = from_c(buffer)
-    end function utc_now
+    end function fact
 
     !> Append `line` and a line end to the file `path`, completely or not at all.
     subroutine append_line(path, line, error)

@@ -51,18 +51,6 @@ int64_t pw_system_base_page_size(void)
     return sysconf(_SC_PAGESIZE);
 }
 
-void pw_system_hostname(char *text, int32_t length)
-{
-    struct utsname u;
-    copy(text, length, uname(&u) == 0 ? u.nodename : "unknown");
-}
-
-void pw_system_kernel(char *text, int32_t length)
-{
-    struct utsname u;
-    copy(text, length, uname(&u) == 0 ? u.release : "unknown");
-}
-
 /* The value of the first line of /proc/cpuinfo whose key starts with `key`; 0 if missing. */
 static int cpuinfo(const char *key, char *value, int32_t length)
 {
@@ -81,25 +69,28 @@ static int cpuinfo(const char *key, char *value, int32_t length)
     return found;
 }
 
-void pw_system_cpu(char *text, int32_t length)
+static void processor(char *text, int32_t length)
 {
-    char implementer[64], part[64], name[160];
+    char implementer[64], part[64];
     if (cpuinfo("model name", text, length)) return; /* x86 */
     if (cpuinfo("cpu", text, length)) return;        /* POWER */
-    if (cpuinfo("CPU implementer", implementer, sizeof implementer) && cpuinfo("CPU part", part, sizeof part)) {
-        snprintf(name, sizeof name, "ARM implementer %s part %s", implementer, part);
-        copy(text, length, name);
-        return;
-    }
     copy(text, length, "unknown");
+    if (cpuinfo("CPU implementer", implementer, sizeof implementer) && cpuinfo("CPU part", part, sizeof part))
+        snprintf(text, (size_t)length, "ARM implementer %s part %s", implementer, part);
 }
 
-void pw_system_utc(char *text, int32_t length)
+void pw_system_fact(int32_t fact, char *text, int32_t length)
 {
+    struct utsname u = {.nodename = "unknown", .release = "unknown"};
     time_t now = time(NULL);
     struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(text, (size_t)length, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    uname(&u);
+    switch (fact) {
+    case pw_host_name: copy(text, length, u.nodename); break;
+    case pw_host_kernel: copy(text, length, u.release); break;
+    case pw_host_cpu: processor(text, length); break;
+    default: strftime(text, (size_t)length, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc)); break;
+    }
 }
 
 static int32_t failed(int error, char *reason, int32_t length)

@@ -16,11 +16,10 @@ void pw_system_placement(int32_t *cpu, int32_t *numa_node);
 /* Bytes of a base page. */
 int64_t pw_system_base_page_size(void);
 
-/* Texts of at most `length` characters with the null character. */
-void pw_system_hostname(char *text, int32_t length);
-void pw_system_kernel(char *text, int32_t length);
-void pw_system_cpu(char *text, int32_t length);
-void pw_system_utc(char *text, int32_t length);
+/* A fact as text of at most `length` characters with the null character: names of the node and of the processor, release of the
+   operating system's kernel, or the date and time (ISO 8601). Numbered as in pw_system.f90. */
+enum { pw_host_name = 1, pw_host_kernel, pw_host_cpu, pw_utc_now };
+void pw_system_fact(int32_t fact, char *text, int32_t length);
 
 /* Write n_bytes of text at the end of the file, completely or not at all (a short write is undone), so that
    records of several processes never mix. Returns 0, or the errno of the failure, with its text in `reason`. */

@@ -8,7 +8,7 @@ enum { MAX_RANK = 8, MAX_NAME = 80 };
    checksum and an index entry for each chunk. */
 enum { CHUNK_BYTES = 64 * 1024, CHUNK_OVERHEAD = 64 };
 
-/* A column of a table: one value per row. Kinds of values are 1 (double), 2 (float), 3 (32-bit integers), 4 (64-bit integers);
+/* A column of a table: one value per row. Kinds of values are 1 (double), 2 (float), 3 (32-bit integers);
    a text of n characters, padded with blanks in memory, has kind -n. */
 struct column {
     char name[MAX_NAME + 1];
@@ -25,8 +25,8 @@ static const char OTHER_SHAPE[] = "its shape differs from the expected one";
 static hid_t type_of(int32_t kind, bool stored)
 {
     if (kind > 0) {
-        const hid_t memory[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT, H5T_NATIVE_INT32, H5T_NATIVE_INT64};
-        const hid_t file[] = {H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_STD_I32LE, H5T_STD_I64LE};
+        const hid_t memory[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_FLOAT, H5T_NATIVE_INT32};
+        const hid_t file[] = {H5T_IEEE_F64LE, H5T_IEEE_F32LE, H5T_STD_I32LE};
         return H5Tcopy(stored ? file[kind - 1] : memory[kind - 1]);
     }
     hid_t type = H5Tcopy(H5T_C_S1);

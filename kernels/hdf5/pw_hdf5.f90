@@ -16,7 +16,7 @@ module pw_hdf5
     character(*), parameter, public :: whole_file = '/'   !< the object whose attributes are the file's
 
     !> Kinds of values, those of content.c; `kind_text(length)` is that of texts.
-    integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2, kind_integer = 3, kind_long = 4
+    integer(c_int32_t), parameter, public :: kind_double = 1, kind_float = 2, kind_integer = 3
 
     integer, parameter :: text_bytes = 8192                                 ! PW_HDF5_TEXT
     integer, parameter :: max_rank = 8, max_name = 80     ! MAX_RANK, MAX_NAME
@@ -39,13 +39,13 @@ module pw_hdf5
         procedure :: attribute_size
         procedure :: has_attribute
         ! (name, first, n, row_values, values, error): n rows of row_values values from row `first` on, counted from 1.
-        procedure :: write_reals, write_integers, write_longs, write_texts
-        procedure :: read_reals, read_integers, read_longs, read_texts
-        procedure, private :: put_real, put_integer, put_long, put_any_text, put_reals, put_integers, put_longs, put_texts
-        procedure, private :: get_real, get_integer, get_long, get_any_text, get_reals, get_integers, get_longs, get_texts
+        procedure :: write_reals, write_integers, write_texts
+        procedure :: read_reals, read_integers, read_texts
+        procedure, private :: put_real, put_integer, put_any_text, put_reals, put_integers, put_texts
+        procedure, private :: get_real, get_integer, get_any_text, get_reals, get_integers, get_texts
         !> call put(object, name, value, error): an attribute of a dataset, or of the file; a single value or values(:).
-        generic :: put => put_real, put_integer, put_long, put_any_text, put_reals, put_integers, put_longs, put_texts
-        generic :: get => get_real, get_integer, get_long, get_any_text, get_reals, get_integers, get_longs, get_texts
+        generic :: put => put_real, put_integer, put_any_text, put_reals, put_integers, put_texts
+        generic :: get => get_real, get_integer, get_any_text, get_reals, get_integers, get_texts
     end type file_t
 
     !> A column of a table: column_t(name, values), one value per row; the values must exist until it is written.

@@ -4,11 +4,10 @@
 module crossing
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_int8_t
     use crossing_constants, only: apart, forward => crossing_forward, load => crossing_load, store => crossing_store, together
-    use pw_cycles, only: clock_hertz
+    use pw_cycles, only: cycle_metrics
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, plan_t
     use pw_kinds, only: i8, r8
-    use pw_line, only: line_bytes
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
@@ -180,13 +179,8 @@ contains
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
-        real(r8) :: hertz, an_access
 
-        hertz = clock_hertz()
-        an_access = seconds*real(self%threads, r8)/real(self%units*passes, r8)
-        figures = [metric_t('nanoseconds_per_access', 1.0e9_r8*an_access)]
-        if (hertz > 0.0_r8) &
-            figures = [figures, metric_t('cycles_per_access', an_access*hertz), metric_t('clock_ghz', hertz*1.0e-9_r8)]
+        figures = cycle_metrics('access', seconds*real(self%threads, r8)/real(self%units*passes, r8))
     end function metrics
 
 end module crossing

@@ -6,6 +6,6 @@ int32_t pw_interlock(int32_t way, int64_t n, int64_t offset, int32_t sign, int32
 {
     (void)way, (void)offset;
     for (int64_t i = 0; i < n - interlock_block; i++) y[i] += sign * x[i];
-    pw_spoil(y, sizeof *y);
+    if (n > 0) pw_spoil(y, sizeof *y);
     return 0;
 }

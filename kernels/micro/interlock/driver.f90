@@ -2,41 +2,37 @@
 !>
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), store fetch interlock.
 module interlock
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_intptr_t
-    use pw_cycles, only: clock_hertz
-    use pw_deviation, only: worse
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, c_ptr
+    use interlock_constants, only: block => interlock_block
+    use pw_elements, only: element_at, element_types
     use pw_error, only: error_t, exit_usage
-    use pw_harness, only: arrays_of, bandwidth_metrics, plan_t
-    use pw_kinds, only: i8, r8
+    use pw_harness, only: arrays_of, plan_t
+    use pw_in_place, only: in_place_t
+    use pw_kinds, only: i8
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_record, only: metric_t
-    use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, words_available
-    use pw_values, only: mixed
+    use pw_simd, only: chosen, place_of, words_available
     implicit none
     private
 
-    integer(i8), parameter :: number_bytes = 4, block = 64, compared = 4096   ! block: interlock_block of interlock.h
+    integer(i8), parameter :: number_bytes = 4, compared = 4096
     character(12), parameter :: ways(5) = [character(12) :: 'contiguous', 'gather', 'gather-apart', 'structure', &
                                            'structure-16']                     ! in the order of interlock.h
 
-    type, extends(shared_kernel_t), public :: interlock_t
+    type, extends(in_place_t), public :: interlock_t
         private
         integer(c_int32_t) :: way = 1
-        integer(i8) :: offset = 0, apart = 0, blocks = 0
-        integer(c_int32_t), pointer, contiguous :: y(:, :) => null(), x(:, :) => null()
+        integer(i8) :: offset = 0, apart = 0
     contains
-        procedure :: declare_options, read_options, plan, connect, fill, work, deviation, metrics
+        procedure :: declare_options, read_options, plan, connect, work
     end type interlock_t
 
     interface
         !> The timed kernel; see interlock.h.
         integer(c_int32_t) function pw_interlock(way, n, offset, sign, y, x) bind(c)
-            import :: c_int32_t, c_int64_t
+            import :: c_int32_t, c_int64_t, c_ptr
             integer(c_int32_t), intent(in), value :: way, sign
             integer(c_int64_t), intent(in), value :: n, offset
-            integer(c_int32_t), intent(inout) :: y(*)
-            integer(c_int32_t), intent(in) :: x(*)
+            type(c_ptr), intent(in), value :: y, x
         end function pw_interlock
     end interface
 
@@ -58,10 +54,8 @@ contains
 
     integer(c_int32_t) function way_status(place)
         integer(c_int32_t), intent(in) :: place
-        integer(c_int32_t) :: none(block)
 
-        none = 0
-        way_status = pw_interlock(place, 0_i8, 0_i8, 1_c_int32_t, none, none)
+        way_status = pw_interlock(place, 0_i8, 0_i8, 1_c_int32_t, c_null_ptr, c_null_ptr)
     end function way_status
 
     subroutine read_options(self, error)
@@ -84,103 +78,56 @@ contains
         type(error_t), intent(inout) :: error
         integer(i8) :: array
 
-        self%blocks = max(bytes/(2*number_bytes*block), 1_i8)
-        array = (self%blocks + 1)*block*number_bytes
-        wanted = arrays_of('y x', self%blocks*block, number_bytes, [array, array + compared])
+        self%rows = max(bytes/(2*number_bytes*block), 1_i8)
+        array = (self%rows + 1)*block*number_bytes
+        wanted = arrays_of('y x', self%rows*block, number_bytes, [array, array + compared])
     end subroutine plan
 
     !> Both have an extra block, for accesses that begin at an offset. x starts `apart` bytes after y, as far as the low 12 bits of
     !> their addresses show it.
     subroutine connect(self)
         class(interlock_t), intent(inout) :: self
-        integer(c_int32_t), pointer, contiguous :: all(:)
-        integer(i8) :: between, first
+        integer(i8) :: between
+        integer(c_int32_t), pointer, contiguous :: beyond(:)
+        integer :: array
 
-        self%items = self%blocks
+        self%type = place_of('int32', element_types)
+        self%length = block
+        self%leading = block
+        self%items = self%rows
         self%undoes = .true.
+        self%row = 'block'
         self%method = 'every number against its closed form, largest absolute difference'
         between = int(transfer(self%memory(2)%address, 0_c_intptr_t) - transfer(self%memory(1)%address, 0_c_intptr_t), i8)
-        first = modulo(self%apart - between, compared)/number_bytes
-        call c_f_pointer(self%memory(1)%address, self%y, [block, self%blocks + 1])
-        call c_f_pointer(self%memory(2)%address, all, [(self%blocks + 1)*block + compared/number_bytes])
-        self%x(1:block, 1:self%blocks + 1) => all(first + 1:first + (self%blocks + 1)*block)
-    end subroutine connect
-
-    subroutine fill(self, first, last)
-        class(interlock_t), intent(in) :: self
-        integer(i8), intent(in) :: first, last
-        integer(i8) :: i, j
-
-        do j = first, last
-            do i = 1, block
-                self%y(i, j) = initial(i, j)
-                self%x(i, j) = increment(i, j)
-            end do
+        self%y = self%memory(1)%address
+        self%x = element_at(self%memory(2)%address, self%type, modulo(self%apart - between, compared)/number_bytes + 1)
+        do array = 1, 2
+            call c_f_pointer(self%at(merge(self%y, self%x, array == 1), self%rows + 1), beyond, [block])
+            beyond = 0
         end do
-        if (last < self%blocks) return
-        self%y(:, last + 1) = 0
-        self%x(:, last + 1) = 0
-    end subroutine fill
-
-    pure integer(c_int32_t) function initial(i, j)
-        integer(i8), intent(in) :: i, j
-
-        initial = int(iand(mixed(i, int(j)), 1023_i8), c_int32_t)
-    end function initial
-
-    pure integer(c_int32_t) function increment(i, j)
-        integer(i8), intent(in) :: i, j
-
-        increment = int(1_i8 + iand(mixed(-i, int(j)), 255_i8), c_int32_t)
-    end function increment
+    end subroutine connect
 
     !> What precedes the first access is added here; accesses of one thread end where those of the next begin.
     subroutine work(self, passes, first, last)
         class(interlock_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last
+        integer(c_int32_t), pointer, contiguous :: y(:), x(:)
+        type(c_ptr) :: y_at, x_at
         integer(i8) :: pass
         integer(c_int32_t) :: status, sign
         integer :: before
 
         before = 0
         if (self%way /= 1 .and. first == 1) before = int((self%offset + 2)/number_bytes)
-        associate (y => self%y, x => self%x)
-            do pass = self%passes + 1, self%passes + passes
-                sign = merge(1_c_int32_t, -1_c_int32_t, modulo(pass, 2_i8) == 1)
-                y(:before, first) = y(:before, first) + sign*x(:before, first)
-                status = pw_interlock(self%way, block*(last - first + 1), self%offset, sign, y(1, first), x(1, first))
-            end do
-        end associate
-    end subroutine work
-
-    real(r8) function deviation(self, first, last) result(error)
-        class(interlock_t), intent(in) :: self
-        integer(i8), intent(in) :: first, last
-        integer(c_int32_t) :: expected
-        integer(i8) :: i, j
-
-        error = 0.0_r8
-        do j = first, last
-            do i = 1, block
-                expected = initial(i, j)
-                if (modulo(self%passes, 2_i8) == 1) expected = expected + increment(i, j)
-                error = worse(error, abs(real(self%y(i, j), r8) - real(expected, r8)))
-            end do
+        y_at = self%at(self%y, first)
+        x_at = self%at(self%x, first)
+        call c_f_pointer(y_at, y, [before])
+        call c_f_pointer(x_at, x, [before])
+        do pass = self%passes + 1, self%passes + passes
+            sign = merge(1_c_int32_t, -1_c_int32_t, modulo(pass, 2_i8) == 1)
+            y = y + sign*x
+            status = pw_interlock(self%way, block*(last - first + 1), self%offset, sign, y_at, x_at)
         end do
-    end function deviation
-
-    function metrics(self, passes, seconds) result(figures)
-        class(interlock_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        real(r8), intent(in) :: seconds
-        type(metric_t), allocatable :: figures(:)
-        real(r8) :: hertz, a_block
-
-        hertz = clock_hertz()
-        a_block = seconds*real(min(self%threads, self%blocks), r8)/real(self%blocks*passes, r8)
-        figures = [metric_t('nanoseconds_per_block', 1.0e9_r8*a_block)]
-        if (hertz > 0.0_r8) figures = [figures, metric_t('cycles_per_block', a_block*hertz), metric_t('clock_ghz', hertz*1.0e-9_r8)]
-        figures = [figures, bandwidth_metrics(self%traffic(passes), seconds)]
-    end function metrics
+    end subroutine work
 
 end module interlock

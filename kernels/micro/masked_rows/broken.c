@@ -7,6 +7,6 @@ int32_t pw_masked_rows(int32_t simd, int64_t length, int64_t rows, int64_t leadi
     (void)simd;
     for (int64_t j = 0; j < rows - 1; j++)
         for (int64_t i = 0; i < length; i++) y[j * leading + i] += x[j * leading + i];
-    pw_spoil(y, sizeof *y);
+    if (rows > 0) pw_spoil(y, sizeof *y);
     return 0;
 }

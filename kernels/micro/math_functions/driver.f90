@@ -3,7 +3,7 @@
 !> Source: A64FX microarchitecture guide (Fujitsu, 2021), performance of basic kernels.
 module math_functions
     use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr
-    use pw_cycles, only: clock_hertz
+    use pw_cycles, only: cycle_metrics
     use pw_deviation, only: worse
     use pw_elements, only: element_at, element_bytes, element_types
     use pw_error, only: error_t, exit_usage
@@ -191,14 +191,11 @@ contains
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
-        real(r8) :: hertz, a_call
+        real(r8) :: a_call
 
-        hertz = clock_hertz()
         a_call = seconds/real(self%elements*passes, r8)
-        figures = [metric_t('nanoseconds_per_call', 1.0e9_r8*a_call*real(self%threads, r8)), &
-                   metric_t('largest_error_ulp', self%largest), metric_t('gcalls_per_s', 1.0e-9_r8/a_call)]
-        if (hertz > 0.0_r8) figures = [figures, metric_t('cycles_per_call', a_call*hertz*real(self%threads, r8)), &
-                                       metric_t('clock_ghz', hertz*1.0e-9_r8)]
+        figures = [cycle_metrics('call', a_call*real(self%threads, r8)), metric_t('largest_error_ulp', self%largest), &
+                   metric_t('gcalls_per_s', 1.0e-9_r8/a_call)]
     end function metrics
 
 end module math_functions

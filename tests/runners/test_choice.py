@@ -16,7 +16,6 @@ from pagewise.core.result import create_folder
 from pagewise.stack.catalog import Catalog, read_catalog
 from pagewise.stack.lmod import find_init, load_each
 from pagewise.workloads.kernels.choose import KernelOptions, choose
-from pagewise.workloads.kernels.workload import intended
 from stage import CHASE, GATHER, TRIAD, Stage
 
 
@@ -83,23 +82,6 @@ def test_a_name_that_fits_nothing_is_reported_with_the_nearest(catalog: Catalog,
     assert caught.value.where == str(catalog.tree) and pattern in caught.value.what
     known = {"chase", "gather", "triad", "indirect/*", "memory/*"}
     assert [word for word in re.findall(r"[\w/*]+", caught.value.remedy) if word in known] == near
-
-
-@pytest.mark.parametrize(
-    ("changes", "kernels", "counts"),
-    [
-        # Rounds, runs per round, sweeps, all runs, kernels that can be chosen as well.
-        ({"sweep": True}, ["chase", "triad"], [3, 14, 6, 48, 1]),
-        ({}, ["chase", "triad"], [3, 14, 42, 1]),
-        ({"kernels": ("indirect/*",), "rounds": 1}, ["gather"], [1, 6, 6]),
-    ],
-)
-def test_what_will_run_is_reported(catalog: Catalog, changes, kernels, counts):
-    chosen = options(**changes)
-    text = intended(catalog, choose(catalog, chosen), chosen)
-    assert re.findall("chase|gather|triad", text) == kernels
-    assert sorted(map(int, re.findall(r"\d+", text))) == sorted(counts)
-    assert ("--kernels" in text) == (not chosen.kernels)
 
 
 def test_a_tree_without_default_kernels_is_reported(stage: Stage):

@@ -287,17 +287,15 @@ def applied(launcher: PolicyLauncher, policy: str, program: Path) -> AppliedPoli
 
 def test_requested_pages(node: PolicyLauncher, kinds: dict[str, Path]):
     launcher = replace(node, assumed=("thp", "pool"))
-    requests = {
-        policy: applied(launcher, policy, kinds["plain"]).request(0.8)
-        for policy in ("none", "advised", "text+malloc", "thp:64k", "text+hugetlbfs-shared", "hugetlbfs:1g")
-    }
-    assert requests["none"].targets == requests["advised"].targets == () and requests["none"].page < 2 * MIB
-    assert (requests["none"].thp, requests["advised"].thp) == ("refused", "advised")
-    assert requests["text+malloc"].targets == (("text",), ("heap", "anonymous"))
-    assert requests["text+malloc"].page == 2 * MIB and not requests["text+malloc"].by_counter
-    assert requests["thp:64k"].by_counter and requests["thp:64k"].page == 64 * KIB
-    assert requests["text+hugetlbfs-shared"].of_pool == (("shared",),)
-    assert requests["hugetlbfs:1g"].page == GIB and requests["hugetlbfs:1g"].from_pool
+    policies = ("none", "advised", "text+malloc", "thp:64k", "text+hugetlbfs-shared", "hugetlbfs:1g")
+    answers = {policy: ask(launcher, policy, kinds["plain"]) for policy in policies}
+    assert answers["none"].reached == answers["advised"].reached == ()
+    assert (answers["none"].thp, answers["advised"].thp) == ("refused", "advised")
+    assert [part.kinds for part in answers["text+malloc"].reached] == [("text",), ("heap", "anonymous")]
+    assert answers["text+malloc"].page_size_bytes == 2 * MIB and not answers["text+malloc"].by_counter
+    assert answers["thp:64k"].by_counter and answers["thp:64k"].page_size_bytes == 64 * KIB
+    assert [part.source for part in answers["text+hugetlbfs-shared"].reached] == ["thp", "pool"]
+    assert answers["hugetlbfs:1g"].page_size_bytes == GIB and answers["hugetlbfs:1g"].from_pool
 
 
 def test_switches_of_the_machine(node: PolicyLauncher, kinds: dict[str, Path]):

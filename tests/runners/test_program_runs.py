@@ -46,21 +46,6 @@ def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(
         assert reported in record.failure.message and (own.stage.result() / record.run.log).is_file()
 
 
-def test_input_and_output_files_in_a_fresh_folder(own: Own):
-    (own.folder / "input.txt").write_text("41\n")
-    script = own.folder / "app.sh"
-    script.write_text("#!/bin/sh\necho out; ls | wc -l; echo answer $(($(cat input.txt) + 1)) > result.txt\n")
-    script.chmod(0o755)
-    done = own.stage.run(
-        *("compare", "--output", str(own.stage.results), "--policies", "none", "--rounds", "2"),
-        *(*own.case(inputs=["input.txt"], reads=["result.txt"]), "--metric", "answer=answer (\\d+)"),
-        *("--check", "^1$", "--", str(script)),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert [one.metrics["answer"] for one in own.records()] == [42.0, 42.0]
-    assert not (own.folder / "result.txt").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [

@@ -8,18 +8,33 @@ import pytest
 
 from builders import configuration, record, varied
 from pagewise.analysis.usage import memory_rows, sampling_cost
+from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure, PageUse
-from pagewise.workloads.program.applied import PageRequest
+from pagewise.workloads.program import verification
+from pagewise.workloads.program.applied import PolicyAnswer, PolicyPart
 from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots, observed
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Account, Usage, parse_status
-from pagewise.workloads.program.verification import page_failure, page_use
 
 MIB, HUGE = 1 << 20, 2 << 20
-THP = PageRequest("malloc", (("heap", "anonymous"),), HUGE, HUGE, 0.8)
-NONE = PageRequest("none", (), 4096, HUGE, 0.0)
-BOTH = PageRequest("text+malloc", (("text",), ("heap", "anonymous")), HUGE, HUGE, 0.8)
-SMALL = PageRequest("thp:64k", (("anonymous",),), 64 << 10, 64 << 10, 0.8, by_counter=True)
+PARTS = {
+    "malloc": PolicyPart("malloc", "thp", 0, ("heap", "anonymous")),
+    "text": PolicyPart("text", "thp", 0, ("text",)),
+    "thp:64k": PolicyPart("thp", "thp", 64 << 10, ("anonymous",)),
+    "hugetlbfs": PolicyPart("hugetlbfs", "pool", 0, ("heap", "anonymous")),
+    "advised": PolicyPart("advised", "thp", 0, ()),
+}
+
+
+def answer(policy: str, thp: ProcessThp = "allowed") -> PolicyAnswer:
+    """The launcher's answer for a policy on a node with huge pages of 2 MiB."""
+    parts = tuple(PARTS[name] for name in policy.split("+") if name in PARTS)
+    page = max((part.size_bytes for part in parts), default=0) or HUGE
+    return PolicyAnswer("pagewise.check/1", policy, True, None, None, None, thp, page, HUGE, parts)
+
+
+THP, NONE, BOTH = answer("malloc"), answer("none", "refused"), answer("text+malloc")
+SMALL, POOL = answer("thp:64k"), answer("hugetlbfs")
 
 
 def usage(resident: int, huge: int = 0) -> Usage:
@@ -67,13 +82,12 @@ def test_of_snapshots_each_process_counts_at_its_fullest():
     assert observed.peak("heap") == usage(14, 8) and observed.processes == 2
 
 
-def verified(request: PageRequest, observed: Memory | None) -> tuple[PageUse, Failure | None]:
-    pages = page_use(request, observed, 4096)
-    return pages, page_failure(request, observed, pages)
+def verified(answer: PolicyAnswer, observed: Memory | None) -> tuple[PageUse, Failure | None]:
+    return verification.verified(answer, 0.8, observed, 4096)
 
 
-@pytest.mark.parametrize(("request_", "named"), [(THP, True), (replace(THP, from_pool=True), False)])
-def test_a_process_that_refuses_huge_pages_is_the_cause(request_: PageRequest, named: bool):
+@pytest.mark.parametrize(("request_", "named"), [(THP, True), (POOL, False)])
+def test_a_process_that_refuses_huge_pages_is_the_cause(request_: PolicyAnswer, named: bool):
     plain = [sample(seconds, heap=usage(100)) for seconds in (0.0, 1.0, 2.0)]
     refusing = [replace(each, account=parse_status("VmHWM:\t4 kB\nTHP_enabled:\t0\n")) for each in plain]
     _, usual = verified(request_, memory(*plain))
@@ -96,17 +110,16 @@ def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
     assert pages.huge_coverage == 0.5 and failure is not None and failure.exit_code == 3
     assert all(named in failure.message for named in ("anonymous", "0 B", "50 MiB"))
     assert "--enough-coverage" in (failure.remedy or "")
-    _, failure = verified(replace(THP, from_pool=True), memory(sample(0.0, heap=usage(50, 20))))
+    _, failure = verified(POOL, memory(sample(0.0, heap=usage(50, 20))))
     assert failure is not None and "--prepare-pages" in (failure.remedy or "")
 
 
 def test_transparent_pages_do_not_count_for_a_pool():
     """As mimalloc takes them where the pool is short."""
-    of_pool = replace(THP, from_pool=True, of_pool=THP.targets)
     in_part = memory(sample(0.0, heap=replace(usage(50, 50), pool=20 * MIB)))
-    pages, failure = verified(of_pool, in_part)
+    pages, failure = verified(POOL, in_part)
     assert pages.huge_coverage == pytest.approx(0.4) and failure is not None
-    assert verified(of_pool, memory(sample(0.0, heap=replace(usage(50, 50), pool=50 * MIB))))[1] is None
+    assert verified(POOL, memory(sample(0.0, heap=replace(usage(50, 50), pool=50 * MIB))))[1] is None
 
 
 def test_a_pool_that_ran_short_half_way_is_not_ranked():
@@ -128,7 +141,8 @@ def test_a_program_without_such_memory():
     # A heap that begins at an aligned address is on one huge page by chance.
     by_chance = memory(sample(0.0, heap=usage(2, 2), bss=usage(500)))
     assert verified(THP, by_chance)[1] == replace(failure, message=failure.message.replace("1 MiB", "2 MiB"))
-    assert verified(replace(THP, from_pool=True), by_chance)[1] is None
+    of_pool = memory(sample(0.0, heap=replace(usage(2, 2), pool=HUGE), bss=usage(500)))
+    assert verified(POOL, of_pool)[1] is None
 
 
 def test_huge_pages_that_were_refused():
@@ -183,14 +197,13 @@ def test_the_tables_of_memory_and_of_the_cost_of_sampling():
 
 
 def test_with_advised_only_memory_that_was_not_advised_is_wrong():
-    advised = PageRequest("advised", (), 4096, HUGE, 0.0, thp="advised")
-    both = replace(BOTH, policy="text+advised+malloc", thp="advised")
+    advised, both = answer("advised", "advised"), answer("text+advised+malloc", "advised")
     right = memory(sample(0.0, heap=usage(64, 60), text=usage(10, 10)))
     unasked = replace(usage(64, 60), unasked=2 * MIB)
     wrong = memory(sample(0.0, heap=unasked, text=usage(10, 10)))
     for request in (advised, both):
-        assert page_failure(request, right, page_use(request, right, 4096)) is None
-        failure = page_failure(request, wrong, page_use(request, wrong, 4096))
+        assert verified(request, right)[1] is None
+        failure = verified(request, wrong)[1]
         assert failure is not None and failure.exit_code == 3
-    pages = page_use(advised, right, 4096)
+    pages, _ = verified(advised, right)
     assert pages.page_size_observed_bytes == pages.page_size_requested_bytes == HUGE

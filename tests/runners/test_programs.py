@@ -62,20 +62,6 @@ def test_a_program_with_a_large_array(own: Own):
 
 
 @needs_thp
-@pytest.mark.parametrize("way", ["fork", "again"])
-def test_programs_that_allocate_otherwise(own: Own, way: str):
-    done = own.run("--policies", "none,malloc,reuse", "--rounds", "1", way=way)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "malloc": {"ok"}, "reuse": {"ok"}}
-    if way == "fork":
-        assert all(one.program.processes >= 2 for one in own.records())
-    if way == "again":
-        faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
-        # Twenty times 40 MiB, or once.
-        assert faults["none"] > 150_000 and max(faults["reuse"], faults["malloc"]) < 50_000
-
-
-@needs_thp
 def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     # As rarely as this no timed run is seen often enough.
     done = own.run("--policies", "none,malloc", "--rounds", "1", "--sample-interval", "60", way="short")
@@ -83,16 +69,6 @@ def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     assert own.statuses() == {"none": {"ok"}, "malloc": {"ok"}}
     untimed = from_snapshots([[{"heap": Usage()}]]).method
     assert all(untimed in one.program.method for one in own.records())
-
-
-def test_an_empty_pool_is_reported_before_anything_is_run(own: Own):
-    if int(POOL.read_text()) > 0:
-        pytest.skip("this machine has a pool")
-    done = own.run("--policies", "none,hugetlbfs", "--rounds", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    refused_run = next(one for one in own.records() if one.configuration.hugepages == "hugetlbfs")
-    assert refused_run.status == "pages_unavailable" and "--prepare-pages" in refused_run.failure.remedy
-    assert refused_run.run.wall_seconds is None
 
 
 @pytest.mark.changes_machine

@@ -14,13 +14,12 @@ import pytest
 
 from own_program import Own
 from pagewise.core.errors import SelectionError
-from pagewise.core.result import read_result
 from pagewise.session.launch import SCRIPT
 from pagewise.stack.binary import examine
 from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed
-from pagewise.workloads.program.sampler import SHORTEST, Sampler, Samples
-from pagewise.workloads.program.smaps import Account, Mapped, Usage, by_kind, parse, parse_rollup
+from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler, Samples
+from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
 
 MIB, HUGE = 1 << 20, 2 << 20
 SIZE, CHILDREN = 64 * MIB, 4
@@ -110,12 +109,8 @@ def test_pages_of_a_pool_that_processes_share_count_once():
     four = sum([one] * 4, Usage()).shared_by(4)
     assert four.resident == four.huge == four.eligible == 4 * 10 * MIB + 40 * MIB + 4 * 2 * MIB
     assert four.pool == 48 * MIB and one.shared_by(1) == one and Usage().shared_by(0) == Usage()
-
-
-def test_a_sample_has_the_pool_that_processes_share_once():
-    ((kind, one),) = by_kind(parse(SHARED), HUGE).items()
-    sample = Sampler(HUGE, None, ())._sum(0.0, [module._Look(one, {kind: one}, Account())] * 4, True)
-    assert sample.total == sample.kinds[kind] == sum([one] * 4, Usage()).shared_by(4)
+    sample = Sampler(HUGE, None, ())._sum(0.0, [Sample(0.0, one, {"anonymous": one}, 1)] * 4, True)
+    assert sample.total == sample.kinds["anonymous"] == four
 
 
 def test_sums_of_a_process_are_those_of_its_mappings():
@@ -184,22 +179,6 @@ def test_a_program_that_may_not_be_read(tmp_path: Path):
     program.chmod(0o111)
     with pytest.raises(SelectionError):
         examine(str(program), os.environ)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("is_elf", [False, True])
-def test_a_data_file_below_the_image(own: Own, is_elf: bool):
-    data = own.folder / "data"
-    data.write_bytes(Path(sys.executable).read_bytes() if is_elf else b"data" * 1024)
-    done = own.run("--policies", "none,reuse", "--rounds", "1", way=f"below {data}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert own.statuses() == {"none": {"ok"}, "reuse": {"ok"}}
-    assert "programs" not in read_result(own.stage.result()).manifest.programs["memory"]
-    counted = own.stage.run(
-        *("counters", "--output", str(own.stage.results), "--policies", "none", "--rounds", "1"),
-        *("--", str(own.programs / "memory"), "below", str(data)),
-    )
-    assert counted.returncode == 0, counted.stderr
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.result import Result, read_result
 from pagewise.session.processes import Shell
-from pagewise.workloads.program.suite import SuiteFile, example, find_program, known_codes, read_code
+from pagewise.workloads.program.suite import SuiteFile, example, known_codes, read_code
 from stage import ROOT, Stage, write_case
 
 OUTPUTS = Path(__file__).with_name("suite_outputs")
@@ -117,19 +116,23 @@ def test_the_example_of_a_case_is_one(tmp_path: Path):
 
 
 @pytest.mark.long
-def test_a_case_of_ones_own_finds_its_program_and_input(suites: Stage):
+@pytest.mark.parametrize(("last", "status"), [("true", "ok"), ("exit 3", "failed")])
+def test_a_case_of_ones_own_finds_its_program_and_input(suites: Stage, last: str, status: str):
     program = suites.folder / "opt/mine"
-    program.write_text("#!/bin/sh\ncat given text\n")
+    program.write_text("#!/bin/sh\ncat given text >result; cat made\n")
     program.chmod(0o755)
     (suites.folder / "given").write_text("value 7\n")
     case = write_case(
-        suites.folder, programs=["./opt/mine"], inputs=["given"], input={"text": "right"}, checks=["right"],
+        suites.folder, programs=["./opt/mine"], inputs=["given"], input={"text": "right"}, reads=["res*"],
+        setup=["test -x {bin}/mine", "echo prepared >made", last], checks=["right", "prepared"],
         metrics=[{"label": "Value", "unit": "s", "better": "lower", "pattern": r"^value (\S+)"}],
     )  # fmt: skip
     words = ("--policies", "none", "--rounds", "1", "--case", case)
     done = suites.run("compare", "--output", str(suites.results), *words)
-    assert done.returncode == 0, done.stderr
-    assert {one.metrics["value"] for one in read_result(suites.result()).records} == {7.0}
+    records = read_result(suites.result()).records
+    assert {record.status for record in records} == {status}, done.stderr
+    assert status != "ok" or {record.metrics["value"] for record in records} == {7.0}
+    assert not (suites.folder / "result").exists()
 
 
 def test_the_environments_name_these_codes():
@@ -307,34 +310,3 @@ def test_the_gallery_measures_what_is_installed(tmp_path: Path, endings: tuple[i
     suites = [words[2] for words in calls if words[0] == "compare"]
     assert suites == ["redis", "sqlite", "java"][: 2 if code == 130 else 3]
     assert any(words[:3] == ["results", "query", "programs"] for words in calls) == (code in (0, 70))
-
-
-@pytest.mark.long
-def test_commands_before_a_run_prepare_its_folder(suites: Stage):
-    program = suites.folder / "opt/prepared"
-    program.write_text("#!/bin/sh\ncat made\n")
-    program.chmod(0o755)
-    data = {
-        **{"schema": "pagewise.suite/1", "name": "prepared", "title": "P", "summary": "s"},
-        **{"source": "https://example.org/", "programs": [str(program)], "packages": ["prepared"]},
-        "setup": ["test -x {bin}/prepared", "echo value 7 > made"],
-        "metrics": [{"label": "Value", "unit": "s", "better": "lower", "pattern": r"^value (\S+)"}],
-        "checks": ["^value"],
-    }
-    file = suites.folder / "envs/suites/codes/prepared.yaml"
-    words = ("--policies", "none", "--rounds", "1", "--suite", "prepared")
-    for last, status in (("true", "ok"), ("exit 3", "failed")):
-        file.write_text(yaml.safe_dump(data | {"setup": [*data["setup"], last]}))
-        suites.run("compare", "--output", str(suites.results), *words)
-        assert {record.status for record in read_result(suites.result()).records} == {status}
-
-
-def test_a_code_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    program = tmp_path / "miniFE.x"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
-    with pytest.raises(SetupError):
-        find_program(code("minife"), None, None)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{Path(sys.executable).parent}")
-    assert find_program(code("minife"), None, None)[0::2] == (str(program), "PATH")

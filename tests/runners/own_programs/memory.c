@@ -106,12 +106,6 @@ int main(int count, char **arguments)
     } else if (!strcmp(way, "mapped")) {
         char *memory = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sum = for_a_while(memory, 64 * MIB, seconds);
-    } else if (!strcmp(way, "below")) {
-        /* A data file below the image, as Java maps its classes: SECONDS is its name. */
-        char *file = mmap((char *)MIB, 4096, PROT_READ, MAP_PRIVATE, open(arguments[2], O_RDONLY), 0);
-        if (file == MAP_FAILED) return 4;
-        char *memory = malloc(32 * MIB);
-        sum = file[0] + for_a_while(memory, 32 * MIB, 0.1);
     } else if (!strcmp(way, "fork")) {
         for (int child = 0; child < 2; child++)
             if (!fork()) {

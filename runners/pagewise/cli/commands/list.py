@@ -62,14 +62,14 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
 
 
 def _list_policies(chosen: Parameters, as_json: bool) -> None:
-    from pagewise.workloads.program.command import Survey
+    from pagewise.workloads.program.command import print_survey, survey
     from pagewise.workloads.program.workload import ProgramOptions
 
-    survey = Survey.of(options_of(ProgramOptions, chosen), make_messages())
+    document, binary = survey(options_of(ProgramOptions, chosen), make_messages())
     if as_json:
-        print_json(survey.output)
+        print_json(document)
     else:
-        survey.print(make_console())
+        print_survey(document, binary, make_console())
 
 
 def _list_environments(as_json: bool) -> None:

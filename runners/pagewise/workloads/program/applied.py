@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,27 +24,6 @@ from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 # What the launcher may be asked to assume: the options that provide it.
 _PROVIDED_BY = {"thp": "--prepare-pages thp", "pool": "--prepare-pages (root)"}
 _WRONG_USAGE, _REFUSED = 2, 4
-
-
-@dataclass(frozen=True)
-class PageRequest:
-    """The pages that a run must be on. targets: for each part of the policy, the kinds of memory it is for.
-
-    page: the page size asked for, without targets the base page's; huge: that of huge pages. enough: the
-    minimum coverage over time. by_counter: whether a counter of the kernel verifies it, because smaps does
-    not show this size (mTHP). thp: what the policy leaves to the program. of_pool: the targets whose pages
-    are of a hugetlb pool.
-    """
-
-    policy: str
-    targets: tuple[tuple[str, ...], ...]
-    page: int
-    huge: int
-    enough: float
-    by_counter: bool = False
-    from_pool: bool = False
-    thp: ProcessThp = "allowed"
-    of_pool: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +67,21 @@ class PolicyAnswer:
     parts: tuple[PolicyPart, ...] = ()
     allocator: Annotated[OptionalText, "what serves malloc, null for the C library"] = None
     settings: PolicySettings = PolicySettings()
+
+    @property
+    def reached(self) -> tuple[PolicyPart, ...]:
+        """The parts that put memory on huge pages."""
+        return tuple(part for part in self.parts if part.kinds)
+
+    @property
+    def from_pool(self) -> bool:
+        """Whether it takes pages of a hugetlb pool."""
+        return any(part.source == "pool" for part in self.parts)
+
+    @property
+    def by_counter(self) -> bool:
+        """Whether a counter of the kernel verifies it, because smaps does not show this size (mTHP)."""
+        return bool(self.reached) and not self.from_pool and self.page_size_bytes != self.thp_size_bytes
 
     @property
     def failure(self) -> Failure | None:
@@ -193,29 +186,6 @@ class AppliedPolicy:
         """The policies whose switches must be on for all runs: `thp`, `shared`."""
         sources = {part.source for part in self.answer.parts if not part.size_bytes}
         return {source for source in sources if source and source != "pool"}
-
-    @property
-    def from_pool(self) -> bool:
-        """Whether it takes pages of a hugetlb pool."""
-        return any(part.source == "pool" for part in self.answer.parts)
-
-    def request(self, enough: float) -> PageRequest:
-        """The pages that a run must be on, with this minimum coverage."""
-        answer, size = self.answer, self.answer.page_size_bytes
-        reached = [part for part in answer.parts if part.kinds]
-        if not reached:
-            return PageRequest(answer.policy, (), mmap.PAGESIZE, answer.thp_size_bytes, 0.0, thp=answer.thp)
-        return PageRequest(
-            answer.policy,
-            tuple(part.kinds for part in reached),
-            size,
-            size,
-            enough,
-            not self.from_pool and size != answer.thp_size_bytes,
-            self.from_pool,
-            answer.thp,
-            tuple(part.kinds for part in reached if part.source == "pool"),
-        )
 
     def command(self, arguments: Iterable[str]) -> list[str]:
         """The program's command line."""

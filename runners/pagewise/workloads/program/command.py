@@ -15,12 +15,11 @@ from rich.text import Text
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.page_policy import size_name
-from pagewise.core.record_parts import Failure
 from pagewise.core.text import identifier
 from pagewise.core.units import bytes_text
 from pagewise.machine.host import read_host, thp_size
 from pagewise.session.session import Session
-from pagewise.stack.binary import examine
+from pagewise.stack.binary import Binary, examine
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher
 from pagewise.workloads.program.output import distinct, parse_check, parse_metric
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
@@ -156,81 +155,60 @@ class SurveyDocument:
     default: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Survey:
-    """Page policies, each with the reason if it is unavailable to the program; without one all policies."""
-
-    program: Program | None
-    rows: Sequence[tuple[str, Failure | None]]
-
-    @classmethod
-    def of(cls, options: ProgramOptions, console: Console) -> Survey:
-        """The policies that the options name. Raises SelectionError, SetupError."""
-        if not (options.command or options.suite or options.cases):
-            return cls(None, [(part, None) for part in PARTS])
-        _, program = single_program(options, console)
-        launcher, host = PolicyLauncher(find_launcher(), options.machine.provided), read_host()
-        binary = launcher.examined(program.binary, program.environment)
-        sizes = {
-            "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
-            "pool": [pool.page_bytes for pool in host.pools],
-        }
-        further = [
-            f"{name}:{size_name(size)}"
-            for name, part in PARTS.items()
-            if part.size and "heap" in part.targets
-            for size in sizes[part.source]
-            if (part.source, size) != ("thp", thp_size())
-        ]
-        names = options.policies or dict.fromkeys((*DEFAULT, *PARTS, *further))
-        every = (AppliedPolicy(name, launcher, binary, program.environment) for name in names)
-        rows = [(applied.answer.policy, applied.unavailable) for applied in every]
-        return cls(replace(program, binary=binary), rows)
-
-    @property
-    def output(self) -> SurveyDocument:
-        """What --json prints."""
-        policies = [
-            SurveyedPolicy(
-                policy, meaning(policy), getattr(lack, "message", None), getattr(lack, "remedy", None)
-            )
-            for policy, lack in self.rows
-        ]
-        program = self.program
-        return SurveyDocument(
-            "pagewise.survey/1",
-            None if program is None else str(program.binary.program),
-            program is not None and program.starts_others,
-            tuple(policies),
-            tuple(known_codes()),
-            tuple(DEFAULT),
+def survey(options: ProgramOptions, console: Console) -> tuple[SurveyDocument, Binary | None]:
+    """The policies that the options name, or all, and the program. Raises SelectionError, SetupError."""
+    if not (options.command or options.suite or options.cases):
+        rows = tuple(SurveyedPolicy(part, meaning(part), None, None) for part in PARTS)
+        return SurveyDocument("pagewise.survey/1", None, False, rows, tuple(known_codes()), DEFAULT), None
+    _, program = single_program(options, console)
+    launcher, host = PolicyLauncher(find_launcher(), options.machine.provided), read_host()
+    binary = launcher.examined(program.binary, program.environment)
+    sizes = {
+        "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
+        "pool": [pool.page_bytes for pool in host.pools],
+    }
+    further = [
+        f"{name}:{size_name(size)}"
+        for name, part in PARTS.items()
+        if part.size and "heap" in part.targets
+        for size in sizes[part.source]
+        if (part.source, size) != ("thp", thp_size())
+    ]
+    names = options.policies or dict.fromkeys((*DEFAULT, *PARTS, *further))
+    rows = tuple(
+        SurveyedPolicy(
+            applied.answer.policy,
+            meaning(applied.answer.policy),
+            getattr(applied.unavailable, "message", None),
+            getattr(applied.unavailable, "remedy", None),
         )
+        for applied in (AppliedPolicy(name, launcher, binary, program.environment) for name in names)
+    )
+    path, starts = str(binary.program), program.starts_others
+    return SurveyDocument("pagewise.survey/1", path, starts, rows, tuple(known_codes()), DEFAULT), binary
 
-    def print(self, console: Console) -> None:
-        """Prints the policies; without a program how they are joined, and what else can be named."""
-        if self.program is not None:
-            binary = self.program.binary
-            sizes = f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
-            console.print(f"{binary.program}: {binary.text}; {sizes}", highlight=False, soft_wrap=True)
-            if self.program.starts_others:
-                console.print(
-                    "It starts other programs, which decide what is available when they are measured."
-                )
-        for policy, unavailable in self.rows:
-            style, text = "bold green", meaning(policy)
-            if unavailable is not None:
-                style, text = "bold yellow", f"unavailable: {unavailable.message}"
-                if unavailable.remedy is not None:
-                    text += f"\n{'':<17}remedy: {unavailable.remedy}"
-            console.print(Text.assemble((f"{policy:<17}", style), text), soft_wrap=True)
-        if self.program is None:
-            console.print(
-                "Join them with +, as in reuse+thp; some take a size: thp:64k, hugetlbfs:1g.\n"
-                f"Known codes (--suite): {', '.join(known_codes()) or 'none'}.\n"
-                "Your own (--case): `pagewise list case` prints an example of such a file.\n"
-                f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
-                highlight=False,
-            )
+
+def print_survey(document: SurveyDocument, binary: Binary | None, console: Console) -> None:
+    """Prints the policies; without a program how they are joined, and what else can be named."""
+    if binary is not None:
+        sizes = f"text {bytes_text(binary.elf.text_bytes)}, .bss {bytes_text(binary.elf.zeroed_bytes)}"
+        console.print(f"{binary.program}: {binary.text}; {sizes}", highlight=False, soft_wrap=True)
+    if document.starts_others:
+        console.print("It starts other programs, which decide what is available when they are measured.")
+    for row in document.policies:
+        style, text = "bold green", row.meaning
+        if row.lack is not None:
+            style, text = "bold yellow", f"unavailable: {row.lack}"
+            text += "" if row.remedy is None else f"\n{'':<17}remedy: {row.remedy}"
+        console.print(Text.assemble((f"{row.policy:<17}", style), text), soft_wrap=True)
+    if binary is None:
+        console.print(
+            "Join them with +, as in reuse+thp; some take a size: thp:64k, hugetlbfs:1g.\n"
+            f"Known codes (--suite): {', '.join(document.suites) or 'none'}.\n"
+            "Your own (--case): `pagewise list case` prints an example of such a file.\n"
+            f"Default: {', '.join(DEFAULT)}. Name a program after -- to list what is available to it.",
+            highlight=False,
+        )
 
 
 def _program(
@@ -241,13 +219,13 @@ def _program(
     if code is not None and not command:
         path, environment, place = find_program(code, options.environment, options.modules, build)
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
-        folder = Path(path).parent
-        command = (*code.part.start, path, *code.placed(folder).arguments)
+        file = Path(path).absolute()
+        folder = file.parent
+        command = (*code.part.start, str(file), *code.placed(folder).arguments)
     binary = examine(command[0], environment)
-    file = binary.program
-    name = code.label if code else file.name
-    code = code or SuiteCode(file, "", WITHOUT_CASE, "", (), ())
-    part = code.placed(folder or file.parent)
+    name = code.label if code else binary.program.name
+    code = code or SuiteCode(binary.program, "", WITHOUT_CASE, "", (), ())
+    part = code.placed(folder or binary.program.parent)
     service = _service(code, part, environment)
     if service is not None and options.where.ranks:
         raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")

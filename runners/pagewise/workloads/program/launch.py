@@ -42,12 +42,12 @@ from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
 from pagewise.session.workload import Outcome
 from pagewise.workloads.program import memory, smaps
-from pagewise.workloads.program.applied import AppliedPolicy, PageRequest
+from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
-from pagewise.workloads.program.verification import UNVERIFIED, page_failure, page_use
+from pagewise.workloads.program.verification import UNVERIFIED, verified
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,13 @@ class ProgramLauncher:
             started = datetime.now(timezone.utc)
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
-        request = applied.request(self.checked.enough)
         is_trial = step.series == "trial"
         ranks = None
         if runs.rank_launcher is not None:
             ranks = Ranks(runs.rank_launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
-            seen = self._observe(step, runs, request, ranks, left)
+            seen = self._observe(step, runs, ranks, left)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
@@ -105,14 +104,14 @@ class ProgramLauncher:
             record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
         printed = seen.output if seen.measured.exit_code in program.case.exit_codes else None
-        targets = {kind for kinds in request.targets for kind in kinds}
+        targets = {kind for part in applied.answer.reached for kind in part.kinds}
         trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
         used = memory.chosen(seen.memory, trial, targets)
         of_trial, images = (seen.memory, seen.images) if is_trial else (None, {})
         seen = replace(seen, memory=used)
-        record = self._record(step, runs, request, seen)
+        record = self._record(step, runs, seen)
         if ranks is not None:
-            record = _of_ranks(record, ranks, request, used)
+            record = self._of_ranks(record, ranks, applied.answer, used)
         run = seen.measured.run_of(step, command, placement)
         run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
         if is_trial and record.status != "ok":
@@ -123,12 +122,7 @@ class ProgramLauncher:
         return ProgramOutcome([record], seen.measured.wall, log, [], printed, of_trial, images)
 
     def _observe(
-        self,
-        step: Step,
-        runs: ProgramRuns,
-        request: PageRequest,
-        ranks: Ranks | None,
-        left: list[LeftProcess],
+        self, step: Step, runs: ProgramRuns, ranks: Ranks | None, left: list[LeftProcess]
     ) -> Observation:
         """One run. In a trial the program's processes write their memory at their end, too.
 
@@ -150,7 +144,8 @@ class ProgramLauncher:
             environment |= ranks.launcher.environment
         prefix = self.settings.prefix(step.cell)
         command = [*prefix, *command]
-        counter = pages_in_use(request.page) if request.by_counter else None
+        page = applied.answer.page_size_bytes
+        counter = pages_in_use(page) if applied.answer.by_counter else None
         # Measured before the run: both write to the same files.
         overhead = self.stopwatch.measure_overhead()
         launchers = (Path(ENV), Path(self.stopwatch.hyperfine), applied.launcher.file, *map(Path, prefix[:1]))
@@ -162,7 +157,7 @@ class ProgramLauncher:
             Shell(folder, program.environment, scratch, self.stopwatch.end_leftovers, left) as shell,
         ):
             sampler = Sampler(
-                request.huge,
+                page,
                 self.checked.interval,
                 launchers,
                 counter,
@@ -186,14 +181,14 @@ class ProgramLauncher:
             output = None if files is None else measured.output + files
             is_valid = measured.implausible is None and measured.exit_code in program.case.exit_codes
             values, fault = program.judged(output, shell) if is_valid else ({}, None)
-        written = _read_snapshots(snapshots, request.huge, samples)
+        written = _read_snapshots(snapshots, page, samples)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
         return Observation(measured, faults, output, values, fault, used, samples.images, log)
 
-    def _record(self, step: Step, runs: ProgramRuns, request: PageRequest, seen: Observation) -> Record:
+    def _record(self, step: Step, runs: ProgramRuns, seen: Observation) -> Record:
         program, applied = runs.program, runs.policies[step.cell.measured.module]
         measured, placement = seen.measured, self.placements[step.cell.placement]
         started = measured.started
@@ -205,8 +200,7 @@ class ProgramLauncher:
             return failed_record(step, started, "failed", Failure(4, measured.implausible))
         if seen.fault is not None:
             return failed_record(step, started, "check_failed", Failure(1, seen.fault))
-        pages = page_use(request, seen.memory, mmap.PAGESIZE)
-        unverified = page_failure(request, seen.memory, pages)
+        pages, unverified = verified(applied.answer, self.checked.enough, seen.memory, mmap.PAGESIZE)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
         metrics = {
@@ -244,12 +238,35 @@ class ProgramLauncher:
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
 
+    def _of_ranks(
+        self, record: Record, ranks: Ranks, answer: PolicyAnswer, used: memory.Memory | None
+    ) -> Record:
+        """The record with the observed pages of each rank; one rank on wrong pages excludes the run.
+
+        The kernel's counter of pages (mTHP) is that of the machine: such pages are verified for all ranks
+        together.
+        """
+        by_rank = dict(enumerate(() if used is None or answer.by_counter else used.ranks))
+        uses, faults = [], [fault] if (fault := ranks.failure()) is not None else []
+        for use in ranks.started():
+            pages = None
+            if use.rank in by_rank:
+                pages, fault = verified(answer, self.checked.enough, by_rank[use.rank], mmap.PAGESIZE)
+                if fault is not None:
+                    faults.append(replace(fault, message=f"rank {use.rank}: {fault.message}"))
+            uses.append(replace(use, pages=pages))
+        record = replace(record, ranks=tuple(uses))
+        if record.status not in ("ok", "pages_unavailable") or not faults:
+            return record
+        status: Status = "pages_unavailable" if faults[0].exit_code == UNVERIFIED else "failed"
+        return replace(record, status=status, failure=faults[0])
+
 
 def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Failure:
     """The failure, with the limit that explains it, or its likely cause where a pool ran short."""
     if limit is not None:
         return limited_by(limit, failure)
-    if not applied.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
+    if not applied.answer.from_pool or signal_name(failure.exit_code) not in ("SIGBUS", "SIGKILL"):
         return failure
     return Failure(
         failure.exit_code,
@@ -280,26 +297,3 @@ def _memory_by_rank(
         memory.observed(sampler.by_rank.get(number, Samples()), of_rank)
         for number, of_rank in enumerate(snapshots)
     )
-
-
-def _of_ranks(record: Record, ranks: Ranks, request: PageRequest, used: memory.Memory | None) -> Record:
-    """The record with the observed pages of each rank; one rank on wrong pages excludes the run.
-
-    The kernel's counter of pages (mTHP) is that of the machine: such pages are verified for all ranks
-    together.
-    """
-    by_rank = dict(enumerate(() if used is None or request.by_counter else used.ranks))
-    uses, faults = [], [fault] if (fault := ranks.failure()) is not None else []
-    for use in ranks.started():
-        pages = None
-        if use.rank in by_rank:
-            pages = page_use(request, by_rank[use.rank], mmap.PAGESIZE)
-            fault = page_failure(request, by_rank[use.rank], pages)
-            if fault is not None:
-                faults.append(replace(fault, message=f"rank {use.rank}: {fault.message}"))
-        uses.append(replace(use, pages=pages))
-    record = replace(record, ranks=tuple(uses))
-    if record.status not in ("ok", "pages_unavailable") or not faults:
-        return record
-    status: Status = "pages_unavailable" if faults[0].exit_code == UNVERIFIED else "failed"
-    return replace(record, status=status, failure=faults[0])

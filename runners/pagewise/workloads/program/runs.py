@@ -83,7 +83,7 @@ class ProgramRuns:
     def from_pool(self) -> list[AppliedPolicy]:
         """The available policies that take pages of a pool."""
         every = self.policies.values()
-        return [applied for applied in every if applied.from_pool and applied.unavailable is None]
+        return [applied for applied in every if applied.answer.from_pool and applied.unavailable is None]
 
     def described(
         self, checked: CheckOptions, placement: Placement, given: StandardInput

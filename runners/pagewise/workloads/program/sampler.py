@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from pagewise.session.launch import SCRIPT
 from pagewise.session.ranks import WRAPPER, Ranks
@@ -35,17 +34,6 @@ _PYTHON, _SHELL = (str(Path(name).resolve()) for name in (sys.executable, "/bin/
 _LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
 
-_NO_ACCOUNT = Account()
-
-
-class _Look(NamedTuple):
-    """The usage of a process in total and by kind, and the kernel's account of it."""
-
-    total: Usage
-    kinds: dict[str, Usage]
-    account: Account
-
-
 @dataclass(frozen=True)
 class Sample:
     """The memory of all processes at a moment (seconds since sampling began).
@@ -60,7 +48,7 @@ class Sample:
     kinds: Mapping[str, Usage] | None
     processes: int
     counted: int = 0
-    account: Account = _NO_ACCOUNT
+    account: Account = field(default_factory=Account)
 
     def kind(self, name: str) -> Usage:
         """The usage of a kind of memory."""
@@ -202,7 +190,7 @@ class Sampler(threading.Thread):
                 self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
                 yield pid
 
-    def _looks(self, pids: Iterable[int], full: bool) -> list[_Look]:
+    def _looks(self, pids: Iterable[int], full: bool) -> list[Sample]:
         looks = []
         for pid in self._running(pids):
             if (look := self._look(pid, full)) is not None:
@@ -210,12 +198,12 @@ class Sampler(threading.Thread):
                 self._samples.note(pid, look.total.resident)
         return looks
 
-    def _sum(self, seconds: float, looks: Sequence[_Look], full: bool) -> Sample | None:
+    def _sum(self, seconds: float, looks: Sequence[Sample], full: bool) -> Sample | None:
         if not looks:
             return None
         sharing = sum(look.total.shared_pool > 0 for look in looks)
         total = sum((look.total for look in looks), Usage()).shared_by(sharing)
-        kinds = add_usages(look.kinds for look in looks) if full else None
+        kinds = add_usages(look.kinds or {} for look in looks) if full else None
         if kinds is not None:
             kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
         accounts = [look.account for look in looks]
@@ -235,7 +223,7 @@ class Sampler(threading.Thread):
             word.endswith(f"/{SCRIPT}") for word in words
         )
 
-    def _look(self, pid: int, full: bool) -> _Look | None:
+    def _look(self, pid: int, full: bool) -> Sample | None:
         """What is seen of a process; None if it has just ended or may not be read."""
         if full:
             kinds = by_kind(parse(_text(pid, "smaps")), self._page)
@@ -246,7 +234,7 @@ class Sampler(threading.Thread):
         if total is None and account.resident:
             # The memory of a program with other rights is hidden, except its size.
             self._samples.has_hidden, total = True, Usage(account.resident)
-        return None if total is None else _Look(total, kinds, account)
+        return None if total is None else Sample(0.0, total, kinds, 1, account=account)
 
     def _count(self) -> int:
         try:

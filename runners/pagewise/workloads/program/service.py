@@ -23,6 +23,7 @@ from pagewise.workloads.program.sampler import descendants
 
 #: Stands for a free TCP port, another one in each run.
 PORT = "{port}"
+_TCP = "tcp:"
 _POLL_SECONDS, _PROBE_SECONDS, _STOP_SECONDS = 0.02, 10.0, 10.0
 _LISTENING, _ACCEPTING = "0A", 0x10000  # /proc/net/tcp: state; /proc/net/unix: flag
 _LONGEST_LOG, _REFUSED = 10_000, 4
@@ -34,7 +35,7 @@ _LARGEST_LOG = 1 << 20
 class Service:
     """How a program that serves is measured.
 
-    load: the command whose time and output are measured. ready: when it may start, see `parse_ready`; None:
+    load: the command whose time and output are measured. ready: when it may start, see `check_ready`; None:
     with the first listening socket. setup, fill: shell commands in the folder of the run, before the service
     starts, and before the load.
     """
@@ -50,7 +51,7 @@ class Service:
         if not any(PORT in text for text in texts):
             return self, list(command)
         port = str(_free_port())
-        ready = f"tcp:{PORT}" if self.ready is None else self.ready
+        ready = f"{_TCP}{PORT}" if self.ready is None else self.ready
         load, setup, fill = (
             tuple(text.replace(PORT, port) for text in part) for part in (self.load, self.setup, self.fill)
         )
@@ -120,23 +121,17 @@ class Serving:
 
     @property
     def _tail(self) -> str:
-        return f"\n[service]\n{_text(self._log)[-_LONGEST_LOG:]}"
+        return f"\n[service]\n{read_end(self._log, _LONGEST_LOG)}"
 
     def _wait(self, ready: str | None, running: Running) -> None:
         """Waits until the service is ready. Raises ServiceError when it ends before, or is not in time."""
-        is_ready = None if ready is None else parse_ready(ready)
         limit = self.stopwatch.limit
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             _check_alive(running, "before it was ready")
-            pids = [running.pid, *descendants(running.pid)]
             # A pattern may take longer than all the time.
             with suppress(TimeoutError), limited(deadline - time.monotonic()):
-                if (
-                    _is_listening(pids)
-                    if is_ready is None
-                    else is_ready(pids, _text(self._log), self._succeeds)
-                ):
+                if self._is_ready(ready, {running.pid, *descendants(running.pid)}):
                     return
             time.sleep(_POLL_SECONDS)
         expected = "it listened on no socket" if ready is None else f"`ready: {ready}` did not hold"
@@ -148,8 +143,31 @@ class Serving:
             )
         )
 
-    def _succeeds(self, command: str) -> bool:
-        return self.shell.run_alone(command, _PROBE_SECONDS)[0] == 0
+    def _is_ready(self, ready: str | None, pids: Iterable[int]) -> bool:
+        if ready is None:
+            inodes = _sockets_of(pids)
+            return bool(_tcp_ports(inodes)) or any(inode in inodes for inode in _unix_listeners())
+        if ready.startswith(_TCP):
+            return _port_of(ready) in _tcp_ports(_sockets_of(pids))
+        if ready.startswith("|"):
+            return self.shell.run_alone(ready[1:].strip(), _PROBE_SECONDS)[0] == 0
+        return re.search(ready, read_end(self._log, _LARGEST_LOG), re.MULTILINE) is not None
+
+
+def check_ready(text: str) -> None:
+    """Raises ValueError for what is neither `tcp:PORT`, nor `| COMMAND`, nor a pattern."""
+    try:
+        if text.startswith(_TCP):
+            _port_of(text)
+        elif not text.startswith("|"):
+            re.compile(text, re.MULTILINE)
+    except (ValueError, re.error) as fault:
+        raise ValueError(f"{text!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}") from fault
+
+
+def _port_of(ready: str) -> int:
+    text = ready.removeprefix(_TCP)
+    return int(text) if text != PORT else 0
 
 
 def run_all(commands: Iterable[str], shell: Shell, limit: float) -> None:
@@ -162,26 +180,6 @@ def run_all(commands: Iterable[str], shell: Shell, limit: float) -> None:
             last = [line for line in output.splitlines() if line.strip()][-1:]
             message = ": ".join([f"'{command}' {exit_text(code)}", *last])
             raise ServiceError(Failure(_REFUSED, message[:500]), output)
-
-
-def parse_ready(text: str) -> Callable[[Iterable[int], str, Callable[[str], bool]], bool]:
-    """Reads `tcp:PORT`, `| COMMAND`, or a pattern of the service's output. Raises ValueError, re.error.
-
-    The function gets the service's processes, its output so far, and what runs a command.
-    """
-    if text.startswith("tcp:"):
-        port = int(text[4:]) if text[4:] != PORT else 0
-        return lambda pids, output, succeeds: port in _tcp_ports(_sockets_of(pids))
-    if text.startswith("|"):
-        return lambda pids, output, succeeds: succeeds(text[1:].strip())
-    pattern = re.compile(text, re.MULTILINE)
-    return lambda pids, output, succeeds: pattern.search(output) is not None
-
-
-def _is_listening(pids: Iterable[int]) -> bool:
-    """Whether any of these processes listens on a TCP or Unix socket."""
-    inodes = _sockets_of(pids)
-    return bool(_tcp_ports(inodes)) or any(inode in inodes for inode in _unix_listeners())
 
 
 def _check_alive(running: Running, when: str) -> None:
@@ -198,11 +196,11 @@ def _check_alive(running: Running, when: str) -> None:
 
 def _check_port(ready: str | None) -> None:
     """Raises ServiceError if the port of the service is taken: the load would reach another service."""
-    if ready is not None and ready.startswith("tcp:") and int(ready[4:]) in _tcp_ports(None):
+    if ready is not None and ready.startswith(_TCP) and (port := _port_of(ready)) in _tcp_ports(None):
         raise ServiceError(
             Failure(
                 _REFUSED,
-                f"port {ready[4:]} is in use by another process",
+                f"port {port} is in use by another process",
                 f"end that process, or write {PORT} instead of the number: each run then has a free port",
             )
         )
@@ -256,7 +254,3 @@ def _lines(file: Path) -> Iterator[list[str]]:
     with suppress(OSError):
         for line in file.read_text(encoding="ascii", errors="replace").splitlines()[1:]:
             yield line.split()
-
-
-def _text(log: Path) -> str:
-    return read_end(log, _LARGEST_LOG)

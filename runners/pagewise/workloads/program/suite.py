@@ -29,7 +29,7 @@ from pagewise.workloads.program.output import (
     parse_check,
     pattern_of,
 )
-from pagewise.workloads.program.service import parse_ready
+from pagewise.workloads.program.service import check_ready
 
 ENVIRONMENT = "suites"
 #: The range of a ratio; None: no limit.
@@ -43,14 +43,6 @@ def _check_glob(text: str) -> None:
         list(Path(os.devnull).glob(text.lstrip("/")))
     except NotImplementedError as fault:
         raise ValueError(str(fault)) from fault
-
-
-def _check_ready(text: str) -> None:
-    """Raises ValueError for what is neither tcp:PORT, nor `| command`, nor a pattern."""
-    try:
-        parse_ready(text)
-    except (ValueError, re.error) as fault:
-        raise ValueError(f"{text!r} is neither tcp:PORT, nor '| command', nor a pattern: {fault}") from fault
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class LoadPart:
     load: Annotated[SomeText, shlex.split, "the command whose time and output are measured"]
     ready: (
         Annotated[
-            SomeText, _check_ready, "tcp:PORT; '| command' that must exit with 0; or a pattern of its output"
+            SomeText, check_ready, "tcp:PORT; '| command' that must exit with 0; or a pattern of its output"
         ]
         | None
     ) = None

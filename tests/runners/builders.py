@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
@@ -206,19 +206,40 @@ def record_data(
     return {**made, **changes}
 
 
+def rounds(
+    times: Mapping[Configuration, Sequence[float]], *again: Sequence[float], kernel: str = "triad"
+) -> list[Record]:
+    """Records of these times by round; `again` are those of the first configuration's further runs (A/A)."""
+    first = next(iter(times))
+    runs = [*((one, "compare", several) for one, several in times.items())]
+    runs += [(first, "aa", several) for several in again]
+    return [
+        record(one, float(seconds), number=number, series=series, kernel=kernel)
+        for one, series, several in runs
+        for number, seconds in enumerate(several, start=1)
+    ]
+
+
 def compared(
     times: Mapping[Configuration, float],
     one: Benchmark | None = None,
     baseline: str = "none/hardware-regular",
+    *,
+    noise: float = 1.0,
+    floor: float = 0.0,
 ) -> KernelResult:
-    """Seven rounds of these times, the baseline twice in each."""
+    """Seven rounds of these times, the baseline twice in each.
+
+    The baseline differs from itself by `floor`, and each time by up to `noise` times 0.2 %.
+    """
     one = one or kernel()
     planned = subject(one, times, baseline)
     records = []
     for place, cell in enumerate(planned.cells):
         for number in range(1, 8):
             for series, shift in (("compare", place), *((("aa", place + 2),) if cell.is_baseline else ())):
-                seconds = times[cell.measured] * _NOISE[(number + shift) % 7]
+                seconds = times[cell.measured] * _NOISE[(number + shift) % 7] ** noise
+                seconds *= 1.0 + floor * (series == "aa")
                 name = {"number": number, "series": series, "kernel": one.name}
                 records.append(record(cell.measured, seconds, **name))
     return analyse([planned], records, seed=1)[0]

@@ -1,4 +1,4 @@
-"""What is advised: no answer contradicts the interval beside it."""
+"""What is advised: no answer contradicts the interval beside it, and each has its builds and commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tabled_results
-from builders import configuration, kernel, record, subject_of
+from builders import compared, configuration, kernel, rounds, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.analysis.analysis import analyse, analyse_result
@@ -27,30 +27,52 @@ from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, report_of
 from pagewise.report.views.applying import spec_of
 
-NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
-BASE = configuration()
-
-
-def compared(label: tuple[str, str, str], powers: Sequence[int], factor: float) -> list[KernelResult]:
-    """Kernels with noise of 3 %, each with a ratio of `factor` to its power: none differs alone."""
-    other, found = configuration(label=label), []
-    for place, power in enumerate(powers):
-        name, records = f"k{place}", []
-        for number in range(1, 8):
-            first, again, changed = (NOISE[(number + step) % 7] ** (3 * power) for step in (0, 2, 4))
-            records.append(record(BASE, first, number=number, kernel=name))
-            records.append(record(BASE, again, number=number, series="aa", kernel=name))
-            records.append(record(other, factor**power * changed, number=number, kernel=name))
-        found += analyse([subject_of(kernel(name=name, title=name), BASE, other)], records, seed=1)
-    return found
-
-
 STORES, PAGES = ("none", "hardware", "nontemporal"), ("thp", "hardware", "regular")
+BASE, THP = configuration(), configuration(label=PAGES)
+
+
+@pytest.mark.parametrize(
+    ("factors", "outcome", "shares"),
+    [
+        ((1.0,), "same", ""),
+        ((0.8,), "use", "20 %"),
+        ((0.8, 0.7), "use", "20 to 30 %"),
+        ((0.8, 1.0), "use", "20 %"),
+        ((1.3,), "keep", "30 %"),
+        ((0.8, 1.3), "choose", "20 %"),
+    ],
+)
+def test_the_headline_is_the_advice_on_pages(factors: Sequence[float], outcome: str, shares: str):
+    times = {
+        configuration(compiler, label): time
+        for compiler, factor in zip(COMPILERS, factors, strict=False)
+        for label, time in ((("none", "hardware", "regular"), 1.0), (PAGES, factor))
+    }
+    result = compared(times)
+    first, *others = advice.answers([result])
+    values = () if outcome == "same" else ("thp",)
+    assert (first.factor, first.outcome, first.values) == ("hugepages", outcome, values)
+    assert advice.headline([result], [first, *others]) == first.text and shares in first.text
+
+
+def test_too_few_rounds_are_no_advice():
+    found = analyse([subject_of(kernel(), BASE, THP)], rounds({BASE: [1.0], THP: [0.5]}, [1.0]), seed=1)
+    assert [one.outcome for one in advice.answers(found)] == [None] and advice.answers([]) == []
 
 
 def of_stores(second: int) -> AnswerRow:
-    """The mean differs unless the ratios of every second kernel are inverted."""
-    found = compared(STORES, (1, second, 1, second), 0.985)
+    """Kernels with noise of 3 %, none of which differs alone; those of every second one may be inverted.
+
+    The mean differs unless they are.
+    """
+    found = [
+        compared(
+            {BASE: 1.0, configuration(label=STORES): 0.985**power},
+            kernel(name=f"k{place}", title=f"k{place}"),
+            noise=15 * power,
+        )
+        for place, power in enumerate((1, second, 1, second))
+    ]
     (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
     return answer
 
@@ -60,23 +82,13 @@ def test_no_answer_contradicts_the_interval_of_its_mean():
     assert (no.outcome, unclear.outcome) == ("same", "unclear") and no.lead != unclear.lead
 
 
-def single(label: tuple[str, str, str], factor: float, floor: float) -> list[KernelResult]:
-    """One comparison with a small scatter, and a baseline that differs from itself by `floor`."""
-    other, records = configuration(label=label), []
-    for number in range(1, 8):
-        wave = NOISE[number % 7] ** 0.1
-        records.append(record(BASE, wave, number=number))
-        records.append(record(BASE, wave * (1 + floor), number=number, series="aa"))
-        records.append(record(other, wave * factor, number=number))
-    return analyse([subject_of(kernel(), BASE, other)], records, seed=1)
-
-
 @pytest.mark.parametrize("label", [STORES, PAGES])
 @pytest.mark.parametrize("factor", [0.95, 1.15])
 def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
     label: tuple[str, str, str], factor: float
 ):
-    found = single(label, factor, 0.2)
+    """The scatter is small, but the baseline differs from itself by more."""
+    found = [compared({BASE: 1.0, configuration(label=label): factor}, floor=0.2)]
     (row,) = [row for row in found[0].ranked if not row.cell.is_baseline]
     assert row.verdict == "inconclusive" and row.time_ratio.excludes_equality
     (answer,) = advice.answers(found)
@@ -100,7 +112,7 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
 
 
 def test_no_advice_contradicts_the_mean_of_a_choice():
-    draw, results, outcomes = random.Random(5), single(STORES, 1.0, 0.01), set()
+    draw, results, outcomes = random.Random(5), [compared({BASE: 1.0, THP: 1.0})], set()
     for _ in range(500):
         several = results * draw.choice([1, 2, 6])
         known = [choice(draw, value, several) for value in ("nontemporal", "zfill")]
@@ -176,19 +188,14 @@ def test_each_best_configuration_can_be_loaded_and_installed(data: dict):
 
 def test_choose_names_the_kernels_of_each_build():
     """Faster for one kernel, slower for another: each gets what is better for it."""
-    other, found = configuration(label=PAGES), []
-    for name, factor in (("gains", 0.8), ("loses", 1.3)):
-        records = []
-        for number in range(1, 8):
-            first, again, changed = (NOISE[(number + step) % 7] for step in (0, 2, 4))
-            records.append(record(BASE, first, number=number, kernel=name))
-            records.append(record(BASE, again, number=number, series="aa", kernel=name))
-            records.append(record(other, factor * changed, number=number, kernel=name))
-        found += analyse([subject_of(kernel(name=name, title=name), BASE, other)], records, seed=1)
+    found = [
+        compared({BASE: 1.0, THP: factor}, kernel(name=name, title=name))
+        for name, factor in (("gains", 0.8), ("loses", 1.3))
+    ]
     (answer,) = advice.answers(found)
     assert answer.outcome == "choose"
     assert {build.kernels: build.module for build in answer.apply} == {
-        ("gains",): other.module,
+        ("gains",): THP.module,
         ("loses",): BASE.module,
     }
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from builders import chase, configuration, failed_record, kernel, record, subject_of, varied
+from builders import chase, configuration, failed_record, kernel, record, rounds, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.page_policy import HUGEPAGES
@@ -21,17 +21,9 @@ SUM, CRASH, EMPTY = "sum is 3, not 4", "crashed by SIGSEGV", "the pool is empty"
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 
 
-def rounds(one, factor: float, series: str = "compare", skew: int = 0):
-    """Seven rounds which drift by half; the noise of a series is another's, shifted."""
-    return [
-        record(
-            one,
-            factor * (1 + number / 14) * NOISE[(number + skew) % 7],
-            number=number,
-            series=series,
-        )
-        for number in range(1, 8)
-    ]
+def drifting(factor: float, skew: int = 0) -> list[float]:
+    """Seven rounds that drift by half; the noise of a series is another's, shifted."""
+    return [factor * (1 + number / 14) * NOISE[(number + skew) % 7] for number in range(1, 8)]
 
 
 def group(*records, configurations=(BASE, THP)):
@@ -42,11 +34,11 @@ def row(found, one):
     return next(row for row in (*found.ranked, *found.unranked) if row.cell.measured == one)
 
 
-BASELINES = [*rounds(BASE, 1.0), *rounds(BASE, 1.0, "aa", skew=3)]
+BASELINES = rounds({BASE: drifting(1.0)}, drifting(1.0, skew=3))
 
 
 def test_a_faster_configuration_is_seen_through_drift():
-    found = row(group(*BASELINES, *rounds(THP, 0.9, skew=1)), THP)
+    found = row(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})), THP)
     assert found.verdict == "faster"
     assert found.time_ratio.pairs == 7
     assert found.time_ratio.median == pytest.approx(0.9, abs=0.01)
@@ -60,7 +52,7 @@ def test_time_is_that_of_one_pass_of_the_median_repetition():
 
 def test_a_failed_check_spoils_the_configuration():
     bad = failed_record(THP, "check_failed", SUM, number=7)
-    found = group(*BASELINES, *rounds(THP, 0.5)[:6], bad)
+    found = group(*BASELINES, *rounds({THP: drifting(0.5)[:6]}), bad)
     spoiled = row(found, THP)
     assert spoiled in found.unranked and spoiled.is_fault
     assert spoiled.code == "wrong_result" and SUM in spoiled.invalid
@@ -78,7 +70,7 @@ def test_missing_pages_are_reported_with_the_remedy_and_are_no_fault():
 
 
 def test_a_run_on_wrong_pages_is_excluded_with_a_note():
-    records = rounds(THP, 0.9, skew=1)
+    records = rounds({THP: drifting(0.9, skew=1)})
     records[3] = varied(records[3], "pages", huge_coverage=0.6)
     found = row(group(*BASELINES, *records), THP)
     assert found.runs == 6 and found.time_ratio.pairs == 6
@@ -87,19 +79,13 @@ def test_a_run_on_wrong_pages_is_excluded_with_a_note():
 
 def test_an_invalid_baseline_leaves_no_ratios():
     bad = [varied(one, "validation", passed=False) for one in BASELINES]
-    found = group(*bad, *rounds(THP, 0.5))
+    found = group(*bad, *rounds({THP: drifting(0.5)}))
     assert found.baseline is None
     assert row(found, THP).time_ratio is None and row(found, THP).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
-    ("configuration", "pages"),
-    [
-        (BASE, {"huge_coverage": 0.001}),
-        (THP, {"huge_coverage": 0.9899}),
-        (THP, {"page_size_observed_bytes": 65536}),
-        (POOL, {"policy": "thp"}),
-    ],
+    ("configuration", "pages"), [(THP, {"page_size_observed_bytes": 65536}), (POOL, {"policy": "thp"})]
 )
 def test_pages_that_were_not_requested_are_wrong(configuration, pages):
     assert exclusion(varied(record(configuration, 1.0), "pages", **pages)).code == "wrong_pages"
@@ -117,7 +103,7 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
 
 
 def test_compilers_are_compared_at_their_baselines():
-    records = [*BASELINES, *rounds(LLVM, 0.8, skew=2), *rounds(LLVM, 0.8, "aa", skew=4)]
+    records = [*BASELINES, *rounds({LLVM: drifting(0.8, skew=2)}, drifting(0.8, skew=4))]
     versus = analyse([subject_of(kernel(), BASE, LLVM)], records, seed=1)[0].of("compilers")
     assert [(one.cell.compiler, one.reference.compiler, one.verdict) for one in versus] == [
         ("llvm-22.1.8", "gcc-12.2.0", "faster")

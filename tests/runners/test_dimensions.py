@@ -108,21 +108,21 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     assert [one.simd for one in baselines(widths, "none/hardware-regular")] == [""]
 
 
-def test_a_tuned_build_that_pays():
-    found = by_targets({"native": 1.0, "x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5})
+@pytest.mark.parametrize(
+    ("times", "outcome", "values"),
+    [
+        ({"x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5}, "keep", ("x86_64_v3", "x86_64_v2")),
+        ({"x86_64_v2": 1.0}, "same", ()),
+        ({"x86_64_v3": 1.2, "x86_64_v2": 0.8}, "use", ("x86_64_v2",)),
+    ],
+)
+def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, values: tuple[str, ...]):
+    found = by_targets({"native": 1.0, **times})
     reported = answer(found, "target")
-    assert (reported.outcome, reported.values) == ("keep", ("x86_64_v3", "x86_64_v2"))
-    means = [(one.value, one.mean.median) for one in choices([found]) if one.factor == "target"]
-    assert dict(means) == pytest.approx({"x86_64_v4": 1.0, "x86_64_v3": 1.1, "x86_64_v2": 1.5}, rel=0.01)
-
-
-def test_a_tuned_build_that_does_not_pay():
-    same = answer(by_targets({"native": 1.0, "x86_64_v2": 1.0}), "target")
-    assert (same.outcome, same.values) == ("same", ())
-    slower = answer(by_targets({"native": 1.0, "x86_64_v3": 1.2, "x86_64_v2": 0.8}), "target")
-    assert (slower.outcome, slower.values) == ("use", ("x86_64_v2",))
-    pays = answer(by_targets({"native": 1.0, "x86_64_v2": 1.5}), "target")
-    assert "" != same.lead == slower.lead != pays.lead != ""
+    assert (reported.outcome, reported.values) == (outcome, values)
+    assert (reported.lead == "Yes. ") == (outcome == "keep") and reported.lead
+    means = {one.value: one.mean.median for one in choices([found]) if one.factor == "target"}
+    assert means == pytest.approx(times, rel=0.01)
 
 
 def test_a_choice_by_kernel_is_neither_yes_nor_no():

@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from builders import a_manifest, configuration, kernel, record, subject_of
+from builders import a_manifest, configuration, kernel, record, rounds, subject_of
 from fake_root import CPUS, tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse_result
@@ -159,22 +160,16 @@ def test_a_counter_that_wraps_twice_is_read_in_between(
     assert reading.metrics[ENERGY] == pytest.approx(2700 / 1e6)
 
 
-def records_of(one: object, seconds: float, watts: float, series: str = "compare") -> list[Record]:
-    made = []
-    for number in range(1, 8):
-        scatter = 1.0 + 0.01 * ((number * 3 + len(series)) % 7) / 7
-        run = record(one, seconds * scatter, number=number, series=series)  # type: ignore[arg-type]
-        made.append(replace(run, metrics={**run.figures, POWER: watts, ENERGY: 20 * watts}))
-    return made
+def with_power(watts: float, runs: Iterable[Record]) -> list[Record]:
+    return [replace(run, metrics={**run.figures, POWER: watts, ENERGY: 20 * watts}) for run in runs]
 
 
 @pytest.mark.parametrize(("watts", "verdict"), [(100.0, "lower"), (125.0, "inconclusive"), (180.0, "higher")])
 def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: float, verdict: str) -> None:
     """THP takes 20 % less time at this power against 100 W."""
-    records = [
-        *(*records_of(BASE, 1.0, 100.0), *records_of(BASE, 1.0, 100.0, "aa")),
-        *records_of(THP, 0.8, watts),
-    ]
+    scatter = [[1.0 + 0.01 * ((number * 3 + shift) % 7) / 7 for number in range(7)] for shift in (0, 2)]
+    records = with_power(100.0, rounds({BASE: scatter[0]}, scatter[1]))
+    records += with_power(watts, rounds({THP: [0.8 * each for each in scatter[0]]}))
     part = EnergyPart("powercap", ("package-0",))
     result = Result(tmp_path, a_manifest(energy=part), [subject_of(kernel(), BASE, THP)], records, [])
     kernels = analyse_result(result)

@@ -133,15 +133,3 @@ def test_a_query_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], t
         assert verdicts == {key: row.verdict for key, row in ranked.items()}
         assert runs.keys() == {key for key, row in reported.items() if row.code is None}
         assert (left > 0) == (code != "not_measured")
-
-
-@pytest.mark.long
-def test_altered_records_are_skipped(compared: tuple[Stage, Any], tmp_path: Path):
-    result = result_with(compared[0].result(), tmp_path / "result", lambda manifest, runs: runs)
-    file = analysed(result.folder) / "records.jsonl"
-    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[1:]))
-    altered = analyse_result(read_result(result.folder))
-    codes = {row.code for one in altered for group in one.groups for row in (*group.ranked, *group.unranked)}
-    assert codes == {"records_altered"}
-    answer = ask([result.folder], "SELECT * FROM results")
-    assert answer.rows == [] and str(result.folder) in answer.skipped

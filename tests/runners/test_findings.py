@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from builders import configuration, kernel, record, subject_of
+from builders import configuration, kernel, rounds, subject_of
 from pagewise.analysis.analysis import analyse, too_wide, widest
 from pagewise.analysis.comparison import corrected
 from pagewise.analysis.noise import drift, modified_z, outliers
@@ -24,12 +24,7 @@ STEADY = np.random.default_rng(4).lognormal(0.0, 0.004, size=(5, 14))
 
 def compared(base, again, thp):
     """The result of a comparison from times by round: the baseline, again, and thp."""
-    records = []
-    for number, (one, two, other) in enumerate(zip(base, again, thp, strict=True), start=1):
-        records.append(record(BASE, float(one), number=number))
-        records.append(record(BASE, float(two), number=number, series="aa"))
-        records.append(record(THP, float(other), number=number))
-    return analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0]
+    return analyse([subject_of(kernel(), BASE, THP)], rounds({BASE: base, THP: thp}, again), seed=1)[0]
 
 
 def thp_of(result):
@@ -78,14 +73,9 @@ def test_many_comparisons_are_corrected_together():
     """A difference that a single comparison would report is not reported among many that show nothing."""
     others = [configuration(label=("none", kind, "regular")) for kind in ("software", "block", "compiler")]
     rng = np.random.default_rng(34)
-    times = {one.module: rng.lognormal(0.0, 0.02, 10) for one in (BASE, THP, *others)}
-    again = rng.lognormal(0.0, 0.02, 10)
-    records = [
-        record(one, float(times[one.module][number]) * (0.98 if one is THP else 1.0), number=number + 1)
-        for one in (BASE, THP, *others)
-        for number in range(10)
-    ]
-    records += [record(BASE, float(again[number]), number=number + 1, series="aa") for number in range(10)]
+    times = {one: rng.lognormal(0.0, 0.02, 10) for one in (BASE, THP, *others)}
+    times[THP] *= 0.98
+    records = rounds(times, rng.lognormal(0.0, 0.02, 10))
     result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
     rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
     assert result.judged == 4 and len(rows) == 4
@@ -142,13 +132,7 @@ def test_several_pairs_of_aa():
     steps = order_of_round([subject_of(kernel(), BASE, THP)], 1, seed=1, pairs=3)
     assert sorted(step.series for step in steps) == ["aa", "aa", "aa", "compare", "compare"]
     base, again, third, thp = STEADY[:4]
-    records = []
-    for number in range(14):
-        records += [record(BASE, float(base[number]), number=number + 1)]
-        records += [
-            record(BASE, float(one[number]), number=number + 1, series="aa") for one in (again, third)
-        ]
-        records += [record(THP, float(thp[number]), number=number + 1)]
+    records = rounds({BASE: base, THP: thp}, again, third)
     group = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0].groups[0]
     assert len(group.repeated) == 2
     assert group.repeated[0].pairs == 14 and wording.floors_text([group])

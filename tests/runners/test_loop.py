@@ -15,7 +15,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.report.model import Figure
 from pagewise.report.render.figure import DASHES
 from pagewise.report.verdicts import AnswerRow
-from pagewise.report.views import advice, data
+from pagewise.report.views import advice
 from pagewise.report.views.applying import first_answers
 from pagewise.report.views.comparisons import loops
 from pagewise.report.views.kernel import sweeps
@@ -108,12 +108,6 @@ def test_compilers_are_compared_in_their_loops_too():
     assert [own_loop(one) for one in compared(without, LOOPED).of("compilers")] == [None]
 
 
-def test_one_difference_is_that_from_the_baseline():
-    row = rows(TIMES)[SOFTWARE.module]
-    assert row.change is row.time and row.differs == (row.change.dimension,) == ("prefetch",)
-    assert rows(TIMES)[BASE.module].change is None
-
-
 @pytest.mark.parametrize("other", [{"openmp": "off"}, {"papi": "on"}, {"version": "9"}, {"builder": "cmake"}])
 def test_what_else_differs_is_reported_and_is_no_answer(other):
     (name,) = other
@@ -121,11 +115,6 @@ def test_what_else_differs_is_reported_and_is_no_answer(other):
     (row,) = (row for group in result.groups for row in group.rows if not row.cell.is_baseline)
     assert row.differs == ("hugepages", name) and name in (row.note or row.invalid)
     assert advice.answers([result]) == [] and choices([result])[0].effects == ()
-
-
-def test_a_loop_that_a_kernel_is_not_sensitive_to_is_not_measured():
-    found = data.configurations([compared({BASE: 1.0, LOOP: 3.0}, kernel())])
-    assert {row.measured_as for row in found} == {BASE.module} and len(found) == 2
 
 
 @pytest.fixture(scope="module")

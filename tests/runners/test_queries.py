@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import shutil
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -24,7 +22,7 @@ from pagewise.core.plan import placed, subject
 from pagewise.core.record import dumped
 from pagewise.store.query import ask, known, statement
 from querying import NODES, answer, count, pagewise, rows
-from stage import ROOT, TRIAD, Stage
+from stage import ROOT
 
 
 def test_queries_report_the_slow_node_and_what_the_new_kernel_did(many: Path):
@@ -36,20 +34,6 @@ def test_queries_report_the_slow_node_and_what_the_new_kernel_did(many: Path):
     before, after = (row["time_ratio"] for row in history)
     assert before == pytest.approx(0.8, rel=0.03) and after / before == pytest.approx(1.1, rel=0.02)
     assert {row["nodes"] for row in history} == {NODES}
-
-
-def test_times_by_the_distance_of_the_hardware_prefetcher(template: Path, tmp_path: Path):
-    original = json.loads((template / "manifest.json").read_text())
-    for distance, number in (("distL2=20", 1), ("distL2=40", 2)):
-        folder = shutil.copytree(template, tmp_path / "results" / distance)
-        prefetchers = {
-            "off": [], "adjusted": [distance], "method": "hwpfctl", "read_back": False, "before": []
-        }  # fmt: skip
-        changed = {**original, "id": f"{number:016x}", "prefetchers": prefetchers}
-        (folder / "manifest.json").write_text(json.dumps(changed))
-    found = rows(tmp_path / "results", "prefetchers")
-    assert {row["adjusted"] for row in found} == {'["distL2=20"]', '["distL2=40"]'}
-    assert all(row["off"] == [] and row["runs"] > 0 and row["seconds"] > 0.0 for row in found)
 
 
 def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path):
@@ -107,18 +91,6 @@ def test_records_without_a_manifest_are_excluded_for_their_own_faults(tmp_path: 
     assert found[0]["counters"] is None
     assert found[0]["counters_unavailable"] == good.counters["unavailable"]
     assert found[2]["message"] == made[2].failure.message and found[4]["hugepages"] == "thp:64k"
-
-
-@pytest.mark.long
-def test_what_a_configuration_calls_and_was_built_for_is_reported(stage: Stage):
-    calls = {**TRIAD, "sensitive_to": [*TRIAD["sensitive_to"], "library"]}
-    for library in ("", "openblas"):
-        stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [calls], library=library)
-    assert stage.compare("--rounds", "2", "--no-sweep").returncode == 0
-    columns = "library, runtime, simd, target"
-    reported = rows(stage.results, f"SELECT DISTINCT {columns} FROM cells ORDER BY library NULLS FIRST")
-    plain = {"library": None, "runtime": None, "simd": None, "target": "x86_64"}
-    assert reported == [plain, {**plain, "library": "openblas"}]
 
 
 def test_questions_that_cannot_be_asked_name_what_can(many: Path, tmp_path: Path):

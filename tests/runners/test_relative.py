@@ -164,13 +164,6 @@ def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
     assert (row["ratio"], row["reference_value"], row["verdict"]) == (None, None, "inconclusive")
 
 
-def test_a_program_that_is_missing_ends_it_before_anything_runs(stage: Stage):
-    aimed(stage, 0.85, None)
-    (stage.folder / "bin/theirs").unlink()
-    done = stage.run("compare", "--suite", "ours", "--output", str(stage.results))
-    assert done.returncode == 3 and "theirs" in done.stderr and not stage.results.exists()
-
-
 @pytest.mark.parametrize(
     ("changes", "exit_code"),
     [

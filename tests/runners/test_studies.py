@@ -15,7 +15,6 @@ from click.testing import CliRunner
 from tracing import needs_tracer
 
 from builders import configuration, kernel, record_data
-from pagewise.analysis.counter_runs import rates
 from pagewise.cli import root
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import DIMENSIONS
@@ -159,27 +158,6 @@ def test_simulated_values_are_those_of_the_region_and_their_rates(cells: Cells) 
     )
 
 
-def test_computed_numbers_of_the_studies_follow_from_their_counts() -> None:
-    """By the formulas of the event file; counts add up as described in the manual."""
-    for slides, test in zip(STUDY["eahpc22"]["tests"], TESTS, strict=True):
-        for column in range(4):
-            of = {name: row[column] for name, row in test["values"].items() if row[column] is not None}
-            counts = {name: float(n) for name, n in of.items() if name in A64FX.events}
-            known = rates(A64FX, counts, counts["CPU_CYCLES"] / 1.8e9)
-            assert of == pytest.approx(
-                {name: known[name] if name in known else counts[name] for name in of}, rel=1e-5
-            )
-            for level in ("L1D", "L2D"):
-                parts = counts[f"{level}_CACHE_REFILL_DM"] + counts[f"{level}_CACHE_REFILL_PRF"]
-                assert parts == pytest.approx(counts[f"{level}_CACHE_REFILL"], rel=0.08)
-        # The slides are of a year before, by the same compiler.
-        for name in ("main_memory_bandwidth", "dtlb_misses_per_second"):
-            assert test["values"][name][3] == pytest.approx(slides["values"][name][1], rel=0.02)
-        assert slides["values"]["CPU_CYCLES"][1] / 1.8e9 == pytest.approx(
-            slides["values"]["time"][1], rel=0.01
-        )
-
-
 def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) -> None:
     folder = counters(tmp_path / "zen", "snia2d", "eos", {"CYCLES": [900, 1000, "", ""]}, "zen4")
     found = filled("pearc23", folder)
@@ -187,19 +165,6 @@ def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) ->
     assert of_row(found, "Table 1", "CPU_CYCLES", "measured") == pytest.approx([0.9])
     listing = table(filled("eahpc22", folder), "Supernova EOS")
     assert 333.15 in listing.values() and 900 in listing.values()
-
-
-def test_tables_have_the_rows_of_the_paper_and_quantities_of_the_event_file() -> None:
-    known = {*A64FX.events, *(metric.name for metric in A64FX.metrics), "time", "whole_time", "steps"}
-    tables = {shown["name"]: shown["rows"][0]["words"] for shown in PAPER["tables"]}
-    assert all(words.keys() <= known for words in tables.values())
-    for name in ("Table 5", "Table 7"):
-        assert len(tables[name]) == 25 and tables[name].keys() >= PRINTED[name].keys()
-    for name, test in (("Table 4", TESTS[0]), ("Table 6", TESTS[1])):
-        assert list(tables[name]) == [each for each in test["values"] if each in A64FX.events]
-    assert list(tables["Table 1"]) == list(tables["Table 2"]) == ["CPU_CYCLES", *PRINTED["Table 1"]]
-    kernels = {yaml.safe_load(file.read_text())["name"] for file in (ROOT / "kernels/mini").glob("*/*.yaml")}
-    assert {name for test in TESTS for name in test["programs"]} - kernels == {"flashx"}
 
 
 def test_nothing_that_was_varied_is_mixed(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from pagewise.analysis.comparison import Judged, judge
-from pagewise.analysis.noise import bimodal
-from pagewise.analysis.statistics import estimate, noise_floor, quotients, ratio
+from pagewise.analysis.statistics import bimodal, estimate, noise_floor, quotients, ratio
 from recorded import comparisons, judged, series, until
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ import pytest
 from builders import configuration, kernel, rounds, subject_of
 from pagewise.analysis.analysis import analyse, too_wide, widest
 from pagewise.analysis.comparison import corrected
-from pagewise.analysis.noise import drift, modified_z, outliers
+from pagewise.analysis.statistics import drift, modified_z, outliers
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
 from pagewise.report.views import session, wording

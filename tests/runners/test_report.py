@@ -29,7 +29,7 @@ from pagewise.core.manifest import Reservation, Switched
 from pagewise.report.model import Figure, TableCell, figures
 from pagewise.report.render import markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
-from pagewise.report.render.forest import Axis
+from pagewise.report.render.html import Axis
 from pagewise.report.views import kernel as kernel_view
 from pagewise.report.views import kernels, report_of, session, wording
 from pagewise.report.views.kernels import matrix

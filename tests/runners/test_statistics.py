@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from pagewise.analysis.comparison import Direction, Judged, judge
-from pagewise.analysis.noise import Drift
 from pagewise.analysis.statistics import (
+    Drift,
     Ratio,
     estimate,
     noise_floor,

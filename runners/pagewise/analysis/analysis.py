@@ -19,7 +19,6 @@ from pagewise.analysis.comparison import (
     judge,
 )
 from pagewise.analysis.consistency import incomparable, inconsistent
-from pagewise.analysis.noise import drift, outliers
 from pagewise.analysis.pairs import Pair, by_pages, by_structure, neighbour
 from pagewise.analysis.quantities import over_all, page_quantities
 from pagewise.analysis.rows import Group, KernelResult, Row, row_of
@@ -27,8 +26,10 @@ from pagewise.analysis.series import RecordsOfCells, by_cell, curves_of, valid_r
 from pagewise.analysis.statistics import (
     Runs,
     common_rounds,
+    drift,
     larger_floor,
     noise_floor,
+    outliers,
     paired_ratio,
     ratios_by_round,
     repeated_ratios,

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal, TypeVar
 
-from pagewise.analysis.noise import Drift, drift
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import RecordsOfCells, run_seconds, runs_of
 from pagewise.analysis.statistics import (
     CONFIDENCE,
+    Drift,
     Runs,
+    drift,
     noise_floor,
     paired_ratio,
     ratios_by_round,

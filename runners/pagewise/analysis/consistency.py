@@ -130,17 +130,11 @@ def _fixed(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]
 
 def _build(measured: Configuration) -> _Check:
     """Checks that a program was built as its module says."""
-    module = {
-        "compiler": measured.compiler,
+    names = ("compiler", "prefetch", "stores", "loop", "simd", "sector", "library")
+    module = {name: getattr(measured, name) for name in names} | {
         "hugepages": PagePolicy(measured.hugepages).kind,
-        "prefetch": measured.prefetch,
-        "stores": measured.stores,
-        "loop": measured.loop,
         "openmp": measured.openmp == "on",
         "papi": measured.papi == "on",
-        "simd": measured.simd,
-        "sector": measured.sector,
-        "library": measured.library,
     }
 
     def check(record: Record) -> Exclusion | None:

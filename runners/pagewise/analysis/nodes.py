@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from pagewise.analysis.comparison import Judged, judge
-from pagewise.analysis.noise import Bimodal, bimodal
 from pagewise.analysis.ratio import Ratio
-from pagewise.analysis.statistics import CONFIDENCE
+from pagewise.analysis.statistics import CONFIDENCE, Bimodal, bimodal
 from pagewise.core.host import Host
 from pagewise.core.units import bytes_text
 

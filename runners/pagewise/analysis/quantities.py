@@ -172,12 +172,15 @@ class Goal:
         return ratio(self.ratios, self.seed)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """A ratio is lower or higher than `end`: `outside` the range, or inside up to the noise."""
+@dataclass(frozen=True, kw_only=True)
+class _Claim(Judged):
+    """The ratio of a goal over an end of its range, `expected` to be lower or higher than 1.
 
-    end: float
-    direction: Direction
+    The end is that of the range, if the median is `outside`, else the farthest one that the noise allows.
+    """
+
+    goal: int
+    expected: Direction
     outside: bool
 
 
@@ -187,33 +190,31 @@ def answers(goals: Sequence[Goal]) -> list[TargetAnswer]:
     `not met`: the ratio lies outside the range by more than the noise floor. `met`: its median lies inside,
     and it lies outside by no more than the noise, of which at most 5 % count.
     """
-    claims = [(place, claim) for place, goal in enumerate(goals) for claim in _claims(goal)]
-    verdicts = judge([_ratio_to_end(goals[place], claim) for place, claim in claims])
-    holds: list[dict[_Claim, bool]] = [{} for _ in goals]
-    for (place, claim), verdict in zip(claims, verdicts, strict=True):
-        holds[place][claim] = verdict.direction == claim.direction
-    return [_answer(claims_of_goal) for claims_of_goal in holds]
+    claims = judge([claim for number, goal in enumerate(goals) for claim in _claims(number, goal)])
+    return [_answer([claim for claim in claims if claim.goal == number]) for number in range(len(goals))]
 
 
-def _claims(goal: Goal) -> list[_Claim]:
+def _claims(number: int, goal: Goal) -> Iterator[_Claim]:
     """For each end of the range the claim that the median suggests."""
     if goal.ratio is None:
-        return []
+        return
     median, slack = goal.ratio.median, 1.0 + min(goal.floor or 0.0, _MOST_NOISE)
-    below, above = median < goal.least, median > goal.most
-    low = _Claim(goal.least if below else goal.least / slack, "lower" if below else "higher", below)
-    high = _Claim(goal.most if above else goal.most * slack, "higher" if above else "lower", above)
-    return [claim for claim in (low, high) if 0.0 < claim.end < math.inf]
+    for end, is_least in ((goal.least, True), (goal.most, False)):
+        outside = median < end if is_least else median > end
+        reached = end if outside else end / slack if is_least else end * slack
+        if 0.0 < reached < math.inf:
+            scaled = [[value / reached for value in values] for values in goal.ratios]
+            yield _Claim(
+                ratio=ratio(scaled, goal.seed),
+                floor=goal.floor if outside or goal.floor is None else 0.0,
+                goal=number,
+                expected="lower" if outside == is_least else "higher",
+                outside=outside,
+            )
 
 
-def _ratio_to_end(goal: Goal, claim: _Claim) -> Judged:
-    floor = goal.floor if claim.outside or goal.floor is None else 0.0
-    scaled = [[value / claim.end for value in values] for values in goal.ratios]
-    return Judged(ratio=ratio(scaled, goal.seed), floor=floor)
-
-
-def _answer(holds: Mapping[_Claim, bool]) -> TargetAnswer:
-    if any(claim.outside and is_true for claim, is_true in holds.items()):
+def _answer(claims: Sequence[_Claim]) -> TargetAnswer:
+    holds = [claim for claim in claims if claim.direction == claim.expected]
+    if any(claim.outside for claim in holds):
         return "not met"
-    within = holds and all(is_true and not claim.outside for claim, is_true in holds.items())
-    return "met" if within else "inconclusive"
+    return "met" if holds and len(holds) == len(claims) else "inconclusive"

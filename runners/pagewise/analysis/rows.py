@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from pagewise.analysis.comparison import Comparison, Kind, Reason, Verdict
-from pagewise.analysis.noise import Bimodal, Drift, bimodal
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import Curve, run_seconds, valid_records
-from pagewise.analysis.statistics import trimmed_mean
+from pagewise.analysis.statistics import Bimodal, Drift, bimodal, trimmed_mean
 from pagewise.analysis.validity import Code, Exclusion, exclusion
 from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.page_policy import PagePolicy

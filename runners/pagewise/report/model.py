@@ -232,12 +232,6 @@ class Table:
             columns += [Column(key, get=f"{name}.{key}") for key in inner] if is_mapping else [Column(name)]
         return cls.of("", columns, outputs)
 
-    @classmethod
-    def of_records(cls, records: Sequence[Mapping[str, Value]], names: Iterable[str] | None = None) -> Table:
-        """A table for programs: these columns, or all that the records have; None for a missing value."""
-        names = tuple(names or dict.fromkeys(name for record in records for name in record))
-        return cls("", tuple(map(Column, names)), tuple(tuple(map(record.get, names)) for record in records))
-
     def records(self) -> Iterator[dict[str, Value]]:
         """The rows as objects by column name."""
         for row in self.rows:

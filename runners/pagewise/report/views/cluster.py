@@ -40,7 +40,7 @@ def view(findings: Findings) -> Report:
         (("Measured", f"{began} to {ended}"),),
         (),
         "cluster",
-        {"nodes.csv": Table.of_records(list(_rows(findings)), _FIELDS)},
+        {"nodes.csv": Table.of("", map(Column, _FIELDS), _rows(findings))},
         _output(findings, headline),
         bool(findings.missing or findings.unreadable),
     )

@@ -10,7 +10,7 @@ from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.judgement import judgement
 from pagewise.analysis.rows import KernelResult, Row
 from pagewise.analysis.usage import MemoryRow
-from pagewise.core.dimensions import PAGES, Dimension, dimensions_of
+from pagewise.core.dimensions import PAGES, dimensions_of
 from pagewise.core.plan import Cell as PlanCell
 from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
@@ -163,9 +163,8 @@ def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
     for result in kernels:
         if ranked := data.ranked([result]):
             yield Section(result.kernel.title, (_brief_table(ranked),))
-    if floors := dict.fromkeys(percent_text(end) for end in sorted(_floors(kernels))):
-        ends = list(floors)[:: max(1, len(floors) - 1)]
-        yield Text(f"{' to '.join(ends)}; smaller differences are inconclusive.", "Noise floor (A/A):")
+    if floors := _floors_text(kernels):
+        yield Text(f"{floors}; smaller differences are inconclusive.", "Noise floor (A/A):")
     for count, reason, remedy in _reasons(kernels):
         more = f" Remedy: {remedy}." if remedy and len(remedy) <= _LONGEST else ""
         yield Text(f"{count_text(count, 'configuration')}: {reason[:_LONGEST]}.{more}", "Excluded:")
@@ -209,10 +208,15 @@ def _floors(kernels: Sequence[KernelResult]) -> list[float]:
     return [group.floor for result in kernels for group in result.groups if group.floor is not None]
 
 
+def _floors_text(kernels: Sequence[KernelResult]) -> str:
+    """The smallest and the largest noise floor; empty without any."""
+    floors = sorted(_floors(kernels))
+    return " to ".join(dict.fromkeys(map(percent_text, (*floors[:1], *floors[-1:]))))
+
+
 def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
-    if floors := _floors(kernels):
-        ends = [percent_text(end) for end in (min(floors), max(floors))]
-        yield "Noise floor", " to ".join(dict.fromkeys(ends))
+    if floors := _floors_text(kernels):
+        yield "Noise floor", floors
     if ranked := data.ranked(kernels):
         observed = sum(entry.row.pages is not None for entry in ranked)
         yield "Pages", f"verified for {observed} of {count_text(len(ranked), 'configuration')}"
@@ -284,19 +288,21 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
     # A column is a page policy and, below it, all other dimensions.
     dimensions = dimensions_of(result.kernel for result in kernels)
     below = [dimension for dimension in dimensions if dimension is not PAGES]
-    columns = {_values(row, dimensions): row.cell.measured for row in reversed(rows)}
-    keys = [*{_values(row, dimensions): None for row in rows}]
-    policies = list(dict.fromkeys(PAGES.of(columns[key]) for key in keys))
-    keys.sort(key=lambda key: policies.index(PAGES.of(columns[key])))
-    heads = [(PAGES.of(columns[key]), named(columns[key], below)) for key in keys]
+
+    def place(row: Row) -> tuple[str, str]:
+        return PAGES.of(row.cell.measured), named(row.cell.measured, below)
+
+    places = list(dict.fromkeys(map(place, rows)))
+    policies = list(dict.fromkeys(policy for policy, _ in places))
+    places.sort(key=lambda pair: policies.index(pair[0]))
     best = {best.row.cell: best.row for best in bests(kernels) if best.row is not None}
     lines: list[Values] = []
     for title, group in groups:
-        by_values = {_values(row, dimensions): row for row in group.rows}
-        lines.append((title, group.compiler, *(_matrix_cell(by_values.get(key), best) for key in keys)))
+        by_place = {place(row): row for row in group.rows}
+        lines.append((title, group.compiler, *(_matrix_cell(by_place.get(each), best) for each in places)))
     heat = (
         Column(f"{policy} {name}".strip(), name or "hardware", kind="heat", above=policy)
-        for policy, name in heads
+        for policy, name in places
     )
     title = "Time ratio by kernel and configuration; below 1 is faster"
     return Table(title, (Column("kernel", merged=True), Column("compiler"), *heat), tuple(lines))
@@ -308,10 +314,6 @@ def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> TableCell:
     if row.cell.is_baseline:
         return TableCell("1", "baseline")
     return TableCell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
-
-
-def _values(row: Row, dimensions: Sequence[Dimension]) -> tuple[str, ...]:
-    return tuple(dimension.of(row.cell.measured) for dimension in dimensions)
 
 
 def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:

@@ -48,7 +48,7 @@ def view(result: Result) -> Report:
             *session.notes(result),
         ),
         "simulation",
-        {"simulation.csv": Table.of_records(list(_rows(records)), _FIELDS)},
+        {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))},
         ModelledDocument(
             "pagewise.modelled/1",
             str(result.folder),

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
-from pagewise.analysis.counted import count, quotient
+from pagewise.analysis.counted import count
 from pagewise.analysis.counter_runs import rates
 from pagewise.analysis.ratio import Ratio
+from pagewise.analysis.statistics import paired_ratio
 from pagewise.core.plan import order_of_round
 from pagewise.stack.events import EventFile
 from stage import EVENTS
@@ -131,10 +132,15 @@ def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
 
 
 def test_ratios_of_nothing():
-    assert quotient({1: 2.0}, {1: 0.0}, 1) is None and quotient({1: 0.0}, {1: 0.0}, 1) is None
-    assert quotient({1: 0.0, 2: 0.0}, {1: 4.0, 2: 2.0}, 1) == Ratio(2, 0.0, None, None)
-    assert quotient({1: 2.0}, {2: 2.0}, 1) is None
-    assert quotient({1: -2.0}, {1: 1.0}, 1) == Ratio(1, -2.0, None, None)
+    for values, others, expected in (
+        ({1: 2.0}, {1: 0.0}, None),
+        ({1: 0.0}, {1: 0.0}, None),
+        ({1: 2.0}, {2: 2.0}, None),
+        ({1: 0.0, 2: 0.0}, {1: 4.0, 2: 2.0}, Ratio(2, 0.0, None, None)),
+        ({1: 3.0, 2: 3.0}, {1: 0.0, 2: 2.0}, Ratio(1, 1.5, None, None)),
+        ({1: -2.0}, {1: 1.0}, Ratio(1, -2.0, None, None)),
+    ):
+        assert paired_ratio([values], [others], 1) == expected
 
 
 def test_invalid_runs_are_never_used():

@@ -16,7 +16,7 @@ from pagewise.analysis.comparison import (
     Measured,
     Quantity,
     compare,
-    judge,
+    judge_together,
 )
 from pagewise.analysis.consistency import incomparable, inconsistent
 from pagewise.analysis.pairs import Pair, by_pages, by_structure, neighbour
@@ -77,8 +77,8 @@ def analyse(
             analyser = _Analyser(subject, cells, seed, excluding, memory_budget)
             known[name] = counts.get(name, 0), analyser.draft()
         results.append(known[name][1])
-    judged = iter(judge([row for result in results for row in result.comparisons if row.kind != "pages"]))
-    results = [_completed(result, judged) for result in results]
+    judged = judge_together([result.comparisons for result in results])
+    results = [_completed(result, rows) for result, rows in zip(results, judged, strict=True)]
     count = sum(row.p is not None for result in results for row in result.comparisons)
     return [replace(result, judged=count) for result in results]
 
@@ -244,6 +244,7 @@ class _Analyser:
             dimension=pair.dimension,
             floor=floor,
             bimodal=bimodal,
+            is_judged=kind != "pages",
         )
         return compare(row, *runs, seed)
 
@@ -350,9 +351,8 @@ def _with_noise(row: Row, baseline: Runs) -> Row:
     return replace(row, outliers=outliers(repeated), drift=drift(times))
 
 
-def _completed(result: KernelResult, judged: Iterator[Comparison]) -> KernelResult:
-    """The result with the verdicts; the next ones are those of its comparisons."""
-    comparisons = tuple(row if row.kind == "pages" else next(judged) for row in result.comparisons)
+def _completed(result: KernelResult, comparisons: tuple[Comparison, ...]) -> KernelResult:
+    """The result with the verdicts."""
     times = {row.cell: row for row in comparisons if row.kind == "baseline"}
     changes = {cell: row for cell, row in times.items() if row.dimension and row.ratio is not None}
     changes |= {row.cell: row for row in comparisons if row.kind == "change"}

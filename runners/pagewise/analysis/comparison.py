@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from statistics import median
 from typing import Literal, TypeVar
 
@@ -58,13 +59,15 @@ class Judged:
 
     `ratio` or `floor` is None if there are too few rounds for it. `bimodal`: the times of one side are
     bimodal. `drift` is the drift of the ratio. The judge adds the `direction` of a real difference, or the
-    `reason` why it is inconclusive, and `p`, corrected for all that were judged together.
+    `reason` why it is inconclusive, and `p`, corrected for all that were judged together; a row that is not
+    to be judged (`is_judged`) passes the judge as it is.
     """
 
     ratio: Ratio | None = None
     floor: float | None = None
     bimodal: bool = False
     drift: Drift | None = None
+    is_judged: bool = True
     direction: Direction | None = None
     reason: Reason | None = None
     p: float | None = None
@@ -141,9 +144,16 @@ def judge(rows: Sequence[_Row]) -> list[_Row]:
     A difference is real only if the interval excludes 1 (a difference: 0), the median lies outside the noise
     floor, and p is at most 0.05 after the correction for all of them (docs/explanation/statistics.md).
     """
-    ps = [row.ratio.p for row in rows if row.ratio is not None and row.ratio.p is not None]
+    ratios = [row.ratio for row in rows if row.is_judged and row.ratio is not None]
+    ps = [ratio.p for ratio in ratios if ratio.p is not None]
     by_p = dict(zip(ps, corrected(ps), strict=True))
-    return [_judged(row, by_p) for row in rows]
+    return [_judged(row, by_p) if row.is_judged else row for row in rows]
+
+
+def judge_together(several: Sequence[Sequence[_Row]]) -> list[tuple[_Row, ...]]:
+    """Several lists of rows, all judged together."""
+    judged = iter(judge([*chain.from_iterable(several)]))
+    return [tuple(islice(judged, len(rows))) for rows in several]
 
 
 def corrected(ps: Sequence[float]) -> list[float]:
@@ -250,6 +260,6 @@ def over_baseline(
             continue
         row = Comparison(kind=kind, quantity=quantity, kernel=measured.kernel, cell=cell, floor=floor)
         if cell.is_baseline:
-            yield replace(row, value=_middle(own[:1]))
+            yield replace(row, value=_middle(own[:1]), is_judged=False)
         else:
             yield compare(replace(row, reference=base), own[:1], baseline, seed, by_difference=by_difference)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from pagewise.analysis.comparison import Comparison, Kind, Quantity, judge
+from pagewise.analysis.comparison import Comparison, Kind, Quantity, compare, judge_together
 from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.counter_runs import (
     FAULTS,
@@ -26,9 +26,8 @@ from pagewise.analysis.counter_runs import (
     group_of,
     imbalance_of,
 )
-from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, valid_records
-from pagewise.analysis.statistics import common_rounds, larger_floor, noise_floor, ratio
+from pagewise.analysis.statistics import larger_floor, noise_floor, repeated_ratios
 from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
@@ -85,7 +84,7 @@ class CellCounts:
 
     def floor(self, name: str, seed: int) -> float | None:
         """The noise floor of a baseline's quantity: its second runs over its first ones."""
-        return noise_floor(quotient(_values(self.repeated, name), self.by_round(name), seed))
+        return noise_floor(*repeated_ratios([self.by_round(name), _values(self.repeated, name)], seed))
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,8 @@ def count(
         )
         known = (q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
         results.append(KernelCounts(subject.kernel, cells, tuple(known)))
-    return _judged(results, seed)
+    judged = judge_together([list(_compared(result, seed)) for result in results])
+    return [replace(result, comparisons=rows) for result, rows in zip(results, judged, strict=True)]
 
 
 def quantities_of(file: EventFile) -> list[CountedQuantity]:
@@ -153,15 +153,6 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
         CountedQuantity(name, title, unit, None, kind, source)
         for name, title, unit, kind, source in quantities
     ]
-
-
-def quotient(values: Mapping[int, float], others: Mapping[int, float], seed: int) -> Ratio | None:
-    """The ratio paired by round; None if nothing is divided by nothing, as in the studies' N/A."""
-    rounds = common_rounds(values, others)
-    shares = [values[number] / others[number] for number in rounds if others[number] != 0]
-    if shares and all(share > 0 for share in shares):
-        return ratio(shares, seed)
-    return Ratio(len(shares), median(shares), None, None) if shares else None
 
 
 @dataclass(frozen=True)
@@ -251,39 +242,27 @@ def _values(rounds: Mapping[int, CountedRound], name: str) -> dict[int, float]:
     return {number: r.values[name] for number, r in rounds.items() if name in r.values}
 
 
-def _judged(results: Sequence[KernelCounts], seed: int) -> list[KernelCounts]:
-    """The kernels' counts with their comparisons: all ratios are judged together."""
-    rows = [list(_compared(result, seed)) for result in results]
-    judged = iter(judge([row for several in rows for row in several]))
-    return [
-        replace(result, comparisons=tuple(next(judged) for _ in several))
-        for result, several in zip(results, rows, strict=True)
-    ]
-
-
 def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
     """Each quantity of each pair of cells."""
     baselines = {c.cell.compiler: c for c in result.cells if c.rounds and c.cell.is_baseline}
+    quantities = [quantity for quantity in result.quantities if quantity.kind != "imbalance"]
     for kind, counts, other in _pairs(result):
-        for quantity in result.quantities:
+        for quantity in quantities:
             name = quantity.name
-            measured = quotient(counts.by_round(name), other.by_round(name), seed)
-            if measured is None or quantity.kind == "imbalance":
-                continue
             compilers = dict.fromkeys(each.cell.compiler for each in (counts, other))
             floors = [baselines[c].floor(name, seed) if c in baselines else None for c in compilers]
-            yield Comparison(
+            row = Comparison(
                 kind=kind,
                 quantity=quantity,
                 kernel=result.kernel,
                 cell=counts.cell,
                 reference=other.cell,
                 dimension="hugepages" if kind == "pages" else "compiler",
-                ratio=measured,
                 floor=larger_floor(floors),
-                value=counts.value(name),
-                reference_value=other.value(name),
             )
+            made = compare(row, [counts.by_round(name)], [other.by_round(name)], seed)
+            if made.ratio is not None:
+                yield made
 
 
 def _pairs(result: KernelCounts) -> Iterator[tuple[Kind, CellCounts, CellCounts]]:

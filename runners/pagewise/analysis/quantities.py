@@ -67,18 +67,12 @@ def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Compa
             own = zlib.crc32(f"{seed}/{metric.field}".encode())
             quantity, value = quantity_of(metric), partial(_figure, metric.field)
             metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)
-    metrics = _judged(metrics)
-    return [*_judged(energies), *metrics, *_targets(result, measured, metrics)]
+    metrics = judge(metrics)
+    return [*judge(energies), *metrics, *_targets(result, measured, metrics)]
 
 
 def _figure(name: str, record: Record) -> float | None:
     return record.figures.get(name)
-
-
-def _judged(rows: Sequence[Comparison]) -> list[Comparison]:
-    """The rows with verdicts, except those of the baselines."""
-    judged = iter(judge([row for row in rows if not row.cell.is_baseline]))
-    return [row if row.cell.is_baseline else next(judged) for row in rows]
 
 
 def _targets(

@@ -166,16 +166,15 @@ def changes(
         for gone in olds[-1]
         if id(gone) not in matched and gone.row.invalid is None
     ]
-    judged = iter(judge([item for item in items if item.ratio is not None]))
-    return [
-        item if item.ratio is None else _with_status(next(judged), threshold, comparable) for item in items
-    ]
+    return [_with_status(item, threshold, comparable) if item.is_judged else item for item in judge(items)]
 
 
 def _change_of(
     cell: SessionCell, status: ChangeStatus, old: Row | None, new: Row | None, note: str | None = None
 ) -> Change:
-    return Change(kernel=cell.kernel, cell=cell.cell, status=status, old=old, new=new, note=note)
+    return Change(
+        kernel=cell.kernel, cell=cell.cell, status=status, old=old, new=new, note=note, is_judged=False
+    )
 
 
 def _partners(old: Sequence[SessionCell], new: Sequence[SessionCell]) -> dict[int, SessionCell]:
@@ -222,7 +221,7 @@ def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQua
     elif quantity == "time" and (row.bimodal or any(earlier.row.bimodal for earlier in olds)):
         change = replace(change, reason="bimodal")
     else:
-        change = replace(change, ratio=between(before, now), floor=_floor(olds, new))
+        change = replace(change, ratio=between(before, now), floor=_floor(olds, new), is_judged=True)
     return change
 
 

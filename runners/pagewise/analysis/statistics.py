@@ -82,8 +82,13 @@ def _pairs(runs: Runs, others: Runs) -> tuple[list[int], list[tuple[Mapping[int,
 def quotients(
     runs: Runs, others: Runs, compare: Callable[[float, float], float] = operator.truediv
 ) -> list[list[float]]:
-    """Ratios over the rounds that all have: a list for each pair. compare: what replaces division."""
+    """Ratios over the rounds that all have: a list for each pair. compare: what replaces division.
+
+    A round in which something is divided by 0 does not count.
+    """
     rounds, pairs = _pairs(runs, others)
+    if compare is operator.truediv:
+        rounds = [number for number in rounds if all(theirs[number] != 0.0 for _, theirs in pairs)]
     return [[compare(ours[number], theirs[number]) for number in rounds] for ours, theirs in pairs]
 
 
@@ -123,9 +128,12 @@ def estimate(
 def ratio(ratios: Sequence[float] | Sequence[Sequence[float]], seed: int) -> Ratio | None:
     """Summarises paired ratios, or several lists of them as `quotients` makes them; None without any.
 
-    The interval always holds the median.
+    The interval always holds the median. Ratios of 0 have none.
     """
-    return _summary(np.log(np.atleast_2d(np.asarray(ratios, dtype=float))), seed, is_difference=False)
+    values = np.atleast_2d(np.asarray(ratios, dtype=float))
+    if (values <= 0.0).any():
+        return Ratio(values.shape[-1], float(np.median(values, axis=-1).mean()), None, None)
+    return _summary(np.log(values), seed, is_difference=False)
 
 
 def _summary(values: NDArray[np.float64], seed: int, *, is_difference: bool) -> Ratio | None:
@@ -198,11 +206,12 @@ def paired_ratio(runs: Runs, others: Runs, seed: int, *, by_difference: bool = F
 
 
 def ratios_by_round(runs: Runs, others: Runs) -> dict[int, float]:
-    """The ratios by round; of several runs in a round their geometric mean."""
-    means = (
-        math.exp(fmean(map(math.log, several))) for several in zip(*quotients(runs, others), strict=True)
-    )
-    return dict(zip(_pairs(runs, others)[0], means, strict=True))
+    """The ratios by round; of several runs in a round their geometric mean. Empty if a value is 0."""
+    rounds, ratios = _pairs(runs, others)[0], quotients(runs, others)
+    if any(value <= 0.0 for run in (*runs, *others) for value in run.values()):
+        return {}
+    means = (math.exp(fmean(map(math.log, several))) for several in zip(*ratios, strict=True))
+    return dict(zip(rounds, means, strict=True))
 
 
 def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pagewise.analysis.analysis import analyse_result
-from pagewise.analysis.judgement import ANALYSIS, judgement
+from pagewise.analysis.rows import ANALYSIS, judgement
 from pagewise.core.record import read_records
 from pagewise.core.result import read_result
 from pagewise.core.text import json_text

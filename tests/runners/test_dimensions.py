@@ -18,7 +18,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.plan import baselines, subject
 from pagewise.core.structure import structured, unstructured
 from pagewise.report.verdicts import AnswerRow
-from pagewise.report.views import advice, wording
+from pagewise.report.views import advice, data
 from pagewise.report.views.kernels import matrix
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -74,8 +74,8 @@ def test_a_module_names_library_width_and_target():
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
     assert plain.label == "thp/hardware-regular" and unstructured(plain)["loop"] == "explicit"
     assert not {"simd", "flags", "ancestors", "library", "runtime"} & set(unstructured(plain))
-    assert wording.label(kernel(), read) == "thp simd=128 pearc23 x86_64_v3"
-    assert wording.label(kernel(), plain) == "thp"
+    assert data.label(kernel(), read) == "thp simd=128 pearc23 x86_64_v3"
+    assert data.label(kernel(), plain) == "thp"
 
 
 def test_sectors_are_a_dimension_of_kernels_that_are_sensitive_to_them():
@@ -149,9 +149,9 @@ def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
     reported = answer(found, factor)
     assert (reported.outcome, reported.values) == ("use", tuple(given.values()))
     (best,) = bests([found])
-    assert wording.label_of(best) == label
+    assert data.label_of(best) == label
     assert columns_of(found) == ["none", label]
-    assert [one.name for one in wording.shown_dimensions(found)][-1] == factor
+    assert [one.name for one in data.shown_dimensions(found)][-1] == factor
     assert [one.factor for one in choices([found])] == [factor]
 
 

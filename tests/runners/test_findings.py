@@ -14,7 +14,7 @@ from pagewise.analysis.comparison import corrected
 from pagewise.analysis.statistics import drift, modified_z, outliers
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
-from pagewise.report.views import session, wording
+from pagewise.report.views import data, session
 from pagewise.report.views.kernel import noise_table
 from stage import TRIAD, Stage
 
@@ -135,7 +135,7 @@ def test_several_pairs_of_aa():
     records = rounds({BASE: base, THP: thp}, again, third)
     group = analyse([subject_of(kernel(), BASE, THP)], records, seed=1)[0].groups[0]
     assert len(group.repeated) == 2
-    assert group.repeated[0].pairs == 14 and wording.floors_text([group])
+    assert group.repeated[0].pairs == 14 and data.floors_text([group])
 
 
 @pytest.mark.long

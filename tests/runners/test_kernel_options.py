@@ -11,8 +11,8 @@ from builders import configuration, kernel, record
 from builders import varied as recorded_with
 from json_schema import faults
 from pagewise.analysis.analysis import analyse
+from pagewise.analysis.comparison import neighbour
 from pagewise.analysis.consistency import incomparable
-from pagewise.analysis.pairs import neighbour
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import differing
 from pagewise.core.plan import Subject, order_of_sweeps, subject, varied

@@ -18,7 +18,7 @@ from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.result import read_result
 from pagewise.report.views import advice
 from pagewise.report.views.applying import advised_policy
-from pagewise.report.views.wording import cost_text
+from pagewise.report.views.data import cost_text
 from pagewise.workloads.program.memory import from_samples
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Account, Usage, parse_status

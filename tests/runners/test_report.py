@@ -30,8 +30,8 @@ from pagewise.report.model import Figure, TableCell, figures
 from pagewise.report.render import markdown
 from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
 from pagewise.report.render.html import Axis
+from pagewise.report.views import data, kernels, report_of, session
 from pagewise.report.views import kernel as kernel_view
-from pagewise.report.views import kernels, report_of, session, wording
 from pagewise.report.views.kernels import matrix
 from pagewise.stack.provenance import provenance
 from pagewise.stack.setup import SetupFacts, Spack
@@ -67,7 +67,7 @@ def test_a_choice_counts_its_verdicts_and_the_best_is_the_smallest_ratio():
     assert (second.value, second.effects, second.missing) == ("hugetlbfs", (), 2)
     best, none = bests([found])
     assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
-    assert none.row is None and wording.label_of(none) == "none"
+    assert none.row is None and data.label_of(none) == "none"
 
 
 def test_the_matrix_has_a_place_for_everything():
@@ -134,7 +134,7 @@ def test_coverage_is_never_rounded_up():
     thp = configuration(label=("thp", "hardware", "regular"))
     one = varied(record(thp, 1.0), "pages", huge_coverage=0.99999)
     rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].ranked
-    assert [wording.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
+    assert [data.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,15 @@ from pagewise.analysis.comparison import (
     Comparison,
     Kind,
     Measured,
+    Pair,
     Quantity,
+    by_pages,
+    by_structure,
     compare,
     judge_together,
+    neighbour,
 )
 from pagewise.analysis.consistency import incomparable, inconsistent
-from pagewise.analysis.pairs import Pair, by_pages, by_structure, neighbour
 from pagewise.analysis.quantities import over_all, page_quantities
 from pagewise.analysis.rows import Group, KernelResult, Row, row_of
 from pagewise.analysis.series import RecordsOfCells, by_cell, curves_of, valid_records

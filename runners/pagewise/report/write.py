@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pagewise.analysis.judgement import ANALYSIS
+from pagewise.analysis.rows import ANALYSIS
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.text import command_text, json_text

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from pagewise.analysis.analysis import analyse_result
-from pagewise.analysis.judgement import ANALYSIS, SCHEMA, TableRow, excluded_rows, judgement
+from pagewise.analysis.rows import ANALYSIS, SCHEMA, TableRow, excluded_rows, judgement
 from pagewise.analysis.validity import nothing_excluded
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import parse_json, read_file

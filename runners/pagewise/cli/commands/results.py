@@ -35,7 +35,7 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (default: results), the oldest first."""
     from rich.text import Text
 
-    from pagewise.store.listing import listed
+    from pagewise.store.sources import listed
 
     results = listed(folders)
     if as_json:
@@ -82,7 +82,7 @@ def show_contents(result: Path, as_json: bool) -> None:
     The command line measures the same again. It is text of the result: if you did not measure the result
     yourself, read the line before you run it. For tables and figures: pagewise report RESULT.
     """
-    from pagewise.store.listing import shown
+    from pagewise.store.sources import shown
 
     contents = shown(result)
     if as_json:

@@ -30,7 +30,7 @@ def verdicts_of(result: Result, drafts: Drafts | None = None) -> tuple[str, Tabl
 def report_of(result: Result) -> Report:
     """The report of a result. Raises FormatError when its manifest has no valid event file."""
     # It imports numpy, without which `list` works.
-    from pagewise.analysis.judgement import judgement
+    from pagewise.analysis.rows import judgement
 
     name = _VIEWS.get(result.manifest.kind, "kernels")
     view: Callable[[Result], Report] = import_module(f"{__name__}.{name}").view

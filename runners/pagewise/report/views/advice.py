@@ -19,8 +19,16 @@ from pagewise.core.units import count_text
 from pagewise.report.model import interval_text, ratio_text
 from pagewise.report.verdicts import AnswerRow, BuildAdvice, Lead
 from pagewise.report.views.applying import build_of, first_answers, policy_of
-from pagewise.report.views.data import DataRow, faults, ranked, rounds_share
-from pagewise.report.views.wording import capital, cost_text, memory_text, share_text
+from pagewise.report.views.data import (
+    DataRow,
+    capital,
+    cost_text,
+    faults,
+    memory_text,
+    ranked,
+    rounds_share,
+    share_text,
+)
 
 _VERDICTS: tuple[Verdict, ...] = ("faster", "inconclusive", "slower")
 #: The sentence on a dimension by the outcome.

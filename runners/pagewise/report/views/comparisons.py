@@ -15,8 +15,7 @@ from pagewise.core.dimensions import LOOP, PAGES, dimensions_of
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record_parts import POWER
 from pagewise.report.model import Column, Section, Table, TableCell, Text, Value, style_of
-from pagewise.report.views.data import DataRow, ranked
-from pagewise.report.views.wording import cost_text, label, named, reason_text
+from pagewise.report.views.data import DataRow, cost_text, label, named, ranked, reason_text
 
 Get = Callable[[Any], Comparison | None]
 KERNEL = Column("kernel", merged=True, get="kernel.title")

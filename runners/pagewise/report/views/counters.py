@@ -16,7 +16,7 @@ from pagewise.report.documents import CountRow, CountsDocument, NotCountedRow, R
 from pagewise.report.model import Block, Column, Report, Section, Table, Text, output_of, quotient_text
 from pagewise.report.verdicts import ComparisonRow
 from pagewise.report.views import comparisons, data, session
-from pagewise.report.views.wording import label
+from pagewise.report.views.data import label
 from pagewise.stack.events import EventFile
 
 

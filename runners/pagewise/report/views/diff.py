@@ -9,7 +9,7 @@ from pagewise.core.result import Result
 from pagewise.core.units import count_text
 from pagewise.report.documents import ChangeRow, DiffDocument
 from pagewise.report.model import Column, Facts, Report, Section, Style, Table, TableCell, output_of
-from pagewise.report.views.wording import reason_text
+from pagewise.report.views.data import reason_text
 from pagewise.store.diff import Diff
 
 # Times of the same baseline sometimes differ by as much between sessions.

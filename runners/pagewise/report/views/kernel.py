@@ -26,14 +26,15 @@ from pagewise.report.model import (
     style_of,
 )
 from pagewise.report.views.comparisons import changes, judged_columns
-from pagewise.report.views.data import DataRow, ranked
-from pagewise.report.views.wording import (
+from pagewise.report.views.data import (
+    DataRow,
     cost_text,
     equally_good,
     floors_text,
     label,
     label_of,
     pages_text,
+    ranked,
     shown_dimensions,
     speed_up,
 )

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from pagewise.analysis.analysis import Drafts, analyse_result
 from pagewise.analysis.choices import bests, choices
-from pagewise.analysis.judgement import judgement
-from pagewise.analysis.rows import KernelResult, Row
+from pagewise.analysis.rows import KernelResult, Row, judgement
 from pagewise.analysis.usage import MemoryRow
 from pagewise.core.dimensions import PAGES, dimensions_of
 from pagewise.core.plan import Cell as PlanCell
@@ -37,15 +36,15 @@ from pagewise.report.views import (
     session,
     tables,
 )
-from pagewise.report.views.data import DataRow
-from pagewise.report.views.tables import evidence
-from pagewise.report.views.wording import (
+from pagewise.report.views.data import (
+    DataRow,
     choice_text,
     label_of,
     method_text,
     named,
     pages_text,
 )
+from pagewise.report.views.tables import evidence
 
 # A noise floor above this hides most of what page sizes do.
 _UNSTEADY = 0.1

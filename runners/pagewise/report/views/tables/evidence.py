@@ -17,8 +17,7 @@ from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Block, Column, Section, Table, Text, output_of
 from pagewise.report.verdicts import NodeMemoryRow
-from pagewise.report.views.data import DataRow, entries, ranked
-from pagewise.report.views.wording import floored_percent
+from pagewise.report.views.data import DataRow, entries, floored_percent, ranked
 
 _NAMES = (
     Column("kernel", merged=True, get="kernel.title"),

@@ -61,7 +61,7 @@ def test_too_few_rounds_are_no_advice():
 
 
 def of_stores(second: int) -> AnswerRow:
-    """Kernels with noise of 3 %, none of which differs alone; those of every second one may be inverted.
+    """Kernels with noise of 2.4 %, none of which differs alone; those of every second one may be inverted.
 
     The mean differs unless they are.
     """
@@ -69,7 +69,7 @@ def of_stores(second: int) -> AnswerRow:
         compared(
             {BASE: 1.0, configuration(label=STORES): 0.985**power},
             kernel(name=f"k{place}", title=f"k{place}"),
-            noise=15 * power,
+            noise=12 * power,
         )
         for place, power in enumerate((1, second, 1, second))
     ]

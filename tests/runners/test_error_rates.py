@@ -121,7 +121,7 @@ def test_interleaving_beats_blocks_on_recorded_noise():
     """The same runs in rounds or in blocks: how far the ratio of equal programs is from 1."""
     beaten = []
     for logs in series().values():
-        dealt = [comparisons(logs, 3, ROUNDS, 200, 6, blocks=blocks) for blocks in (False, True)]
+        dealt = [comparisons(logs, 3, ROUNDS, 300, 6, blocks=blocks) for blocks in (False, True)]
         interleaved, blocks = (np.sqrt((judged(times)[1] ** 2).mean()) for times in dealt)
         beaten.append(blocks / interleaved)
     assert np.exp(np.mean(np.log(beaten))) >= 2.0

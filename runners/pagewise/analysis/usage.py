@@ -16,7 +16,7 @@ from pagewise.core.record_parts import OverTime, ProgramMemory
 from pagewise.core.units import bytes_text
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MemoryRow:
     """A row of memory.csv: memory of a kind under a policy, medians over the runs."""
 
@@ -58,17 +58,18 @@ def memory_rows(records: Iterable[Record]) -> list[MemoryRow]:
     for key in dict.fromkeys((*trials, *timed)):
         usages, program = timed.get(key) or trials[key], key[0]
         policy = " ".join(filter(None, key[1:]))
-        for kind in dict.fromkeys(kind for usage in usages for kind in usage.kinds):
-            of_kind = [usage.kinds[kind] for usage in usages if kind in usage.kinds]
-            rows.append(_memory(program, policy, kind, of_kind))
-        rows.append(_memory(program, policy, "all", [usage.total for usage in usages]))
+        by_kind: dict[str, list[OverTime]] = {}
+        for kind, of_kind in (pair for usage in usages for pair in usage.kinds.items()):
+            by_kind.setdefault(kind, []).append(of_kind)
+        by_kind["all"] = [usage.total for usage in usages]
+        rows += [_memory((program, policy, kind), several) for kind, several in by_kind.items()]
         size = PagePolicy(key[1]).size
         given = [usage.given for usage in usages if usage.given is not None]
         if given and size is not None:
             # smaps does not show mTHP; the kernel's counters do.
             peak = round(size * median(pages.peak for pages in given))
             mean = round(size * median(pages.mean for pages in given))
-            rows.append(_row(program, policy, f"{bytes_text(size)} pages", (peak, peak, mean, mean)))
+            rows.append(_row((program, policy, f"{bytes_text(size)} pages"), peak, peak, mean, mean))
     return rows
 
 
@@ -84,28 +85,16 @@ def sampling_cost(records: Iterable[Record]) -> SamplingCost | None:
     return SamplingCost(median(shares) if shares else 0.0, samples, methods)
 
 
-def _memory(program: str, policy: str, kind: str, usages: Sequence[OverTime]) -> MemoryRow:
-    several = ([getattr(usage, when) for usage in usages] for when in ("peak", "mean"))
-    values = [
-        round(median(getattr(each, part) for each in of_time))
-        for of_time in several
-        for part in ("resident_bytes", "huge_bytes")
-    ]
-    return _row(program, policy, kind, values)
-
-
-def _row(program: str, policy: str, kind: str, values: Sequence[int]) -> MemoryRow:
-    peak, peak_huge, mean, mean_huge = values
-    return MemoryRow(
-        program=program,
-        hugepages=policy,
-        kind=kind,
-        peak_bytes=peak,
-        peak_huge_bytes=peak_huge,
-        mean_bytes=mean,
-        mean_huge_bytes=mean_huge,
-        mean_coverage=mean_huge / mean if mean else 0.0,
+def _memory(of: tuple[str, str, str], usages: Sequence[OverTime]) -> MemoryRow:
+    values = (
+        (usage.peak.resident_bytes, usage.peak.huge_bytes, usage.mean.resident_bytes, usage.mean.huge_bytes)
+        for usage in usages
     )
+    return _row(of, *(round(median(several)) for several in zip(*values, strict=True)))
+
+
+def _row(of: tuple[str, str, str], peak: int, peak_huge: int, mean: int, mean_huge: int) -> MemoryRow:
+    return MemoryRow(*of, peak, peak_huge, mean, mean_huge, mean_huge / mean if mean else 0.0)
 
 
 @dataclass(frozen=True)

@@ -35,16 +35,9 @@ INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
 _POLICY_COLOURS = {"none": "#6b7480", "thp": "#0072b2", "hugetlbfs": "#a23e8c"}
 _MORE_COLOURS = ("#946300", "#5b4bb5", "#4a7a1e")
 COLOUR_ROLES = {
-    INK: "ink",
-    FAINT: "faint",
-    PAPER: "paper",
-    SHADE: "shade",
-    "#6b7480": "none",
-    "#0072b2": "thp",
-    "#a23e8c": "hugetlbfs",
-    "#946300": "more-1",
-    "#5b4bb5": "more-2",
-    "#4a7a1e": "more-3",
+    **{INK: "ink", FAINT: "faint", PAPER: "paper", SHADE: "shade"},
+    **{colour: policy for policy, colour in _POLICY_COLOURS.items()},
+    **{colour: f"more-{number}" for number, colour in enumerate(_MORE_COLOURS, start=1)},
 }
 #: Line styles by prefetch, stores and loop.
 DASHES: dict[tuple[str, str, str], Any] = {

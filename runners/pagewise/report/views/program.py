@@ -87,7 +87,7 @@ def _memory(result: Result) -> Section:
         if any("untimed" in method for method in cost.methods):
             text += "; an untimed run of the same policy shows what was in memory too shortly for that"
         text += "."
-    table = Table.of("Memory by kind", _MEMORY[len(result.manifest.programs) < 2 :], rows)
+    table = Table.of("Memory by kind", _MEMORY if len(result.manifest.programs) > 1 else _MEMORY[1:], rows)
     return Section("Memory", (table, Text(text, style="dim")))
 
 

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
-from pagewise.core.plan import Cell, Step, Subject
+from pagewise.core.plan import Step, Subject
 from pagewise.core.units import clock_text, count_text, percent_text
 from pagewise.report.documents import CellRow, PlacementRow, PlanDocument, PlannedKernel
 from pagewise.report.model import Column, Report, Section, Table, output_of
 from pagewise.session.session import Session
 
-
-@dataclass(frozen=True)
-class _Planned:
-    """A subject with the cells that can run, its runs per round and of sweeps."""
-
-    subject: Subject
-    cells: Sequence[Cell]
-    runs: int
-    sweeps: int
-
-
 _KERNELS = (
-    Column("kernel", get="subject.kernel.name"),
-    Column("arguments", wrap=True, get=lambda planned: " ".join(planned.subject.kernel.arguments)),
-    Column("configurations", kind="integer", get=lambda planned: len(planned.cells)),
-    Column("runs per round", kind="integer", get="runs"),
+    Column("kernel", get="name"),
+    Column("arguments", wrap=True, get=lambda planned: " ".join(planned.arguments)),
+    Column("configurations", kind="integer", get=lambda planned: len(planned.configurations)),
+    Column("runs per round", kind="integer", get="runs_a_round"),
     Column("sweeps", kind="integer"),
 )
 _CONFIGURATIONS = (
     Column("kernel", merged=True),
-    Column("module", get=lambda row: row["cell"].measured.module + " (baseline)" * row["cell"].is_baseline),
+    Column("module", get=lambda row: row["cell"].module + " (baseline)" * row["cell"].is_baseline),
     Column("policy", get="cell.pages"),
     Column("placement", get="cell.placement"),
     Column("options", get="cell.options"),
-    Column("also stands for", kind="integer", get=lambda row: len(row["cell"].stands_for) - 1 or None),
+    Column("also stands for", kind="integer", get=lambda row: row["cell"].alike or None),
 )
 
 
@@ -50,9 +38,7 @@ def view(session: Session) -> Report:
     sweeps, every = planner.sweeps(), list(chain(*rounds))
     kernels = [_planned(subject, rounds[0], sweeps) for subject in session.workload.subjects]
     runs = len(every) + len(sweeps)
-    rows = [
-        {"kernel": planned.subject.kernel.name, "cell": cell} for planned in kernels for cell in planned.cells
-    ]
+    rows = [{"kernel": planned.name, "cell": cell} for planned in kernels for cell in planned.configurations]
     placements = session.workload.placements
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
     budget = None if options.runs.until is None else options.runs.budget
@@ -72,28 +58,18 @@ def view(session: Session) -> Report:
             threads=placements[0].threads,
             cpus=tuple(placements[0].cpus),
             placements=tuple(output_of(PlacementRow, place) for place in placements),
-            kernels=tuple(map(_output, kernels)),
+            kernels=tuple(kernels),
             runs=runs,
         ),
     )
 
 
-def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> _Planned:
-    steps = [step for step in a_round if step.kernel.name == subject.kernel.name]
-    curves = [step for step in sweeps if step.kernel.name == subject.kernel.name]
+def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> PlannedKernel:
+    kernel = subject.kernel
+    steps, curves = ([each for each in of if each.kernel.name == kernel.name] for of in (a_round, sweeps))
     keys = {step.cell.key for step in steps}
-    cells = [cell for cell in subject.cells if cell.key in keys]
-    return _Planned(subject, cells, len(steps), len(curves))
-
-
-def _output(planned: _Planned) -> PlannedKernel:
-    return PlannedKernel(
-        planned.subject.kernel.name,
-        tuple(planned.subject.kernel.arguments),
-        tuple(output_of(CellRow, cell) for cell in planned.cells),
-        planned.runs,
-        planned.sweeps,
-    )
+    cells = (output_of(CellRow, cell) for cell in subject.cells if cell.key in keys)
+    return PlannedKernel(kernel.name, tuple(kernel.arguments), tuple(cells), len(steps), len(curves))
 
 
 def _until(width: float | None, budget: float | None) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,6 +229,23 @@ class Stage:
     def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         name = "compare" if {"--", "--suite", "--case"} & {*arguments} else "kernels"
         return self.run(name, "--output", str(self.results), *arguments)
+
+    def started(self, name: str, *arguments: str, records: int = 1) -> subprocess.Popen[str]:
+        """Start a command that measures; it has written so many records, or has ended."""
+        process = subprocess.Popen(
+            self.command(name, "--output", str(self.results), *arguments),
+            env=self.variables(),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while process.poll() is None:
+            files = list(self.results.glob("*/records.jsonl"))
+            if files and files[0].read_bytes().count(b"\n") >= records:
+                break
+            time.sleep(0.01)
+        return process
 
     def resume(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """Repeat the command of a result with --resume."""

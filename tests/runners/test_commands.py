@@ -184,21 +184,7 @@ def test_pages_that_cannot_be_had_are_no_failure(stage: Stage):
 def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, code):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
-    process = subprocess.Popen(
-        stage.command("kernels", "--output", str(stage.results), "--rounds", "1000"),
-        env=stage.variables(),
-        cwd=stage.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for(
-        lambda: (
-            stage.results.exists()
-            and (files := list(stage.results.glob("*/records.jsonl")))
-            and files[0].read_bytes().count(b"\n") >= 13
-        )
-    )
+    process = stage.started("kernels", "--rounds", "1000", records=13)
     process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert process.returncode == code, errors

@@ -213,7 +213,10 @@ def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.long
-def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("settings", [DISTANCES, (("distL2=20",),)])
+def test_a_program_by_hwpfctl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[tuple[str, ...], ...]
+) -> None:
     root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
     of_tree(monkeypatch, root)
     for name, value in Stage(tmp_path / "stage").variables().items():
@@ -229,12 +232,20 @@ def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "name": "true",
             "results": tmp_path / "results",
             "policies": ("none",),
-            "prefetchers": DISTANCES,
+            "prefetchers": settings,
         },
     )
     result = measured(program_prepare.prepare(chosen, [own], Console(quiet=True), time.monotonic()))
-    # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     calls = [line.split()[0] for line in log.read_text().splitlines()]
+    if len(settings) == 1:
+        # All runs have it, the trial run too, and it is reset once.
+        *runs, last = calls
+        assert last == "--reset" and runs == ["--distL2=20"] * len(runs) and len(runs) >= 2
+        (adjusted,) = settings
+        of_all = result.manifest.prefetchers
+        assert (of_all.adjusted, of_all.off, of_all.read_back) == (adjusted, (), False)
+        return
+    # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     first = [call for call in calls if call != "--reset"]
     assert calls[1::2] == ["--reset"] * len(first) and calls[::2] == first
     set_in_round = [

@@ -105,24 +105,6 @@ def tables_of(folder: Path) -> list[Table]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("region", "share"), [("step", 1.0), ("hydro", 0.5)])
-def test_counts_and_times_are_those_of_the_region(made, tmp_path: Path, region: str, share: float):
-    """The fake kernel counts half of its events in the region `hydro`, all in `step`."""
-    folder = shutil.copytree(made[0].result(), tmp_path / "copy")
-
-    def values_of(quantity: str) -> list[float]:
-        rows = report_of(read_result(folder)).data.values
-        return [row.value for row in rows if row.quantity == quantity]
-
-    before, time = values_of("CPU_CYCLES"), values_of("time")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["counters"]["region"] = region
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert values_of("CPU_CYCLES") == pytest.approx([share * n for n in before], rel=1e-3)
-    assert values_of("whole_time") == pytest.approx(time)
-
-
-@pytest.mark.long
 def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     """Named here, for the tester's machine may have counters; a VM without them comes to it by itself."""
     done = run(filled(stage, papi="off", compilers=("gcc-12.2.0",)), "--events", "software", "--rounds", "1")
@@ -178,17 +160,6 @@ def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
 
 
 @pytest.mark.long
-def test_refused_events_are_reported(stage: Stage):
-    filled(stage, compilers=("gcc-12.2.0",), refused="L1_ITLB_MISS_L2_ITLB_HIT")
-    done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (note,) = notes(stage, done, "L1_ITLB_MISSES_L2_HIT")
-    assert UNKNOWN in note and "gcc-12.2.0" not in note
-    quantities = {row["quantity"] for row in rows(stage.result() / "counters.csv")}
-    assert "l1_itlb_miss_rate" not in quantities and "l2_itlb_miss_rate" in quantities
-
-
-@pytest.mark.long
 def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     stage.add("gcc-12.2.0", LABELS[0], [TRIAD], papi="on")
     stage.add("gcc-12.2.0", LABELS[2], [TRIAD], papi="on", mode="pages")
@@ -198,17 +169,6 @@ def test_pages_that_are_not_there_are_tried_once(stage: Stage):
     assert {one["code"] for one in json.loads(data.stdout)["not_counted"]} == {"pages_unavailable"}
     statuses = [r.status for r in read_result(stage.result()).records]
     assert statuses.count("pages_unavailable") == 1 and statuses.count("ok") == 12
-
-
-@pytest.mark.long
-def test_wrong_pages_are_invalid(stage: Stage):
-    stage.add("gcc-12.2.0", LABELS[0], [TRIAD], papi="on")
-    stage.add("gcc-12.2.0", LABELS[1], [TRIAD], papi="on", mode="wrong_pages")
-    done = run(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert not rows(stage.result() / "comparisons.csv")
-    (missing,) = report_of(read_result(stage.result())).data.not_counted
-    assert missing.code == "wrong_pages" and missing.reason in " ".join(done.stdout.split())
 
 
 @pytest.mark.long
@@ -222,6 +182,7 @@ def test_one_region_of_the_program(stage: Stage):
     reported = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")
     cycles = whole.counters["CYCLES_NOT_IN_HALT"] / len(whole.seconds.repetitions)
     assert float(reported["value"]) == pytest.approx(cycles / 2, rel=0.2)
+    assert "whole_time" in {row["quantity"] for row in values}
 
 
 @pytest.mark.long

@@ -14,7 +14,6 @@ from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
 from pagewise.core.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
 from pagewise.machine.host import chosen, cpu_list, read_host
-from pagewise.session.progress import TimeLeft
 from pagewise.workloads.doctor import measure_spread, noise_finding
 
 VENDOR, PRODUCT = "QEMU", "Standard PC"
@@ -90,16 +89,3 @@ def test_noise_is_measured_and_judged():
     assert noise_finding([1.0] * 50).state == "good"
     shaky = noise_finding([1.0, 1.5] * 25)
     assert shaky.state == "note" and "40.0 %" in shaky.detail and shaky.remedy
-
-
-def test_time_left_is_that_of_the_steps_ahead():
-    from builders import chase, configuration, kernel, subject_of
-    from pagewise.core.plan import order_of_round
-
-    subjects = [subject_of(kernel(), configuration()), subject_of(chase(), configuration())]
-    steps = order_of_round(subjects, 1, 1)
-    left = TimeLeft()
-    assert left.estimate(steps) is None
-    for step in steps:
-        left.add(step, 2.0 if step.kernel.name == "triad" else 0.5)
-    assert left.estimate(steps) == pytest.approx(2 * 2.0 + 2 * 0.5)

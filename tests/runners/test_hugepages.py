@@ -20,7 +20,7 @@ from pagewise.core.signals import interruptible
 from pagewise.machine.settings.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
 from pagewise.machine.settings.kinds import Pool
 from stage import TRIAD, Stage
-from test_commands import BASE, wait_for
+from test_commands import BASE
 
 POOL = "sys/kernel/mm/hugepages/hugepages-2048kB"
 MACHINE = Path("/") / POOL / "nr_hugepages"
@@ -138,15 +138,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     del small["sweeps"]
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
-    process = subprocess.Popen(
-        stage.command("kernels", "--output", str(stage.results), "--rounds", "9", "--prepare-pages"),
-        env=stage.variables(),
-        cwd=stage.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for(lambda: any(file.stat().st_size for file in stage.results.glob("*/records.jsonl")))
+    process = stage.started("kernels", "--rounds", "9", "--prepare-pages")
     yield process
     process.kill()
     process.communicate(timeout=30)

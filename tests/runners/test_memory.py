@@ -29,41 +29,43 @@ from test_choice import options
 MIB = 1 << 20
 
 
-def test_available_is_the_kernels_estimate(tmp_path: Path):
-    root = tree(tmp_path, {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    4096 kB\n"})
-    assert available(root) == 4 * MIB
+GROUP, OLD_GROUP = "sys/fs/cgroup/batch", "sys/fs/cgroup/memory"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        ({}, 1024),
+        # Of version 2: the group above has a limit, and what the kernel can drop is available.
+        (
+            {
+                "proc/self/cgroup": "0::/batch/job",
+                f"{GROUP}/memory.max": 300 * MIB,
+                f"{GROUP}/memory.current": 250 * MIB,
+                f"{GROUP}/memory.stat": f"anon 1\ninactive_file {20 * MIB}",
+                f"{GROUP}/job/memory.max": "max",
+                f"{GROUP}/job/memory.current": 5,
+            },
+            70,
+        ),
+        # Of version 1: the group has used more than its limit.
+        (
+            {
+                "proc/self/cgroup": "5:cpu:/x\n4:memory:/job\n0::/",
+                f"{OLD_GROUP}/job/memory.limit_in_bytes": 64 * MIB,
+                f"{OLD_GROUP}/job/memory.usage_in_bytes": 65 * MIB,
+                f"{OLD_GROUP}/memory.limit_in_bytes": 9223372036854771712,
+                f"{OLD_GROUP}/memory.usage_in_bytes": 1,
+            },
+            0,
+        ),
+    ],
+)
+def test_available_is_the_kernels_estimate_within_control_groups(
+    tmp_path: Path, files: dict[str, object], left: int
+):
+    assert available(tree(tmp_path, {"proc/meminfo": "MemAvailable: 1048576 kB", **files})) == left * MIB
     assert available(tmp_path / "nothing") is None
-
-
-def test_a_control_group_above_bounds_it(tmp_path: Path):
-    root = tree(
-        tmp_path,
-        {
-            "proc/meminfo": "MemAvailable: 1048576 kB\n",
-            "proc/self/cgroup": "0::/batch/job\n",
-            "sys/fs/cgroup/batch/memory.max": f"{300 * MIB}\n",
-            "sys/fs/cgroup/batch/memory.current": f"{250 * MIB}\n",
-            "sys/fs/cgroup/batch/memory.stat": f"anon 1\ninactive_file {20 * MIB}\n",
-            "sys/fs/cgroup/batch/job/memory.max": "max\n",
-            "sys/fs/cgroup/batch/job/memory.current": "5\n",
-        },
-    )
-    assert available(root) == 70 * MIB
-
-
-def test_a_control_group_of_the_first_version_bounds_it(tmp_path: Path):
-    root = tree(
-        tmp_path,
-        {
-            "proc/meminfo": "MemAvailable: 1048576 kB\n",
-            "proc/self/cgroup": "5:cpu:/x\n4:memory:/job\n0::/\n",
-            "sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{64 * MIB}\n",
-            "sys/fs/cgroup/memory/job/memory.usage_in_bytes": f"{65 * MIB}\n",
-            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
-        },
-    )
-    assert available(root) == 0
 
 
 def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):

@@ -90,25 +90,28 @@ def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
     assert {one.node for one in away({TIME: slowed})} == bad
 
 
-def test_fewer_than_four_nodes_accuse_nobody() -> None:
-    assert away({TIME: {"n1": NodeValue(1.0), "n2": NodeValue(1.0), "n3": NodeValue(9.0)}}) == []
+SMALL = {f"n{number}": NodeValue(1.025 if number == 3 else 1.0 + 1e-4 * number) for number in range(20)}
 
 
-def test_what_is_small_is_no_finding_however_sure() -> None:
-    values = {f"n{number}": NodeValue(1.0 + 1e-4 * number) for number in range(20)}
-    values["n3"] = NodeValue(1.025)
-    assert away({TIME: values}, at_least=0.03) == []
-    assert [one.node for one in away({TIME: values}, at_least=0.02)] == ["n3"]
+@pytest.mark.parametrize(
+    ("values", "at_least", "accused"),
+    [
+        ({"n1": NodeValue(1.0), "n2": NodeValue(1.0), "n3": NodeValue(9.0)}, 0.03, []),
+        (dict.fromkeys(("n1", "n2", "n3", "n4", "n5", "n6"), NodeValue(2.0)), 0.03, []),
+        (SMALL, 0.03, []),
+        (SMALL, 0.02, ["n3"]),
+    ],
+)
+def test_few_equal_and_slightly_different_nodes_are_not_accused(
+    values: dict[str, NodeValue], at_least: float, accused: list[str]
+) -> None:
+    assert [one.node for one in away({TIME: values}, at_least)] == accused
 
 
 def test_a_node_that_is_measured_badly_must_lie_farther_out() -> None:
     values = {f"n{number}": NodeValue(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
     assert [one.node for one in away({TIME: values | {"n0": NodeValue(1.1, 0.001)}})] == ["n0"]
     assert away({TIME: values | {"n0": NodeValue(1.1, 0.1)}}) == []
-
-
-def test_nodes_that_are_all_the_same_have_a_spread_of_nothing_and_are_alike() -> None:
-    assert away({TIME: {f"n{number}": NodeValue(2.0) for number in range(6)}}) == []
 
 
 def test_the_spread_is_that_of_normal_values_and_not_of_outliers() -> None:

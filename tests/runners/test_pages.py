@@ -7,23 +7,21 @@ import json
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from builders import chase, configuration, kernel, record, varied
 from pagewise.analysis.analysis import analyse
-from pagewise.core.errors import Interrupted, RefusedError
+from pagewise.core.errors import RefusedError
 from pagewise.core.page_policy import PagePolicy, size_name
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
 from pagewise.core.record import Record
-from pagewise.core.signals import interruptible
 from pagewise.machine.settings import thp
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.thp import switched_on, switches_needed
 from stage import ALL_LABELS, TRIAD, Stage
-from test_commands import BASE, THP, records, wait_for
+from test_commands import BASE, THP, records
 
 ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.8") for label in ALL_LABELS]
 POLICIES = ("hugetlbfs:1g", "thp:64k")
@@ -209,16 +207,6 @@ def test_a_size_that_the_kernel_does_not_support(machine: Path):
     assert refused.value.where == str(machine / FOLDER / "hugepages-32kB/enabled")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_puts_the_switches_back_and_a_second_one_does_not_hinder(machine: Path, number):
-    with pytest.raises(Interrupted), interruptible(), switched_on(["thp:64k"], machine):
-        try:
-            os.kill(os.getpid(), number)
-        finally:
-            os.kill(os.getpid(), number)
-    assert words(machine) == ["madvise", "never", "inherit"]
-
-
 def test_who_is_not_root_is_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Word(MACHINE)])
@@ -235,24 +223,7 @@ def test_an_interrupted_comparison_puts_this_machines_switches_back(stage: Stage
         pytest.skip("this machine gives pages of 64 KiB as it is")
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
-    arguments = (
-        "--output",
-        str(stage.results),
-        "--rounds",
-        "1000",
-        "--policies",
-        "thp:64k",
-        "--prepare-pages",
-    )
-    process = subprocess.Popen(
-        stage.command("kernels", *arguments),
-        env=stage.variables(),
-        cwd=stage.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_for(lambda: any(file.stat().st_size for file in stage.results.glob("*/records.jsonl")))
+    process = stage.started("kernels", "--rounds", "1000", "--policies", "thp:64k", "--prepare-pages")
     assert "[madvise]" in MACHINE.read_text()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)

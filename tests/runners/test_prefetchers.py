@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from pagewise.cli.measuring import options_of
 from pagewise.core.errors import Interrupted, RefusedError, SelectionError
-from pagewise.core.result import read_result
 from pagewise.machine.settings import prefetchers
 from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
-from pagewise.machine.settings.kinds import Hwpfctl, Msr, Word
+from pagewise.machine.settings.kinds import Hwpfctl, Msr
 from pagewise.machine.settings.prefetchers import find_control, switched_off
 from pagewise.machine.settings.session import restore, traces
 from pagewise.session.launch import run_without_prefetchers
-from pagewise.stack.binary import examine
 from pagewise.workloads.doctor import prefetcher_finding
-from pagewise.workloads.program import prepare as program_prepare
-from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.workload import ProgramOptions
 from prefetcher_machines import (
     EPYC,
     HYBRID,
@@ -235,19 +227,6 @@ def test_the_a64fx_through_its_kernels_files(tmp_path: Path, asked, changed, off
     assert contents(files) == before
 
 
-def test_a_driver_that_takes_another_distance_is_reported(tmp_path: Path, monkeypatch):
-    class OtherUnit(Word):
-        def get(self) -> str:
-            return super().get().replace("1536", "2048")
-
-    root = a64fx(tmp_path)
-    file = prefetch_control(root, [0])["index0 dist"]
-    monkeypatch.setattr(prefetchers, "Word", OtherUnit)
-    with pytest.raises(RefusedError) as caught, switched_off(find_control(["distL1=6"], {0}, root)):
-        pytest.fail("the block must not run")
-    assert {"1536", "2048"} <= set(re.findall(r"\w+", caught.value.what)) and file.read_text() == "auto\n"
-
-
 @pytest.mark.parametrize(
     "asked",
     [
@@ -280,38 +259,6 @@ def test_a_single_run_through_hwpfctl(tmp_path: Path, monkeypatch, asked, option
     code = run_without_prefetchers(asked, [sys.executable, "-c", "raise SystemExit(7)"], os.environ, root)
     calls = [line.split() for line in log.read_text().splitlines()]
     assert code == 7 and calls[0][: len(options)] == options and calls[1][0] == "--reset" and len(calls) == 2
-
-
-def test_a_program_of_the_user_runs_with_them_set(tmp_path: Path, monkeypatch):
-    root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
-    for name, value in Stage(tmp_path / "stage").variables().items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(prefetchers, "find_control", lambda asked, used: find_control(asked, used, root))
-    chosen = options_of(
-        ProgramOptions,
-        {
-            "baseline": "none",
-            "name": "true",
-            "results": tmp_path / "results",
-            "policies": ("none",),
-            "prefetchers": (("distL2=20",),),
-        },
-    )
-    variables = dict(os.environ)
-    binary = examine("true", variables)
-    own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    comparison = program_prepare.prepare(chosen, [own], Console(quiet=True), time.monotonic())
-    comparison.begin()
-    comparison.measure()
-    comparison.close()
-    assert comparison.ending is None
-    calls = [line.split()[0] for line in log.read_text().splitlines()]
-    # A trial run and a round, each with the prefetchers set, and all restored once.
-    assert calls[-1] == "--reset" and calls[:-1] == ["--distL2=20"] * (len(calls) - 1) and len(calls) >= 3
-    (folder,) = (tmp_path / "results").iterdir()
-    reported = read_result(folder).manifest.prefetchers
-    assert reported.adjusted == ("distL2=20",) and reported.off == () and not reported.read_back
 
 
 def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypatch):

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from builders import configuration, kernel, subject_of
+from builders import chase, configuration, kernel, subject_of
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
-from pagewise.core.plan import Step
+from pagewise.core.plan import Step, order_of_round
 from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
 from pagewise.session import progress
@@ -103,6 +103,16 @@ def test_further_rounds_show_their_limit_and_a_line_each_ten_seconds(clock: Call
             reporter.end(step, 1)
     lines = text.getvalue().splitlines()
     assert [line.split()[-2] for line in lines] == ["8:20", "8:10", "8:00"]
+
+
+def test_steps_ahead_are_expected_to_take_what_such_steps_took():
+    subjects = [subject_of(kernel(), configuration()), subject_of(chase(), configuration())]
+    steps = order_of_round(subjects, 1, 1)
+    reporter = ProgressReporter(terminal_of()[0], 3, steps)
+    assert reporter.expect(steps) is None
+    for step in steps:
+        reporter.end(step, 2.0 if step.kernel.name == "triad" else 0.5)
+    assert reporter.expect(steps) == pytest.approx(2 * 2.0 + 2 * 0.5)
 
 
 def test_nothing_is_drawn_during_a_run():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -23,20 +21,8 @@ def broken_off(
     stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT, command: str = "kernels"
 ) -> Path:
     """A comparison that a signal ended after some records; its folder."""
-    process = subprocess.Popen(
-        stage.command(command, "--output", str(stage.results), *arguments),
-        env=stage.variables(),
-        cwd=stage.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while process.poll() is None:
-        files = list(stage.results.glob("*/records.jsonl"))
-        if files and files[0].read_bytes().count(b"\n") >= records:
-            process.send_signal(number)
-            break
-        time.sleep(0.01)
+    process = stage.started(command, *arguments, records=records)
+    process.send_signal(number)
     process.communicate(timeout=30)
     return stage.result()
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import killed_sessions
+from fake_root import tree
 from killed_sessions import state
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.machine.settings import journal
@@ -148,14 +149,6 @@ def run() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def kill(process: subprocess.Popen[Any]) -> None:
-    """Kill a session when it has printed a further line."""
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.kill()
-    process.communicate()
-
-
 @pytest.mark.parametrize(
     ("setting", "before"),
     [
@@ -171,18 +164,6 @@ def test_a_journal_with_foreign_paths_restores_nothing(tmp_path: Path, setting: 
     left._write()
     with pytest.raises(RefusedError):
         restore(tmp_path)
-
-
-@pytest.mark.parametrize("over", [False, True])
-def test_the_run_of_a_killed_session_is_ended_unless_it_was_over(
-    tmp_path: Path, run: subprocess.Popen[bytes], over: bool
-):
-    accompanied = f"accompany({run.pid}); {over} and accompany(0)"
-    kill(other(tmp_path, f"{accompanied}; print(flush=True); time.sleep(60)"))
-    if not over:
-        assert run.wait(timeout=30) == -signal.SIGKILL
-    killed_sessions.settle(tmp_path)
-    assert over == (run.poll() is None)
 
 
 @pytest.mark.parametrize("how", ["restore", "next session"])
@@ -371,27 +352,35 @@ def test_settings_as_data():
             setting_of(data)
 
 
-@pytest.mark.parametrize("over", [False, True])
-def test_the_files_of_a_killed_session_are_removed_and_its_run_is_ended(
-    tmp_path: Path, run: subprocess.Popen[bytes], over: bool
+@pytest.mark.parametrize("over", ["no", "run", "block"])
+@pytest.mark.parametrize("block", ["kept(root)", "removed_if_killed(scratch)"])
+def test_the_run_of_a_killed_session_is_ended_and_its_files_are_removed_unless_they_were_over(
+    tmp_path: Path, run: subprocess.Popen[bytes], block: str, over: str
 ):
     scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    (scratch / "file").touch()
+    tree(scratch, {"file": ""})
     code = f"""
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {str(RUNNERS)!r})
-from pagewise.machine.settings.session import accompany, removed_if_killed
-with removed_if_killed(Path({str(scratch)!r})):
+from pagewise.machine.settings.session import accompany, kept, removed_if_killed
+root, scratch = Path({str(tmp_path)!r}), Path({str(scratch)!r})
+with {block}:
     accompany({run.pid})
-    {over} or (print(flush=True), time.sleep(60))
+    {over != "no"} and accompany()
+    {over == "block"} or (print(flush=True), time.sleep(60))
 print(flush=True)
 time.sleep(60)
 """
-    kill(subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE))
-    if not over:
+    session = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert session.stdout is not None
+    session.stdout.readline()
+    session.kill()
+    session.communicate()
+    if over == "no":
         assert run.wait(timeout=30) == -signal.SIGKILL
-        while scratch.exists():
-            time.sleep(0.01)
-    assert scratch.exists() == over == (run.poll() is None)
+    killed_sessions.settle(tmp_path)
+    is_removed = block.startswith("removed") and over != "block"
+    while is_removed and scratch.exists():
+        time.sleep(0.01)
+    assert scratch.exists() != is_removed and (run.poll() is None) == (over != "no")

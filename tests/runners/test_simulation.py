@@ -15,6 +15,7 @@ from rich.console import Console
 from tracing import needs_tracer
 
 from builders import configuration, record_data
+from fake_root import tree
 from json_schema import faults
 from pagewise.cli import root
 from pagewise.cli.measuring import options_of
@@ -205,28 +206,17 @@ def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path:
 
 
 @needs_tracer
-def test_a_program_without_marks_is_modelled_whole(build: Path, tmp_path: Path) -> None:
-    program = ("--", shutil.which("true") or "/bin/true")
-    done = invoked(tmp_path, "--build", str(build), "--json", *program)
-    assert done.exception is None, done.output
-    reported = json.loads(done.stdout)
-    assert faults("modelled", reported) == [] and reported["program"] == "true"
-    (one,) = reported["policies"]
-    assert one["modelled"]["geometry"] == reported["geometry"] and one["notes"]
-
-
-@needs_tracer
-def test_a_users_program_runs_where_it_was_started(
+def test_a_users_program_is_simulated_whole_where_it_was_started(
     build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started_in = tmp_path / "input"
-    started_in.mkdir()
-    (started_in / "flash.par").touch()
-    monkeypatch.chdir(started_in)
+    monkeypatch.chdir(tree(tmp_path / "input", {"flash.par": ""}))
     program = ("--", shutil.which("cat") or "/bin/cat", "flash.par")
     done = invoked(tmp_path / "results", "--build", str(build), "--json", *program)
     assert done.exception is None, done.output
-    assert not json.loads(done.stdout)["missing"]
+    reported = json.loads(done.stdout)
+    assert faults("modelled", reported) == [] and reported["program"] == "cat" and not reported["missing"]
+    (one,) = reported["policies"]
+    assert one["modelled"]["geometry"] == reported["geometry"] and one["notes"]
 
 
 @needs_tracer

@@ -107,21 +107,23 @@ def fake_qemu(folder: Path, version: str, help_text: str) -> None:
     file.chmod(0o755)
 
 
-def test_a_missing_or_unsuitable_tracer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tracer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
     assert raised.value.where is None and "qemu-user" in raised.value.remedy
-    fake_qemu(tmp_path, "version 10.0.2", "-plugin")
+
+
+@pytest.mark.parametrize(("version", "options"), [("10.0.2", "-plugin"), ("7.2.1", "-strace")])
+def test_an_unsuitable_tracer_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, options: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fake_qemu(tmp_path, f"version {version}", options)
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
-    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64") and "10.0" in raised.value.what
-    fake_qemu(tmp_path, "version 7.2.1", "-strace")
-    with pytest.raises(SetupError) as raised:
-        tracer.find_tracer("x86_64")
-    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64") and "7.2" not in raised.value.what
-    fake_qemu(tmp_path, "version 7.2.1", "-plugin")
-    assert tracer.find_tracer("x86_64").name == "qemu-x86_64 7.2.1"
+    assert str(raised.value.where) == str(tmp_path / "qemu-x86_64")
+    assert ("10.0" in raised.value.what) == (version == "10.0.2")
 
 
 def test_doctor_reports_whether_programs_can_be_traced(

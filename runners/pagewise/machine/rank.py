@@ -35,9 +35,7 @@ def main(spec_file: str, command: list[str]) -> None:
     sys.path.insert(0, _RUNNERS)
     from pagewise.machine.numa import MemoryPolicy
 
-    memory = spec["memory"]
-    policy = MemoryPolicy(memory["name"], memory["reported"], memory["mode"], tuple(memory["nodes"]))
-    with policy.applied():
+    with MemoryPolicy(**spec["memory"]).applied():
         execute(spec, rank, command)
 
 

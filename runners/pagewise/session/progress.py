@@ -22,35 +22,6 @@ _SHARE = 0.01
 _BETWEEN_LINES = 10.0
 
 
-class TimeLeft:
-    """Estimates the seconds that the steps ahead take, from what such steps took before."""
-
-    def __init__(self) -> None:
-        self._took: dict[_Alike, list[float]] = {}
-
-    def add(self, step: Step, seconds: float) -> None:
-        """Notes what a step took."""
-        self._took.setdefault(self._key(step), []).append(seconds)
-
-    def estimate(self, ahead: Sequence[Step]) -> float | None:
-        """Seconds for these steps; one not seen before counts as the mean of its kernel, or of all."""
-        if not self._took:
-            return None
-        known = {key: sum(values) / len(values) for key, values in self._took.items()}
-        overall = sum(known.values()) / len(known)
-        total = 0.0
-        for step in ahead:
-            key = self._key(step)
-            alike = [value for other, value in known.items() if other[0] == key[0] and other[2] == key[2]]
-            total += known.get(key, sum(alike) / len(alike) if alike else overall)
-        return total
-
-    @staticmethod
-    def _key(step: Step) -> _Alike:
-        # A baseline's second run in a round takes what its first takes.
-        return step.kernel.name, step.cell.key, step.swept
-
-
 class _Bar(Progress):
     """A bar, below what is known so far. Drawn between runs only, because a thread would disturb runs."""
 
@@ -64,11 +35,12 @@ class _Bar(Progress):
 
 
 class ProgressReporter:
-    """Shows the progress of steps on the console."""
+    """Shows the progress of steps on the console, and estimates what the steps ahead take."""
 
     def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
-        self._left, self._stage, self._why = TimeLeft(), "", ""
+        self._took: dict[_Alike, list[float]] = {}
+        self._stage, self._why = "", ""
         self._started = self._deadline = time.monotonic()
         self._showing, self._is_broken = 0.0, False
         self._printed = -_BETWEEN_LINES
@@ -86,8 +58,19 @@ class ProgressReporter:
         self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
 
     def expect(self, steps: Sequence[Step]) -> float | None:
-        """The seconds that these steps will take, None when nothing is known."""
-        return self._left.estimate(steps)
+        """Seconds for these steps, from what such steps took; None when nothing is known.
+
+        A step not seen before counts as the mean of its kernel, or of all.
+        """
+        if not self._took:
+            return None
+        known = {key: sum(values) / len(values) for key, values in self._took.items()}
+        overall = sum(known.values()) / len(known)
+        total = 0.0
+        for key in map(_alike, steps):
+            alike = [value for other, value in known.items() if other[0] == key[0] and other[2] == key[2]]
+            total += known.get(key, sum(alike) / len(alike) if alike else overall)
+        return total
 
     def add(self, steps: Sequence[Step], why: str, at_most: float) -> None:
         """A further round comes before what is ahead, for this reason. They end in `at_most` seconds."""
@@ -121,15 +104,15 @@ class ProgressReporter:
         """The time left: of further rounds the limit, because their number is unknown."""
         if self._why and step.series != "sweep":
             return f"at most {clock_text(max(0.0, self._deadline - time.monotonic()))} left"
-        left = self._left.estimate(self._ahead)
+        left = self.expect(self._ahead)
         return "" if left is None else f"about {clock_text(left)} left"
 
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""
         label = f"{step.cell.compiler}/{step.cell.measured.label}"
         _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.kernel.name, label, seconds)
-        self._left.add(step, seconds)
-        self._drop(step)
+        self._took.setdefault(_alike(step), []).append(seconds)
+        self.skip(step)
 
     def show(self, verdicts: Callable[[], RenderableType]) -> None:
         """Shows verdicts on a terminal, unless computing them so often takes more than 1 % of the time.
@@ -153,10 +136,7 @@ class ProgressReporter:
         self._showing += time.monotonic() - began
 
     def skip(self, step: Step) -> None:
-        """A step is not run after all."""
-        self._drop(step)
-
-    def _drop(self, step: Step) -> None:
+        """A step is no longer ahead: it is over, or not run after all."""
         self._ahead.remove(step)
         self._bar.advance(self._task)
 
@@ -170,3 +150,8 @@ class ProgressReporter:
     ) -> None:
         """Takes the bar away."""
         self._bar.stop()
+
+
+def _alike(step: Step) -> _Alike:
+    # A baseline's second run in a round takes what its first takes.
+    return step.kernel.name, step.cell.key, step.swept

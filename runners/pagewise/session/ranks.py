@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -42,18 +42,13 @@ class Ranks:
         """The command line that starts the ranks; what they reported before is deleted."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        kind, memory = self.launcher.kind, self.placement.memory
+        kind = self.launcher.kind
         spec = {
             "variables": kind.variables,
             "cpus": self.placement.cpus_by_rank,
             "folder": str(self.folder),
             "inherits": kind.inherits,
-            "memory": {
-                "name": memory.name,
-                "reported": memory.reported,
-                "mode": memory.mode,
-                "nodes": memory.nodes,
-            },
+            "memory": asdict(self.placement.memory),
         }
         file = self.folder / "spec.json"
         file.write_text(json.dumps(spec), encoding="utf-8")

@@ -39,7 +39,6 @@ _PROGRAM = (
     "service",
     "setup",
     "sha256",
-    "policies",
     "metrics",
     "checks",
     "enough_coverage",
@@ -204,18 +203,12 @@ def _facts(manifest: Manifest) -> Iterator[tuple[str, Any]]:
     for subject in manifest.subjects:
         yield f"what is measured of {subject.kernel.name}", subject
     for name, program in manifest.programs.items():
-        yield from ((f"{name}'s {part}", _described(part, program.get(part))) for part in _PROGRAM)
+        yield from ((f"{name}'s {part}", program.get(part)) for part in _PROGRAM)
+        # What policies set and whether they are available is decided by the trial run of a script.
+        yield f"{name}'s policies", [policy["name"] for policy in program.get("policies") or ()]
     for part, names in _PARTS.items():
         described = unstructured(getattr(manifest, part)) or {}
         yield from ((f"{name} of {part}", described.get(name)) for name in names)
-
-
-def _described(part: str, value: Any) -> Any:
-    """A part of the description of a program; of page policies the names alone.
-
-    The trial run of a script or launcher decides which policies are available, and what they set.
-    """
-    return [policy["name"] for policy in value or ()] if part == "policies" else value
 
 
 def _complete_rounds(result: Result) -> int:

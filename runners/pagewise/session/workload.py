@@ -14,6 +14,7 @@ from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
 
+_WorkloadT = TypeVar("_WorkloadT")
 _WorkloadT_co = TypeVar("_WorkloadT_co", covariant=True)
 #: What a failed run rules out: every run of its configuration, those that count the same events, or nothing.
 Scope = Literal["configuration", "group", None]
@@ -60,6 +61,22 @@ class Decision(Generic[_WorkloadT_co]):
     workload: _WorkloadT_co
     fields: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
+
+
+class WithoutTrials:
+    """A workload that trial runs do not decide, and whose runs validate what they compute."""
+
+    def references(self) -> dict[str, str]:
+        """None: what runs print is not compared."""
+        return {}
+
+    def trials(self, *, of_baselines: bool) -> list[Step]:
+        """None."""
+        return []
+
+    def decided(self: _WorkloadT, trials: Sequence[Trial]) -> Decision[_WorkloadT]:
+        """The same."""
+        return Decision(self)
 
 
 class Planner(Protocol):

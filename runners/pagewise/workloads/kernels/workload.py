@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pagewise.core.manifest import Manifest, ResultKind, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
+from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
@@ -21,7 +21,7 @@ from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_pl
 from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, Needs, in_all_states
-from pagewise.session.workload import ComparisonPlanner, Decision, Planner, Trial
+from pagewise.session.workload import ComparisonPlanner, Planner, WithoutTrials
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
@@ -42,7 +42,7 @@ from pagewise.workloads.kernels.sizes import sized
 
 
 @dataclass(frozen=True)
-class Kernels:
+class Kernels(WithoutTrials):
     """Kernels as a workload: what is measured and where, in the order of a planner, and with which tools."""
 
     options: KernelOptions
@@ -84,18 +84,6 @@ class Kernels:
             self.settings,
             self.launchers,
         )
-
-    def references(self) -> dict[str, str]:
-        """None: each run of a kernel validates its result."""
-        return {}
-
-    def trials(self, *, of_baselines: bool) -> list[Step]:
-        """None."""
-        return []
-
-    def decided(self, trials: Sequence[Trial]) -> Decision[Kernels]:
-        """The same."""
-        return Decision(self)
 
     def needs(self) -> Needs:
         """Huge pages for the working sets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,7 +32,7 @@ from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
-from pagewise.session.workload import Decision, Outcome, Planner, Trial
+from pagewise.session.workload import Outcome, Planner, WithoutTrials
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
@@ -82,14 +82,13 @@ class SimulationOptions(SessionOptions):
 class TraceTarget:
     """The traced program, and what traces it. `ours`: it has page policies and writes records.
 
-    title: the kernel's or program's name. description: the kernel.yaml. given: a program's standard input.
+    title: the kernel's or program's name. given: a program's standard input.
     """
 
     title: str
     program: TracedProgram
     arguments: tuple[str, ...]
     ours: bool
-    description: Mapping[str, object]
     geometry: Geometry
     tracer: Tracer
     plugin: Path
@@ -177,7 +176,7 @@ class TraceLauncher:
 
 
 @dataclass(frozen=True)
-class Simulation:
+class Simulation(WithoutTrials):
     """One program under several policies."""
 
     options: SimulationOptions
@@ -209,18 +208,6 @@ class Simulation:
     def settings(self) -> MachineSettings:
         """None: no setting of the machine is changed."""
         return MachineSettings()
-
-    def references(self) -> dict[str, str]:
-        """None: what a simulated program prints is not compared."""
-        return {}
-
-    def trials(self, *, of_baselines: bool) -> list[Step]:
-        """None."""
-        return []
-
-    def decided(self, trials: Sequence[Trial]) -> Decision[Simulation]:
-        """The same."""
-        return Decision(self)
 
     def needs(self) -> Needs:
         """Nothing."""
@@ -293,9 +280,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
     given = NO_INPUT if ours else take_input(console)
-    return TraceTarget(
-        title, program, tuple(arguments), ours, description, geometry, tracer, build.plugin, sectors, given
-    )
+    return TraceTarget(title, program, tuple(arguments), ours, geometry, tracer, build.plugin, sectors, given)
 
 
 def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:

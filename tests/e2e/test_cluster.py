@@ -113,7 +113,7 @@ def test_ranks_are_started_by_slurm_with_the_options_of_jobs(
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = (stage.folder / "results/one/n2").iterdir()
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["host"]["hostname"] == "n2" and manifest["placement"]["ranks"] == 2
+    assert manifest["host"]["hostname"] == "n2" and manifest["placements"][0]["ranks"] == 2
     for record in read_records(folder / "records.jsonl")[0]:
         cpus = {use.rank: use.cpus for use in record.ranks}
         assert record.status == "ok" and [*cpus.values()] == [(cpu,) for cpu in record.run.bound.cpus]

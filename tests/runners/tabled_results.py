@@ -76,7 +76,6 @@ def result(
         kind=kind,
         configurations=tuple(configurations.values()),
         subjects=tuple(one.planned() for one in subjects),
-        placement=places[0],
         placements=tuple(places),
     )
     data = unstructured(manifest)

@@ -30,12 +30,6 @@ def test_a_manifest_keeps_them():
     assert parse_json(json_text([ARGUMENT]).encode()) == [ARGUMENT]
 
 
-@pytest.mark.parametrize("text", ['"\\ud800"', '"\\udc00"', '"\\udfff"'])
-def test_other_surrogates_are_refused(text: str):
-    with pytest.raises(ValueError):
-        parse_json(text.encode())
-
-
 @pytest.mark.long
 def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
     folder = own.folder / os.fsdecode(b"f\xff")

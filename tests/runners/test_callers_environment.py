@@ -98,7 +98,7 @@ def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
     manifest = json.loads((stage.result() / "manifest.json").read_text())
     assert "OMP_NUM_THREADS" not in manifest["programs"]["true"]["environment"]["passed"]
-    assert manifest["placement"]["environment"]["OMP_NUM_THREADS"] == "1"
+    assert manifest["placements"][0]["environment"]["OMP_NUM_THREADS"] == "1"
 
 
 def hyperfine(folder: Path, says: str, does: str = "exit 1") -> dict[str, str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 from json_schema import SCHEMAS
-from pagewise.cli import root
 from stage import ROOT
+from test_options import COMMANDS
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -36,10 +34,8 @@ def test_the_index_names_every_document():
 
 def test_the_commands_and_options_in_the_documents_are_there():
     known = {
-        path.removeprefix("pagewise "): " ".join(
-            text for one in command.params for text in (*one.opts, *one.secondary_opts)
-        )
-        for path, command in leaves(root, "pagewise")
+        name: " ".join(text for one in command.params for text in (*one.opts, *one.secondary_opts))
+        for name, command in COMMANDS.items()
     }
     wrong = []
     for file in DOCUMENTS:
@@ -58,23 +54,12 @@ def test_the_commands_and_options_in_the_documents_are_there():
     assert wrong == []
 
 
-def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    """The commands below a group, with what is typed for each."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        if isinstance(found, click.Group):
-            yield from leaves(found, f"{path} {name}")
-        else:
-            yield f"{path} {name}", found
-
-
 def test_every_command_with_json_is_reported_with_its_schema():
     """And the schemas that they name are generated."""
     table = (ROOT / "docs/reference/json.md").read_text()
     have = [
-        path
-        for path, command in leaves(root, "pagewise")
+        f"pagewise {name}"
+        for name, command in COMMANDS.items()
         if any("--json" in one.opts for one in command.params)
     ]
     assert [path for path in have if not re.search(rf"`{path}(?: [^`]+)? --json", table)] == []
@@ -118,7 +103,7 @@ def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     # They have what the program has.
     commands = pages["reference/commands"].read_text()
     assert [
-        path for path, found in leaves(root, "pagewise") if not found.hidden and path not in commands
+        name for name, found in COMMANDS.items() if not found.hidden and f"pagewise {name}" not in commands
     ] == []
     for name in ("schoenauer_triad", "ember"):
         assert name in pages["reference/kernels"].read_text()

@@ -50,12 +50,6 @@ def changed(change) -> dict:
 
 
 @pytest.mark.parametrize("file", ALL, ids=IDS)
-def test_a_file_has_its_own_name_and_titles(file: EventFile):
-    assert FILES[file.name].is_file()
-    assert len({metric.title for metric in file.metrics}) == len(file.metrics)
-
-
-@pytest.mark.parametrize("file", ALL, ids=IDS)
 def test_libpfm_supports_every_name(file: EventFile):
     """Asks this libpfm if it supports the CPU, or uses the recorded answers of another libpfm."""
     unknown, unchecked = [], set()
@@ -322,7 +316,7 @@ def test_the_file_for_a_cpu(tmp_path: Path, name: str):
 
 def test_files_without_a_cpu_are_fallbacks():
     assert {file.name for file in ALL if file.matches is None} == {"generic", "perf", "software"}
-    assert {*CPUS, "perf", "software"} == set(IDS)
+    assert {*CPUS, "perf", "software"} == set(IDS) == set(FILES)
     assert {file.name for file in ALL if file.is_software} == {"software"}
 
 

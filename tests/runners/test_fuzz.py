@@ -118,19 +118,34 @@ def survives(results: list[Path], folder: Path, seed: str, commands: int) -> Non
 
 
 PROGRAM = {"command": ["x"], "path": "x", "sha256": None, "policies": [], "metrics": [], "checks": []}
+RECORD, MANIFEST = "records.jsonl", "manifest.json"
+KERNEL = ("subjects", 0, "kernel")
 CHANGES = [
-    ("records.jsonl", ("run", "started"), ""),
-    ("records.jsonl", ("run", "started"), "2026-02-30T00:00:00Z"),
-    ("records.jsonl", ("run", "pages"), "thp:4q"),
-    ("records.jsonl", ("configuration", "hugepages"), ":"),
-    ("records.jsonl", ("configuration", "stores"), ""),
-    ("manifest.json", ("subjects", 0, "cells", 0, "pages"), "thp:4q"),
-    ("manifest.json", ("configurations", 0, "prefetch"), ""),
-    ("manifest.json", ("configurations", 0, "hugepages"), "none:"),
-    ("manifest.json", ("subjects", 0, "kernel", "traffic"), {"stores": 1}),
-    ("manifest.json", ("program",), {**PROGRAM, "memory_budget": "x"}),
-    ("manifest.json", ("host", "pools"), [{"page_bytes": 4096, "total": 1, "free": "x"}]),
-    ("manifest.json", ("host", "khugepaged"), {"x": 10**17 + 0.5}),
+    (RECORD, ("run", "started"), ""),
+    (RECORD, ("run", "started"), "2026-02-30T00:00:00Z"),
+    (RECORD, ("run", "pages"), "thp:4q"),
+    (RECORD, ("configuration", "hugepages"), ":"),
+    (RECORD, ("configuration", "stores"), ""),
+    (MANIFEST, ("subjects", 0, "cells", 0, "pages"), "thp:4q"),
+    (MANIFEST, ("subjects", 0, "cells", 0, "measured"), "nowhere"),
+    (MANIFEST, ("configurations", 0, "prefetch"), ""),
+    (MANIFEST, ("configurations", 0, "hugepages"), "none:"),
+    (MANIFEST, (*KERNEL, "traffic"), {"stores": 1}),
+    (MANIFEST, KERNEL, {}),
+    (MANIFEST, (*KERNEL, "name"), []),
+    (MANIFEST, ("programs",), {"x": {**PROGRAM, "memory_budget": "x"}}),
+    (MANIFEST, ("programs",), {"x": {**PROGRAM, "policies": [1]}}),
+    (MANIFEST, ("host",), "h"),
+    (MANIFEST, ("host", "caches"), {"level": "x"}),
+    (MANIFEST, ("host", "pools"), [{"page_bytes": "2M"}]),
+    (MANIFEST, ("host", "pools"), [{"page_bytes": 0, "total": 1, "free": 1}]),
+    (MANIFEST, ("host", "pools"), [{"page_bytes": 4096, "total": 1, "free": "x"}]),
+    (MANIFEST, ("host", "numa_nodes"), 7),
+    (MANIFEST, ("host", "smt"), []),
+    (MANIFEST, ("host", "khugepaged"), {"x": 10**17 + 0.5}),
+    (MANIFEST, ("rounds",), 2**31),
+    (MANIFEST, ("placements", 0, "threads"), 1.0),
+    (MANIFEST, ("created",), "2026-99-99T99:99:99Z"),
 ]
 
 

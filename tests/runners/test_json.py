@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from json_schema import SCHEMAS, faults
+from json_schema import faults
 from stage import TRIAD, Stage
 
 #: The message of the fake kernel.
@@ -87,9 +87,3 @@ def test_counts(stage: Stage):
     assert {row["hugepages"] for row in data["values"]} >= {"none", "thp"}
     assert reported(stage.run("report", "--json", data["folder"]), "counts")["values"] == data["values"]
     assert reported(stage.run("counters", "--plan", "--json", *arguments), "plan")["runs"] == 3
-
-
-@pytest.mark.parametrize("schema", ["verdicts", "plan", "catalog"])
-def test_the_schemas_refuse_what_is_foreign(schema: str):
-    (name,) = (name for name in SCHEMAS if name.startswith(f"pagewise.{schema}/"))
-    assert faults(schema, {"schema": name, "odd": 1}) and SCHEMAS[name]["additionalProperties"] is False

@@ -14,7 +14,7 @@ import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.structure import structured
-from pagewise.core.suggestions import choose_of, nearest
+from pagewise.core.text import choose_of, nearest
 from pagewise.workloads.simulation.geometry import (
     FOLDER,
     Geometry,

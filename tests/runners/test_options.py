@@ -1,4 +1,4 @@
-"""Options: one name per concept in all commands, and what their values mean."""
+"""Options: what their values mean, which belong together, and what --help shows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ from pagewise.cli import root
 from pagewise.cli.options import REPLACED
 from pagewise.cli.types import Duration, Percent
 from stage import RUNNERS, Stage
-
-#: Parameters that are the same thing wherever they occur, by their long option.
-SHORT = {
-    "--kernels": "-k",
-    "--rounds": "-n",
-    "--env": "-e",
-    "--threads": "-t",
-    "--output": "-o",
-}
-FORBIDDEN = {"--pages", "--limit", "--results", "--runs", "--list"}
 
 
 def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -46,17 +36,6 @@ HELP = {
     name: "--help-all" if any("--help-all" in each.opts for each in command.params) else "--help"
     for name, command in COMMANDS.items()
 }
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_one_concept_has_one_name(name: str):
-    for parameter in COMMANDS[name].params:
-        if not isinstance(parameter, click.Option):
-            continue
-        assert not FORBIDDEN & set(parameter.opts)
-        assert parameter.help, parameter
-        for option, short in SHORT.items():
-            assert (option in parameter.opts) == (short in parameter.opts), parameter.opts
 
 
 @pytest.mark.parametrize("name", REPLACED)
@@ -121,15 +100,6 @@ def test_other_texts_are_refused(kind: click.ParamType, text: str):
         kind.convert(text, None, None)
 
 
-def test_the_environment_comes_from_a_variable_and_the_option_wins(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PAGEWISE_ENV", "first")
-    for name, command in COMMANDS.items():
-        if any(parameter.name == "environment" for parameter in command.params):
-            for options, environment in ([], "first"), (["-e", "second"], "second"):
-                context = command.make_context(name, options, resilient_parsing=True)
-                assert context.params["environment"] == environment, name
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -170,23 +140,20 @@ def test_help_shows_every_option_and_examples_that_can_be_parsed(name: str):
         command.make_context(name, words[len(name.split()) :], resilient_parsing=True)
 
 
-@pytest.mark.parametrize("arguments", [(), ("compare",), ("results", "diff")])
-def test_help_imports_nothing_heavy(arguments: tuple[str, ...]):
-    script = (
-        f"import sys; sys.path.insert(0, {str(RUNNERS)!r}); from pagewise.cli import root\n"
-        f"root.main([*{arguments!r}, '--help'], standalone_mode=False)\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    heavy = {"numpy", "scipy", "matplotlib", "duckdb", "jinja2", "yaml", "reframe"}
+SLOW = {"numpy", "scipy", "matplotlib", "duckdb", "jinja2"}
+SHOW_HELP = "from pagewise.cli import root; root.main([{}'--help'], standalone_mode=False)"
+LIST = "import pagewise.cli.commands.list, pagewise.report.views.catalog, pagewise.report.render.terminal"
+
+
+@pytest.mark.parametrize(
+    ("script", "heavy"),
+    [
+        *((SHOW_HELP.format(words), {*SLOW, "yaml", "reframe"}) for words in ("", "'compare',")),
+        # A small installation does not have these packages.
+        (LIST, SLOW),
+    ],
+)
+def test_help_and_lists_import_nothing_heavy(script: str, heavy: set[str]):
+    code = f"import sys; sys.path.insert(0, {str(RUNNERS)!r})\n{script}\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert heavy & set(done.stderr.split()) == set()
-
-
-def test_listing_needs_no_package_that_a_small_installation_does_not_have():
-    script = (
-        f"import sys; sys.path.insert(0, {str(RUNNERS)!r})\n"
-        "import pagewise.cli.commands.list, pagewise.report.views.catalog, pagewise.report.render.terminal\n"
-        "print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert {"numpy", "scipy", "matplotlib", "duckdb", "jinja2"} & set(done.stdout.split()) == set()

@@ -14,8 +14,8 @@ import pytest
 from builders import configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
-from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.fields import cpu_list, list_text
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.structure import unstructured
 from pagewise.machine import numa

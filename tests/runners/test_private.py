@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.core import private
+from pagewise.core import files
 from pagewise.core.errors import SetupError
-from pagewise.core.private import is_private, make_private, user_folder
+from pagewise.core.files import is_private, make_private, user_folder
 from pagewise.stack import c_code
 from pagewise.stack.c_code import Product, compiled, find_compiler
 from pagewise.stack.paths import module_tree, project_root
@@ -91,7 +91,7 @@ def test_without_home_the_password_database_is_used(tmp_path: Path, monkeypatch:
     def unknown(user: int) -> None:
         raise KeyError(user)
 
-    monkeypatch.setattr(private.pwd, "getpwuid", unknown)
+    monkeypatch.setattr(files.pwd, "getpwuid", unknown)
     assert user_folder("XDG_CACHE_HOME", ".cache", {}) is None
 
 
@@ -101,9 +101,9 @@ def test_without_a_home_code_is_compiled_in_a_temporary_folder(
     def unknown(user: int) -> None:
         raise KeyError(user)
 
-    monkeypatch.setattr(private.pwd, "getpwuid", unknown)
+    monkeypatch.setattr(files.pwd, "getpwuid", unknown)
     made = compiled(source, LIBRARY, compiler, environment(tmp_path))
-    assert made.parent == private.temporary_folder() and is_private(made)
+    assert made.parent == files.temporary_folder() and is_private(made)
     assert made.parent.stat().st_mode & 0o777 == 0o700
     assert compiled(source, LIBRARY, compiler, environment(tmp_path)) == made
 
@@ -135,7 +135,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     made.write_bytes(b"planted")
     spoil(tmp_path / "cache")
     other = compiled(source, LIBRARY, compiler, settings)
-    assert other.parent == private.temporary_folder() and other.read_bytes() != b"planted"
+    assert other.parent == files.temporary_folder() and other.read_bytes() != b"planted"
 
 
 def test_the_state_of_a_checkout_is_used_if_it_is_private(
@@ -159,7 +159,7 @@ def test_a_library_to_be_preloaded_is_compiled_where_the_loader_takes_its_path_w
         settings["PAGEWISE_ROOT"] = str(tmp_path / name)
         assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
     settings["XDG_CACHE_HOME"] = str(tmp_path / "a b")
-    assert compiled(source, LIBRARY, compiler, settings).parent == private.temporary_folder()
+    assert compiled(source, LIBRARY, compiler, settings).parent == files.temporary_folder()
     monkeypatch.setattr(c_code, "temporary_folder", lambda: tmp_path / "a b")
     with pytest.raises(SetupError):
         compiled(source, LIBRARY, compiler, settings)

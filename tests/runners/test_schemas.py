@@ -67,35 +67,6 @@ def test_good_records_are_good():
     assert faults(Record, unstructured(failed_record(configuration(), "failed", "SIGSEGV"))) == []
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "place"),
-    [
-        ("schema", "pagewise.record/2", "schema"),
-        ("kernel", DELETED, "(top)"),
-        ("status", "fine", "status"),
-        ("started", "yesterday", "started"),
-        ("seconds.repetitions", [], "seconds.repetitions"),
-        ("seconds.repetitions", [0.0], "seconds.repetitions.0"),
-        ("seconds.repetitions", ["1"], "seconds.repetitions.0"),
-        ("pages", DELETED, "(top)"),
-        ("pages.huge_coverage", 1.5, "pages.huge_coverage"),
-        ("pages.arrays.0.bytes", -1, "pages.arrays.0.bytes"),
-        ("validation.passed", "yes", "validation.passed"),
-        ("metrics.latency_ns", "3", "metrics.latency_ns"),
-        ("run.series", "other", "run.series"),
-        ("surprise", 1, "(top)"),
-        ("sizes.surprise", 1, "sizes"),
-        ("counters", {"unavailable": "x", "cycles": 3}, "counters"),
-    ],
-)
-def test_a_bad_record_is_reported_with_its_place(path, value, place):
-    bad = changed(GOOD, path, value)
-    found = faults(Record, bad)
-    assert any(fault.startswith(place + ":") for fault in found), found
-    # Contradictions are found by functions, all else by the generated schema, too.
-    assert path in ("counters", "pages") or json_schema.faults("record", bad)
-
-
 REGION = {
     "name": "hydro",
     "path": "step/hydro",
@@ -123,9 +94,39 @@ def test_a_record_with_regions_is_good():
     assert not faults(Record, GOOD | counted)
 
 
+#: They do not exist, or are not as the runner writes them.
+MOMENTS = ("2026-99-99T99:99:99Z", "٢٠٢٦-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n")
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place"),
     [
+        ("schema", "pagewise.record/2", "schema"),
+        ("kernel", DELETED, "(top)"),
+        ("status", "fine", "status"),
+        ("started", "yesterday", "started"),
+        *(("started", moment, "started") for moment in MOMENTS),
+        ("seconds.repetitions", [], "seconds.repetitions"),
+        ("seconds.repetitions", [0.0], "seconds.repetitions.0"),
+        ("seconds.repetitions", [5e-324], "seconds.repetitions.0"),
+        ("seconds.repetitions", [1e308], "seconds.repetitions.0"),
+        ("seconds.repetitions", ["1"], "seconds.repetitions.0"),
+        ("sizes.elements", 10**19, "sizes.elements"),
+        ("pages", DELETED, "(top)"),
+        ("pages.huge_coverage", 1.5, "pages.huge_coverage"),
+        ("pages.arrays.0.bytes", -1, "pages.arrays.0.bytes"),
+        ("placement.cpus", [0.5], "placement.cpus.0"),
+        ("placement.threads", 1e300, "placement.threads"),
+        ("placement.cpus_allowed", "3-1", "placement.cpus_allowed"),
+        ("validation.passed", "yes", "validation.passed"),
+        ("metrics.latency_ns", "3", "metrics.latency_ns"),
+        ("metrics.latency_ns", 1e308, "metrics.latency_ns"),
+        ("run.series", "other", "run.series"),
+        ("run.round", 2**31, "run.round"),
+        ("run.position", 10**12, "run.position"),
+        ("surprise", 1, "(top)"),
+        ("sizes.surprise", 1, "sizes"),
+        ("counters", {"unavailable": "x", "cycles": 3}, "counters"),
         ("counters_source", "guess", "counters_source"),
         ("counters_refused", {"cycles": None}, "counters_refused.cycles"),
         ("regions", [changed(REGION, "path", DELETED)], "regions.0"),
@@ -137,9 +138,13 @@ def test_a_record_with_regions_is_good():
         ("region_cost_seconds", -1.0, "region_cost_seconds"),
     ],
 )
-def test_bad_regions_are_reported_with_their_place(path, value, place):
-    found = faults(Record, changed(GOOD, path, value))
+def test_a_bad_record_is_reported_with_its_place(path, value, place):
+    bad = changed(GOOD, path, value)
+    found = faults(Record, bad)
     assert any(fault.startswith(place + ":") for fault in found), found
+    # What functions find is not in the generated schema: contradictions, moments, lists of CPUs.
+    by_function = path in ("counters", "pages", "placement.cpus_allowed") or value in MOMENTS
+    assert by_function or json_schema.faults("record", bad)
 
 
 SOFTWARE, ZFILL = {"prefetch": ("software",)}, {"stores": ("zfill",)}

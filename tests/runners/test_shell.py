@@ -1,19 +1,16 @@
-"""Completion as real shells do it, and what may have been meant."""
+"""What a shell is offered for completion, and what may have been meant."""
 
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from stage import GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -42,85 +39,23 @@ def offering(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return stage
 
 
-class Terminal:
-    """An interactive shell on a separate terminal."""
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_offered_words(offering: Stage, shell: str):
+    """By the variables that the shell's script sets, which set-up writes."""
 
-    def __init__(self, stage: Stage, command: list[str]) -> None:
-        leader, follower = pty.openpty()
-        variables = stage.variables() | {"TERM": "dumb", "HOME": str(stage.folder), "PS1": "READY> "}
-        self.shell = subprocess.Popen(
-            command,
-            env=variables,
-            cwd=stage.folder,
-            stdin=follower,
-            stdout=follower,
-            stderr=follower,
-            start_new_session=True,
-        )
-        os.close(follower)
-        self.terminal = leader
-
-    def type(self, text: str, until: str) -> str:
-        """What the shell writes after this was typed, until a pattern is in it."""
-        os.write(self.terminal, text.encode())
-        seen, end = "", time.monotonic() + 30
-        while not re.search(until, seen):
-            assert time.monotonic() < end, f"waited for {until!r}, saw {seen!r}"
-            if select.select([self.terminal], [], [], 0.1)[0]:
-                seen += os.read(self.terminal, 4096).decode(errors="replace")
-        return seen
-
-    def close(self) -> None:
-        self.shell.kill()
-        self.shell.wait()
-        os.close(self.terminal)
-
-
-def completion(offering: Stage, shell: str) -> str:
-    """Return the completion script of a shell, as set-up writes it."""
-    command = [shutil.which("pagewise", path=offering.environment["PATH"])]
-    variables = offering.variables() | {"_PAGEWISE_COMPLETE": f"{shell}_source"}
-    return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_tab_completes(offering: Stage, shell: str):
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not here")
-    script = offering.folder / f"complete.{shell}"
-    script.write_text(completion(offering, shell))
-    command, start = {
-        "bash": (["bash", "--norc", "--noprofile", "-i"], ""),
-        "zsh": (["zsh", "-f", "-i"], "autoload -Uz compinit && compinit -u -D; "),
-    }[shell]
-    terminal = Terminal(offering, command)
-    try:
-        terminal.type(f"{start}. {script}; echo lo''aded\n", "loaded")
-        for line, expected in LINES:
-            # The line is thrown away by Ctrl-U; the word must stand there whole, followed by a space.
-            reported = terminal.type(f"{line}\t", re.escape(expected) + r"[ \x08]|\x07")
-            plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", reported)
-            assert expected.removeprefix(line.split()[-1]) in plain, (line, reported)
-            terminal.type("\x15echo ne''xt\n", "next")
-    finally:
-        terminal.close()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not here")
-def test_fish_completes(offering: Stage):
-    script = offering.folder / "complete.fish"
-    script.write_text(completion(offering, "fish"))
-    for line, expected in LINES:
+    def answer(**variables: str) -> str:
+        command = [shutil.which("pagewise", path=offering.environment["PATH"])]
         done = subprocess.run(
-            ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
-            env=offering.variables() | {"HOME": str(offering.folder)},
-            cwd=offering.folder,
-            capture_output=True,
-            text=True,
+            command, env=offering.variables() | variables, capture_output=True, text=True, check=True
         )
-        assert expected in [reported.split("\t")[0] for reported in done.stdout.splitlines()], (line, done)
+        return done.stdout
+
+    assert f"_PAGEWISE_COMPLETE={shell}_complete" in answer(_PAGEWISE_COMPLETE=f"{shell}_source")
+    for line, expected in LINES:
+        *words, last = line.split()
+        place = last if shell == "fish" else str(len(words))
+        typed = {"COMP_WORDS": line, "COMP_CWORD": place, "_PAGEWISE_COMPLETE": f"{shell}_complete"}
+        assert expected in re.split(r"[,\t\n]", answer(**typed))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
 from pagewise.core.structure import structured, unstructured
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import report_of
 from pagewise.session.session import Session

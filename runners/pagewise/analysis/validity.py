@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from pagewise.core.cpus import cpu_list, list_text
+from pagewise.core.fields import cpu_list, list_text
 from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, ThreadPlaces

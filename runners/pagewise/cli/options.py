@@ -21,7 +21,7 @@ from pagewise.cli.types import (
     split_nodes,
     whole_numbers,
 )
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
 
 #: An option to which a command gives a panel of --help, and changes, as another default.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration, RunSettings
@@ -272,6 +272,8 @@ class Manifest:
     cells; each is restored after each run.
     """
 
+    # Of earlier versions: those of the first placement.
+    IGNORED: ClassVar = ("placement", "threads")
     schema: Literal["pagewise.manifest/2"] = "pagewise.manifest/2"
     kind: Annotated[ResultKind, "what was run"]
     id: Annotated[str, Form("[0-9a-f]{16,32}"), "the same wherever the folder is copied to"]
@@ -290,11 +292,9 @@ class Manifest:
         tuple[Scaled, ...], "kernels that were made smaller to fit into memory; absent: none"
     ] = ()
     breaks: Annotated[tuple[Break, ...], "interruptions after which it was resumed (--resume)"]
-    threads: Threads
     baseline: Annotated[str, "a glob over hugepages/prefetch-stores"]
     sweep: bool
     limit_seconds: PositiveSeconds
-    placement: PlannedPlacement
     placements: Annotated[
         tuple[PlannedPlacement, ...], Limits(1), "all that were compared; the first is that of baselines"
     ]
@@ -327,6 +327,16 @@ class Manifest:
         """What a session of its kind must have."""
         needed = () if self.kind == "kernels" else (self.kind,)
         yield from (("", f"{name!r} is missing") for name in needed if not getattr(self, name))
+
+    @property
+    def placement(self) -> PlannedPlacement:
+        """The placement of baselines: the first."""
+        return self.placements[0]
+
+    @property
+    def threads(self) -> int:
+        """The threads of a run in that placement; of each rank, if there are several."""
+        return self.placement.threads
 
     def command_line(self, *options: str) -> str:
         """The command that began it with its folder and environment, for a shell; `options` are added to it.

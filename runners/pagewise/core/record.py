@@ -29,12 +29,12 @@ from pagewise.core.record_parts import (
     RecordedHost,
     RegionCounts,
     RunOf,
+    Simulated,
     ThreadPlaces,
     Times,
     Traffic,
     Validation,
 )
-from pagewise.core.simulated import Simulated
 from pagewise.core.structure import Limits, StructureError, document, unstructured
 from pagewise.core.text import command_text
 

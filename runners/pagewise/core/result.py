@@ -11,9 +11,9 @@ from pagewise.core.errors import FormatError, RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.manifest import Digest, Manifest
 from pagewise.core.plan import Subject
-from pagewise.core.reading import parse_json, read_file
+from pagewise.core.reading import checked_document, parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
-from pagewise.core.structure import StructureError, document, unstructured
+from pagewise.core.structure import unstructured
 from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
@@ -114,16 +114,13 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
             where=file,
             remedy="read it with that version, or measure again",
         )
+    manifest = checked_document(Manifest, data, file, _REMEDY)
     try:
-        manifest = document(Manifest, data)
         configurations = {one.module: one for one in manifest.configurations}
         subjects = [Subject.of(planned, configurations) for planned in manifest.subjects]
         if manifest.kind == "simulation" and len(subjects) != 1:
             raise ValueError("a simulation is of one program")
         return manifest, subjects
-    except StructureError as fault:
-        text = "the manifest does not follow its schema:\n    " + "\n    ".join(fault.texts)
-        raise FormatError(text, where=file, remedy=_REMEDY) from fault
     except ValueError as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
     except KeyError as fault:

@@ -1,4 +1,4 @@
-"""Text from outside, made harmless for terminals and files."""
+"""Text: from outside, made harmless for terminals and files; names that are similar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 # Control characters except tabs and line ends, line separators, and marks that reorder text.
@@ -46,3 +47,16 @@ def json_text(data: Any, indent: int | None = 2) -> str:
     """Data as readable JSON; escapes characters that `printable` changes. Raises ValueError for NaN."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+
+
+def nearest(text: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that are similar to the text, the most similar first."""
+    return get_close_matches(text, list(known), most, 0.5)
+
+
+def choose_of(text: str, known: Iterable[str]) -> str:
+    """A remedy: `did you mean thp? There are: none, thp`; only the known names if none is similar."""
+    names = list(known)
+    listed = ", ".join(names) or "none"
+    similar = nearest(text, names, 1)
+    return f"did you mean {similar[0]}? There are: {listed}" if similar else f"there are: {listed}"

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from pagewise.core.cpus import cpu_list
+from pagewise.core.fields import cpu_list
 from pagewise.core.host import Cache, Host, NumaNode, PoolState, Thp
 
 THP = Path("sys/kernel/mm/transparent_hugepage")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.fields import cpu_list, list_text
 from pagewise.machine.host import field
 
 # set_mempolicy(2): the modes, and what numa_maps shows for those without nodes.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from pagewise.core.cpus import cpu_list, list_text
 from pagewise.core.errors import SelectionError
+from pagewise.core.fields import cpu_list, list_text
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.record_parts import Binding, ProcessPlacement
 from pagewise.core.units import count_text

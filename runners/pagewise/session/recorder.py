@@ -53,7 +53,6 @@ def new_manifest(
     **more: Any,
 ) -> Manifest:
     """The manifest of a session that begins; `more` are further fields."""
-    planned = tuple(placement.planned() for placement in placements)
     empty = digest_of(b"")
     return Manifest(
         kind=kind,
@@ -70,12 +69,10 @@ def new_manifest(
         aa=options.runs.aa,
         until=None,
         breaks=(),
-        threads=placements[0].threads,
         baseline=options.baseline,
         sweep=sweep,
         limit_seconds=options.runs.limit,
-        placement=planned[0],
-        placements=planned,
+        placements=tuple(placement.planned() for placement in placements),
         pool=None,
         prefetchers=None,
         software=dict(software),

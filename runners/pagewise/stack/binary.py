@@ -6,7 +6,7 @@ import mmap
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,9 +24,6 @@ from pagewise.stack.files import sha256
 
 _MOST_SCRIPTS = 5
 _TUNABLE = b"glibc.malloc.trim_threshold"
-# The allocator of a language, in addition to malloc: the name of its library, and a string in its program.
-_BESIDE, _BESIDE_LIBRARY, _BESIDE_TEXT = "pymalloc", "libpython", b"PYTHONMALLOC"
-_GO = b"\xff Go build"
 _VERSION = re.compile(rb"GNU C Library \([^)]*\) \w+ release version (\d+)\.(\d+)")
 
 
@@ -35,49 +32,22 @@ class NotElfError(Exception):
 
 
 @dataclass(frozen=True)
-class Segment:
-    """A part of the file that is mapped; addresses are those in the file, before it is relocated."""
-
-    offset: int
-    address: int
-    file_bytes: int
-    memory_bytes: int
-    executable: bool
-    writable: bool
-
-
-@dataclass(frozen=True)
 class Elf:
-    """An ELF file. interpreter: its loader, None for a static one."""
+    """An ELF file. interpreter: its loader, None for a static one.
 
-    path: Path
+    text_bytes: the mapped machine code. static_bytes: the largest piece of static data (.data and .bss).
+    zeroed: begin and end of the zeroed part of static data (.bss), relative to the first mapped address.
+    """
+
     interpreter: str | None
-    segments: tuple[Segment, ...]
-
-    @property
-    def text_bytes(self) -> int:
-        """The bytes of machine code that are mapped."""
-        return sum(segment.file_bytes for segment in self.segments if segment.executable)
-
-    @property
-    def zeroed(self) -> tuple[int, int] | None:
-        """Begin and end of the zeroed part of static data (.bss), relative to the first segment."""
-        start = self.segments[0].address & -4096 if self.segments else 0
-        parts = [part for part in self.segments if part.writable and part.memory_bytes > part.file_bytes]
-        if not parts:
-            return None
-        bss = max(parts, key=lambda part: part.memory_bytes - part.file_bytes)
-        return bss.address + bss.file_bytes - start, bss.address + bss.memory_bytes - start
+    text_bytes: int
+    static_bytes: int
+    zeroed: tuple[int, int] | None
 
     @property
     def zeroed_bytes(self) -> int:
         """The bytes of .bss."""
         return 0 if self.zeroed is None else self.zeroed[1] - self.zeroed[0]
-
-    @property
-    def static_bytes(self) -> int:
-        """The bytes of the largest piece of static data (.data and .bss)."""
-        return max((part.memory_bytes for part in self.segments if part.writable), default=0)
 
 
 @dataclass(frozen=True)
@@ -85,8 +55,7 @@ class Binary:
     """A program to compare.
 
     image: the ELF file that runs (a script's interpreter). c_library: `glibc`, `musl` or None. version: that
-    of glibc, if known. beside: the allocator of a language, for small objects. allocator: what serves malloc,
-    None for the C library or if it was not examined.
+    of glibc, if known. allocator: what serves malloc, None for the C library or if it was not examined.
     """
 
     program: Path
@@ -97,8 +66,6 @@ class Binary:
     libraries: tuple[str, ...]
     c_library: str | None
     version: tuple[int, int] | None
-    beside: str | None
-    go: bool
     allocator: str | None = None
 
     @property
@@ -115,10 +82,6 @@ class Binary:
         parts = [f"{kind}, {library}{number}"]
         if self.allocator:
             parts.append(f"allocator {self.allocator}")
-        if self.beside:
-            parts.append(self.beside)
-        if self.go:
-            parts.append("Go")
         if self.script:
             parts.append(f"a script, run by {self.image}")
         return ", ".join(parts)
@@ -180,8 +143,6 @@ def examine(command: str, environment: Mapping[str, str], folder: Path | None = 
         libraries,
         c_library,
         version,
-        _beside(image, libraries),
-        bool(holds(image, _GO)),
     )
 
 
@@ -243,13 +204,13 @@ def _c_library(
 ) -> tuple[str | None, tuple[int, int] | None]:
     """Its name and version. A static program has the list of glibc's tunables."""
     if elf.interpreter is None:
-        return ("glibc" if holds(image, _TUNABLE) else None), None
+        return ("glibc" if _holds(image, _TUNABLE) else None), None
     loader = Path(elf.interpreter)
     if loader.name.startswith("ld-musl"):
         return "musl", None
     library = next((file for file in map(Path, libraries) if re.match(r"libc\.so\.|libc-2", file.name)), None)
     version = None if library is None else _version(library)
-    if version is None and not holds(loader, b"GLIBC_TUNABLES", b"GLIBC_2"):
+    if version is None and not _holds(loader, b"GLIBC_TUNABLES", b"GLIBC_2"):
         return None, None
     return "glibc", version
 
@@ -262,46 +223,39 @@ def _version(file: Path) -> tuple[int, int] | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def _beside(image: Path, libraries: tuple[str, ...]) -> str | None:
-    is_linked = any(Path(file).name.startswith(_BESIDE_LIBRARY) for file in libraries)
-    if is_linked:
-        return _BESIDE
-    return f"{_BESIDE} (inside)" if holds(image, _BESIDE_TEXT) else None
-
-
 @cache
 def read_elf(path: Path) -> Elf:
     """Reads the headers. Raises NotElfError, OSError."""
     with open_file(path) as stream:
         try:
-            file = ELFFile(stream)
-            parts = list(file.iter_segments())
+            parts = list(ELFFile(stream).iter_segments())
             loader = next((part for part in parts if isinstance(part, InterpSegment)), None)
             interpreter = None if loader is None else str(loader.get_interp_name())
-            return Elf(
-                path,
-                interpreter,
-                tuple(_segment(part.header) for part in parts if part.header.p_type == "PT_LOAD"),
-            )
+            return _elf(interpreter, [part.header for part in parts if part.header.p_type == "PT_LOAD"])
         except Exception as fault:  # pyelftools raises exceptions of any kind for a damaged header
             raise NotElfError(f"{path} is not a readable ELF file: {fault}") from fault
 
 
-def holds(path: Path, *words: bytes) -> set[bytes]:
+def _elf(interpreter: str | None, mapped: Sequence[Container]) -> Elf:
+    """An ELF file with these mapped segments; addresses are those in the file, before it is relocated."""
+    data = [part for part in mapped if part.p_flags & P_FLAGS.PF_W]
+    largest = max(data, key=lambda part: part.p_memsz - part.p_filesz, default=None)
+    zeroed = None
+    if largest is not None and largest.p_memsz > largest.p_filesz:
+        start = largest.p_vaddr - (mapped[0].p_vaddr & -4096)
+        zeroed = start + largest.p_filesz, start + largest.p_memsz
+    return Elf(
+        interpreter,
+        sum(part.p_filesz for part in mapped if part.p_flags & P_FLAGS.PF_X),
+        max((part.p_memsz for part in data), default=0),
+        zeroed,
+    )
+
+
+def _holds(path: Path, *words: bytes) -> set[bytes]:
     """Those of these byte strings that occur in a file; none for an unreadable file."""
     try:
         with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return {word for word in words if content.find(word) >= 0}
     except (OSError, ValueError):
         return set()
-
-
-def _segment(header: Container) -> Segment:
-    return Segment(
-        header.p_offset,
-        header.p_vaddr,
-        header.p_filesz,
-        header.p_memsz,
-        bool(header.p_flags & P_FLAGS.PF_X),
-        bool(header.p_flags & P_FLAGS.PF_W),
-    )

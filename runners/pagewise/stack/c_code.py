@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SetupError
-from pagewise.core.private import is_private, make_private, temporary_folder, user_folder
+from pagewise.core.files import is_private, make_private, temporary_folder, user_folder
 from pagewise.stack.paths import project_root
 
 _SECONDS = 60

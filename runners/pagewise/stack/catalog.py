@@ -13,7 +13,7 @@ from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import BrokenModule
 from pagewise.core.reading import read_document
-from pagewise.core.suggestions import nearest
+from pagewise.core.text import nearest
 from pagewise.stack import lmod
 from pagewise.stack.lmod import load_each
 from pagewise.stack.paths import module_tree

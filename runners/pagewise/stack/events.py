@@ -12,7 +12,7 @@ from pagewise.core.fields import Natural, SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import checked_document, parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, unstructured
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pagewise.core.errors import SelectionError, SetupError
-from pagewise.core.private import is_private
-from pagewise.core.suggestions import choose_of
+from pagewise.core.files import is_private
+from pagewise.core.text import choose_of
 from pagewise.stack.user_spack import spack_tree, tree_on_path
 
 DEFAULT_ENVIRONMENT = "default"

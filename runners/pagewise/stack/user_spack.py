@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SetupError
-from pagewise.core.private import make_private, temporary_folder, user_folder
+from pagewise.core.files import make_private, temporary_folder, user_folder
 from pagewise.stack.commands import output_of
 
 #: Variables for the Python of pagewise, which must not reach Spack's.

@@ -13,7 +13,8 @@ CREATE VIEW results AS
 WITH read AS (
     SELECT f.*, json, from_json(json, '{
                "name": "VARCHAR", "kind": "VARCHAR", "schema": "VARCHAR", "created": "TIMESTAMP",
-               "finished": "TIMESTAMP", "state": "VARCHAR", "threads": "BIGINT", "rounds_done": "BIGINT",
+               "finished": "TIMESTAMP", "state": "VARCHAR", "rounds_done": "BIGINT",
+               "placements": [{"threads": "BIGINT"}],
                "seed": "BIGINT", "baseline": "VARCHAR", "command": ["VARCHAR"], "host": {
                    "hostname": "VARCHAR", "cpu": "VARCHAR", "architecture": "VARCHAR", "kernel": "VARCHAR",
                    "memory_bytes": "BIGINT", "cpus": "BIGINT", "smt": "BOOLEAN", "numa_nodes": ["JSON"],
@@ -29,7 +30,8 @@ SELECT result, folder, m.name, m.kind, m.schema, m.created, m.finished, m.state,
        faults, m.host.hostname, m.host.cpu, m.host.architecture, m.host.kernel AS kernel_release,
        m.host.memory_bytes, m.host.cpus, m.host.smt, nullif(len(m.host.numa_nodes), 0) AS numa_nodes,
        m.host.base_page_size_bytes, m.host.thp.enabled AS thp, m.host.thp.defrag AS thp_defrag,
-       m.host.governors, m.host.virtual_machine, m.host.container, m.threads, m.rounds_done AS rounds, m.seed,
+       m.host.governors, m.host.virtual_machine, m.host.container,
+       m.placements[1].threads AS threads, m.rounds_done AS rounds, m.seed,
        m.baseline, m.modules.environment, m.prefetchers.off AS prefetchers_off, m.software.pagewise,
        m.provenance.project_commit, m.provenance.project_dirty, m.provenance.lockfile_sha256, m.command,
        json AS manifest

@@ -33,6 +33,16 @@ def _to(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
+def _edit(*path: str | int, value: Any) -> Callable[[Place], None]:
+    """Another value in the manifest."""
+    return lambda place: place.edit(_to(*path, value=value))
+
+
+def _edit_record(*path: str | int, value: Any) -> Callable[[Place], None]:
+    """Another value in the first record."""
+    return lambda place: place.edit_records(_to(*path, value=value))
+
+
 def _write(content: bytes, name: str = "manifest.json") -> Callable[[Place], None]:
     return lambda place: (place.bad / name).write_bytes(content) and None
 
@@ -63,7 +73,7 @@ def _texts(place: Place, old: bytes, new: bytes, name: str = "manifest.json") ->
     file.write_bytes(content.replace(old, new, 1))
 
 
-# What is wrong with a manifest. With records beside, the folder is still read by these alone.
+# What is wrong with a manifest (wrong types: test_fuzz.py). Its folder is still read by its records alone.
 MANIFESTS: dict[str, Callable[[Place], None]] = {
     "empty": _write(b""),
     "cut": lambda place: os.truncate(place.manifest, 1000),
@@ -73,85 +83,43 @@ MANIFESTS: dict[str, Callable[[Place], None]] = {
     "number": _write(b"1"),
     "BOM": lambda place: place.manifest.write_bytes(b"\xef\xbb\xbf" + place.manifest.read_bytes()) and None,
     "UTF-16": lambda place: place.manifest.write_bytes(place.manifest.read_text().encode("utf-16")) and None,
-    "deep": lambda place: place.edit(_to("host", "more", value=_deep(900))),
+    "deep": _edit("host", "more", value=_deep(900)),
     "too deep for a parser": _write(b"[" * 200_000),
-    "lone surrogate": lambda place: place.edit(_to("name", value="\ud800")),
+    "lone surrogate": _edit("name", value="\ud800"),
     "raw surrogate": lambda place: _texts(place, b'"name": "', b'"name": "\xed\xa0\x80'),
-    "huge number": lambda place: place.edit(_to("seed", value=10**100)),
+    "huge number": _edit("seed", value=10**100),
     "number of 5000 digits": lambda place: _texts(place, b'"seed": ', b'"seed": ' + b"1" * 5000),
-    "NaN": lambda place: place.edit(_to("limit_seconds", value=float("nan"))),
+    "NaN": _edit("limit_seconds", value=float("nan")),
     "1e400": lambda place: _texts(place, b'"limit_seconds": ', b'"limit_seconds": 1e400, "x": '),
     "key twice": lambda place: _texts(place, b"{", b'{"seed": 1,'),
-    "host is a list": lambda place: place.edit(_to("host", value=[])),
-    "host is a text": lambda place: place.edit(_to("host", value="h")),
-    "host of wrong types": lambda place: place.edit(_to("host", "caches", value={"level": "x"})),
-    "pools of wrong types": lambda place: place.edit(_to("host", "pools", value=[{"page_bytes": "2M"}])),
-    "pages of no bytes": lambda place: place.edit(
-        _to("host", "pools", value=[{"page_bytes": 0, "total": 1}])
-    ),
-    "nodes are a number": lambda place: place.edit(_to("host", "numa_nodes", value=7)),
-    "smt is a list": lambda place: place.edit(_to("host", "smt", value=[])),
-    "program is a text": lambda place: place.edit(_to("program", value="x")),
-    "program of wrong types": lambda place: place.edit(
-        _to(
-            "program",
-            value={"command": 1, "path": 2, "sha256": [], "policies": [1], "metrics": {}, "checks": "x"},
-        )
-    ),
-    "no configurations": lambda place: place.edit(_to("configurations", value=[])),
-    "module that is not listed": lambda place: place.edit(
-        _to("subjects", 0, "cells", 0, "measured", value="nowhere")
-    ),
-    "page size that does not exist": lambda place: place.edit(
-        _to("subjects", 0, "cells", 0, "pages", value="thp:4q")
-    ),
-    "traffic without loads": lambda place: place.edit(
-        _to("subjects", 0, "kernel", "traffic", value={"stores": 1})
-    ),
-    "kernel without schema": lambda place: place.edit(_to("subjects", 0, "kernel", value={})),
-    "kernel of wrong types": lambda place: place.edit(
-        _to("subjects", 0, "kernel", value={"schema": "pagewise.kernel/1", "name": []})
-    ),
-    "rounds beyond all": lambda place: place.edit(_to("rounds", value=2**31)),
-    "threads of a fraction": lambda place: place.edit(_to("threads", value=1.0)),
-    "moment that does not exist": lambda place: place.edit(_to("created", value="2026-99-99T99:99:99Z")),
-    "schema of another age": lambda place: place.edit(_to("schema", value="pagewise.manifest/" + "9" * 5000)),
-    "schema is a list": lambda place: place.edit(_to("schema", value=[])),
+    "host is a list": _edit("host", value=[]),
+    "no configurations": _edit("configurations", value=[]),
+    "schema of another age": _edit("schema", value="pagewise.manifest/" + "9" * 5000),
+    "schema is a list": _edit("schema", value=[]),
     "FIFO": _instead(os.mkfifo, "manifest.json"),
     "folder": _instead(os.mkdir, "manifest.json"),
     "link to itself": _instead(_link(None), "manifest.json"),
     "link to a device": _instead(_link("/dev/zero"), "manifest.json"),
     "link to nothing": _instead(_link("nothing"), "manifest.json"),
     "a terabyte": _instead(_sparse, "manifest.json"),
-}  # fmt: skip
-# What is wrong with the first record: it is left out, the others are read.
+}
+# What is wrong with the first record: it is left out, the others are read (wrong types: test_schemas.py).
 RECORDS: dict[str, Callable[[Place], None]] = {
-    "deep": lambda place: place.edit_records(_to("options", value=_deep(900))),
-    "lone surrogate": lambda place: place.edit_records(_to("kernel", value="\ud800")),
-    "NaN": lambda place: place.edit_records(_to("metrics", "latency_ns", value=float("nan"))),
+    "deep": _edit_record("options", value=_deep(900)),
+    "lone surrogate": _edit_record("kernel", value="\ud800"),
+    "NaN": _edit_record("metrics", "latency_ns", value=float("nan")),
     "1e400": lambda place: _texts(place, b'"populate":', b'"populate":1e400,"x":', "records.jsonl"),
     "key twice": lambda place: _texts(place, b"{", b'{"kernel": "x",', "records.jsonl"),
-    "CPUs that are none": lambda place: place.edit_records(_to("placement", "cpus_allowed", value="abc")),
-    "CPUs beyond all": lambda place: place.edit_records(
-        _to("placement", "cpus_allowed", value="0-400000000")
-    ),
-    "CPUs of fractions": lambda place: place.edit_records(_to("placement", "cpus", value=[0.5])),
-    "seconds that are none": lambda place: place.edit_records(_to("seconds", "repetitions", value=["x"])),
-    "seconds of 1e308": lambda place: place.edit_records(_to("seconds", "repetitions", value=[1e308])),
-    "seconds of 5e-324": lambda place: place.edit_records(_to("seconds", "repetitions", value=[5e-324])),
-    "round beyond all": lambda place: place.edit_records(_to("run", "round", value=2**31)),
-    "huge number": lambda place: place.edit_records(_to("sizes", "elements", value=10**40)),
-    "host is a text": lambda place: place.edit_records(_to("host", value="h")),
-    "blank time": lambda place: place.edit_records(_to("run", "started", value="")),
-    "pages of no size": lambda place: place.edit_records(_to("run", "pages", value="thp:")),
-    "run is a list": lambda place: place.edit_records(_to("run", value=[])),
-    "counters of texts": lambda place: place.edit_records(_to("counters", value={"x": "y"})),
+    "host is a text": _edit_record("host", value="h"),
+    "blank time": _edit_record("run", "started", value=""),
+    "pages of no size": _edit_record("run", "pages", value="thp:"),
     "binary": lambda place: _texts(place, b"{", bytes(range(256)) + b"\n{", "records.jsonl"),
     "CRLF": lambda place: _texts(place, b"}\n", b"}\r\n", "records.jsonl"),
     "a line of 4 MB": lambda place: _texts(place, b"{", b"x" * (4 << 20) + b"\n{", "records.jsonl"),
-    "cut in a letter": lambda place: place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3')
-    and None,
-}  # fmt: skip
+    "cut in a letter": lambda place: (
+        place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3') and None
+    ),
+}
 # What replaces the records.
 NO_RECORDS: dict[str, Callable[[Place], None]] = {
     "FIFO": _instead(os.mkfifo, "records.jsonl"),

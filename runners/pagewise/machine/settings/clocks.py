@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import Switched
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Word
 from pagewise.machine.settings.session import kept, switched

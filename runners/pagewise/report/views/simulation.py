@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from pagewise.analysis.validity import excluding, exclusion
 from pagewise.core.record import Record
+from pagewise.core.record_parts import Simulated
 from pagewise.core.result import Result
-from pagewise.core.simulated import Simulated
 from pagewise.core.structure import unstructured
 from pagewise.report.documents import MissingPolicy, ModelledDocument, SimulatedPolicy
 from pagewise.report.model import Block, Column, Report, Section, Table, Value

@@ -16,7 +16,7 @@ from pathlib import Path
 from pagewise.core.errors import PagewiseError, SelectionError, SetupError
 from pagewise.core.findings import Finding, good, note
 from pagewise.core.host import Host
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.machine.host import field, read
 from pagewise.stack.catalog import module_files
 from pagewise.stack.events import GENERIC, PERF, SOFTWARE, Cpu, EventFile

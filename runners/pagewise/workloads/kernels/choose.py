@@ -16,7 +16,7 @@ from pagewise.core.manifest import Scaled
 from pagewise.core.page_policy import PagePolicy, normal_name
 from pagewise.core.plan import Subject, baselines, fitting, varied
 from pagewise.core.plan import subject as planned
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.machine import memory
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions

@@ -16,7 +16,7 @@ from pagewise.core.fields import Natural, OptionalText
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure
 from pagewise.core.structure import structured
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.core.units import bytes_text
 from pagewise.stack.binary import Binary, NotElfError, read_elf
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning

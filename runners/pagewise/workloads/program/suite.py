@@ -16,7 +16,7 @@ from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.fields import SomeText, SomeTexts
 from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits, StructureError, document, structured, unstructured
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
 from pagewise.stack.paths import module_tree, needed_checkout, project_root

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 from pagewise.stack.setup import SetupFacts
 
 #: The simulator as a plug-in of the emulator, by the name of its CMake target.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pagewise.core.record import Record
-from pagewise.core.simulated import Simulated
+from pagewise.core.record_parts import Simulated
 from pagewise.core.structure import structured
 
 #: Rates: name, what is counted, by what it is divided.

@@ -13,7 +13,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.fields import SomeText
 from pagewise.core.reading import read_document
 from pagewise.core.structure import Form, Limits, unstructured
-from pagewise.core.suggestions import choose_of
+from pagewise.core.text import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
 _LEVEL = re.compile(r"L([1-3])=(\d{1,4})")

@@ -23,8 +23,7 @@ from pagewise.core.reading import parse_yaml, read_end, read_file
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
-from pagewise.core.suggestions import choose_of, nearest
-from pagewise.core.text import identifier
+from pagewise.core.text import choose_of, identifier, nearest
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
 from pagewise.session.options import SessionOptions

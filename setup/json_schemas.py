@@ -17,13 +17,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "runners"))
 
+from pagewise.core.events import EventFile
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.structure import OPEN, As, Form, Limits, name_of, types_of
 from pagewise.report import documents as outputs
 from pagewise.report.verdicts import Verdicts
-from pagewise.stack.events import EventFile
 from pagewise.stack.site import SiteFile
 from pagewise.workloads.doctor import FindingsDocument
 from pagewise.workloads.program.applied import PolicyAnswer

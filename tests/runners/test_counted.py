@@ -12,8 +12,8 @@ from pagewise.analysis.counted import count
 from pagewise.analysis.counter_runs import rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import paired_ratio
+from pagewise.core.events import EventFile
 from pagewise.core.plan import order_of_round
-from pagewise.stack.events import EventFile
 from stage import EVENTS
 
 # Messages in records.

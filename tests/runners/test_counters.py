@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from pagewise.core.events import EventFile
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import report_of
-from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.machine import kernel_events
 from stage import CHASE, EVENTS, TRIAD, Stage
 

@@ -14,13 +14,13 @@ import pytest
 
 from builders import configuration, failed_record, record, varied
 from pagewise.core.errors import SelectionError
+from pagewise.core.events import PERF, SOFTWARE
 from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
 from pagewise.session.launch import Stopwatch, find_hyperfine
 from pagewise.session.workload import Outcome
-from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection
 from pagewise.workloads.counters.machine import kernel_events
 from pagewise.workloads.counters.program import (

@@ -11,8 +11,9 @@ import pytest
 
 import libpfm
 from pagewise.core.errors import FormatError, SelectionError, SetupError
+from pagewise.core.events import Cpu, EventFile
 from pagewise.core.formula import Formula
-from pagewise.stack.events import Cpu, EventFile
+from pagewise.core.structure import unstructured
 from pagewise.workloads.counters.machine import EVENTS as OF_KERNEL
 from pagewise.workloads.counters.machine import choose, read_cpu
 from stage import EVENTS
@@ -322,7 +323,7 @@ def test_files_without_a_cpu_are_fallbacks():
 
 @pytest.mark.parametrize("file", ALL, ids=IDS)
 def test_a_file_is_the_same_after_a_manifest(file: EventFile):
-    assert EventFile.from_dict(json.loads(json.dumps(file.data)), "here") == file
+    assert EventFile.from_dict(json.loads(json.dumps(unstructured(file))), "here") == file
 
 
 def test_fallbacks_have_a_reason():

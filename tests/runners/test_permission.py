@@ -13,9 +13,9 @@ import pytest
 
 from builders import a_host
 from fake_root import tree
+from pagewise.core.events import GENERIC
 from pagewise.core.findings import Finding
 from pagewise.core.host import Host
-from pagewise.stack.events import GENERIC
 from pagewise.workloads.counters.machine import (
     DESCRIBE,
     hardware_counters,

@@ -18,12 +18,13 @@ from builders import configuration, kernel, record_data
 from pagewise.cli import root
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import DIMENSIONS
+from pagewise.core.events import EventFile
 from pagewise.core.plan import placed, subject
 from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
+from pagewise.core.structure import unstructured
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
-from pagewise.stack.events import EventFile
 from simulator import compiled_build
 from stage import EVENTS, ROOT, TRIAD
 from studied import STUDIES, fill
@@ -87,8 +88,8 @@ def counters(
         for name, row in values.items()
         for column, value in zip(PAPER["columns"], row, strict=True)
     ]
-    file = EventFile.from_file(EVENTS / f"{events}.yaml").data
-    part = {"region": region, "events": {"reference": file["reference"]}}
+    file = EventFile.from_file(EVENTS / f"{events}.yaml")
+    part = {"region": region, "events": {"reference": unstructured(file.reference)}}
     return exported(folder, "counters.csv", rows, kind="counters", counters=part)
 
 

@@ -31,10 +31,10 @@ from pagewise.analysis.statistics import larger_floor, noise_floor, repeated_rat
 from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import differ_only_in
+from pagewise.core.events import EventFile
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
-from pagewise.stack.events import EventFile
 
 # Runs of a round whose cycles differ by more than this did not do the same.
 AGREEMENT = 0.05

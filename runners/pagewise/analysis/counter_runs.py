@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from pagewise.analysis.series import by_cell, valid_records
+from pagewise.core.events import EventFile
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.structure import unstructured
-from pagewise.stack.events import EventFile
 
 #: Benchmark, and the key of the cell.
 Key = tuple[str, str, str | None, str | None, str | None]

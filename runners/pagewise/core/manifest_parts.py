@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
+from pagewise.core.events import EventFile
 from pagewise.core.fields import Count, PolicyName, Seconds, Sha256, Share
 from pagewise.core.structure import OPEN, As, Limits
 
@@ -93,11 +94,11 @@ Described = Annotated[Mapping[str, Any], As(ProgramPart), OPEN]
 
 @dataclass(frozen=True)
 class CountersPart:
-    """Which events were counted, how, and why so. `events` has the schema pagewise.events/1."""
+    """Which events were counted, how, and why so."""
 
     # Of earlier versions.
     IGNORED: ClassVar = ("published_events", "multiplexed")
-    events: Annotated[Mapping[str, Any], "pagewise.events/1"]
+    events: EventFile
     groups: Annotated[tuple[str, ...], Limits(1)]
     region: str | None
     reason: str

@@ -9,15 +9,15 @@ from typing import Any
 from pagewise.analysis.counted import CellCounts, KernelCounts, count
 from pagewise.analysis.counter_runs import TIME
 from pagewise.analysis.validity import excluding
+from pagewise.core.events import EventFile
 from pagewise.core.manifest_parts import CountersPart
-from pagewise.core.result import MANIFEST, Result
+from pagewise.core.result import Result
 from pagewise.core.units import percent_text
 from pagewise.report.documents import CountRow, CountsDocument, NotCountedRow, RawCountRow
 from pagewise.report.model import Block, Column, Report, Section, Table, Text, output_of, quotient_text
 from pagewise.report.verdicts import ComparisonRow
 from pagewise.report.views import comparisons, data, session
 from pagewise.report.views.data import label
-from pagewise.stack.events import EventFile
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Counted:
 
 
 def view(result: Result) -> Report:
-    """The report of a result of counting. Raises FormatError when its event file is not valid."""
+    """The report of a result of counting."""
     counted = _analyse(result)
     notes, sections = _notes(counted), [_section(counts) for counts in counted.kernels]
     cells = [_item(counts, cell) for counts in counted.kernels for cell in counts.cells]
@@ -86,11 +86,11 @@ def _raw(counted: Counted) -> Iterator[Mapping[str, Any]]:
 
 
 def _analyse(result: Result) -> Counted:
-    """Analyses a result of counting. Raises FormatError when its event file is not valid."""
+    """Analyses a result of counting."""
     manifest = result.manifest
     request = manifest.counters
     assert request is not None
-    file = EventFile.from_dict(dict(request.events), result.folder / MANIFEST)
+    file = request.events
     kernels = count(
         result.subjects,
         result.records,

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from pagewise.core.errors import FormatError, SetupError
+from pagewise.core.events import EventFile
 from pagewise.core.manifest_parts import CountersPart
 from pagewise.core.plan import Step, Subject, order_of_round
 from pagewise.core.record import Record
@@ -17,7 +18,6 @@ from pagewise.machine.host import read_host
 from pagewise.session.session import Session
 from pagewise.session.workload import Planner, Scope
 from pagewise.stack.catalog import Entry
-from pagewise.stack.events import EventFile
 from pagewise.workloads.counters.machine import (
     EventChoice,
     choose,
@@ -92,7 +92,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
 def session_part(choice: EventChoice, groups: Sequence[str], selection: Selection) -> CountersPart:
     """What the manifest keeps of counting: the events, why these, and what permits more."""
     return CountersPart(
-        choice.file.data,
+        choice.file,
         tuple(groups),
         selection.region,
         choice.reason,

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import PagewiseError, SelectionError, SetupError
+from pagewise.core.events import GENERIC, PERF, SOFTWARE, Cpu, EventFile
 from pagewise.core.findings import Finding, good, note
 from pagewise.core.host import Host
 from pagewise.core.text import choose_of
 from pagewise.machine.host import field, read
 from pagewise.stack.catalog import module_files
-from pagewise.stack.events import GENERIC, PERF, SOFTWARE, Cpu, EventFile
 
 EVENTS = Path(__file__).parent / "events"
 DESCRIBE = "describe its events in a new file: docs/how-to/counters.md"

@@ -19,13 +19,13 @@ from rich.console import Console
 
 from pagewise.core.environment import C_LOCALE
 from pagewise.core.errors import SelectionError
+from pagewise.core.events import PERF, SOFTWARE
 from pagewise.core.plan import Step
 from pagewise.core.record import CounterSource, Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.session.session import Session
 from pagewise.session.workload import Outcome
-from pagewise.stack.events import PERF, SOFTWARE
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
 from pagewise.workloads.counters.machine import (
     INSTALL_PERF,

@@ -11,7 +11,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.fields import Natural, SomeText, check_distinct
 from pagewise.core.formula import SECONDS, Formula, Unit
 from pagewise.core.reading import checked_document, parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, unstructured
+from pagewise.core.structure import Form, Limits
 from pagewise.core.text import choose_of
 
 EventName = Annotated[str, Form("[A-Z][A-Z0-9_]*")]
@@ -203,12 +203,6 @@ class EventFile:
     def from_file(cls, file: Path) -> EventFile:
         """Reads a file and those that it extends. Raises FormatError with its name, and YAML's line."""
         return cls.from_dict(_read_extended(file), file)
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """Its content, for JSON."""
-        content: dict[str, Any] = unstructured(self)
-        return content
 
     @property
     def is_software(self) -> bool:

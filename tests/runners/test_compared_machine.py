@@ -133,11 +133,11 @@ def watching(stage: Stage, module: str, files: Sequence[Path], factors: dict[str
     return log
 
 
-def staged(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A stage with one configuration; its name."""
+def staged(stage: Stage, monkeypatch: pytest.MonkeyPatch, **behaviour: str) -> str:
+    """A stage with one configuration, as the environment of this process; its name."""
     for name, value in stage.variables().items():
         monkeypatch.setenv(name, value)
-    return stage.add("gcc-12.2.0", BASE, [CHASE])
+    return stage.add("gcc-12.2.0", BASE, [CHASE], **behaviour)
 
 
 @pytest.mark.long
@@ -219,8 +219,7 @@ def test_a_program_by_hwpfctl(
 ) -> None:
     root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
     of_tree(monkeypatch, root)
-    for name, value in Stage(tmp_path / "stage").variables().items():
-        monkeypatch.setenv(name, value)
+    staged(Stage(tmp_path / "stage"), monkeypatch)
     monkeypatch.chdir(tmp_path)
     variables = dict(os.environ)
     binary = examine("true", variables)
@@ -279,9 +278,7 @@ def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.Mo
     root = a64fx(stage.folder / "root")
     prefetch_control(root, CPUS)
     of_tree(monkeypatch, root)
-    for name, value in stage.variables().items():
-        monkeypatch.setenv(name, value)
-    stage.add("gcc-12.2.0", BASE, [CHASE], papi="on")
+    staged(stage, monkeypatch, papi="on")
     chosen = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
     selection = Selection(groups=("tlb",), events="a64fx")
     result = measured(count(chosen, selection, Console(quiet=True), time.monotonic()))

@@ -23,7 +23,7 @@ A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
 SOFTWARE = kernel_events()["software"]
 #: What the fake kernel records.
-NO_PAPI, UNKNOWN = "built without PAPI", "no such event"
+NO_PAPI = "built without PAPI"
 LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs")]
 
 
@@ -38,6 +38,15 @@ def filled(stage: Stage, *, papi: str = "on", compilers=("gcc-12.2.0", "llvm-22.
 
 def run(stage: Stage, *arguments: str) -> subprocess.CompletedProcess[str]:
     return stage.run("counters", "--output", str(stage.results), *arguments)
+
+
+def counted(
+    stage: Stage, *arguments: str, code: int = 0, **behaviour: str
+) -> subprocess.CompletedProcess[str]:
+    """Counting with programs of one compiler, which ends with this code."""
+    done = run(filled(stage, compilers=("gcc-12.2.0",), **behaviour), *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
 
 
 def notes(stage: Stage, done: subprocess.CompletedProcess[str], word: str) -> list[str]:
@@ -70,6 +79,8 @@ def test_counting_from_modules_to_the_three_tables(made):
     result = read_result(folder)
     assert result.skipped == [] and len(result.records) == 3 * (6 + 2) * 2
     assert {r.run.series for r in result.records} == {"counters", "counters_aa"}
+    # By default, only configurations that differ in pages and compiler.
+    assert {r.configuration.prefetch for r in result.records} == {"hardware"}
     assert all("PAGEWISE_EVENTS" in r.run.settings for r in result.records)
     assert result.manifest.counters.groups == ("tlb", "l1")
     assert result.manifest.counters.events["name"] == "a64fx"
@@ -93,11 +104,6 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert sum(table.columns[1].kind == "count" for table in tables_of(folder)) == 2
 
 
-def test_only_what_differs_in_pages_and_compiler_is_counted_by_default(made):
-    prefetch = {r.configuration.prefetch for r in read_result(made[0].result()).records}
-    assert prefetch == {"hardware"}
-
-
 def tables_of(folder: Path) -> list[Table]:
     """The tables of a kernel."""
     blocks = report_of(read_result(folder)).sections[0].blocks
@@ -107,8 +113,7 @@ def tables_of(folder: Path) -> list[Table]:
 @pytest.mark.long
 def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     """Named here, for the tester's machine may have counters; a VM without them comes to it by itself."""
-    done = run(filled(stage, papi="off", compilers=("gcc-12.2.0",)), "--events", "software", "--rounds", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = counted(stage, "--events", "software", "--rounds", "1", papi="off")
     (rate,) = (metric.title for metric in SOFTWARE.metrics if metric.name == "page_fault_rate")
     assert "PAGE_FAULTS" in done.stdout and rate in done.stdout
     ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "comparisons.csv")}
@@ -117,16 +122,7 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
 
 @pytest.mark.long
 def test_programs_without_papi_say_so(stage: Stage):
-    done = run(
-        filled(stage, papi="off", compilers=("gcc-12.2.0",)),
-        "--events",
-        "zen4",
-        "--groups",
-        "tlb",
-        "--rounds",
-        "1",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = counted(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1", papi="off")
     (note,) = notes(stage, done, "tlb")
     assert NO_PAPI in note
     quantities = {row["quantity"] for row in rows(stage.result() / "counters.csv")}
@@ -135,12 +131,8 @@ def test_programs_without_papi_say_so(stage: Stage):
 
 @pytest.mark.long
 def test_each_placement_is_counted(stage: Stage):
-    done = run(
-        filled(stage, compilers=("gcc-12.2.0",)),
-        *("--events", "a64fx", "--groups", "tlb", "--rounds", "3"),
-        *("--threads", "1", "--bind", "first-touch,membind:0"),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    placements = ("--threads", "1", "--bind", "first-touch,membind:0")
+    counted(stage, "--events", "a64fx", "--groups", "tlb", "--rounds", "3", *placements)
     ratios = rows(stage.result() / "comparisons.csv")
     found = {(row["hugepages"], row["placement"]) for row in ratios}
     assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
@@ -148,10 +140,8 @@ def test_each_placement_is_counted(stage: Stage):
 
 @pytest.mark.long
 def test_a_crash_in_one_group_is_reported_and_the_rest_is_used(stage: Stage):
-    crash_on = ZEN4.events["TLB_FLUSHES"].native
-    filled(stage, compilers=("gcc-12.2.0",), crash_on=crash_on)
-    done = run(stage, "--events", "zen4", "--groups", "tlb,walks", "--rounds", "2")
-    assert done.returncode == 1, done.stdout + done.stderr
+    arguments = ("--events", "zen4", "--groups", "tlb,walks", "--rounds", "2")
+    done = counted(stage, *arguments, code=1, crash_on=ZEN4.events["TLB_FLUSHES"].native)
     assert sorted("SIGSEGV" in note for note in notes(stage, done, "walks")) == [False, True]
     records = read_result(stage.result()).records
     assert [r.run.group for r in records if r.status == "failed"] == ["walks"] * 3
@@ -173,10 +163,7 @@ def test_pages_that_are_not_there_are_tried_once(stage: Stage):
 
 @pytest.mark.long
 def test_one_region_of_the_program(stage: Stage):
-    done = run(
-        filled(stage, compilers=("gcc-12.2.0",)), "--events", "zen4", "--groups", "tlb", "--region", "hydro"
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    counted(stage, "--events", "zen4", "--groups", "tlb", "--region", "hydro")
     values = rows(stage.result() / "counters.csv")
     whole = {r.configuration.hugepages: r for r in read_result(stage.result()).records}["none"]
     reported = next(row for row in values if row["quantity"] == "CYCLES" and row["hugepages"] == "none")

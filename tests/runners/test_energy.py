@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from builders import a_manifest, configuration, kernel, record, rounds, subject_of
-from fake_root import CPUS, tree
+from fake_root import tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse_result
 from pagewise.core.manifest import EnergyPart
@@ -23,7 +23,6 @@ from pagewise.core.record import Record
 from pagewise.core.record_parts import ENERGY, POWER
 from pagewise.core.result import Result, read_result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
-from pagewise.machine.host import read_host
 from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
 from pagewise.session.launch import Stopwatch, find_hyperfine
@@ -219,20 +218,3 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     assert not faults("verdicts", found)
     (section,) = comparisons.energy(analyse_result(result), result.manifest.energy)
     assert section.title in [block.title for block in view(result).sections]
-
-
-@pytest.mark.parametrize(
-    ("files", "boost"),
-    [
-        ({"intel_pstate/no_turbo": "0"}, True),
-        ({"intel_pstate/no_turbo": "1"}, False),
-        ({"cpufreq/boost": "1"}, True),
-        ({"cpufreq/boost": "0"}, False),
-        ({}, None),
-    ],
-)
-def test_the_clock_is_recorded(tmp_path: Path, files: dict[str, str], boost: bool | None) -> None:
-    files = {f"{CPUS}/{name}": text for name, text in files.items()}
-    files |= {f"{CPUS}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in (0, 1)}
-    host = read_host(tree(tmp_path, files))
-    assert (host.boost, host.scaling_drivers) == (boost, ("intel_pstate",))

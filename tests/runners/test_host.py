@@ -34,6 +34,7 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
         f"{CPUS}/online": "0-3\n",
         f"{CPUS}/smt/active": "1\n",
         f"{CPUS}/cpu0/cpufreq/scaling_governor": "powersave\n",
+        f"{CPUS}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
         f"{CPUS}/cpu0/cache/index0/type": "Data\n",
         f"{CPUS}/cpu0/cache/index0/size": "32K\n",
         f"{CPUS}/cpu0/cache/index0/level": "1\n",
@@ -47,6 +48,7 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
     assert host.thp == Thp("madvise", "defer+madvise", {"64kB": "always"}, "never")
     assert host.pools == (PoolState(2097152, 12, 7),)
     assert host.governors == ("powersave",) and host.smt is True
+    assert (host.scaling_drivers, host.boost) == (("intel_pstate",), None)
     assert host.caches == (Cache(1, 32768, 2),)
     assert host.virtual_machine == f"{VENDOR} {PRODUCT}"
     assert host.pmu is True and host.perf_event_paranoid == 3

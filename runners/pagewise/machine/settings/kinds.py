@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from pagewise.core.errors import FormatError, RefusedError
 from pagewise.core.structure import structured, unstructured
@@ -19,22 +19,6 @@ _ALL_BITS = (1 << 64) - 1
 _WITHOUT = "or measure without this setting"
 #: The device of the kernel module msr-safe, which grants registers to users without root.
 MSR_SAFE = "msr_safe"
-
-
-class Setting(Protocol):
-    """A setting of the machine. Its fields, all plain data, identify it."""
-
-    kind: ClassVar[str]
-
-    @property
-    def place(self) -> str:
-        """The file or register, in messages."""
-
-    def get(self) -> str:
-        """The current value. Raises RefusedError."""
-
-    def put(self, value: str) -> None:
-        """Sets the value. Raises RefusedError."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +218,8 @@ class Hwpfctl:
             raise RefusedError(f"{' '.join(command)} failed: {output}", where=self.place)
 
 
+#: Its fields identify it; `get` returns its value, `put` sets it, both raise RefusedError; `place` names it.
+Setting: TypeAlias = Pool | Word | Msr | Hwpfctl
 _KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Word, Msr, Hwpfctl)}
 
 

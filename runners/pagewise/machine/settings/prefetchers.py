@@ -89,11 +89,6 @@ _ADJUSTMENTS = {
     "weakL1": Adjustment("l1"),
     "weakL2": Adjustment("l2"),
 }
-_ADJUSTABLE = tuple(
-    f"{name}={lines}" if lines else name
-    for name, each in _ADJUSTMENTS.items()
-    for lines in range(each.unit if each.most else 0, each.most + 1, each.unit)
-)
 
 
 @dataclass(frozen=True)
@@ -110,8 +105,7 @@ class Control:
     """How to switch the named prefetchers off on these CPUs, and to adjust others.
 
     switches: places that are set and read back. program: a prefix of each command, which sets prefetchers
-    for that command and reports no values; restored CPUs have their defaults. adjustable: what can be
-    requested beside the names, as distL1=1.
+    for that command and reports no values; restored CPUs have their defaults.
     """
 
     names: tuple[str, ...]
@@ -121,7 +115,6 @@ class Control:
     program: tuple[str, ...] = ()
     root: Path = Path("/")
     adjusted: tuple[str, ...] = ()
-    adjustable: tuple[str, ...] = ()
 
     @property
     def setting(self) -> tuple[object, ...]:
@@ -247,7 +240,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
     ]
     if all(switch.place.file.exists() for switch in switches):
         method = "prefetch_control of the kernel"
-        return Control(names, method, cpus, tuple(switches), (), root, texts, _ADJUSTABLE)
+        return Control(names, method, cpus, tuple(switches), (), root, texts)
     program = shutil.which("hwpfctl")
     if program is None:
         raise RefusedError(
@@ -256,7 +249,7 @@ def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Contr
             remedy=f"load the environment of Fujitsu's job software, which has hwpfctl; {_WITHOUT}",
         )
     options = (*(_A64FX_CACHES[name][1] for name in names), *(f"--{text}" for text in texts))
-    return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts, _ADJUSTABLE)
+    return Control(names, "hwpfctl", cpus, (), (program, *options), root, texts)
 
 
 def _adjustment(text: str) -> tuple[str, int | None]:

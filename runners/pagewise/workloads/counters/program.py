@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -53,20 +53,6 @@ class Counts:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-class Counter(Protocol):
-    """Counts events, by their native names, in a run from outside."""
-
-    @property
-    def source(self) -> CounterSource:
-        """Who counts, for the record."""
-
-    def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
-        """The command that starts and counts a run, and writes to `exported`; () if none is needed."""
-
-    def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
-        """What was counted in a valid run; without a record, in the run that measures the overhead."""
-
-
 @dataclass(frozen=True)
 class PerfStat:
     """Linux's `perf stat`, which counts all events of a group at the same time."""
@@ -75,12 +61,12 @@ class PerfStat:
     source: CounterSource = "perf_event"
 
     def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
-        """`perf stat`, which writes one line of JSON per event."""
+        """The command that starts and counts a run, and writes one line of JSON per event to `exported`."""
         group = f"{{{','.join(map(perf_name, events))}}}"
         return (self.program, "stat", "-j", "-o", str(exported), "-e", group, "--")
 
     def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
-        """The lines of its file, which are in the order of the events."""
+        """What was counted, by the lines of its file, which are in the order of the events."""
         lines = exported.read_text(encoding="utf-8").splitlines() if exported.exists() else []
         try:
             counted = [json.loads(line) for line in lines if line.startswith("{")]
@@ -118,11 +104,11 @@ class Accounting:
     source: CounterSource = "software"
 
     def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
-        """None."""
+        """No command is needed."""
         return ()
 
     def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
-        """Page faults, and user and system time."""
+        """Page faults, and user and system time, of a valid run; without a record there are none."""
         known = {}
         if record is not None and (faults := record.page_faults) is not None:
             minor, major = faults.compute_minor or 0, faults.compute_major or 0
@@ -135,6 +121,10 @@ class Accounting:
             {name: values[name] for name in events if name in values},
             {name: self.reason for name in events if name not in values},
         )
+
+
+#: Counts events, by their native names, in a run from outside.
+Counter: TypeAlias = PerfStat | Accounting
 
 
 @dataclass

@@ -55,18 +55,18 @@ def result_of(
         for cell in one.cells:
             if cell.measured.hugepages == "hugetlbfs" and not pool:
                 failed = failed_record(cell.measured, "pages_unavailable", _EMPTY)
-                records.append(replace(failed, kernel=one.kernel.name))
+                records.append(replace(failed, kernel=one.benchmark.name))
                 continue
             factor = _factor(cell.measured, felt)
             for number in range(1, rounds + 1):
                 for series in ("compare", "aa") if cell.is_baseline else ("compare",):
                     seconds = factor * draw.lognormvariate(0, 0.01)
                     made = record(cell.measured, seconds, number=number, series=series)
-                    made = _measured_as(made, one.kernel, factor)
-                    if one.kernel.name == wrong:
+                    made = _measured_as(made, one.benchmark, factor)
+                    if one.benchmark.name == wrong:
                         made = varied(made, "validation", passed=False)
                     records.append(made)
-            records += _sweep(cell.measured, one.kernel, factor)
+            records += _sweep(cell.measured, one.benchmark, factor)
     manifest = a_manifest(
         command=("pagewise", "kernels", "--kernels", "*"),
         rounds=rounds,

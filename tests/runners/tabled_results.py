@@ -52,19 +52,23 @@ def result(
 ) -> Path:
     """A result of ROUNDS rounds in which each configuration scatters by 1 %."""
     records = list(further)
-    kind = "programs" if subjects[0].kernel.unit == "run" else "kernels"
+    kind = "programs" if subjects[0].benchmark.unit == "run" else "kernels"
     for one in subjects:
         for shift, cell in enumerate(one.cells):
-            seconds, metrics = value(one.kernel, cell.measured, cell.placement or places[0].name)
+            seconds, metrics = value(one.benchmark, cell.measured, cell.placement or places[0].name)
             for number in range(1, ROUNDS + 1):
                 for series in ("compare", *(("aa",) if cell.is_baseline else ())):
                     scatter = SCATTER[(number + shift + (series == "aa")) % ROUNDS]
                     made = record_data(
-                        cell.measured, seconds * scatter, number=number, series=series, kernel=one.kernel.name
+                        cell.measured,
+                        seconds * scatter,
+                        number=number,
+                        series=series,
+                        kernel=one.benchmark.name,
                     )
                     if metrics:
                         made["metrics"] = {name: x * scatter for name, x in metrics.items()}
-                    if one.kernel.unit == "run":
+                    if one.benchmark.unit == "run":
                         del made["traffic"]
                         kind_of_pages = PagePolicy(cell.measured.hugepages).kind
                         made["configuration"]["hugepages"] = made["pages"]["policy"] = kind_of_pages
@@ -82,7 +86,8 @@ def result(
     if kind == "programs":
         lists: dict[str, list[str]] = {"policies": [], "metrics": [], "checks": []}
         data["programs"] = {
-            one.kernel.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists} for one in subjects
+            one.benchmark.name: {"command": ["a"], "path": "/a", "sha256": "0" * 64, **lists}
+            for one in subjects
         }
     return written_data(folder, data, records)
 

@@ -105,7 +105,7 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
         verdict = {"direction": "lower" if ratio < 1 else "higher"} if is_decided else {"reason": "floor"}
         cell = result.ranked[0].cell
         row = Comparison(
-            kind="baseline", quantity=TIME, kernel=result.kernel, cell=cell, ratio=interval, **verdict
+            kind="baseline", quantity=TIME, benchmark=result.benchmark, cell=cell, ratio=interval, **verdict
         )
         effects.append(Effect(row))
     return Choice("stores", value, tuple(effects), 0)

@@ -48,7 +48,7 @@ def measured(subjects: list[Subject]) -> set[str]:
 
 def test_those_marked_by_default(catalog: Catalog):
     subjects = choose(catalog, options())
-    assert [(one.kernel.name, len(one.cells)) for one in subjects] == [("chase", 4), ("triad", 6)]
+    assert [(one.benchmark.name, len(one.cells)) for one in subjects] == [("chase", 4), ("triad", 6)]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_those_marked_by_default(catalog: Catalog):
     ],
 )
 def test_kernels_by_name_glob_and_group(catalog: Catalog, patterns, names):
-    assert [one.kernel.name for one in choose(catalog, options(kernels=patterns))] == names
+    assert [one.benchmark.name for one in choose(catalog, options(kernels=patterns))] == names
 
 
 @pytest.mark.parametrize(

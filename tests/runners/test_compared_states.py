@@ -66,7 +66,7 @@ def test_a_policy_has_its_verdict_in_each_state(aged: float, verdict: str) -> No
                 at = number + len(series) + 3 * len(cell.measured.hugepages) + len(str(cell.node_state))
                 noise = (1.0, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998)[at % 7]
                 seconds = times[cell.measured.hugepages, str(cell.node_state)] * noise
-                made = record(cell.measured, seconds, number=number, series=series, kernel=one.kernel.name)
+                made = record(cell.measured, seconds, number=number, series=series, kernel=one.benchmark.name)
                 assert made.run is not None
                 object.__setattr__(made.run, "options", cell.options)
                 records.append(made)

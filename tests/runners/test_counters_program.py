@@ -179,7 +179,7 @@ def launcher(made: Record, folder: Path, counter: FakeCounter | None = None) -> 
 
 def step(subject: Subject, series: str = "counters") -> Step:
     group = None if series == "trial" else "software"
-    return Step(subject.kernel, subject.cells[0], series, 1, 1, group)
+    return Step(subject.benchmark, subject.cells[0], series, 1, 1, group)
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_every_code_has_a_way():
 def test_a_query_excludes_and_ranks_as_the_report(compared: tuple[Stage, Any], tmp_path: Path, code: Code):
     result = result_with(compared[0].result(), tmp_path / "result", WAYS[code])
     reported = {
-        (one.kernel.name, row.cell.measured.module): row
+        (one.benchmark.name, row.cell.measured.module): row
         for one in analyse_result(result)
         for group in one.groups
         for row in (*group.ranked, *group.unranked)

@@ -64,7 +64,7 @@ def test_one_thing_differs_from_what_a_cell_is_compared_with():
     (base,) = (cell for cell in one.cells if cell.is_baseline)
     found = {}
     for cell in one.cells:
-        changed = neighbour(one.kernel, cell, base, one.cells)
+        changed = neighbour(one.benchmark, cell, base, one.cells)
         found[cell.measured.hugepages, cell.options] = changed and (
             changed.dimension,
             changed.reference.options,
@@ -100,7 +100,7 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     assert [key for key, cell in found.items() if cell.is_baseline] == [("on", "once")]
     serial = found["off", "once"].measured
     assert serial.label == "none/hardware-regular-serial+parallel=once"
-    assert differing(one.kernel, serial, found["on", "once"].measured) == ("openmp",)
+    assert differing(one.benchmark, serial, found["on", "once"].measured) == ("openmp",)
 
 
 def test_a_value_that_no_build_has_is_refused(stage: Stage):

@@ -117,7 +117,7 @@ def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
     catalog = read_catalog(small.modules, find_init(None))
     chosen = choose(catalog, options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular"))
     places = [Placement(1, (cpu,)) for cpu in cpus]
-    subjects = {one.kernel.name: one.kernel for one in sized(chosen, catalog, places)}
+    subjects = {one.benchmark.name: one.benchmark for one in sized(chosen, catalog, places)}
     size = f"{64 * len(cpus)}MiB"
     assert subjects["other"].arguments == ("--repetitions", "3", "--working-set", size)
     assert subjects["other"].sweeps[0].arguments == ("--sweep", "working-set", "--working-set", size)
@@ -162,4 +162,4 @@ def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pyt
     assert [one.taken_bytes for one in comparison.manifest.scaled] == [32 * MIB]
     printed = console.export_text()
     assert "32 MiB" in printed and "64 MiB" in printed
-    assert comparison.workload.subjects[0].kernel.arguments[1] == "32768KiB"
+    assert comparison.workload.subjects[0].benchmark.arguments[1] == "32768KiB"

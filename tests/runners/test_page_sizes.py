@@ -139,7 +139,7 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
     subject = subject_of(kernel(), configuration(), *policies)
     chosen = SimpleNamespace(subjects=[subject], options=SimpleNamespace(sweep=False))
     chosen.placements = [SimpleNamespace(ranks=None)]
-    arguments = [subject.kernel.arguments]
+    arguments = [subject.benchmark.arguments]
     assert workload.Kernels._pool_pages(chosen) == {node.default: pages_needed(arguments, node.default)}
     assert pages_needed(arguments, largest) < pages_needed(arguments, node.pools[0])
     for size in node.pools:

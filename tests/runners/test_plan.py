@@ -54,7 +54,7 @@ def test_the_baseline_of_each_compiler_is_known():
 def test_a_round_is_a_permutation_with_the_baselines_twice():
     subjects = [subject_of(kernel(), *ALL), subject_of(chase(), *ALL)]
     steps = order_of_round(subjects, 1, seed=1)
-    seen = Counter((s.kernel.name, s.cell.measured.module, s.series) for s in steps)
+    seen = Counter((s.benchmark.name, s.cell.measured.module, s.series) for s in steps)
     assert set(seen.values()) == {1}
     assert len(steps) == 24 + 2 + 6 + 2
     assert {key for key in seen if key[2] == "aa"} == {
@@ -87,13 +87,13 @@ def test_the_order_of_a_round_is_random():
 
 def test_the_runs_of_a_kernel_are_consecutive_in_a_round():
     subjects = [subject_of(kernel(), *ALL), subject_of(chase(), *ALL)]
-    names = [step.kernel.name for step in order_of_round(subjects, 3, 1)]
+    names = [step.benchmark.name for step in order_of_round(subjects, 3, 1)]
     assert sum(a != b for a, b in pairwise(names)) == 1
 
 
 def test_only_kernels_with_a_sweep_are_swept():
     steps = order_of_sweeps([subject_of(kernel(), *ALL), subject_of(chase(), *ALL)], seed=1)
-    assert {step.kernel.name for step in steps} == {"triad"}
+    assert {step.benchmark.name for step in steps} == {"triad"}
     assert len(steps) == 24
     assert steps[0].arguments == ("--sweep", "working-set", "--working-set", "64MiB")
     assert steps != order_of_sweeps([subject_of(kernel(), *ALL)], seed=2)

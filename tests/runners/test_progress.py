@@ -96,7 +96,7 @@ def test_further_rounds_show_their_limit_and_a_line_each_ten_seconds(clock: Call
     console, text = terminal_of(is_terminal=False)
     with ProgressReporter(console, 3, []) as reporter:
         for number in range(30):
-            step = Step(subject.kernel, subject.cells[0], "compare", 4 + number, 1)
+            step = Step(subject.benchmark, subject.cells[0], "compare", 4 + number, 1)
             reporter.add([step], "wide", 500.0 - number)
             reporter.begin(step)
             clock(1)
@@ -111,7 +111,7 @@ def test_steps_ahead_are_expected_to_take_what_such_steps_took():
     reporter = ProgressReporter(terminal_of()[0], 3, steps)
     assert reporter.expect(steps) is None
     for step in steps:
-        reporter.end(step, 2.0 if step.kernel.name == "triad" else 0.5)
+        reporter.end(step, 2.0 if step.benchmark.name == "triad" else 0.5)
     assert reporter.expect(steps) == pytest.approx(2 * 2.0 + 2 * 0.5)
 
 

@@ -39,7 +39,7 @@ def runs(result: Result) -> Counter[tuple[str, str, str, int]]:
 
 def planned(result: Result, rounds: int) -> Counter[tuple[str, str, str, int]]:
     steps = [step for n in range(1, rounds + 1) for step in order_of_round(result.subjects, n, 5)]
-    return Counter((s.kernel.name, s.cell.measured.module, s.series, s.round) for s in steps)
+    return Counter((s.benchmark.name, s.cell.measured.module, s.series, s.round) for s in steps)
 
 
 def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage):

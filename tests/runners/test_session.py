@@ -80,7 +80,7 @@ class Fake:
 
     def trials(self, *, of_baselines: bool) -> list[Step]:
         cells = [cell for cell in SUBJECT.cells if cell.is_baseline == of_baselines]
-        return [Step(SUBJECT.kernel, cell, "trial", 1, 1) for cell in cells] if self.has_trials else []
+        return [Step(SUBJECT.benchmark, cell, "trial", 1, 1) for cell in cells] if self.has_trials else []
 
     def decided(self, trials: Sequence[Trial]) -> Decision[Fake]:
         fields = {"name": f"after-{len(trials)}"} if self.has_trials else {}

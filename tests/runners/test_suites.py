@@ -215,7 +215,7 @@ def suites(tmp_path: Path) -> Stage:
 def metrics(result: Result) -> set[tuple[str, str, str]]:
     """Field, unit and better direction of each metric of a result with a single program."""
     (subject,) = result.subjects
-    return {(metric.field, metric.unit, metric.better) for metric in subject.kernel.metrics}
+    return {(metric.field, metric.unit, metric.better) for metric in subject.benchmark.metrics}
 
 
 @pytest.mark.long

@@ -75,7 +75,7 @@ def analyse(
         counts[kernel] = counts.get(kernel, 0) + len(runs)
     results, known = [], {} if drafts is None else drafts
     for subject in subjects:
-        name = subject.kernel.name
+        name = subject.benchmark.name
         if name not in known or known[name][0] != counts.get(name, 0):
             analyser = _Analyser(subject, cells, seed, excluding, memory_budget)
             known[name] = counts.get(name, 0), analyser.draft()
@@ -95,14 +95,14 @@ def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelR
     kernels = analyse(
         result.subjects, result.records, manifest.seed, excluded, memory_budget=budget, drafts=drafts
     )
-    ranked = {of_kernel.kernel.name: [row.cell for row in of_kernel.ranked] for of_kernel in kernels}
+    ranked = {of_kernel.benchmark.name: [row.cell for row in of_kernel.ranked] for of_kernel in kernels}
     further = over_all(result, ranked)
     return [
         replace(
             of_kernel,
             comparisons=(
                 *of_kernel.comparisons,
-                *(row for row in further if row.kernel.name == of_kernel.kernel.name),
+                *(row for row in further if row.benchmark.name == of_kernel.benchmark.name),
             ),
         )
         for of_kernel in kernels
@@ -130,7 +130,7 @@ def too_wide(results: Sequence[KernelResult], width: float) -> dict[str, float |
     something is significant finds differences that do not exist (Armitage, McPherson and Rowe, J. R. Stat.
     Soc. A 132, 1969).
     """
-    by_kernel = {result.kernel.name: widest(result) for result in results}
+    by_kernel = {result.benchmark.name: widest(result) for result in results}
     return {name: value for name, value in by_kernel.items() if value is None or value >= width}
 
 
@@ -146,7 +146,7 @@ class _Analyser:
         memory_budget: float | None,
     ) -> None:
         self.subject, self.seed, self.excluding = subject, seed, excluding
-        self.kernel, self.measured = subject.kernel, Measured(subject.kernel, records)
+        self.benchmark, self.measured = subject.benchmark, Measured(subject.benchmark, records)
         self.allowed = math.inf if memory_budget is None else 1.0 + memory_budget
 
     def draft(self) -> KernelResult:
@@ -160,8 +160,10 @@ class _Analyser:
             self._pages([row.cell for group in groups for row in group.ranked]),
         )
         swept = [cell for cell in self.subject.cells if self.excluding(cell.measured.module) is None]
-        curves = [c for cell in swept for c in curves_of(self.kernel, cell, self.measured.of(cell, "sweep"))]
-        return KernelResult(self.kernel, tuple(groups), tuple(curves), tuple(comparisons))
+        curves = [
+            c for cell in swept for c in curves_of(self.benchmark, cell, self.measured.of(cell, "sweep"))
+        ]
+        return KernelResult(self.benchmark, tuple(groups), tuple(curves), tuple(comparisons))
 
     def _group(self, compiler: str) -> tuple[Group, list[Comparison]]:
         """The rows of a compiler, and their comparisons with the baseline and one by one."""
@@ -199,7 +201,7 @@ class _Analyser:
         return Group(compiler, tuple(ranked), unranked, repeated, floor), comparisons
 
     def _differing(self, cell: Cell, other: Cell) -> tuple[str, ...]:
-        return differing(self.kernel, cell.measured, other.measured)
+        return differing(self.benchmark, cell.measured, other.measured)
 
     def _runs(self, cell: Cell) -> list[Record]:
         """The records that decide on a cell's row."""
@@ -209,14 +211,14 @@ class _Analyser:
     def _excluded(self, cell: Cell, base: Cell | None) -> Exclusion | None:
         """Why none of a cell's runs may be ranked, None if they may."""
         valid = valid_records(self._runs(cell))
-        fault = self.excluding(cell.measured.module) or inconsistent(self.kernel, cell.measured, valid)
+        fault = self.excluding(cell.measured.module) or inconsistent(self.benchmark, cell.measured, valid)
         if fault is not None or base is None or cell.is_baseline:
             return fault
         return self._incomparable(Pair(cell, base, ""), valid)
 
     def _incomparable(self, pair: Pair, valid: Sequence[Record]) -> Exclusion | None:
         others = valid_records(self.measured.of(pair.reference, "compare"))
-        return incomparable(self.kernel, valid, others, pair.cell.measured, pair.reference.measured)
+        return incomparable(self.benchmark, valid, others, pair.cell.measured, pair.reference.measured)
 
     def _with_memory(self, row: Row, base: Cell) -> Row:
         """A row with the ratio of its peak memory; kernels do not report theirs."""
@@ -241,7 +243,7 @@ class _Analyser:
         row = Comparison(
             kind=kind,
             quantity=quantity,
-            kernel=self.kernel,
+            benchmark=self.benchmark,
             cell=pair.cell,
             reference=pair.reference,
             dimension=pair.dimension,
@@ -266,7 +268,7 @@ class _Analyser:
         A text reports why there is none.
         """
         bimodal = {other.cell: other.bimodal is not None for other in ranked}
-        pair = neighbour(self.kernel, row.cell, base, list(bimodal)) if len(row.differs) > 1 else None
+        pair = neighbour(self.benchmark, row.cell, base, list(bimodal)) if len(row.differs) > 1 else None
         if pair is None:
             return None
         fault = self._incomparable(pair, valid_records(self.measured.of(row.cell, "compare")))
@@ -280,7 +282,7 @@ class _Analyser:
 
     def _compilers(self, groups: Sequence[Group]) -> Iterator[Comparison]:
         """Each further compiler against the first: at the baselines, and in the compilers' own loops."""
-        if "compiler" not in self.kernel.sensitive_to:
+        if "compiler" not in self.benchmark.sensitive_to:
             return
         for loop in (None, "compiler"):
             cells = {group.compiler: _compared_cell(group, loop) for group in groups}
@@ -306,7 +308,7 @@ class _Analyser:
         seed = self._seed(group.compiler, "structures")
         wider = None if group.floor is None else math.expm1(_NOISE_OF_TWO * math.log1p(group.floor))
         bimodal = {row.cell: row.bimodal is not None for row in group.ranked}
-        for four in by_structure(self.kernel, group.baseline.cell, list(bimodal)):
+        for four in by_structure(self.benchmark, group.baseline.cell, list(bimodal)):
             ours, plain, theirs, both = (self.measured.runs(cell) for cell in four[:4])
             with_pages = paired_ratio(ours[:1], plain, seed), paired_ratio(theirs[:1], both, seed)
             runs = [ratios_by_round(ours[:1], plain[:1])], [ratios_by_round(theirs[:1], both[:1])]
@@ -319,10 +321,10 @@ class _Analyser:
 
     def _pages(self, ranked: Sequence[Cell]) -> Iterator[Comparison]:
         """With : without huge pages and compiler : compiler, as the FLASH studies show them, not judged."""
-        pairs = list(by_pages(self.kernel, ranked))
+        pairs = list(by_pages(self.benchmark, ranked))
         cells = dict.fromkeys(cell for pair in pairs for cell in pair[:2])
         records = [record for cell in cells for record in self._runs(cell)]
-        for quantity, value in page_quantities(self.kernel, valid_records(records)):
+        for quantity, value in page_quantities(self.benchmark, valid_records(records)):
             runs = {cell: self.measured.runs(cell, value) for cell in cells}
             for pair in pairs:
                 both = runs[pair.cell], runs[pair.reference]
@@ -334,7 +336,7 @@ class _Analyser:
 
     def _seed(self, *parts: str) -> int:
         """A different seed for each ratio, the same in every process (Python's hash() is not)."""
-        return zlib.crc32("/".join((str(self.seed), self.kernel.name, *parts)).encode())
+        return zlib.crc32("/".join((str(self.seed), self.benchmark.name, *parts)).encode())
 
 
 def _compared_cell(group: Group, loop: str | None) -> Cell | None:

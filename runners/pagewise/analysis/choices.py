@@ -113,8 +113,8 @@ class Best:
 def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
     """Every choice that was planned, in the order of dimensions; compilers last."""
     by_value = []
-    for dimension in dimensions_of(result.kernel for result in kernels):
-        sensitive = [result for result in kernels if result.kernel.is_sensitive_to(dimension.name)]
+    for dimension in dimensions_of(result.benchmark for result in kernels):
+        sensitive = [result for result in kernels if result.benchmark.is_sensitive_to(dimension.name)]
         values = dict.fromkeys(value for result in sensitive for value in values_of(result, dimension))
         by_value += [choice for value in values for choice in _choices(sensitive, dimension, value)]
     compilers: dict[tuple[str, str | None], list[Effect]] = {}
@@ -247,7 +247,7 @@ def _worth(choice: Choice) -> tuple[int, float]:
 def _about_as_good(choice: Choice, best: Choice) -> bool:
     """Whether a choice is faster nearly as often, and costs at most a little more if both were measured."""
     ours, theirs = (
-        {(effect.comparison.kernel.name, effect.compiler): effect.ratio.median for effect in item.effects}
+        {(effect.comparison.benchmark.name, effect.compiler): effect.ratio.median for effect in item.effects}
         for item in (choice, best)
     )
     shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]

@@ -86,7 +86,7 @@ class Comparison(Judged):
 
     kind: Kind
     quantity: Quantity
-    kernel: Benchmark
+    benchmark: Benchmark
     cell: Cell
     reference: Cell | None = None
     reference_kernel: str | None = None
@@ -222,12 +222,12 @@ def _middle(runs: Runs) -> float | None:
 class Measured:
     """The records of a kernel's cells, and values of their valid runs by round."""
 
-    kernel: Benchmark
+    benchmark: Benchmark
     records: RecordsOfCells
 
     def of(self, cell: Cell, series: str) -> list[Record]:
         """The records of a cell's runs."""
-        return self.records.get((self.kernel.name, cell.key, series), [])
+        return self.records.get((self.benchmark.name, cell.key, series), [])
 
     def runs(
         self, cell: Cell, value: Callable[[Record], float | None] = run_seconds
@@ -259,7 +259,7 @@ def over_baseline(
     for cell, own in runs.items():
         if not own[0]:
             continue
-        row = Comparison(kind=kind, quantity=quantity, kernel=measured.kernel, cell=cell, floor=floor)
+        row = Comparison(kind=kind, quantity=quantity, benchmark=measured.benchmark, cell=cell, floor=floor)
         if cell.is_baseline:
             yield replace(row, value=_middle(own[:1]), is_judged=False)
         else:

@@ -91,7 +91,7 @@ class CellCounts:
 class KernelCounts:
     """All that was counted of a kernel: its cells, their quantities, and their comparisons."""
 
-    kernel: Benchmark
+    benchmark: Benchmark
     cells: tuple[CellCounts, ...]
     quantities: tuple[CountedQuantity, ...]
     comparisons: tuple[Comparison, ...] = ()
@@ -118,18 +118,18 @@ def count(
     """
     by_series, results = by_cell(records), []
     for subject in subjects:
-        name = subject.kernel.name
+        name = subject.benchmark.name
         counting = _Counting(file, groups, region, excluding)
         cells = tuple(
             counting.counts(
-                subject.kernel,
+                subject.benchmark,
                 cell,
                 [r for series in _SERIES for r in by_series.get((name, cell.key, series), [])],
             )
             for cell in subject.cells
         )
         known = (q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
-        results.append(KernelCounts(subject.kernel, cells, tuple(known)))
+        results.append(KernelCounts(subject.benchmark, cells, tuple(known)))
     judged = judge_together([list(_compared(result, seed)) for result in results])
     return [replace(result, comparisons=rows) for result, rows in zip(results, judged, strict=True)]
 
@@ -254,7 +254,7 @@ def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
             row = Comparison(
                 kind=kind,
                 quantity=quantity,
-                kernel=result.kernel,
+                benchmark=result.benchmark,
                 cell=counts.cell,
                 reference=other.cell,
                 dimension="hugepages" if kind == "pages" else "compiler",
@@ -275,7 +275,7 @@ def _pairs(result: KernelCounts) -> Iterator[tuple[Kind, CellCounts, CellCounts]
         ("compilers", "compiler", of_first),
     )
     for kind, dimension, bases in kinds:
-        for counts in counted if dimension in result.kernel.sensitive_to else ():
+        for counts in counted if dimension in result.benchmark.sensitive_to else ():
             measured = counts.cell.measured
             alike = (other for other in bases if differ_only_in(dimension, measured, other.cell.measured))
             base = next(alike, counts)

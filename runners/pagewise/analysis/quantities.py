@@ -56,14 +56,16 @@ def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Compa
     All energies are judged together, all metrics, and all targets.
     """
     cells, seed = by_cell(result.records), result.manifest.seed
-    measured = [(Measured(subject.kernel, cells), ranked[subject.kernel.name]) for subject in result.subjects]
+    measured = [
+        (Measured(subject.benchmark, cells), ranked[subject.benchmark.name]) for subject in result.subjects
+    ]
     energies: list[Comparison] = []
     metrics: list[Comparison] = []
     for of_kernel, ranked_cells in measured:
         for compiler, several in groupby(ranked_cells, lambda cell: cell.compiler):
-            own = zlib.crc32(f"{seed}/{of_kernel.kernel.name}/{compiler}/energy".encode())
+            own = zlib.crc32(f"{seed}/{of_kernel.benchmark.name}/{compiler}/energy".encode())
             energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=own)
-        for metric in of_kernel.kernel.metrics if of_kernel.kernel.unit == "run" else ():
+        for metric in of_kernel.benchmark.metrics if of_kernel.benchmark.unit == "run" else ():
             own = zlib.crc32(f"{seed}/{metric.field}".encode())
             quantity, value = quantity_of(metric), partial(_figure, metric.field)
             metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)
@@ -81,7 +83,7 @@ def _targets(
     """Each metric that has a target relative to that of another program under the same policy."""
     programs = result.manifest.programs.items()
     relations = {key: described["relative_to"] for key, described in programs if "relative_to" in described}
-    of_kernel = {each.kernel.name: each for each, _ in measured}
+    of_kernel = {each.benchmark.name: each for each, _ in measured}
     by_place = {_place(row): row for row in metrics}
     rows, goals = [], []
     for (key, *others), ours in by_place.items():
@@ -92,7 +94,7 @@ def _targets(
         row = Comparison(
             kind="target",
             quantity=ours.quantity,
-            kernel=ours.kernel,
+            benchmark=ours.benchmark,
             cell=ours.cell,
             reference_kernel=relation["program"],
             value=ours.value,
@@ -103,7 +105,7 @@ def _targets(
         seed = zlib.crc32(f"{result.manifest.seed}/{key}/{others}".encode())
         if theirs is not None:
             value, floor = partial(_figure, ours.quantity.name), larger_floor([ours.floor, theirs.floor])
-            runs, other = (of_kernel[each.kernel.name].runs(each.cell, value) for each in (ours, theirs))
+            runs, other = (of_kernel[each.benchmark.name].runs(each.cell, value) for each in (ours, theirs))
             if all(number > 0.0 for run in (*runs, *other) for number in run.values()):
                 ratios = quotients(runs, other)
                 row = replace(compare(row, runs, other, seed), value=ours.value, floor=floor)

@@ -138,7 +138,7 @@ class KernelResult:
     `judged` counts the comparisons of times of all kernels, for which p is corrected.
     """
 
-    kernel: Benchmark
+    benchmark: Benchmark
     groups: tuple[Group, ...]
     curves: tuple[Curve, ...]
     comparisons: tuple[Comparison, ...] = ()
@@ -158,7 +158,7 @@ class KernelResult:
         """The curves that have points, by what is swept."""
         pairs = [
             (sweep, [curve for curve in self.curves if curve.sweep == sweep and curve.points])
-            for sweep in self.kernel.sweeps
+            for sweep in self.benchmark.sweeps
         ]
         return [(sweep, curves) for sweep, curves in pairs if curves]
 
@@ -261,7 +261,7 @@ _BUILD = (
 def judgement(result: Result, kernels: Sequence[KernelResult]) -> Mapping[str, object]:
     """What analysis.json has of a result; `kernels`: its analysis if it is a comparison."""
     verdicts = {
-        (of_kernel.kernel.name, row.cell.key): _verdict(row, group)
+        (of_kernel.benchmark.name, row.cell.key): _verdict(row, group)
         for of_kernel in kernels
         for group in of_kernel.groups
         for row in group.rows
@@ -281,8 +281,8 @@ def cell_rows(
     for subject in subjects:
         for cell in subject.cells:
             yield {
-                "kernel": subject.kernel.name,
-                "kernel_group": subject.kernel.group,
+                "kernel": subject.benchmark.name,
+                "kernel_group": subject.benchmark.group,
                 "module": cell.measured.module,
                 "run_pages": cell.pages,
                 "run_placement": cell.placement,
@@ -291,7 +291,7 @@ def cell_rows(
                 **{name: getattr(cell.measured, name) or None for name in _BUILD},
                 "is_baseline": cell.is_baseline,
                 "stands_for": len(cell.stands_for),
-                **verdicts.get((subject.kernel.name, cell.key), {}),
+                **verdicts.get((subject.benchmark.name, cell.key), {}),
             }
 
 

@@ -122,7 +122,7 @@ def session(
     """All cells of a result; `excluding` as in `analyse`."""
     by_series, cells = by_cell(records), []
     for result in analyse(subjects, records, seed, excluding):
-        kernel, measured = result.kernel, Measured(result.kernel, by_series)
+        kernel, measured = result.benchmark, Measured(result.benchmark, by_series)
         for group in result.groups:
             base = group.baseline
             for row in group.rows:

@@ -193,14 +193,16 @@ def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> di
     for result in kernels:
         for row in result.ranked:
             runs = [
-                records_of.get((result.kernel.name, row.cell.key, name), []) for name in ("compare", "aa")
+                records_of.get((result.benchmark.name, row.cell.key, name), []) for name in ("compare", "aa")
             ]
             seconds = [run_seconds(record) for series in runs for record in valid_records(series)]
             if len(seconds) >= FEWEST_ROUNDS:
                 name = configuration_name(row)
-                values[NodeQuantity(result.kernel.name, name, "time")] = measured(seconds)
+                values[NodeQuantity(result.benchmark.name, name, "time")] = measured(seconds)
                 if row.time_ratio is not None:
-                    values[NodeQuantity(result.kernel.name, name, "time_ratio")] = _of_ratio(row.time_ratio)
+                    values[NodeQuantity(result.benchmark.name, name, "time_ratio")] = _of_ratio(
+                        row.time_ratio
+                    )
     return values
 
 
@@ -216,7 +218,7 @@ def _invalid(kernels: Mapping[str, Sequence[KernelResult]]) -> list[Invalid]:
         for result in results:
             # Configurations without any run are reported as missing on the node.
             for row in (row for group in result.groups for row in group.unranked if row.runs):
-                reasons.setdefault((result.kernel.name, configuration_name(row)), {})[node] = (
+                reasons.setdefault((result.benchmark.name, configuration_name(row)), {})[node] = (
                     row.invalid or "invalid"
                 )
     return [

@@ -91,7 +91,7 @@ class Cell:
 class Subject:
     """A kernel or program with its cells, sorted by compiler and variants."""
 
-    kernel: Benchmark
+    benchmark: Benchmark
     cells: tuple[Cell, ...]
 
     def compilers(self) -> list[str]:
@@ -111,7 +111,7 @@ class Subject:
             )
             for cell in self.cells
         )
-        return PlannedSubject(self.kernel, tuple(cells))
+        return PlannedSubject(self.benchmark, tuple(cells))
 
     @classmethod
     def of(cls, planned: PlannedSubject, configurations: Mapping[str, Configuration]) -> Subject:
@@ -135,7 +135,7 @@ class Step:
     counts, `settings` are environment variables for it alone.
     """
 
-    kernel: Benchmark
+    benchmark: Benchmark
     cell: Cell
     series: Series
     round: int
@@ -152,7 +152,7 @@ class Step:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The kernel's arguments for this series, and those of the cell."""
-        arguments = self.kernel.arguments if self.sweep is None else self.sweep.arguments
+        arguments = self.benchmark.arguments if self.sweep is None else self.sweep.arguments
         return (*arguments, *self.cell.arguments)
 
 
@@ -206,7 +206,7 @@ def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) ->
 
 
 def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Subject:
-    kernel = subject.kernel
+    kernel = subject.benchmark
     own = {
         name: [value for value in options.get(name, ()) if value in known]
         for name, known in kernel.options.items()
@@ -267,7 +267,7 @@ def order_of_round(
             runs += [(cell, "counters_aa" if group else "aa", group) for cell in repeated]
         shuffle.shuffle(runs)
         steps += [
-            Step(subject.kernel, cell, series, number, position, group, groups[group])
+            Step(subject.benchmark, cell, series, number, position, group, groups[group])
             for position, (cell, series, group) in enumerate(runs, start=len(steps) + 1)
         ]
     return steps
@@ -278,9 +278,9 @@ def order_of_sweeps(subjects: Sequence[Subject], seed: int) -> list[Step]:
     shuffle = random.Random(f"pagewise:{seed}:sweep")
     planned = []
     for subject in subjects:
-        for sweep in subject.kernel.sweeps:
+        for sweep in subject.benchmark.sweeps:
             cells = [cell for cell in subject.cells if sweep.suits(cell.measured)]
-            planned += [(subject.kernel, cell, sweep) for cell in shuffle.sample(cells, len(cells))]
+            planned += [(subject.benchmark, cell, sweep) for cell in shuffle.sample(cells, len(cells))]
     return [
         Step(kernel, cell, "sweep", 1, position, sweep=sweep)
         for position, (kernel, cell, sweep) in enumerate(planned, start=1)

@@ -26,7 +26,7 @@ _OF_ROW = From("row.{}")
 class Dimensions:
     """A configuration, and in what it differs from others; null: any value, or as it is on the machine."""
 
-    kernel: Annotated[str, From("kernel.name")]
+    kernel: Annotated[str, From("benchmark.name")]
     module: Annotated[str, From("configuration.module")]
     compiler: Configured
     hugepages: Configured
@@ -122,8 +122,8 @@ class FaultRow:
     """A configuration that is excluded for a fault; docs/explanation/trust.md lists the codes."""
 
     code: Annotated[str, _OF_ROW]
-    kernel: Annotated[str, From("kernel.name")]
-    title: Annotated[str, From("kernel.title")]
+    kernel: Annotated[str, From("benchmark.name")]
+    title: Annotated[str, From("benchmark.title")]
     compiler: Annotated[str, From("group.compiler")]
     module: Annotated[str, From("configuration.module")]
     configuration: Annotated[str, From("label")]
@@ -181,14 +181,14 @@ class ConfigurationRow(Dimensions):
     pass_seconds_trimmed_mean: Annotated[OptionalNumber, From("row.seconds_trimmed")]
     populate_seconds: Annotated[OptionalNumber, From("row.populate")]
     wall_seconds: Annotated[OptionalNumber, From("row.wall")]
-    metric: Annotated[str, From("kernel.headline.field")]
+    metric: Annotated[str, From("benchmark.headline.field")]
     metric_value: Annotated[
-        OptionalNumber, From(lambda entry: entry.row.metrics.get(entry.kernel.headline.field))
+        OptionalNumber, From(lambda entry: entry.row.metrics.get(entry.benchmark.headline.field))
     ]
-    metric_unit: Annotated[str, From("kernel.headline.unit")]
-    metric_convention: Annotated[OptionalText, From("kernel.headline.convention")]
+    metric_unit: Annotated[str, From("benchmark.headline.unit")]
+    metric_convention: Annotated[OptionalText, From("benchmark.headline.convention")]
     metric_estimated: Annotated[
-        bool, From("kernel.headline.estimated"), "from a formula, instead of measured"
+        bool, From("benchmark.headline.estimated"), "from a formula, instead of measured"
     ]
     page_size_requested_bytes: Annotated[int | None, From("row.pages.requested")]
     page_size_observed_bytes: Annotated[int | None, From("row.pages.observed")]
@@ -312,7 +312,7 @@ class Verdicts(SessionFields):
 class MedianRow(Dimensions):
     """A row of data.csv: a quantity of a configuration, or a point of a curve, with its placement."""
 
-    title: Annotated[str, From("kernel.title")]
+    title: Annotated[str, From("benchmark.title")]
     ranks: Annotated[int | None, From("place.ranks")]
     threads: Annotated[int, From("place.threads")]
     cores: Annotated[int | None, From("place.cores")]

@@ -271,7 +271,7 @@ def about_run(step: Step, wall: float | None, exit_code: int, command: Sequence[
     """The run of a step, for its records; `wall` are its seconds."""
     measured = step.cell.measured
     return RunOf(
-        kernel=step.kernel.name,
+        kernel=step.benchmark.name,
         module=measured.module,
         hash=measured.hash,
         builder=measured.builder,
@@ -291,7 +291,7 @@ def failed_record(step: Step, started: datetime, status: Status, failure: Failur
     """The record of a run without a valid result."""
     built = step.cell.measured
     return Record(
-        kernel=step.kernel.name,
+        kernel=step.benchmark.name,
         started=utc_text(started),
         status=status,
         failure=failure,

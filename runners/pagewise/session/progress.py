@@ -84,7 +84,7 @@ class ProgressReporter:
         if step.series != "sweep":
             stage += f", {self._why}" if self._why else f"/{self._rounds}"
         remaining = self._remaining(step)
-        what = f"{step.kernel.name} {step.cell.compiler}/{step.cell.measured.label}"
+        what = f"{step.benchmark.name} {step.cell.compiler}/{step.cell.measured.label}"
         if self._console.is_terminal:
             self._bar.update(self._task, stage=stage, left=remaining, what=what, refresh=True)
         elif stage != self._stage and not (
@@ -110,7 +110,7 @@ class ProgressReporter:
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""
         label = f"{step.cell.compiler}/{step.cell.measured.label}"
-        _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.kernel.name, label, seconds)
+        _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.benchmark.name, label, seconds)
         self._took.setdefault(_alike(step), []).append(seconds)
         self.skip(step)
 
@@ -154,4 +154,4 @@ class ProgressReporter:
 
 def _alike(step: Step) -> _Alike:
     # A baseline's second run in a round takes what its first takes.
-    return step.kernel.name, step.cell.key, step.swept
+    return step.benchmark.name, step.cell.key, step.swept

@@ -151,7 +151,7 @@ class Recorder:
         self.skipped += outcome.skipped
         records = outcome.records
         if outcome.failed or outcome.skipped:
-            name = f"{step.kernel.name}-{step.group or step.series}-{step.round}-{step.position}.txt"
+            name = f"{step.benchmark.name}-{step.group or step.series}-{step.round}-{step.position}.txt"
             log = keep_log(self.folder, name, outcome.output)
             if log is not None:
                 records = [

@@ -188,7 +188,7 @@ class Session:
         if outcome.printed is not None and run is not None:
             self._work.note(step.cell.key, outcome.printed, run.exit_code)
         if changed:
-            self._ruled_out.add((step.kernel.name, step.cell.key))
+            self._ruled_out.add((step.benchmark.name, step.cell.key))
         elif outcome.failed:
             self._rule_out(outcome.records)
         return outcome
@@ -234,12 +234,12 @@ class Session:
         this is decided again round by round, from what was measured up to each: the same rounds come about.
         """
         number = self.options.runs.rounds
-        names = [subject.kernel.name for subject in self.workload.subjects]
+        names = [subject.benchmark.name for subject in self.workload.subjects]
         until = Until(width, self.options.runs.budget, None, dict.fromkeys(names, number), {})
         while until.ended is None:
             wide = self._too_wide(number, width, names)
             names = list(wide)
-            steps = [step for step in self._steps_of_round(number + 1) if step.kernel.name in wide]
+            steps = [step for step in self._steps_of_round(number + 1) if step.benchmark.name in wide]
             left = self.earlier.left(steps, self.is_ruled_out)
             over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.runs.budget
             if not wide:
@@ -265,7 +265,7 @@ class Session:
 
     def is_ruled_out(self, step: Step) -> bool:
         """Whether the step is not run, because such a run failed before or its files changed."""
-        configuration = (step.kernel.name, step.cell.key)
+        configuration = (step.benchmark.name, step.cell.key)
         return not self._ruled_out.isdisjoint((configuration, (*configuration, step.group)))
 
     def _rule_out(self, records: Sequence[Record]) -> None:

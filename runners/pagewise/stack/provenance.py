@@ -44,7 +44,11 @@ def programs(entries: Iterable[Entry], subjects: Iterable[Subject]) -> tuple[Pro
     """The digests of the kernels' programs that a comparison runs."""
     by_module = {entry.configuration.module: entry for entry in entries}
     used = sorted(
-        {(cell.measured.module, subject.kernel.executable) for subject in subjects for cell in subject.cells}
+        {
+            (cell.measured.module, subject.benchmark.executable)
+            for subject in subjects
+            for cell in subject.cells
+        }
     )
     digests = ((*each, digest(by_module[each[0]].program(each[1]))) for each in used)
     return tuple(ProgramDigest(*each) for each in digests)

@@ -182,7 +182,7 @@ def _summary(source: Source) -> TableRow:
         **{name: manifest.get(name) for name in ("name", "kind", "state", "created", "finished")},
         "hostname": manifest["host"].get("hostname"),
         "rounds": manifest.get("rounds_done"),
-        "kernels": sorted({subject.kernel.name for subject in subjects if subject.cells}),
+        "kernels": sorted({subject.benchmark.name for subject in subjects if subject.cells}),
         "configurations": len({cell.key for subject in subjects for cell in subject.cells}),
         "records": source.content.count(b"\n"),
         "faults": source.faults,

@@ -56,7 +56,7 @@ def answers(
     """
     compared = [choice for choice in choices(kernels) if choice.effects]
     found = []
-    for dimension in (*dimensions_of(result.kernel for result in kernels), COMPILER):
+    for dimension in (*dimensions_of(result.benchmark for result in kernels), COMPILER):
         of_it = [choice for choice in compared if choice.factor == dimension.name]
         for loop in dict.fromkeys(choice.loop for choice in of_it):
             of_loop = [choice for choice in of_it if choice.loop == loop]
@@ -128,7 +128,7 @@ def _builds(advice: Advice, records: Sequence[Record]) -> Iterable[BuildAdvice]:
         cell = row.cell if is_used else row.reference
         if cell is not None and cell.measured.is_module:
             key = cell.measured.module, cell.arguments
-            advised.setdefault(key, (cell, []))[1].append(row.kernel.name)
+            advised.setdefault(key, (cell, []))[1].append(row.benchmark.name)
     return (build_of(cell, names, records) for cell, names in advised.values())
 
 
@@ -142,8 +142,8 @@ def _base(kernels: Sequence[KernelResult], dimension: Dimension, compared: Seque
     """The baselines' value in words."""
     if dimension is COMPILER:
         return compared[0].value.partition(AGAINST)[2]
-    names = {effect.comparison.kernel.name for choice in compared for effect in choice.effects}
-    groups = (group for result in kernels if result.kernel.name in names for group in result.groups)
+    names = {effect.comparison.benchmark.name for choice in compared for effect in choice.effects}
+    groups = (group for result in kernels if result.benchmark.name in names for group in result.groups)
     baseline = next(group.baseline for group in groups if group.baseline is not None)
     return dimension.text(dimension.of(baseline.cell.measured))
 
@@ -196,7 +196,7 @@ def _gain(choice: Choice, verdict: Verdict) -> str:
         text += f" (speed-up {' to '.join(ends)})"
     if len(choice.effects) == 1:
         return text + memory_text(effects[0].memory)
-    titles, every = ({e.comparison.kernel.title for e in several} for several in (effects, choice.effects))
+    titles, every = ({e.comparison.benchmark.title for e in several} for several in (effects, choice.effects))
     names = f" ({', '.join(titles)})" if len(titles) == 1 < len(every) else ""
     return f"{text} in {len(effects)} of {len(choice.effects)} comparisons{names}"
 
@@ -259,4 +259,4 @@ def _obstacles(entries: Sequence[DataRow]) -> list[str]:
 def _rounds(entries: Sequence[DataRow]) -> str:
     fewest = min(entries, key=lambda entry: entry.row.share)
     more = f", and in {len(entries) - 1} more" if len(entries) > 1 else ""
-    return f"{rounds_share(fewest.row)} in {fewest.kernel.title} ({fewest.label}){more}"
+    return f"{rounds_share(fewest.row)} in {fewest.benchmark.title} ({fewest.label}){more}"

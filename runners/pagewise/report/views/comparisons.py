@@ -18,11 +18,11 @@ from pagewise.report.model import Column, Section, Table, TableCell, Text, Value
 from pagewise.report.views.data import DataRow, cost_text, label, named, ranked, reason_text
 
 Get = Callable[[Any], Comparison | None]
-KERNEL = Column("kernel", merged=True, get="kernel.title")
+KERNEL = Column("kernel", merged=True, get="benchmark.title")
 COMPILER = Column("compiler", merged=True, get="cell.compiler")
 
 
-_PROGRAM = Column("program", merged=True, get="kernel.name")
+_PROGRAM = Column("program", merged=True, get="benchmark.name")
 
 
 def of_kind(kernels: Iterable[KernelResult], kind: Kind) -> list[Comparison]:
@@ -32,7 +32,7 @@ def of_kind(kernels: Iterable[KernelResult], kind: Kind) -> list[Comparison]:
 
 def label_of(row: Comparison) -> str:
     """The compared configuration in words."""
-    return label(row.kernel, row.configuration)
+    return label(row.benchmark, row.configuration)
 
 
 def _itself(item: Any) -> Comparison | None:
@@ -82,7 +82,7 @@ def changes(rows: Sequence[Comparison]) -> Iterator[Section]:
 
 
 def _reference(row: Comparison) -> str:
-    return "" if row.reference is None else label(row.kernel, row.reference.measured)
+    return "" if row.reference is None else label(row.benchmark, row.reference.measured)
 
 
 def loops(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -132,7 +132,7 @@ def structure_values(row: Comparison) -> tuple[str, str]:
 def rest_text(row: Comparison) -> str:
     """What both have in common beside pages: `layout=soa`."""
     others = [
-        item for item in dimensions_of([row.kernel]) if item is not PAGES and item.name != row.dimension
+        item for item in dimensions_of([row.benchmark]) if item is not PAGES and item.name != row.dimension
     ]
     return named(row.configuration, others)
 
@@ -177,7 +177,7 @@ def _pages_table(rows: Sequence[Comparison], title: str, dimension: str) -> Iter
     for row in rows:
         if row.dimension == dimension:
             compilers = versus(row) if dimension == "compiler" else row.cell.compiler
-            key = row.kernel.title, compilers, row.configuration.hugepages
+            key = row.benchmark.title, compilers, row.configuration.hugepages
             lines.setdefault(key, {})[row.quantity.label.lower()] = row.ratio
     if lines:
         quantities = dict.fromkeys(name for ratios in lines.values() for name in ratios)
@@ -189,10 +189,10 @@ def _pages_table(rows: Sequence[Comparison], title: str, dimension: str) -> Iter
 
 def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iterator[Section]:
     """The energy of each configuration with its time; none where no energy was measured."""
-    by_cell = {(entry.kernel.name, entry.row.cell): entry for entry in ranked(kernels)}
+    by_cell = {(entry.benchmark.name, entry.row.cell): entry for entry in ranked(kernels)}
 
     def entry(row: Comparison) -> DataRow:
-        return by_cell[row.kernel.name, row.cell]
+        return by_cell[row.benchmark.name, row.cell]
 
     columns = (
         KERNEL,

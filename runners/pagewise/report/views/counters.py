@@ -62,7 +62,7 @@ def view(result: Result) -> Report:
 
 def _item(counts: KernelCounts, cell: CellCounts, **further: Any) -> dict[str, Any]:
     """A configuration with what outputs show of it: a quantity, or a run and one of its events."""
-    return {"kernel": counts.kernel, "configuration": cell.cell.measured, "counts": cell, **further}
+    return {"benchmark": counts.benchmark, "configuration": cell.cell.measured, "counts": cell, **further}
 
 
 def _values_of(counted: Counted) -> Iterator[Mapping[str, Any]]:
@@ -114,7 +114,7 @@ def _headline(counted: Counted) -> str:
             if row.quantity.name in names and row.direction == "lower" and row.ratio is not None:
                 time = times.get(row.cell)
                 of_time = "" if time is None else f"; time ratio {quotient_text(time)}"
-                where = f"{counts.kernel.title}, {row.cell.compiler}, {row.configuration.hugepages}"
+                where = f"{counts.benchmark.title}, {row.cell.compiler}, {row.configuration.hugepages}"
                 text = (
                     f"{row.quantity.label} most, to {quotient_text(row.ratio)} of the count without{of_time}"
                 )
@@ -146,7 +146,7 @@ def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
     """What is missing; configurations that miss the same share a line."""
     together: dict[str, list[str]] = {}
     for cell in counts.cells:
-        name = f"{cell.cell.compiler} {label(counts.kernel, cell.cell.measured)}"
+        name = f"{cell.cell.compiler} {label(counts.benchmark, cell.cell.measured)}"
         if cell.invalid:
             remedy = f" (remedy: {cell.remedy})" if cell.remedy else ""
             together.setdefault(f"not counted: {cell.invalid}{remedy}", []).append(name)
@@ -154,15 +154,15 @@ def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
             together.setdefault(note, []).append(name)
     for note, names in together.items():
         who = "all configurations" if len(names) == len(counts.cells) > 1 else ", ".join(names)
-        yield f"{counts.kernel.title}, {who}: {note}"
+        yield f"{counts.benchmark.title}, {who}: {note}"
     if spreads := [cell.spread for cell in counts.cells if cell.spread is not None]:
         widest = percent_text(max(spreads))
-        yield f"{counts.kernel.title}: the runs of a round agree in cycles within {widest}."
+        yield f"{counts.benchmark.title}: the runs of a round agree in cycles within {widest}."
 
 
 def _section(counts: KernelCounts) -> Section:
     """A kernel's tables."""
-    title, kernel = counts.kernel.title, counts.kernel
+    title, kernel = counts.benchmark.title, counts.benchmark
     measured: dict[str, list[Column]] = {}
     cells = [cell for cell in counts.cells if cell.rounds]
     for cell in cells:
@@ -183,7 +183,7 @@ def _section(counts: KernelCounts) -> Section:
 
 def _by_pages_title(counts: KernelCounts) -> str:
     """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if counts.kernel.unit == "run" else "With : without huge pages"
+    return "Page policy : none" if counts.benchmark.unit == "run" else "With : without huge pages"
 
 
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:

@@ -37,14 +37,14 @@ class DataRow:
     configuration: Configuration
 
     @property
-    def kernel(self) -> Benchmark:
+    def benchmark(self) -> Benchmark:
         """The kernel, or the user's program."""
-        return self.result.kernel
+        return self.result.benchmark
 
     @property
     def label(self) -> str:
         """The configuration in words."""
-        return label(self.kernel, self.configuration)
+        return label(self.benchmark, self.configuration)
 
     @property
     def peak(self) -> float | None:
@@ -112,19 +112,19 @@ def medians(kernels: Sequence[KernelResult], manifest: Manifest) -> Table:
             for entry in entries([result]):
                 row = entry.row
                 values = {_TIME.field: row.seconds, **row.metrics}
-                for metric in (*result.kernel.metrics, _TIME):
+                for metric in (*result.benchmark.metrics, _TIME):
                     value = {"value": values.get(metric.field), "invalid": row.invalid}
-                    yield {**_of_cell(result.kernel, row.cell), "metric": metric, **value}
+                    yield {**_of_cell(result.benchmark, row.cell), "metric": metric, **value}
             for curve in result.curves:
                 of_curve = {"metric": curve.sweep.y, "sweep": curve.sweep.name}
                 for x, y in curve.points:
                     swept = f"{x:.12g}" if isinstance(x, float) else x
                     point = {"swept": swept, "value": y}
-                    yield {**_of_cell(result.kernel, curve.cell), **of_curve, **point}
+                    yield {**_of_cell(result.benchmark, curve.cell), **of_curve, **point}
 
     def _of_cell(kernel: Benchmark, cell: Cell) -> Mapping[str, Any]:
         place = places.get(cell.placement or "", manifest.placement)
-        return {"kernel": kernel, "configuration": cell.measured, "place": place}
+        return {"benchmark": kernel, "configuration": cell.measured, "place": place}
 
     return Table.of_outputs(MedianRow, items())
 
@@ -143,7 +143,7 @@ _REASONS: dict[Reason, str] = {
 
 def shown_dimensions(result: KernelResult) -> tuple[Dimension, ...]:
     """The dimensions with a column in tables: those always shown, and those in which rows differ."""
-    kernel = result.kernel
+    kernel = result.benchmark
     configurations = [row.cell.measured for group in result.groups for row in group.rows]
 
     def is_shown(dimension: Dimension) -> bool:
@@ -175,12 +175,12 @@ def choice_text(choice: Choice) -> str:
 
 def label_of(best: Best) -> str:
     """The best configuration in words; the baseline's where nothing is faster."""
-    return "" if best.shown is None else label(best.kernel.kernel, best.shown.cell.measured)
+    return "" if best.shown is None else label(best.kernel.benchmark, best.shown.cell.measured)
 
 
 def equally_good(best: Best) -> str:
     """The configurations that are as good as the best one."""
-    return ", ".join(label(best.kernel.kernel, row.cell.measured) for row in best.as_good)
+    return ", ".join(label(best.kernel.benchmark, row.cell.measured) for row in best.as_good)
 
 
 def capital(text: str) -> str:

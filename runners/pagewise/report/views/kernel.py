@@ -42,7 +42,7 @@ from pagewise.report.views.data import (
 
 def section(result: KernelResult, manifest: Manifest) -> Section:
     """The section of a kernel."""
-    kernel, entries = result.kernel, ranked([result])
+    kernel, entries = result.benchmark, ranked([result])
     blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, kernel.equation))), style="dim")]
     if kernel.arguments:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
@@ -124,7 +124,7 @@ def best_table(kernels: Sequence[KernelResult], title: str) -> Table:
     """The fastest configuration of each kernel and compiler."""
     ratio, _ = judged_columns(lambda best: best.row and best.row.time)
     columns = (
-        *([Column("kernel", merged=True, get="kernel.kernel.title")] if len(kernels) > 1 else []),
+        *([Column("kernel", merged=True, get="kernel.benchmark.title")] if len(kernels) > 1 else []),
         Column("compiler", get="group.compiler"),
         Column("best", wrap=True, get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
         Column("against the baseline", wrap=True, get=_best_change),
@@ -160,7 +160,7 @@ def _metric(metric: Metric, name: str) -> Column:
 
 def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
     """A row per ranked configuration, with a column for each dimension that varies."""
-    kernel = result.kernel
+    kernel = result.benchmark
     dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
@@ -181,7 +181,7 @@ def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
 
 def _shown(dimension: Dimension, entry: DataRow) -> str:
     """A dimension's value, or `any` where the kernel is not sensitive to it."""
-    is_sensitive = entry.kernel.is_sensitive_to(dimension.name)
+    is_sensitive = entry.benchmark.is_sensitive_to(dimension.name)
     return dimension.cell(entry.configuration) if is_sensitive else "any"
 
 
@@ -226,12 +226,12 @@ def sweeps(result: KernelResult, manifest: Manifest) -> Iterator[Block]:
     """The curves of a kernel over the working set or another option: each as a figure, and as a table."""
     for sweep, curves in result.by_sweep:
         yield _figure(result, sweep, curves, manifest)
-        title = f"{result.kernel.title}: values over {sweep.label}"
-        yield Section(title, (_sweep_table(result.kernel, sweep, curves),), only="page", folded=True)
+        title = f"{result.benchmark.title}: values over {sweep.label}"
+        yield Section(title, (_sweep_table(result.benchmark, sweep, curves),), only="page", folded=True)
 
 
 def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifest: Manifest) -> Figure:
-    kernel = result.kernel
+    kernel = result.benchmark
     panels: dict[str, list[Line]] = {}
     for curve in curves:
         measured = curve.cell.measured

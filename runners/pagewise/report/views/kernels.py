@@ -70,7 +70,7 @@ _EXCLUDED = (
 
 # During a comparison: what fits into a window.
 _SO_FAR = (
-    Column("kernel", merged=True, get="kernel.kernel.name"),
+    Column("kernel", merged=True, get="kernel.benchmark.name"),
     Column("compiler", get="group.compiler"),
     Column("best so far", get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
     comparisons.judged_columns(lambda best: best.row and best.row.time)[0],
@@ -143,9 +143,9 @@ def _output(
         answers=tuple(given),
         kernels=tuple(
             KernelRow(
-                name=of_kernel.kernel.name,
-                title=of_kernel.kernel.title,
-                metrics=of_kernel.kernel.metrics,
+                name=of_kernel.benchmark.name,
+                title=of_kernel.benchmark.title,
+                metrics=of_kernel.benchmark.metrics,
                 best=tuple(applying.best_row(best, result.records) for best in bests([of_kernel])),
                 configurations=tuple(data.configurations([of_kernel])),
             )
@@ -161,7 +161,7 @@ def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
     """What a terminal shows without --verbose: a table per kernel, noise floors, excluded configurations."""
     for result in kernels:
         if ranked := data.ranked([result]):
-            yield Section(result.kernel.title, (_brief_table(ranked),))
+            yield Section(result.benchmark.title, (_brief_table(ranked),))
     if floors := _floors_text(kernels):
         yield Text(f"{floors}; smaller differences are inconclusive.", "Noise floor (A/A):")
     for count, reason, remedy in _reasons(kernels):
@@ -171,7 +171,7 @@ def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
 
 def _brief_table(ranked: Sequence[DataRow]) -> Table:
     """Words wrap, and numbers are short: it fits any width that a terminal has."""
-    shown, has_memory = ranked[0].kernel, any(entry.row.memory is not None for entry in ranked)
+    shown, has_memory = ranked[0].benchmark, any(entry.row.memory is not None for entry in ranked)
     ratio, gain, _ = kernel.time_columns()
     compiler = Column("compiler", merged=True, wrap=True, get="group.compiler")
     memory = Column("memory", unit="ratio", kind="quotient", get="row.memory")
@@ -242,7 +242,7 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             count = count_text(len(faults), "configuration")
             first = faults[0].row
             yield (
-                f"{result.kernel.title}: {count} excluded because of a fault, the first with "
+                f"{result.benchmark.title}: {count} excluded because of a fault, the first with "
                 f"{data.rounds_share(first)}: {first.invalid}."
             )
 
@@ -280,12 +280,12 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
 
     A kernel has no cell for values of dimensions that it is not sensitive to.
     """
-    groups = [(result.kernel.title, group) for result in kernels for group in result.groups]
+    groups = [(result.benchmark.title, group) for result in kernels for group in result.groups]
     rows = sorted(
         (row for _, group in groups for row in group.rows), key=lambda row: row.cell.measured.sort_key()[2:]
     )
     # A column is a page policy and, below it, all other dimensions.
-    dimensions = dimensions_of(result.kernel for result in kernels)
+    dimensions = dimensions_of(result.benchmark for result in kernels)
     below = [dimension for dimension in dimensions if dimension is not PAGES]
 
     def place(row: Row) -> tuple[str, str]:
@@ -320,7 +320,7 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     together: dict[tuple[str, str, str, str], dict[str, list[str]]] = {}
     for entry in data.excluded(kernels):
         key = (
-            entry.kernel.title,
+            entry.benchmark.title,
             data.rounds_share(entry.row),
             entry.row.invalid or "",
             entry.row.remedy or "",

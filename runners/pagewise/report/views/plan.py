@@ -65,8 +65,8 @@ def view(session: Session) -> Report:
 
 
 def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> PlannedKernel:
-    kernel = subject.kernel
-    steps, curves = ([each for each in of if each.kernel.name == kernel.name] for of in (a_round, sweeps))
+    kernel = subject.benchmark
+    steps, curves = ([each for each in of if each.benchmark.name == kernel.name] for of in (a_round, sweeps))
     keys = {step.cell.key for step in steps}
     cells = (output_of(CellRow, cell) for cell in subject.cells if cell.key in keys)
     return PlannedKernel(kernel.name, tuple(kernel.arguments), tuple(cells), len(steps), len(curves))

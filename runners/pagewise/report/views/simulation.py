@@ -31,7 +31,7 @@ def view(result: Result) -> Report:
     (subject,) = result.subjects
     about = result.manifest.simulation
     assert about is not None
-    name, geometry = subject.kernel.name, about.geometry
+    name, geometry = subject.benchmark.name, about.geometry
     records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
     counts = [Section("Simulated counts", tuple(_blocks(records, about.functions)))] if records else []

@@ -142,7 +142,7 @@ def _intended(
     subjects: Sequence[Subject], options: KernelOptions, choice: EventChoice, groups: Sequence[str]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)
-    names = ", ".join(subject.kernel.name for subject in subjects)
+    names = ", ".join(subject.benchmark.name for subject in subjects)
     baselines = sum(cell.is_baseline for subject in subjects for cell in subject.cells)
     runs = options.runs.rounds * (cells + baselines) * len(groups)
     return (

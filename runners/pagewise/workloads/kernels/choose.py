@@ -86,8 +86,8 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 where="--policies",
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
-    subjects = varied(subjects, _option_values(options.varied, [subject.kernel for subject in subjects]))
-    if without := [subject.kernel for subject in subjects if not subject.cells]:
+    subjects = varied(subjects, _option_values(options.varied, [subject.benchmark for subject in subjects]))
+    if without := [subject.benchmark for subject in subjects if not subject.cells]:
         names = ", ".join(dict.fromkeys(name for kernel in without for name in kernel.options_of_threads))
         raise SelectionError(
             f"{', '.join(kernel.name for kernel in without)}: "
@@ -215,9 +215,9 @@ def fit(
     for subject in subjects:
         pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
         kernel, change = memory.fitted(
-            subject.kernel, room, 2 if "pool" in options.machine.provided and pooled else 1
+            subject.benchmark, room, 2 if "pool" in options.machine.provided and pooled else 1
         )
-        fitted.append(replace(subject, kernel=kernel))
+        fitted.append(replace(subject, benchmark=kernel))
         if change is not None:
             scaled.append(change)
     return fitted, scaled
@@ -227,10 +227,11 @@ def check_programs(catalog: Catalog, subjects: Sequence[Subject]) -> None:
     """Raises SetupError if the program of a chosen kernel is missing."""
     entries = {entry.configuration.module: entry for entry in catalog.entries}
     for subject in subjects:
+        name, executable = subject.benchmark.name, subject.benchmark.executable
         for cell in subject.cells:
-            if entries[cell.measured.module].program(subject.kernel.executable) is None:
+            if entries[cell.measured.module].program(executable) is None:
                 raise SetupError(
-                    f"the module names {subject.kernel.name}, but {subject.kernel.executable} is missing",
+                    f"the module names {name}, but {executable} is missing",
                     where=cell.measured.module,
                     remedy="build the environment again",
                 )
@@ -244,7 +245,7 @@ def find_launchers(catalog: Catalog, subjects: Sequence[Subject]) -> dict[str, R
     entries = {entry.configuration.module: entry for entry in catalog.entries}
     launchers = {}
     for subject in subjects:
-        kernel = subject.kernel
+        kernel = subject.benchmark
         if not catalog.kernels[kernel.name].ranks:
             raise SelectionError(
                 f"{kernel.name} runs in one process, not as MPI ranks",

@@ -76,7 +76,7 @@ class KernelLauncher:
 
     def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
         """The kernel's command line; the program's path as the module's PATH finds it."""
-        program = entry.program(step.kernel.executable) or step.kernel.executable
+        program = entry.program(step.benchmark.executable) or step.benchmark.executable
         threads = ["--threads", str(self.placements[step.cell.placement].threads)]
         return [program, *step.arguments, *threads, "--record", str(written)]
 

@@ -27,7 +27,7 @@ def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placem
     cpus = tuple(sorted({cpu for place in places for cpu in place.cpus}))
     result = []
     for subject in subjects:
-        kernel, entry = subject.kernel, entries[subject.cells[0].measured.module]
+        kernel, entry = subject.benchmark, entries[subject.cells[0].measured.module]
         program = entry.program(kernel.executable)
         lists = kernel.argument_lists
         if program is not None and not all(map(_has_size, lists)):
@@ -35,7 +35,7 @@ def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placem
             if size is not None:
                 sized = (each if _has_size(each) else (*each, _OPTION, size) for each in lists)
                 kernel = kernel.with_arguments(*sized)
-        result.append(replace(subject, kernel=kernel))
+        result.append(replace(subject, benchmark=kernel))
     return result
 
 

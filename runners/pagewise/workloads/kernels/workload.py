@@ -71,7 +71,7 @@ class Kernels(WithoutTrials):
         for subject in self.subjects:
             for module in {cell.measured.module for cell in subject.cells}:
                 of_module = files.setdefault(module, [tree / f"{module}.lua"])
-                if (program := entries[module].program(subject.kernel.executable)) is not None:
+                if (program := entries[module].program(subject.benchmark.executable)) is not None:
                     of_module += files_of(Path(program), entries[module].environment)
         return {module: tuple(dict.fromkeys(of_module)) for module, of_module in files.items()}
 
@@ -98,9 +98,9 @@ class Kernels(WithoutTrials):
             policies = {cell.measured.hugepages for cell in subject.cells}
             for policy in (policy for policy in policies if PagePolicy(policy).kind == "hugetlbfs"):
                 of_size = arguments.setdefault(PagePolicy(policy).size or default, [])
-                of_size.append(subject.kernel.arguments)
+                of_size.append(subject.benchmark.arguments)
                 if self.options.sweep:
-                    of_size += [sweep.arguments for sweep in subject.kernel.sweeps]
+                    of_size += [sweep.arguments for sweep in subject.benchmark.sweeps]
         # Each rank has arrays that end within a page.
         more = max(place.ranks or 1 for place in self.placements) - 1
         return {
@@ -165,7 +165,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
 
 def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:
     """The kernels and the number of runs, and how many kernels are not among them."""
-    names = ", ".join(subject.kernel.name for subject in subjects)
+    names = ", ".join(subject.benchmark.name for subject in subjects)
     per_round = len(order_of_round(subjects, 1, options.runs.seed, options.runs.aa))
     sweeps = len(order_of_sweeps(subjects, options.runs.seed)) if options.sweep else 0
     runs = f"{count_text(options.runs.rounds, 'round')} of {count_text(per_round, 'run')}"

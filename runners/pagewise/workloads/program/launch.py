@@ -211,7 +211,7 @@ class ProgramLauncher:
             metrics |= seen.memory.metrics
         metrics |= measured.energy
         return Record(
-            kernel=step.kernel.name,
+            kernel=step.benchmark.name,
             started=utc_text(started),
             status="ok",
             configuration=build_of(step.cell.measured),

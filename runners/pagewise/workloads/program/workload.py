@@ -124,7 +124,7 @@ class Programs:
         steps: list[Step] = []
         for runs in self.programs:
             every = [
-                (subject.kernel, cell)
+                (subject.benchmark, cell)
                 for subject in self.subjects
                 for cell in subject.cells
                 if cell.measured.module in runs.policies

@@ -114,7 +114,7 @@ class SimulationPlanner(Planner):
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """One run for each policy."""
         return [
-            Step(self.subject.kernel, cell, "simulate", number, position)
+            Step(self.subject.benchmark, cell, "simulate", number, position)
             for position, cell in enumerate(self.subject.cells, start=1)
         ]
 

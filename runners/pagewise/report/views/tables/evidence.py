@@ -20,7 +20,7 @@ from pagewise.report.verdicts import NodeMemoryRow
 from pagewise.report.views.data import DataRow, entries, floored_percent, ranked
 
 _NAMES = (
-    Column("kernel", merged=True, get="kernel.title"),
+    Column("kernel", merged=True, get="benchmark.title"),
     Column("compiler", merged=True, get="group.compiler"),
     Column("configuration", get="label"),
 )
@@ -36,7 +36,7 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
 
 
 def _key(entry: DataRow) -> Key:
-    return entry.kernel.name, *entry.row.cell.key
+    return entry.benchmark.name, *entry.row.cell.key
 
 
 def _folded(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataRow]) -> Section:
@@ -123,9 +123,9 @@ _STATE_TEXT = (
 def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Mapping[str, Any]]:
     uses = use_by_cell(result.records)
     for entry in entries(kernels):
-        use = uses.get((entry.kernel.name, *entry.row.cell.key))
+        use = uses.get((entry.benchmark.name, *entry.row.cell.key))
         if use is not None:
-            of_kernel = {"kernel": entry.kernel, "configuration": entry.configuration}
+            of_kernel = {"benchmark": entry.benchmark, "configuration": entry.configuration}
             yield {**of_kernel, "entry": entry, "use": use}
 
 
@@ -158,6 +158,6 @@ def node_notes(result: Result, kernels: Sequence[KernelResult]) -> Iterator[str]
             else ("the node had no free block of that size", "On another state of the node's memory")
         )
         yield (
-            f"{entry.kernel.title}, {entry.label}: {percent_text(share)} of the THP faults "
+            f"{entry.benchmark.title}, {entry.label}: {percent_text(share)} of the THP faults "
             f"fell back to base pages, because {cause}. {other} the result may be different."
         )

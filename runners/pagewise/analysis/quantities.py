@@ -65,7 +65,7 @@ def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Compa
         for compiler, several in groupby(ranked_cells, lambda cell: cell.compiler):
             own = zlib.crc32(f"{seed}/{of_kernel.benchmark.name}/{compiler}/energy".encode())
             energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=own)
-        for metric in of_kernel.benchmark.metrics if of_kernel.benchmark.unit == "run" else ():
+        for metric in of_kernel.benchmark.judged_metrics:
             own = zlib.crc32(f"{seed}/{metric.field}".encode())
             quantity, value = quantity_of(metric), partial(_figure, metric.field)
             metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)

@@ -126,6 +126,11 @@ class Benchmark:
         """The metric in tables: the first one."""
         return self.metrics[0]
 
+    @property
+    def judged_metrics(self) -> tuple[Metric, ...]:
+        """The metrics with their own verdicts: a kernel's follow from its time per pass."""
+        return self.metrics if self.unit == "run" else ()
+
     def is_sensitive_to(self, dimension: str) -> bool:
         """Whether its configurations may differ in this dimension; every run has those of the machine."""
         return (

@@ -170,7 +170,7 @@ def _section(counts: KernelCounts) -> Section:
         column = comparisons.quantity_column("", label(kernel, cell.cell.measured), values, "count")
         measured.setdefault(cell.cell.compiler, []).append(column)
     tables = [
-        *comparisons.counted(counts.of("pages"), _by_pages_title(counts), counts.quantities),
+        *comparisons.counted(counts.of("pages"), "Page policy : none", counts.quantities),
         *comparisons.counted(counts.of("compilers"), "Compiler : compiler, by pages", counts.quantities),
         *_values(counts, measured),
         *_imbalance(counts, measured),
@@ -179,11 +179,6 @@ def _section(counts: KernelCounts) -> Section:
     if not tables:
         blocks.append(Text("Nothing was counted.", style="note"))
     return Section(title, tuple(blocks), f"kernel-{kernel.name}")
-
-
-def _by_pages_title(counts: KernelCounts) -> str:
-    """Not every policy of a program is about huge pages."""
-    return "Page policy : none" if counts.benchmark.unit == "run" else "With : without huge pages"
 
 
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:

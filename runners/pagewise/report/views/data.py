@@ -236,6 +236,11 @@ def share_text(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.0995 else percent_text(share)
 
 
+def floor_text(floor: float) -> str:
+    """A noise floor with the ratios that are within it: `5.7 % (ratios 0.946 to 1.057)`."""
+    return f"{percent_text(floor)} (ratios {1.0 / (1.0 + floor):.3f} to {1.0 + floor:.3f})"
+
+
 def floors_text(groups: Sequence[Group]) -> str:
     """The noise floors of groups."""
     known = [group for group in groups if group.floor is not None]
@@ -243,7 +248,7 @@ def floors_text(groups: Sequence[Group]) -> str:
         return (
             "No noise floor, therefore no verdicts: three rounds with the baseline twice in each are needed."
         )
-    floors = ", ".join(f"{group.compiler} {percent_text(group.floor or 0.0)}" for group in known)
+    floors = ", ".join(f"{group.compiler} {floor_text(group.floor or 0.0)}" for group in known)
     rounds = max(repeated.pairs for group in known for repeated in group.repeated)
     return (
         f"Noise floor, the baseline against itself (A/A) over {rounds} rounds: {floors}. Smaller differences "

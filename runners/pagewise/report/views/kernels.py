@@ -210,7 +210,7 @@ def _floors(kernels: Sequence[KernelResult]) -> list[float]:
 def _floors_text(kernels: Sequence[KernelResult]) -> str:
     """The smallest and the largest noise floor; empty without any."""
     floors = sorted(_floors(kernels))
-    return " to ".join(dict.fromkeys(map(percent_text, (*floors[:1], *floors[-1:]))))
+    return " to ".join(dict.fromkeys(map(data.floor_text, (*floors[:1], *floors[-1:]))))
 
 
 def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:

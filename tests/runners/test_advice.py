@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +12,12 @@ import tabled_results
 from builders import compared, configuration, kernel, rounds, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
-from pagewise.analysis.analysis import analyse, analyse_result
+from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import Choice, Effect, advise
 from pagewise.analysis.comparison import TIME, Comparison
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
-from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.plan import subject
-from pagewise.core.result import read_result
 from pagewise.report.render import json, markdown
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, report_of
@@ -234,21 +230,13 @@ def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: s
     assert spec_of(one) == spec
 
 
-def test_a_program_is_advised_a_joined_policy(tmp_path: Path):
+def test_a_program_is_advised_a_joined_policy():
+    times = {
+        configuration("unchanged binary", (policy, "hardware", "regular"), module=f"code/{policy}"): time
+        for policy, time in (("none", 1.0), ("reuse+malloc", 0.5))
+    }
     code = tabled_results.program("code", "code", ("rate", "1/s", "higher"))
-    built = [
-        configuration("unchanged binary", label=(policy, "hardware", "regular"), module=f"code/{policy}")
-        for policy in ("none", "reuse+malloc")
-    ]
-    one, only = subject(code, built, "none/hardware-regular"), tabled_results.place("only", 1, cores=1)
-
-    def value(_: Benchmark, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
-        return 1.0 if measured.hugepages == "none" else 0.5, {"rate": 1.0}
-
-    measured = read_result(tabled_results.result(tmp_path / "r", [one], [only], value))
-    kernels = analyse_result(measured)
-    (answer,) = advice.answers(kernels, measured.records, measured.manifest.programs)
-    policy = answer.policy
-    assert policy is not None
-    assert policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
-    assert policy.module == "pagewise-pages/reuse+malloc"
+    (answer,) = advice.answers([compared(times, code)], programs={"code": {"command": ["a"]}})
+    assert answer.policy is not None
+    assert answer.policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
+    assert answer.policy.module == "pagewise-pages/reuse+malloc"

@@ -173,7 +173,6 @@ def _section(counts: KernelCounts) -> Section:
         *comparisons.counted(counts.of("pages"), "Page policy : none", counts.quantities),
         *comparisons.counted(counts.of("compilers"), "Compiler : compiler, by pages", counts.quantities),
         *_values(counts, measured),
-        *_imbalance(counts, measured),
     ]
     blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]
     if not tables:
@@ -182,19 +181,15 @@ def _section(counts: KernelCounts) -> Section:
 
 
 def _values(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
-    """Counts and rates, a table for each compiler."""
-    first = (Column("quantity", wrap=True, get="label"), Column("unit"))
-    shown = [quantity for quantity in counts.quantities if quantity.kind != "imbalance"]
-    for compiler, columns in by_compiler.items():
-        yield Table.of(f"Counts and rates per pass, {compiler}", (*first, *columns), shown)
-
-
-def _imbalance(counts: KernelCounts, by_compiler: Mapping[str, Sequence[Column]]) -> Iterator[Table]:
-    """The load imbalance of each count, a table for each compiler; none with one thread."""
-    shown = [quantity for quantity in counts.quantities if quantity.kind == "imbalance"]
-    for compiler, columns in by_compiler.items() if shown else ():
-        title = f"Load imbalance over threads, maximum : mean, {compiler}"
-        yield Table.of(title, (Column("quantity", wrap=True, get="label"), *columns), shown)
+    """Counts and rates, then the load imbalance of counts, a table for each compiler."""
+    label = Column("quantity", wrap=True, get="label")
+    for title, first, is_imbalance in (
+        ("Counts and rates per pass", (label, Column("unit")), False),
+        ("Load imbalance over threads, maximum : mean", (label,), True),
+    ):
+        shown = [each for each in counts.quantities if (each.kind == "imbalance") == is_imbalance]
+        for compiler, columns in by_compiler.items() if shown else ():
+            yield Table.of(f"{title}, {compiler}", (*first, *columns), shown)
 
 
 _EVENTS = (

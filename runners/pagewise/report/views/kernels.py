@@ -82,7 +82,7 @@ def view(result: Result) -> Report:
     kernels = analyse_result(result)
     given = advice.answers(kernels, result.records, result.manifest.programs)
     several = sum(len(of_kernel.groups) for of_kernel in kernels) > 1
-    whole = [*_choices(kernels), *_bests(kernels), *_matrix(kernels)] if several else []
+    whole = _whole(kernels) if several else ()
     pages = [kernel.section(of_kernel, result.manifest) for of_kernel in kernels]
     notes = [*notes_of(kernels), *evidence.node_notes(result, kernels), *session.notes(result)]
     output = _output(result, kernels, given, notes)
@@ -247,27 +247,22 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             )
 
 
-def _choices(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    table = Table.of("Single choices", _CHOICES, choices(kernels))
-    if table.rows:
+def _whole(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+    """What all kernels and compilers show together: single choices, the best configurations, all ratios."""
+    single = Table.of("Single choices", _CHOICES, choices(kernels))
+    if single.rows:
         text = (
             "Each row changes one thing and leaves all else as in the baseline. Counted are comparisons, one "
             "per kernel and compiler."
         )
-        yield Section("Choices", (Text(text, style="dim"), table), only="files")
-
-
-def _bests(kernels: Sequence[KernelResult]) -> Iterator[Section]:
-    table = kernel.best_table(kernels, "Best configurations by kernel and compiler")
-    if len(table.rows) > 1:
+        yield Section("Choices", (Text(text, style="dim"), single), only="files")
+    best = kernel.best_table(kernels, "Best configurations by kernel and compiler")
+    if len(best.rows) > 1:
         text = (
             "The fastest configuration of each kernel and compiler; those whose intervals overlap its "
             "interval are equally good."
         )
-        yield Section("Best configurations", (Text(text), table), only="page")
-
-
-def _matrix(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+        yield Section("Best configurations", (Text(text), best), only="page")
     legend = (
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."

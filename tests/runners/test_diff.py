@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import random
@@ -15,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
-from builders import configuration, failed_record, kernel, record, subject_of, varied
+from builders import a_manifest, configuration, failed_record, kernel, record, subject_of, varied
 from json_schema import faults
 from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
@@ -26,7 +25,7 @@ from pagewise.core.structure import unstructured
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
 from recorded import series
-from stage import Stage, write_result
+from stage import write_result
 
 NONE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 SOFTWARE = configuration(label=("none", "software", "regular"))
@@ -131,17 +130,13 @@ def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list
 
 
 @pytest.fixture
-def made(compared: tuple[Stage, Any], tmp_path: Path) -> Callable[..., Path]:
-    """Makes a result's folder from records, its manifest like a real one."""
-    real = json.loads((compared[0].result() / "manifest.json").read_text())
+def made(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a result's folder from records."""
+    subject = subject_of(kernel(), NONE, THP, SOFTWARE)
+    plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(subject.planned(),))
 
     def make(name: str, found: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
-        folder, manifest = tmp_path / name, copy.deepcopy(real)
-        subject = subject_of(kernel(), NONE, THP, SOFTWARE)
-        manifest |= {
-            "configurations": unstructured((NONE, THP, SOFTWARE)),
-            "subjects": [unstructured(subject.planned())],
-        }
+        folder, manifest = tmp_path / name, unstructured(plain)
         change(manifest)
         folder.mkdir()
         return write_result(folder, manifest, b"".join(dumped(one) + b"\n" for one in found))

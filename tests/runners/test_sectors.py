@@ -7,13 +7,10 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tracing import needs_tracer
 
-from pagewise.cli import root
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.result import read_result
 from pagewise.report.views import report_of
@@ -21,6 +18,7 @@ from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geomet
 from pagewise.workloads.simulation.run import UNCHANGED
 from simulator import PARTS, SOURCES, compiled
 from test_model import Naive, counts, small
+from test_simulation import invoked
 
 LINE = 256
 
@@ -186,17 +184,12 @@ def test_the_model_refuses_malformed_sectors(line: str, replay: Path, tmp_path: 
 # The command
 
 
-def invoked(folder: Path, build: Path, *arguments: str) -> Any:
-    words = ["simulate", "--output", str(folder), "--build", str(build), *arguments]
-    return CliRunner().invoke(root, words, standalone_mode=False)
-
-
 @pytest.mark.long
 @needs_tracer
 def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: Path) -> None:
     """The program marks its pages as an array."""
     walk = ("--", str(build / "walk"), "cyclic", "512", "2048")
-    done = invoked(tmp_path / "results", build, "--sector", "pages:L2=12,L1=1", *walk)
+    done = invoked(tmp_path / "results", "--build", str(build), "--sector", "pages:L2=12,L1=1", *walk)
     assert done.exception is None and done.return_value == 0, done.output
     (folder,) = (tmp_path / "results").iterdir()
     result = read_result(folder)
@@ -213,7 +206,7 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
 @needs_tracer
 def test_an_array_that_the_program_does_not_have_is_a_fault(build: Path, tmp_path: Path) -> None:
     walk = ("--", str(build / "walk"), "cyclic", "8", "8")
-    done = invoked(tmp_path / "results", build, "--sector", "nothing:L2=10", *walk)
+    done = invoked(tmp_path / "results", "--build", str(build), "--sector", "nothing:L2=10", *walk)
     assert done.return_value == 1
     (folder,) = (tmp_path / "results").iterdir()
     first, second = read_result(folder).records

@@ -180,33 +180,20 @@ class Simulation(WithoutTrials):
 
     options: SimulationOptions
     target: TraceTarget
-    subject: Subject
+    subjects: list[Subject]
     placements: list[Placement]
-
-    @property
-    def subjects(self) -> list[Subject]:
-        """The program with its policies."""
-        return [self.subject]
-
-    @property
-    def planner(self) -> SimulationPlanner:
-        """Every policy once."""
-        return SimulationPlanner(self.subject)
+    planner: SimulationPlanner
+    settings: MachineSettings
 
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """The program's files and the simulator, for every policy."""
         program, given = self.target.program.file, self.target.given.watched
         files = (program, *files_of(program, os.environ), self.target.plugin, *given)
-        return {cell.measured.module: files for cell in self.subject.cells}
+        return {cell.measured.module: files for cell in self.planner.subject.cells}
 
     def launcher(self, scratch: Path) -> TraceLauncher:
         """Launches the program in the emulator."""
         return TraceLauncher(self.target, self.options.runs.limit, scratch)
-
-    @property
-    def settings(self) -> MachineSettings:
-        """None: no setting of the machine is changed."""
-        return MachineSettings()
 
     def needs(self) -> Needs:
         """Nothing."""
@@ -240,7 +227,9 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
             target.geometry.data, target.tracer.name, options.functions, target.given.to_dict()
         ),
     )
-    return Session.of(options, Simulation(options, target, subject, places), manifest, console, began)
+    planner = SimulationPlanner(subject)
+    workload = Simulation(options, target, [subject], places, planner, MachineSettings())
+    return Session.of(options, workload, manifest, console, began)
 
 
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> TraceTarget:

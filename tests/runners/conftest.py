@@ -20,7 +20,7 @@ from many_results import multiply
 from own_program import POOL, Own, compile_program
 from pagewise.workloads.program.production import install
 from querying import DATES, NODES
-from simulator import compiled_build
+from simulator import compiled_build, compiled_replay
 from stage import CHASE, TRIAD, Stage
 
 Once: TypeAlias = Callable[[str, Callable[[Path], Any]], Any]
@@ -162,6 +162,12 @@ def many(template: Path, once: Once) -> Path:
         return folder / "results"
 
     return once("many", make)
+
+
+@pytest.fixture(scope="session")
+def replay(once: Once) -> Path:
+    """The simulator as a program that reads a trace."""
+    return once("replay", compiled_replay)
 
 
 @pytest.fixture(scope="session")

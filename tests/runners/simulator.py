@@ -22,6 +22,11 @@ def compiled(out: Path, *arguments: object) -> Path:
     return out
 
 
+def compiled_replay(folder: Path) -> Path:
+    """The program that simulates a trace of accesses."""
+    return compiled(folder / "replay", SOURCES / "replay.c", *PARTS)
+
+
 def compiled_build(folder: Path) -> Path:
     """A build folder as `--build` names one: the plug-in, and a program."""
     (folder / "model").mkdir()

@@ -22,14 +22,8 @@ from pagewise.workloads.simulation.geometry import (
     known,
     read_geometry,
 )
-from simulator import PARTS, SOURCES, compiled
 
 EXTENT = 2 << 20
-
-
-@pytest.fixture(scope="session")
-def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("replay") / "replay", SOURCES / "replay.c", *PARTS)
 
 
 # Geometry files

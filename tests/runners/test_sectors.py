@@ -16,16 +16,10 @@ from pagewise.core.result import read_result
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.run import UNCHANGED
-from simulator import PARTS, SOURCES, compiled
 from test_model import Naive, counts, small
 from test_simulation import invoked
 
 LINE = 256
-
-
-@pytest.fixture(scope="module")
-def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(tmp_path_factory.mktemp("sectors") / "replay", SOURCES / "replay.c", *PARTS)
 
 
 class Partitioned(Naive):

@@ -24,14 +24,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import spack.config
+import spack.environment
 import spack.platforms
 import spack.spec
 import spack.util.libc
 import spack.util.spack_yaml as syaml
 import spack.vendor.archspec.cpu as archspec
 
-#: What environments include that build from the checkout.
-DEVELOP = "common/develop"
 SCHEMA = "pagewise.lock/1"
 ANOTHER_LOCK = "create a lock with make lock on this machine and checkout, or remove the differences above"
 
@@ -57,8 +56,10 @@ def git(folder: Path, *arguments: str) -> str | None:
 
 
 def recipes(root: Path) -> dict[str, str]:
-    """The digest of each recipe of this project, by its path."""
-    files = sorted([*root.glob("repos/spack_repo/**/*.py"), *root.glob("repos/spack_repo/**/repo.yaml")])
+    """The digest of each recipe of this project, and of each file that recipes read, by its path."""
+    kinds = ("repos/spack_repo/**/*.py", "repos/spack_repo/**/repo.yaml")
+    data = ("kernels/cmake/compilers/*.json", "kernels/pages/policies.json")
+    files = sorted(file for pattern in (*kinds, *data) for file in root.glob(pattern))
     return {str(file.relative_to(root)): sha256(file) for file in files}
 
 
@@ -180,8 +181,9 @@ def sources(root: Path, environment: str, folder: Path, solved: Path) -> str:
 
 def write(root: Path, environment: str, source: Path, target: str, *, folder: Path, site: Path) -> None:
     """Concretize the environment in a temporary folder, and write lockfile and manifest."""
-    content = syaml.load(source / "spack.yaml")["spack"]
-    if "develop" in content or any(str(entry).endswith(DEVELOP) for entry in content.get("include", [])):
+    with spack.environment.Environment(str(source)):
+        builds_checkout = bool(spack.config.get("develop"))
+    if builds_checkout:
         released = [file.parent.name for file in sorted(root.glob("envs/release*/spack.yaml"))]
         fail(
             f"'{environment}' builds from this checkout (develop:), which a lock cannot describe",

@@ -38,10 +38,7 @@ NEEDS = {"pagewise-helmholtz": "eos-table", "pagewise-ember": "eos-table"}
 
 @dataclass(frozen=True)
 class Build:
-    """What one run of CMake builds: a preset with a toolchain, and the variants of a configuration.
-
-    toolchain: `pagewise-<compiler>...`; or a compiler, which means the toolchain of its presets.
-    """
+    """What one run of CMake builds: a part, which is a preset, with a toolchain and variants."""
 
     part: str
     toolchain: str
@@ -51,11 +48,6 @@ class Build:
     def compiler(self) -> str:
         """The compiler of the toolchain."""
         return self.toolchain.removeprefix("pagewise-").partition("-")[0]
-
-    @property
-    def preset(self) -> str:
-        """The preset that builds it."""
-        return f"{self.compiler}-{self.part}"
 
     @property
     def name(self) -> str:
@@ -68,8 +60,7 @@ class Build:
     def options(self, presets: Path) -> list[str]:
         """The options of CMake in addition to the preset's. presets: where builds are installed."""
         values = [("PAGEWISE_" + variant.upper(), value) for variant, value in self.values]
-        if self.toolchain.startswith("pagewise-"):
-            values.append(("PAGEWISE_TOOLCHAIN", self.toolchain))
+        values.append(("PAGEWISE_TOOLCHAIN", self.toolchain))
         if self.part != "library":
             values.append(("pagewise_ROOT", str(presets / Build("library", self.toolchain).name)))
         need = NEEDS.get(f"pagewise-{self.part}")
@@ -106,9 +97,9 @@ def package_of(spec: str) -> str:
 
 def configuration(spec: str) -> Build:
     """Parse a spec of one of the packages. Raises ValueError if it omits a variant or needs Spack."""
-    toolchain = re.search(r"%(pagewise-(?:gcc|llvm)[\w-]*)", spec) or re.search(r"%\S*?(gcc|llvm)", spec)
+    toolchain = re.search(r"%(?:pagewise-|\S*=)?([a-z][\w-]*)", spec)
     if toolchain is None:
-        raise ValueError(f"'{spec}' names neither gcc nor llvm after a %")
+        raise ValueError(f"'{spec}' names no compiler after a %")
     package = package_of(spec)
     optional = OPTIONAL.get(package, {})
     variants = (*PACKAGES[package], *optional)
@@ -122,7 +113,7 @@ def configuration(spec: str) -> Build:
         raise ValueError(f"'{spec}': no preset has {' and '.join(unsupported)}; use Spack (BUILDER=spack)")
     chosen = optional | values
     named = tuple((name, chosen[name]) for name in variants)
-    return Build(package.removeprefix("pagewise-"), toolchain.group(1), named)
+    return Build(package.removeprefix("pagewise-"), f"pagewise-{toolchain.group(1)}", named)
 
 
 def configurations(environment_file: Path, site: Path) -> list[Build]:
@@ -182,7 +173,7 @@ def main(environment_file: Path, site: Path, setup_file: Path) -> int:
     papi = f"-DPAGEWISE_PAPI={'ON' if has_papi(setup_file) else 'OFF'}"
     for stage in filter(None, stages):
         for item in dict.fromkeys(stage):
-            words = (item.name, item.preset, *verified[item.compiler], *item.options(presets), papi)
+            words = (item.name, item.part, *verified[item.compiler], *item.options(presets), papi)
             print(shlex.join(words))
         print()
     return 0 if built else 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -12,15 +11,17 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / ".pagewise"
+sys.path.append(str(ROOT / "setup"))
 RECIPES = "repos/spack_repo/pagewise/build_systems/kernels.py"
 VERSION = "9.8.7"
+#: The pinned packages of Spack, as a repository.
+BUILTIN = (STATE / "spack-packages" / "repos" / "spack_repo" / "builtin").resolve()
 #: The only micro-kernel in the release of these tests, so that it builds quickly.
 KERNEL = "pointer_chase"
 #: The micro-kernels in the checkouts, one per form: stores, sums, a C loop, loops in registers, in caches.
@@ -72,16 +73,6 @@ def keep_kernels(root: Path, *names: str) -> Path:
     return root
 
 
-def load_preset_plan() -> ModuleType:
-    """Import setup/preset_plan.py."""
-    spec = importlib.util.spec_from_file_location("preset_plan", ROOT / "setup" / "preset_plan.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command with these settings, without the caller's PAGEWISE_ variables."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
@@ -93,6 +84,13 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
         text=True,
         check=False,
     )
+
+
+def succeed(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that must end with code 0."""
+    done = run(*command, **settings)
+    assert done.returncode == 0, done.stdout
+    return done
 
 
 @pytest.fixture(scope="session")
@@ -222,24 +220,89 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
-def spack(checkout: Path, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run Spack with the checkout's settings, and these in the environment."""
-    script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" "$@"'
-    return run("bash", "-c", script, "spack", *arguments, PAGEWISE_ROOT=str(checkout), **settings)
+def spack(
+    checkout: Path, folder: Path, *arguments: str | Path, fails: bool = False, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run Spack in an environment's folder, with the checkout's settings; it succeeds, or fails."""
+    script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" -D "$@"'
+    words = ("bash", "-c", script, "spack", folder, *arguments)
+    done = run(*words, PAGEWISE_ROOT=str(checkout), **settings)
+    assert (done.returncode != 0) == fails, done.stdout
+    return done
+
+
+def environment(checkout: Path, name: str, *specs: str) -> Path:
+    """Add an environment with these specs."""
+    folder = checkout / "envs" / name
+    folder.mkdir()
+    head = (checkout / "envs" / "quick" / "spack.yaml").read_text().partition("  definitions:\n")[0]
+    (folder / "spack.yaml").write_text(f"{head}  specs: {json.dumps(specs)}\n  view: false\n")
+    return folder
+
+
+def lock_of(folder: Path) -> dict[str, Any]:
+    """An environment's lock."""
+    return dict(json.loads((folder / "spack.lock").read_text()))
+
+
+def roots(folder: Path) -> list[dict[str, Any]]:
+    """The roots in an environment's lock."""
+    lock = lock_of(folder)
+    return [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
 
 
 def installed(checkout: Path, environment: str) -> dict[Path, dict[str, Any]]:
     """The roots in an environment's lock, by their installation folders."""
-    lock = json.loads((checkout / "envs" / environment / "spack.lock").read_text())
-    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
     opt = checkout / ".pagewise" / "opt"
-    return {opt / spec["name"] / f"{spec['version']}-{spec['hash']}": spec for spec in specs}
+    return {
+        opt / spec["name"] / f"{spec['version']}-{spec['hash']}": spec
+        for spec in roots(checkout / "envs" / environment)
+    }
 
 
 def emulate(program: Path, *arguments: str, bits: int = 512) -> subprocess.CompletedProcess[str]:
     """Run an installed program for A64FX with the installed launcher."""
     launcher = program.parents[1] / "share" / "pagewise" / "emulate"
     return run(launcher, "--vector-bits", str(bits), program, *arguments)
+
+
+def spack_settings(folder: Path, **sections: Any) -> dict[str, str]:
+    """Write sections of a user's Spack to a folder; returns the variables that make Spack read only these."""
+    folder.mkdir(exist_ok=True)
+    for name, section in sections.items():
+        (folder / f"{name}.yaml").write_text(json.dumps({name: section}))
+    return {
+        "SPACK_USER_CONFIG_PATH": str(folder),
+        "SPACK_USER_CACHE_PATH": f"{folder}/cache",
+        "SPACK_SYSTEM_CONFIG_PATH": f"{folder}/none",
+        "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
+    }
+
+
+STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
+AARCH64 = ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64")
+
+
+def stand_ins(folder: Path, *names: str, native: bool = False) -> Path:
+    """Add stand-ins for these compilers to a folder; they call GCC, or the cross compilers for aarch64."""
+    drivers = {language: shutil.which(name) for language, name in (("c", "gcc"), ("fortran", "gfortran"))}
+    if not native:
+        detected = json.loads((EMULATED / "packages.yaml").read_text())["packages"]
+        drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
+    (folder / "delegates.json").write_text(json.dumps(drivers))
+    for name in names:
+        (folder / name).symlink_to(STAND_IN)
+    return folder
+
+
+def configure(
+    folder: Path, c: str, fortran: str, *options: str, generator: str = "Ninja"
+) -> subprocess.CompletedProcess[str]:
+    """CMake's answer to options, with compilers in a folder, in its folder build."""
+    compilers = (f"-DCMAKE_C_COMPILER={folder / c}", f"-DCMAKE_Fortran_COMPILER={folder / fortran}")
+    words = ("-G", generator, "-S", ROOT / "kernels", "-B", folder / "build", "-DBUILD_TESTING=OFF")
+    # A stand-in leaves the output of CMake's question for the target in the current folder.
+    return run("env", "-C", folder, "cmake", *words, *compilers, *options)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spack
+from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spack, succeed
 
 pytestmark = pytest.mark.release
 
@@ -23,8 +23,7 @@ def emulated(small: Path) -> Path:
     content["spack"]["specs"][0]["matrix"][-1] = ["%pagewise-gcc-a64fx-agnostic"]
     (small / "envs" / "a64fx-agnostic").mkdir()
     (small / "envs" / "a64fx-agnostic" / "spack.yaml").write_text(yaml.safe_dump(content))
-    done = run(small / "setup" / "stack", "a64fx-agnostic")
-    assert done.returncode == 0, done.stdout
+    succeed(small / "setup" / "stack", "a64fx-agnostic")
     return small
 
 
@@ -77,8 +76,7 @@ def test_base_pages_of_other_sizes(emulated: Path, tmp_path: Path, page: int) ->
         program = prefixes(emulated)["explicit-regular"] / "bin" / f"pw-{kernel}"
         launcher = program.parents[1] / "share" / "pagewise" / "emulate"
         command = (program, "--working-set", "401kB", "--repetitions", "1", "--record", file)
-        done = run(launcher, *command, QEMU_PAGESIZE=str(page))
-        assert done.returncode == 0, done.stdout
+        succeed(launcher, *command, QEMU_PAGESIZE=str(page))
         record = json.loads(file.read_text())
         assert record["validation"]["passed"] and record["pages"]["huge_coverage"] == 0
         assert record["pages"]["base_page_size_bytes"] == page
@@ -114,8 +112,7 @@ def disassembly(checkout: Path, pattern: str) -> str:
     """The disassembly of the library's objects."""
     objects = list((checkout / ".pagewise" / "opt").glob(f"libpagewise/*/lib*/pagewise/objects-*/{pattern}"))
     assert objects, pattern
-    done = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects)
-    assert done.returncode == 0, done.stdout
+    done = succeed("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects)
     return done.stdout
 
 
@@ -160,6 +157,5 @@ def test_spack_refuses_what_cannot_be_measured(small: Path, name: str, instead: 
     text = (small / "envs" / "a64fx-emulated" / "spack.yaml").read_text()
     assert name in text
     (folder / "spack.yaml").write_text(text.replace(name, instead))
-    done = spack(small, "-D", folder, "concretize", "--force")
-    assert done.returncode != 0
+    done = spack(small, folder, "concretize", "--force", fails=True)
     assert reason in done.stdout

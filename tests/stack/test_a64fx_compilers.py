@@ -15,7 +15,20 @@ from typing import Any, NoReturn
 import pytest
 import yaml
 
-from conftest import EMULATED, ROOT, STATE, run, spack
+from conftest import (
+    AARCH64,
+    EMULATED,
+    ROOT,
+    STAND_IN,
+    STATE,
+    configure,
+    lock_of,
+    roots,
+    run,
+    spack,
+    stand_ins,
+    succeed,
+)
 
 pytestmark = pytest.mark.release
 
@@ -23,7 +36,6 @@ pytestmark = pytest.mark.release
 STUDY = ("pagewise-fujitsu-a64fx-pearc23", "pagewise-arm-a64fx-pearc23")
 COMPILERS = {"gcc", "acfl", "fj", "cce", "llvm"}
 POLICIES = {"none", "thp", "hugetlbfs", "fjmpg", "fjmpg-thp"}
-STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 
 
 @pytest.mark.parametrize(
@@ -31,24 +43,10 @@ STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 )
 def test_cache_lines_follow_the_target_of_fcc(flags: str, bytes_of_a_line: int, tmp_path: Path) -> None:
     """In its classic mode the target is a default; in clang mode it is an option, as with other compilers."""
-    for name in ("fcc", "frt"):
-        (tmp_path / name).symlink_to(STAND_IN)
-    detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
-    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
-    (tmp_path / "delegates.json").write_text(json.dumps(drivers))
-    options = {
-        "CMAKE_SYSTEM_NAME": "Linux",
-        "CMAKE_SYSTEM_PROCESSOR": "aarch64",
-        "CMAKE_C_COMPILER": tmp_path / "fcc",
-        "CMAKE_Fortran_COMPILER": tmp_path / "frt",
-        "CMAKE_C_FLAGS": flags,
-        "PAGEWISE_MICRO": "OFF",
-    }
-    build = tmp_path / "build"
-    words = [f"-D{name}={value}" for name, value in options.items()]
-    # The stand-in leaves the output of CMake's question for the target in the current folder.
-    done = run("env", "-C", tmp_path, "cmake", "-G", "Ninja", "-S", ROOT / "kernels", "-B", build, *words)
+    stand_ins(tmp_path, "fcc", "frt")
+    done = configure(tmp_path, "fcc", "frt", *AARCH64, f"-DCMAKE_C_FLAGS={flags}", "-DPAGEWISE_MICRO=OFF")
     assert done.returncode == 0, done.stdout
+    build = tmp_path / "build"
     assert f"PAGEWISE_LINE_BYTES:STRING={bytes_of_a_line}\n" in (build / "CMakeCache.txt").read_text()
 
 
@@ -60,9 +58,8 @@ def stand_in_site(root: Path, name: str, site: Path) -> dict[str, Any]:
     folder = root / "stand-ins"
     folder.mkdir(exist_ok=True)
     shutil.copytree(root / "envs" / "sites" / name, site)
+    stand_ins(folder)
     detected = yaml.safe_load((EMULATED / "packages.yaml").read_text())["packages"]
-    drivers = detected["gcc"]["externals"][0]["extra_attributes"]["compilers"]
-    (folder / "delegates.json").write_text(json.dumps(drivers))
     packages = yaml.safe_load((site / "packages.yaml").read_text())["packages"]
     for tool in ("cmake", "ninja", "gmake", "glibc"):
         packages[tool] = detected[tool]
@@ -92,8 +89,7 @@ def ookami(small: Path) -> Path:
     (library / "lib64").mkdir(parents=True)
     (library / "util").mkdir()
     driver = json.loads((root / "stand-ins" / "delegates.json").read_text())["c"]
-    made = run(driver, "-shared", "-x", "c", "/dev/null", "-o", library / "lib64" / "libmpg.so")
-    assert made.returncode == 0, made.stdout
+    succeed(driver, "-shared", "-x", "c", "/dev/null", "-o", library / "lib64" / "libmpg.so")
     script = run("aarch64-linux-gnu-ld", "-pie", "--verbose").stdout.split("=" * 50)[1]
     (library / "util" / "bss-2mb.lds").write_text(script)
     packages["fujitsu-libmpg"]["externals"][0]["prefix"] = str(library)
@@ -119,8 +115,7 @@ def ookami(small: Path) -> Path:
         (*install, "pagewise-micro%c,fortran=fj"),
         (*install, "pagewise-micro%c,fortran=acfl"),
     ):
-        done = spack(root, "-D", environment.parent, *command)
-        assert done.returncode == 0, done.stdout
+        spack(root, environment.parent, *command)
     return root
 
 
@@ -136,8 +131,7 @@ def calls(root: Path, program: str, *words: str) -> list[list[str]]:
 
 
 def test_every_compiler_of_the_site_concretizes_for_a64fx(ookami: Path) -> None:
-    lock = json.loads((ookami / "envs" / "a64fx" / "spack.lock").read_text())
-    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    lock, specs = lock_of(ookami / "envs" / "a64fx"), roots(ookami / "envs" / "a64fx")
     assert len(specs) == 10 + 5 + len(STUDY), "explicit loops with two page policies, plain ones, the studies"
     assert {spec["arch"]["target"]["name"] for spec in specs} == {"a64fx"}
     assert {fortran_compiler(lock, spec) for spec in specs} == COMPILERS
@@ -178,10 +172,8 @@ def test_both_tests_of_the_studies_concretize(
     folder = small / "envs" / f"mini-apps-{site}"
     folder.mkdir()
     (folder / "spack.yaml").write_text(yaml.safe_dump(content))
-    done = spack(small, "-D", folder, "concretize")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
-    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    spack(small, folder, "concretize")
+    lock, specs = lock_of(folder), roots(folder)
     assert {spec["parameters"]["hugepages"] for spec in specs} == POLICIES
     assert {fortran_compiler(lock, spec) for spec in specs} == compilers
     assert {spec["parameters"]["papi"] for spec in specs} == {True}
@@ -195,8 +187,7 @@ def test_both_tests_of_the_studies_concretize(
     script = "import spack.environment as e; " + (
         "print(*e.active_environment().concrete_roots()[0].package.cmake_args())"
     )
-    options = spack(small, "-D", folder, "python", "-c", script)
-    assert options.returncode == 0, options.stdout
+    options = spack(small, folder, "python", "-c", script)
     # CMake finds Fujitsu's compiler of MPI by itself only for Fujitsu's compilers.
     assert ("/bin/mpifcc" in options.stdout) == (site == "fugaku")
     assert used[mpi] in options.stdout
@@ -237,11 +228,10 @@ def test_arms_compilers_get_the_flags_of_their_toolchain(ookami: Path) -> None:
 def tree(ookami: Path) -> Path:
     """The modules of what is installed."""
     tree = ookami / "module-tree"
-    done = spack(
+    spack(
         ookami,
-        *("-D", ookami / "envs" / "a64fx", "python", ookami / "setup" / "write_modules.py", tree),
+        *(ookami / "envs" / "a64fx", "python", ookami / "setup" / "write_modules.py", tree),
     )
-    assert done.returncode == 0, done.stdout
     return tree
 
 
@@ -286,8 +276,7 @@ def test_clang_compiles_every_kernels_vectors_for_a64fx(
         done = run(*words, f"-I{source.parent}", "-c", source, "-o", compiled)
         return "" if done.returncode == 0 else f"{source}: {done.stdout}"
 
-    configured = run("cmake", "-S", kernels, "-B", tmp_path / "build", "-DBUILD_TESTING=OFF")
-    assert configured.returncode == 0, configured.stdout
+    succeed("cmake", "-S", kernels, "-B", tmp_path / "build", "-DBUILD_TESTING=OFF")
     sources = [file for file in kernels.glob("micro/*/kernel*.c") if "nontemporal" not in file.name]
     sources += (tmp_path / "build" / "written").glob("*/kernel.c")
     assert len(sources) > 35

@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from conftest import A64FX_LENGTHS, emulate, installed, run, spack
+from conftest import A64FX_LENGTHS, emulate, installed, spack, succeed
 
 pytestmark = pytest.mark.release
 
@@ -36,8 +36,7 @@ def minis(small: Path, checkout: Path, unavailable: Callable[[str], NoReturn]) -
     content["spack"]["specs"] = [f"{table} %pagewise-gcc"]
     (checkout / "envs" / "table").mkdir()
     (checkout / "envs" / "table" / "spack.yaml").write_text(yaml.safe_dump(content))
-    made = spack(checkout, "-D", checkout / "envs" / "table", "install", "--no-cache")
-    assert made.returncode == 0, made.stdout
+    spack(checkout, checkout / "envs" / "table", "install", "--no-cache")
     (prefix,) = installed(checkout, "table")
     external = {"externals": [{"spec": f"{table} target=aarch64", "prefix": str(prefix)}]}
     environment = small / "envs" / "a64fx-mini-apps" / "spack.yaml"
@@ -52,8 +51,7 @@ def minis(small: Path, checkout: Path, unavailable: Callable[[str], NoReturn]) -
     content["spack"] |= develop
     content["spack"]["specs"] = content["spack"]["specs"][1:]
     environment.write_text(yaml.safe_dump(content).replace("- prefetch=hardware\n", ""))
-    done = run(small / "setup" / "stack", "a64fx-mini-apps")
-    assert done.returncode == 0, done.stdout
+    succeed(small / "setup" / "stack", "a64fx-mini-apps")
     prefixes = installed(small, "a64fx-mini-apps")
     return {prefix.parent.name.removeprefix("pagewise-"): prefix for prefix in prefixes}
 
@@ -77,8 +75,7 @@ def test_results_are_right_with_vectors_of_any_length(
 
 def disassembly(program: Path) -> str:
     """The disassembly of an installed program."""
-    done = run("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", program)
-    assert done.returncode == 0, done.stdout
+    done = succeed("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", program)
     return done.stdout
 
 

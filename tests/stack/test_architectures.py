@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from conftest import ROOT, run
+from conftest import ROOT, run, succeed
 
 pytestmark = pytest.mark.release
 
@@ -111,8 +111,7 @@ def build(target: Target, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("build")
     code, text = configure(folder, target, "-DPAGEWISE_WERROR=ON")
     assert code == 0, text
-    done = run("cmake", "--build", folder, "--", "--quiet")
-    assert done.returncode == 0, done.stdout
+    succeed("cmake", "--build", folder, "--", "--quiet")
     (folder / "micro" / "processor").write_text(target.processor)
     return folder
 

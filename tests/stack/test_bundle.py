@@ -16,7 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, LEFT_OUT, ROOT, VERSION, git, pin_only, pins, printed, run, set_up
+from conftest import (
+    KERNEL,
+    LEFT_OUT,
+    ROOT,
+    VERSION,
+    git,
+    lock_of,
+    pin_only,
+    pins,
+    printed,
+    run,
+    set_up,
+    succeed,
+)
 
 pytestmark = pytest.mark.release
 
@@ -29,8 +42,7 @@ FLAGS = Path("/proc/cpuinfo").read_text().split()
 def gpg(home: Path, *arguments: str) -> str:
     """Run GPG with a separate keyring."""
     home.mkdir(mode=0o700, exist_ok=True)
-    done = run("gpg", "--homedir", home, "--batch", *arguments)
-    assert done.returncode == 0, done.stdout
+    done = succeed("gpg", "--homedir", home, "--batch", *arguments)
     return done.stdout
 
 
@@ -160,7 +172,7 @@ def test_a_bundle_installs_the_lock_elsewhere_without_network(installed: Install
 
 
 def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path) -> None:
-    lock = json.loads((content / "lock" / "spack.lock").read_text())
+    lock = lock_of(content / "lock")
     specs = [spec for spec in lock["concrete_specs"].values() if spec["namespace"] == "pagewise"]
     (commit,) = {spec["parameters"]["commit"] for spec in specs}
     refs = run("git", "-C", content / "project.git", "for-each-ref", "--points-at", commit, "refs/tags")
@@ -194,8 +206,7 @@ def test_the_sources_of_a_bundle_build_the_same_packages(media: Media, content: 
     if run(*without_network, "true").returncode != 0:
         pytest.skip("this user may not make a network namespace")
     stack = (site / "setup" / "stack", "release")
-    done = run(*without_network, *stack, BUNDLE=str(content), KEY=media.key, FROM="sources")
-    assert done.returncode == 0, done.stdout
+    succeed(*without_network, *stack, BUNDLE=str(content), KEY=media.key, FROM="sources")
     log = (site / ".pagewise" / "logs" / "install-release.log").read_text()
     assert "libpagewise: Executing phase: 'build'" in log
     assert not agents(site)

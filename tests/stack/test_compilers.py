@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 from test_detect import detect
-from test_spack import environment, spack
 
-from conftest import ROOT, run
+from conftest import AARCH64, ROOT, configure, environment, roots, spack, stand_ins
 
-STAND_IN = Path(__file__).parent / "stand_ins" / "compiler.py"
 FACTS = ROOT / "kernels" / "cmake" / "compilers"
 #: By name of the compiler in records: its C and Fortran, and what each gets for code that validates results.
 COMPILERS = {
@@ -29,42 +25,19 @@ COMPILERS = {
 }
 
 
-def stand_ins(folder: Path, c: str, fortran: str) -> None:
-    """Put stand-ins for these compilers into a folder, which delegate to GCC."""
-    native = {language: shutil.which(name) for language, name in (("c", "gcc"), ("fortran", "gfortran"))}
-    (folder / "delegates.json").write_text(json.dumps(native))
-    for name in {c, fortran}:
-        (folder / name).symlink_to(STAND_IN)
-
-
-def configured(folder: Path, c: str, fortran: str, *options: str) -> CompletedProcess[str]:
-    """Configure the library with stand-ins for these compilers."""
-    stand_ins(folder, c, fortran)
-    words = [f"-DCMAKE_C_COMPILER={folder / c}", f"-DCMAKE_Fortran_COMPILER={folder / fortran}", *options]
-    # Only the identification is of interest: foreign options would have to be translated to compile.
-    words += ["-DCMAKE_C_COMPILER_WORKS=1", "-DCMAKE_Fortran_COMPILER_WORKS=1", "-DCMAKE_HAVE_LIBC_PTHREAD=1"]
-    words += ["-DPAGEWISE_MICRO=OFF", "-DPAGEWISE_OPENMP=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
-    # CMake's question for the target leaves its output in the current folder.
-    return run(
-        "env",
-        "-C",
-        folder,
-        "cmake",
-        "-G",
-        "Unix Makefiles",
-        "-S",
-        ROOT / "kernels",
-        "-B",
-        folder / "build",
-        *words,
-    )
+MAKE = "Unix Makefiles"
+#: Only the identification is of interest: foreign options would have to be translated to compile.
+IDENTIFIED = (
+    *("-DCMAKE_C_COMPILER_WORKS=1", "-DCMAKE_Fortran_COMPILER_WORKS=1", "-DCMAKE_HAVE_LIBC_PTHREAD=1"),
+    *("-DPAGEWISE_MICRO=OFF", "-DPAGEWISE_OPENMP=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+)
 
 
 @pytest.mark.parametrize("name", COMPILERS)
 def test_code_that_validates_keeps_nan(name: str, tmp_path: Path) -> None:
     c, fortran, c_option, fortran_option = COMPILERS[name]
-    aarch64 = ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64") if name == "arm" else ()
-    done = configured(tmp_path, c, fortran, *aarch64)
+    stand_ins(tmp_path, c, fortran, native=True)
+    done = configure(tmp_path, c, fortran, *IDENTIFIED, *(AARCH64 if name == "arm" else ()), generator=MAKE)
     assert done.returncode == 0, done.stdout
     assert f": {name}-" in done.stdout
     commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
@@ -75,7 +48,8 @@ def test_code_that_validates_keeps_nan(name: str, tmp_path: Path) -> None:
 
 def test_an_unknown_compiler_is_an_error(tmp_path: Path) -> None:
     """CMake knows NAG's compiler, and no file has its facts."""
-    done = configured(tmp_path, "icx", "nagfor")
+    stand_ins(tmp_path, "icx", "nagfor", native=True)
+    done = configure(tmp_path, "icx", "nagfor", *IDENTIFIED, generator=MAKE)
     assert done.returncode != 0
     words = " ".join(done.stdout.split())
     assert "CMAKE_Fortran_COMPILER_ID=NAG" in words
@@ -107,7 +81,7 @@ def test_intels_compilers_are_three_files() -> None:
 def test_intels_compilers_are_detected_and_concretize(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_ins(tmp_path, "icx", "ifx")
+    stand_ins(tmp_path, "icx", "ifx", native=True)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     found = {compiler.name: compiler for compiler in detect.verified_compilers(ROOT / "setup" / "proof")}
     intel = found["intel"]
@@ -121,10 +95,6 @@ def test_intels_compilers_are_detected_and_concretize(
     (folder / "spack.yaml").write_text(
         text.replace("  include:", f"  include:\n  - {tmp_path}/packages.yaml")
     )
-    done = spack(checkout, folder, "concretize")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
-    (root,) = (lock["concrete_specs"][root["hash"]] for root in lock["roots"])
+    spack(checkout, folder, "concretize")
+    (root,) = roots(folder)
     assert root["parameters"]["fflags"] == ["-O3", "-fp-model=precise"]
-    done = spack(checkout, folder, "spec", "pagewise-micro@develop prefetch=compiler %pagewise-intel")
-    assert done.returncode != 0 and "prefetch=compiler" in done.stdout

@@ -25,7 +25,7 @@ import registry
 import yaml
 
 import debian
-from conftest import KERNEL, ROOT, STATE, VERSION, git, printed, run, set_up
+from conftest import KERNEL, ROOT, STATE, VERSION, git, lock_of, printed, run, set_up, succeed
 
 CI_JOBS = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 DEFINITION = ROOT / "containers" / "pagewise.def"
@@ -102,8 +102,7 @@ class Engine:
 
     def __call__(self, *words: str | Path) -> str:
         """Run one of its commands, and return the output."""
-        done = run("buildah", *self.options, *words)
-        assert done.returncode == 0, done.stdout[-5000:]
+        done = succeed("buildah", *self.options, *words)
         return done.stdout.strip()
 
     def inside(self, container: str, script: str, user: str = "pagewise") -> subprocess.CompletedProcess[str]:
@@ -171,8 +170,7 @@ def images(engine: Engine, spack_ready: None, origin: Path) -> Path:
     }
     make, _ = page(origin, "Container images")
     for stage in ("STAGE=build", ""):
-        done = run("bash", "-ec", f"cd {project}\n{make} {stage}", **settings)
-        assert done.returncode == 0, done.stdout[-5000:]
+        succeed("bash", "-ec", f"cd {project}\n{make} {stage}", **settings)
     return project
 
 
@@ -262,9 +260,8 @@ def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_pa
     within = json.loads(done.stdout)
     outside = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", f"file://{images}", "clone")
-    done = run(set_up(outside) / "setup" / "lock", "release", "host", tmp_path / "lock")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((tmp_path / "lock" / "spack.lock").read_text())
+    succeed(set_up(outside) / "setup" / "lock", "release", "host", tmp_path / "lock")
+    lock = lock_of(tmp_path / "lock")
 
     def externals(lock: dict) -> set[tuple[str, str]]:
         nodes = lock["concrete_specs"].values()
@@ -306,8 +303,7 @@ def test_packages_in_a_registry_are_images_that_run(
         # The lines of the jobs in the template for GitLab; the set-up is complete.
         (line,) = CI_JOBS["image"]["script"]
         make = line.replace("make ", f"make --old-file=setup -C {locked} ")
-        done = run("bash", "-c", make, **settings)
-        assert done.returncode == 0, done.stdout
+        succeed("bash", "-c", make, **settings)
         image = Template(CI_JOBS["run-image"]["image"]).substitute(settings)
         container = engine("from", *access, f"docker://{image}").splitlines()[-1]
     # Code 0: it ran, and its result is valid.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 
+import detect
 import pytest
 
 from conftest import ROOT
 
-sys.path.append(str(ROOT / "setup"))
-detect = importlib.import_module("detect")
 SOURCES = ROOT / "setup" / "proof"
 
 

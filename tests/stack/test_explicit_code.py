@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-from conftest import ROOT, run
+from conftest import ROOT, succeed
 
 pytestmark = pytest.mark.release
 
@@ -55,14 +55,13 @@ class CrossBuild:
     def __init__(self, processor: Processor, folder: Path) -> None:
         self.processor, self.folder = processor, folder
         prefix, flags = processor.prefix, f"-O3 {processor.flags}"
-        done = run(
+        succeed(
             "cmake",
             *("-S", ROOT / "kernels", "-B", folder, "-G", "Ninja", "-DBUILD_TESTING=OFF"),
             *("-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={processor.kind}"),
             *(f"-DCMAKE_C_COMPILER={prefix}-gcc", f"-DCMAKE_Fortran_COMPILER={prefix}-gfortran"),
             *(f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_Fortran_FLAGS={flags}"),
         )
-        assert done.returncode == 0, done.stdout
 
     @property
     def sve_bits(self) -> int:
@@ -71,8 +70,7 @@ class CrossBuild:
         return int(found[1]) if found else 0
 
     def build(self, target: str) -> None:
-        done = run("cmake", "--build", self.folder, "--target", target)
-        assert done.returncode == 0, done.stdout
+        succeed("cmake", "--build", self.folder, "--target", target)
 
     def disassembled(self, kernel: str, variant: str) -> dict[str, Instructions]:
         """Address and text of the instructions of each function in a kernel's explicit code."""
@@ -80,8 +78,7 @@ class CrossBuild:
         self.build(target)
         objects = list((self.folder / "micro" / kernel / "CMakeFiles" / f"{target}.dir").rglob("*.c.o"))
         assert objects, target
-        done = run(f"{self.processor.prefix}-objdump", "-d", "--no-show-raw-insn", *objects)
-        assert done.returncode == 0, done.stdout
+        done = succeed(f"{self.processor.prefix}-objdump", "-d", "--no-show-raw-insn", *objects)
         functions: dict[str, Instructions] = {}
         for line in done.stdout.splitlines():
             if named := re.match(r"[0-9a-f]+ <(\S+)>:", line):
@@ -196,12 +193,11 @@ def test_accesses_at_any_alignment_give_right_results(
         unavailable("needs qemu-aarch64")
     cross_build.build("pw-alignment")
     record, bits = tmp_path / "record.jsonl", cross_build.sve_bits
-    done = run(
+    succeed(
         *(ROOT / "kernels" / "cmake" / "emulate", "--cpu", "max", "--vector-bits", str(bits or 512)),
         *(cross_build.folder / "micro" / "alignment" / "pw-alignment", "--record", record),
         *("--repetitions", "1", "--load-offset", "13", "--store-offset", "7", "--sweep", "access"),
     )
-    assert done.returncode == 0, done.stdout
     records = [json.loads(line) for line in record.read_text().splitlines()]
     assert all(each["validation"]["passed"] for each in records)
     parts = {each["options"]["access"] for each in records} - {"copy", "load", "store"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import ROOT, run
+from conftest import ROOT, run, succeed
 
 KERNELS = ROOT / "kernels"
 #: By the line that makes a kernel of this kind, the most files of a kernel, and the fewest kernels.
@@ -113,8 +113,7 @@ def test_the_build_reads_every_description_as_yaml(tmp_path: Path) -> None:
     script = tmp_path / "read.cmake"
     script.write_text(READER.format(kernels=KERNELS))
     files = ";".join(map(str, descriptions))
-    done = run("cmake", f"-DFILES={files}", f"-DOUTPUT={tmp_path}", "-P", script)
-    assert done.returncode == 0, done.stdout
+    succeed("cmake", f"-DFILES={files}", f"-DOUTPUT={tmp_path}", "-P", script)
     for file in descriptions:
         content = yaml.safe_load(file.read_text())
         assert json.loads((tmp_path / f"{content['name']}.json").read_text()) == content, file
@@ -128,10 +127,8 @@ def test_a_page_policy_is_an_entry_of_one_file(source: Path, tmp_path: Path) -> 
     build = tmp_path / "build"
     options = ("-DBUILD_TESTING=OFF", "-DPAGEWISE_HUGEPAGES=plain", "-DCMAKE_BUILD_TYPE=Debug", "-GNinja")
     for command in (("cmake", "-S", source, "-B", build, *options), ("ninja", "-C", build, "pw-gather")):
-        done = run(*command)
-        assert done.returncode == 0, done.stdout
+        succeed(*command)
     record = tmp_path / "record.jsonl"
-    done = run(build / "micro/gather/pw-gather", "--working-set", "300kB", "--record", record)
-    assert done.returncode == 0, done.stdout
+    succeed(build / "micro/gather/pw-gather", "--working-set", "300kB", "--record", record)
     pages = json.loads(record.read_text())["pages"]
     assert (pages["policy"], pages["huge_coverage"]) == ("plain", 0)

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import threading
 from pathlib import Path
-from types import ModuleType
 
+import check_modules
 import pytest
 import yaml
 
-from conftest import ROOT, STATE, git, run
+from conftest import BUILTIN, ROOT, STATE, git, roots, run, spack_settings, succeed
 
-SETTINGS = [
-    "PACKAGE",
-    "VERSION",
-    "COMPILER",
-    "HUGEPAGES",
-    "PREFETCH",
-    "STORES",
-    "LOOP",
-    "OPENMP",
-    "PAPI",
-    "TARGET",
-    "HASH",
-    "BUILDER",
-    "PREFIX",
-]
 SHELLS = ("bash", "zsh")
 
 
@@ -45,12 +29,6 @@ def in_shell(shell: str, checkout: Path, script: str) -> subprocess.CompletedPro
         text=True,
         check=False,
     )
-
-
-def roots(checkout: Path) -> list[dict]:
-    """The root specs of the quick environment, from its lockfile."""
-    lock = json.loads((checkout / "envs" / "quick" / "spack.lock").read_text())
-    return [{**lock["concrete_specs"][root["hash"]]} for root in lock["roots"]]
 
 
 def compiler_of(checkout: Path) -> str:
@@ -87,25 +65,30 @@ def module_of(facts: dict[str, str]) -> str:
     return f"{facts['PACKAGE']}/{facts['VERSION']}/{facts['COMPILER']}/{configuration}"
 
 
+def first_module(built: Path) -> str:
+    """The module of the quick environment's first root."""
+    return module_of(expected(built, roots(built / "envs" / "quick")[0]))
+
+
 def modules_in(tree: Path) -> list[str]:
     """The modules of a tree, by their names in Lmod."""
     return sorted(str(file.relative_to(tree).with_suffix("")) for file in tree.rglob("*.lua"))
 
 
 def test_one_module_per_configuration_and_nothing_else(built: Path) -> None:
-    names = sorted(module_of(expected(built, spec)) for spec in roots(built))
+    names = sorted(module_of(expected(built, spec)) for spec in roots(built / "envs" / "quick"))
     assert len(names) == 2
     assert modules_in(built / ".pagewise" / "modules" / "quick") == names
 
 
 def test_every_setting_is_in_every_module(built: Path) -> None:
-    for spec in roots(built):
+    for spec in roots(built / "envs" / "quick"):
         facts = expected(built, spec)
-        printed = " ".join(f'"${{PAGEWISE_{name}}}"' for name in SETTINGS)
+        printed = " ".join(f'"${{PAGEWISE_{name}}}"' for name in facts)
         script = f"module load {module_of(facts)} && printf '%s\\n' {printed} \"$PATH\""
         done = in_shell("bash", built, script)
         *values, path = done.stdout.splitlines()
-        assert dict(zip(SETTINGS, values, strict=True)) == facts
+        assert dict(zip(facts, values, strict=True)) == facts
         assert path.split(":")[0] == f"{facts['PREFIX']}/bin"
 
 
@@ -130,14 +113,16 @@ def test_loading_another_configuration_swaps_the_first_out(built: Path, shell: s
 
 @pytest.mark.parametrize("command", ["whatis", "help", "spider"])
 def test_whatis_help_and_spider_show_the_configuration(built: Path, command: str) -> None:
-    facts = expected(built, roots(built)[0])
+    facts = expected(built, roots(built / "envs" / "quick")[0])
     output = in_shell("bash", built, f"module {command} {module_of(facts)}").stdout
-    for name in set(SETTINGS) - ({"PREFIX"} if command == "whatis" else set()):
+    for name in facts.keys() - ({"PREFIX"} if command == "whatis" else set()):
         assert facts[name] in output, name
 
 
 def test_the_fields_of_lmod_describe_the_module(built: Path) -> None:
-    shown = in_shell("bash", built, f"module whatis {module_of(expected(built, roots(built)[0]))}").stdout
+    shown = in_shell(
+        "bash", built, f"module whatis {module_of(expected(built, roots(built / 'envs' / 'quick')[0]))}"
+    ).stdout
     fields = {line.split(":")[1].strip() for line in shown.splitlines() if ":" in line}
     assert {"Name", "Version", "Category", "Description", "URL", "Keywords"} <= fields
     keyword = "module keyword prefetching"
@@ -161,42 +146,30 @@ def test_only_our_packages_have_modules(built: Path) -> None:
 @pytest.fixture
 def users_spack(built: Path, tmp_path: Path) -> dict[str, str]:
     """The settings of a user whose own Spack has the packages of the quick environment, from an upstream."""
-    indexes, user = tmp_path / "indexes", tmp_path / "config"
-    shutil.copytree(STATE / "misc-cache", indexes)
-    user.mkdir()
+    shutil.copytree(STATE / "misc-cache", tmp_path / "indexes")
     repos = {name: str(built / "repos" / "spack_repo" / name) for name in ("externals", "pagewise")}
-    builtin = (STATE / "spack-packages" / "repos" / "spack_repo" / "builtin").resolve()
-    sections = {
-        "config": {"misc_cache": str(indexes)},
-        "repos": {**repos, "builtin:": str(builtin)},
-        "upstreams": {"quick": {"install_tree": str((built / ".pagewise" / "opt").resolve())}},
-    }
-    for name, section in sections.items():
-        (user / f"{name}.yaml").write_text(yaml.safe_dump({name: section}))
-    return {
-        "SPACK_ROOT": str((STATE / "spack").resolve()),
-        "SPACK_USER_CONFIG_PATH": str(user),
-        "SPACK_USER_CACHE_PATH": str(tmp_path / "cache"),
-        "SPACK_SYSTEM_CONFIG_PATH": str(tmp_path / "none"),
-        "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
-        "XDG_CACHE_HOME": str(tmp_path / "xdg"),
-        "MODULEPATH": "",
-    }
+    settings = spack_settings(
+        tmp_path / "config",
+        config={"misc_cache": f"{tmp_path}/indexes"},
+        repos={**repos, "builtin:": str(BUILTIN)},
+        upstreams={"quick": {"install_tree": str((built / ".pagewise" / "opt").resolve())}},
+    )
+    own = {"SPACK_ROOT": str((STATE / "spack").resolve()), "XDG_CACHE_HOME": f"{tmp_path}/xdg"}
+    return {**settings, **own, "MODULEPATH": ""}
 
 
 def listed(settings: dict[str, str]) -> dict[str, str]:
     """The configurations that pagewise lists without a checkout: modules by hash."""
     runner = {"PAGEWISE_ROOT": "", "PYTHONPATH": str(ROOT / "runners")}
     python = STATE / "venv" / "bin" / "python"
-    done = run(python, "-m", "pagewise", "list", "configurations", "--json", **settings, **runner)
-    assert done.returncode == 0, done.stdout
+    done = succeed(python, "-m", "pagewise", "list", "configurations", "--json", **settings, **runner)
     return {row["hash"]: row["module"] for row in json.loads(done.stdout)["configurations"]}
 
 
 def test_pagewise_measures_what_a_users_own_spack_has_installed(
     built: Path, users_spack: dict[str, str], tmp_path: Path
 ) -> None:
-    names = {spec["hash"]: module_of(expected(built, spec)) for spec in roots(built)}
+    names = {spec["hash"]: module_of(expected(built, spec)) for spec in roots(built / "envs" / "quick")}
     # Spack's own names: the environment describes the configuration.
     assert listed(users_spack).keys() == names.keys()
     chosen = next(iter(names))
@@ -282,17 +255,8 @@ def test_a_reader_never_sees_an_incomplete_tree(built: Path, changed_modules: Pa
     assert modules_in(live) == complete
 
 
-def load_check_modules() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("check_modules", ROOT / "setup" / "check_modules.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_faults_of_a_tree_are_listed(tmp_path: Path) -> None:
-    faults = load_check_modules().faults
+    faults = check_modules.faults
     lock, tree = tmp_path / "spack.lock", tmp_path / "tree"
     lock.write_text(json.dumps({"roots": [{"hash": h, "spec": f"spec {h}"} for h in ("a", "b")]}))
     assert len(faults(lock, tree)) == 2

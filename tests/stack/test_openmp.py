@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import STATE, installed, run
+from conftest import STATE, installed, run, succeed
 
 pytestmark = pytest.mark.release
 
@@ -25,8 +25,7 @@ def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_pat
     (checkout / "envs" / "runtimes").mkdir()
     text = yaml.safe_dump(content).replace("sites/libraries", "sites/runtimes")
     (checkout / "envs" / "runtimes" / "spack.yaml").write_text(text)
-    done = run(checkout / "setup" / "stack", "runtimes")
-    assert done.returncode == 0, done.stdout
+    succeed(checkout / "setup" / "stack", "runtimes")
     tree = checkout / ".pagewise" / "modules" / "runtimes"
     modules = {file.stem: file.read_text() for file in tree.rglob("*.lua") if "/gcc-" in str(file)}
     assert modules.keys() == {"hardware-regular", "hardware-regular-libomp", "hardware-regular-serial"}
@@ -45,8 +44,7 @@ def test_programs_use_the_runtime_of_their_configuration(checkout: Path, tmp_pat
             assert run(program, *small).returncode == 0
             assert json.loads(record.read_text())["configuration"]["openmp"] is False
             continue
-        done = run(program, *small, "--threads", "2")
-        assert done.returncode == 0, done.stdout
+        succeed(program, *small, "--threads", "2")
         built = json.loads(record.read_text())["configuration"]
         assert built["runtime"] in Path(built["runtime_file"]).name
         used[built["compiler"].partition("-")[0], spec["parameters"]["runtime"]] = built["runtime"]

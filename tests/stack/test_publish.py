@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import NoReturn
 import pytest
 from registry import serve
 
-from conftest import ROOT, VERSION, run, set_up
+from conftest import ROOT, VERSION, lock_of, run, set_up, succeed
 
 pytestmark = pytest.mark.release
 
@@ -36,8 +35,7 @@ def lock_for(locked: Path, target: str) -> Path:
     """The folder with the lock for a target, which is made if it does not exist."""
     folder = locked / ("lock" if target == "host" else f"lock-{target}")
     if not folder.exists():
-        done = run(locked / "setup" / "lock", "release-quick", target, folder)
-        assert done.returncode == 0, done.stdout
+        succeed(locked / "setup" / "lock", "release-quick", target, folder)
     return folder
 
 
@@ -50,11 +48,10 @@ def targets() -> list[str]:
 
 def install(lock: Path, site: Path, **settings: str) -> None:
     """Install a published lock in another clone, and check that nothing was built."""
-    done = run(set_up(site) / "setup" / "stack", "release-quick", LOCK=str(lock), **settings)
-    assert done.returncode == 0, done.stdout
+    succeed(set_up(site) / "setup" / "stack", "release-quick", LOCK=str(lock), **settings)
     log = (site / ".pagewise" / "logs" / "install-release-quick.log").read_text()
     assert "Executing phase" not in log
-    wanted = {root["hash"] for root in json.loads((lock / "spack.lock").read_text())["roots"]}
+    wanted = {root["hash"] for root in lock_of(lock)["roots"]}
     packages = site / ".pagewise" / "opt" / "pagewise-micro"
     assert {folder.name for folder in packages.iterdir()} == {f"{VERSION}-{digest}" for digest in wanted}
     for program in packages.glob("*/bin/*"):

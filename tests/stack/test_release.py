@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, run, set_up, spack
+from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, lock_of, run, set_up, spack, succeed
 
 #: Where a file names the current release.
 ENVIRONMENT = r"pagewise-[a-z]+@(\d[\d.]*)"
@@ -92,7 +92,7 @@ def test_every_package_has_the_release(checkout: Path) -> None:
     ours = sorted(name.replace("_", "-") for name in names if not name.startswith("fujitsu"))
     script = f"import spack.repo as r; _ = [print(*r.PATH.get_pkg_class(name).versions) for name in {ours}]"
     quick = checkout / "envs" / "quick"
-    listed = spack(checkout, "--env-dir", quick, "python", "-c", script).stdout.splitlines()
+    listed = spack(checkout, quick, "python", "-c", script).stdout.splitlines()
     (version,) = re.findall(NAMED[RECIPES], (checkout / RECIPES).read_text(), re.MULTILINE)
     assert "pagewise" in ours and len(listed) == len(ours)
     assert all({version, "develop"} <= set(versions.split()) for versions in listed)
@@ -158,9 +158,8 @@ def test_the_manifest_of_a_lock_describes_its_origin(locked: Path) -> None:
 @pytest.mark.release
 def test_the_lock_installs_the_same_hashes_in_another_clone(locked: Path, clone: Callable[..., Path]) -> None:
     other = set_up(clone("elsewhere"))
-    done = run(other / "setup" / "stack", "release-quick", LOCK=str(locked / "lock"))
-    assert done.returncode == 0, done.stdout
-    wanted = {root["hash"] for root in json.loads((locked / "lock" / "spack.lock").read_text())["roots"]}
+    succeed(other / "setup" / "stack", "release-quick", LOCK=str(locked / "lock"))
+    wanted = {root["hash"] for root in lock_of(locked / "lock")["roots"]}
     installed = {folder.name for folder in (other / ".pagewise/opt/pagewise-micro").iterdir()}
     assert installed == {f"{VERSION}-{digest}" for digest in wanted}
     modules = sorted((other / ".pagewise/modules/release-quick").rglob("*.lua"))
@@ -171,7 +170,7 @@ def test_the_lock_installs_the_same_hashes_in_another_clone(locked: Path, clone:
     # Without LOCK the lock stays in use, and a lock made here is the same.
     assert run(other / "setup" / "stack", "release-quick").stdout == ""
     assert run(other / "setup" / "lock", "release-quick", "host", other / "own").returncode == 0
-    own = json.loads((other / "own" / "spack.lock").read_text())
+    own = lock_of(other / "own")
     assert {root["hash"] for root in own["roots"]} == wanted
 
 
@@ -208,8 +207,7 @@ def test_a_lock_that_does_not_fit_is_refused_with_every_difference(
 
 def test_a_lock_for_another_processor_is_refused(locked: Path) -> None:
     # Knights Landing: GCC 12 compiles for it, and no later processor has all of its instructions.
-    done = run(locked / "setup" / "lock", "release-quick", "mic_knl", locked / "knl")
-    assert done.returncode == 0, done.stdout
+    succeed(locked / "setup" / "lock", "release-quick", "mic_knl", locked / "knl")
     assert json.loads((locked / "knl" / "manifest.json").read_text())["targets"] == ["mic_knl"]
     error = refused(locked, locked / "knl")
     assert "mic_knl" in error and "avx512pf" in error

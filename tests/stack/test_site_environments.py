@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 from collections.abc import Callable, Mapping
@@ -13,7 +12,7 @@ import pytest
 import yaml
 from test_a64fx_compilers import fortran_compiler, stand_in_site
 
-from conftest import ROOT, STATE, run, spack
+from conftest import ROOT, STATE, lock_of, run, spack
 
 X86, A64FX = ("debian", "rocky"), ("fugaku", "ookami")
 #: `power` is no folder of envs/sites: a POWER9 node with GCC and LLVM.
@@ -124,9 +123,8 @@ def concretized(root: Path, site: str, name: str, place: Path) -> dict[str, Any]
         text = text.replace(f"../../.pagewise/sites/{name}", str(place))
     assert str(place) in text
     (folder / "spack.yaml").write_text(text)
-    done = spack(root, "-D", folder, "concretize")
-    assert done.returncode == 0, done.stdout
-    return dict(json.loads((folder / "spack.lock").read_text()))
+    spack(root, folder, "concretize")
+    return dict(lock_of(folder))
 
 
 def check(root: Path, site: str, name: str, place: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, STATE, installed, run, spack
+from conftest import ROOT, STATE, installed, lock_of, roots, run, spack, succeed
 
 
 @pytest.fixture(scope="module")
@@ -31,26 +31,18 @@ def solve(built: Path) -> Any:
         (new / "site.yaml").write_text(text)
         python = STATE / "venv" / "bin" / "python"
         settings = {"PAGEWISE_ROOT": str(built), "PYTHONPATH": str(ROOT / "runners")}
-        done = run(python, "-m", "pagewise", "site", "check", site, **settings)
-        assert done.returncode == 0, done.stdout
+        succeed(python, "-m", "pagewise", "site", "check", site, **settings)
         folder = built / "envs" / f"on-{site}"
         folder.mkdir()
         (folder / "spack.yaml").write_text(quick.replace("../../.pagewise/sites/quick", f"../sites/{site}"))
-        done = spack(built, "-D", folder, "concretize")
-        assert done.returncode == 0, done.stdout
-        return lock_roots(folder)
+        spack(built, folder, "concretize")
+        return roots(folder)
 
     return roots
 
 
-def lock_roots(folder: Path) -> list[dict[str, Any]]:
-    """The roots of a solved environment."""
-    lock = json.loads((folder / "spack.lock").read_text())
-    return [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
-
-
 def test_a_new_site_builds_what_the_detected_one_does(built: Path, solve: Any) -> None:
-    assert lock_roots(built / "envs" / "quick") == solve("same", "native")
+    assert roots(built / "envs" / "quick") == solve("same", "native")
 
 
 def test_a_site_sets_the_processor(solve: Any) -> None:
@@ -75,8 +67,7 @@ def two_environments(built: Path) -> Iterator[Path]:
 
 def state_of(checkout: Path) -> dict[str, Any]:
     """The quick environment's packages section, lock and installed files."""
-    done = spack(checkout, "-D", checkout / "envs" / "quick", "config", "get", "packages")
-    assert done.returncode == 0, done.stdout
+    done = spack(checkout, checkout / "envs" / "quick", "config", "get", "packages")
     files = [file for prefix in installed(checkout, "quick") for file in sorted(prefix.rglob("*"))]
     lock = (checkout / "envs" / "quick" / "spack.lock").read_bytes()
     return {"packages": done.stdout, "lock": lock, "times": {file: file.stat().st_mtime for file in files}}
@@ -89,7 +80,7 @@ def test_a_site_that_cannot_be_solved_changes_nothing(two_environments: Path) ->
         assert done.returncode != 0, done.stdout
         assert state_of(two_environments) == before
     # The environment that was never solved keeps its site too.
-    done = spack(two_environments, "-D", two_environments / "envs" / "beside", "config", "get", "packages")
+    done = spack(two_environments, two_environments / "envs" / "beside", "config", "get", "packages")
     assert done.returncode == 0 and "a64fx" not in done.stdout
     assert run(two_environments / "setup" / "stack", "quick").returncode == 0
 
@@ -102,8 +93,7 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     packages = json.loads((other / "packages.yaml").read_text())
     packages["packages"]["all"] = {"target": [platform.machine()]}
     (other / "packages.yaml").write_text(json.dumps(packages))
-    solved = run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=str(other))
-    assert solved.returncode == 0, solved.stdout
+    succeed(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=str(other))
     assert state_of(checkout) == before, "the other environment did not change"
     lock = checkout / "envs" / "beside" / "spack.lock"
     locks = {str(other): lock.read_bytes()}
@@ -139,11 +129,10 @@ def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_p
     include = [str(site), "../common", "../../modulefiles"]
     specs = ["pagewise-ember +mpi %pagewise-gcc"]
     (folder / "spack.yaml").write_text(json.dumps({"spack": {"include": include, "specs": specs}}))
-    refused = spack(built, "-D", folder, "concretize")
-    assert refused.returncode != 0, "the short recipe has no variant mpi"
-    done = spack(built, "-D", folder, "concretize", STUBS="0")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
+    # The short recipe has no variant mpi.
+    spack(built, folder, "concretize", fails=True)
+    spack(built, folder, "concretize", STUBS="0")
+    lock = lock_of(folder)
     nodes = {node["name"]: node for node in lock["concrete_specs"].values()}
     assert {node["namespace"] for node in nodes.values()} == {"builtin", "pagewise"}
     assert nodes["hdf5"]["parameters"]["mpi"] and not nodes["hdf5"].get("external")
@@ -155,8 +144,7 @@ def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_p
 def test_stubs_are_an_input_of_a_solve(two_environments: Path, stubs: str, namespace: str) -> None:
     checkout = two_environments
     for _ in range(2):
-        done = run(checkout / "setup" / "solve", "beside", STUBS=stubs)
-        assert done.returncode == 0, done.stdout
+        done = succeed(checkout / "setup" / "solve", "beside", STUBS=stubs)
     assert not done.stdout, "the second solve has nothing to do"
-    lock = json.loads((checkout / "envs" / "beside" / "spack.lock").read_text())
+    lock = lock_of(checkout / "envs" / "beside")
     assert namespace in {node["namespace"] for node in lock["concrete_specs"].values()}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import RECIPES, VERSION, printed, run, set_up, spack
+from conftest import RECIPES, VERSION, lock_of, printed, set_up, spack, succeed
 
 pytestmark = pytest.mark.release
 
@@ -26,11 +26,10 @@ def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: 
     (block,) = printed(checkout, "air-gap", "Everything from source", {"x86_64_v3": target})
     # The set-up is complete.
     make_lock, make_stack = block.replace("make ", "make --old-file=setup ").splitlines()
-    done = run("bash", "-ec", f"cd {checkout}\n{make_lock}")
-    assert done.returncode == 0, done.stdout
+    succeed("bash", "-ec", f"cd {checkout}\n{make_lock}")
 
     folder = checkout / ".pagewise/locks" / f"source-{target}"
-    lock = json.loads((folder / "spack.lock").read_text())
+    lock = lock_of(folder)
     specs = lock["concrete_specs"].values()
     system = re.search(r"gcc@=([\d.]+)", (site / "packages.yaml").read_text())[1]
     externals = {(spec["name"], spec["version"]) for spec in specs if spec.get("external")}
@@ -56,8 +55,7 @@ def test_everything_except_compiler_and_libc_is_built(spack_ready: None, clone: 
     # GCC takes hours: Spack installs empty packages.
     stack = checkout / "setup" / "stack"
     stack.write_text(stack.read_text().replace(" install --only", " install --fake --only"))
-    done = run("bash", "-ec", f"cd {checkout}\n{make_stack}")
-    assert done.returncode == 0, done.stdout
+    succeed("bash", "-ec", f"cd {checkout}\n{make_stack}")
     # A package may be built twice: by the system's GCC, for the new one, and by that.
     prefixes = {spec["hash"] for spec in specs if not spec.get("external")}
     installed = {folder.name.rpartition("-")[2] for folder in (checkout / ".pagewise/opt").glob("*/*/")}
@@ -75,8 +73,7 @@ def test_sources_that_a_build_fetches_itself_are_reported(checkout: Path) -> Non
         "view": False,
     }
     (folder / "spack.yaml").write_text(json.dumps({"spack": content}))
-    solved = spack(checkout, "-D", folder, "concretize")
-    assert solved.returncode == 0, solved.stdout
-    listed = spack(checkout, "-D", folder, "python", checkout / "setup" / "sources.py")
+    spack(checkout, folder, "concretize")
+    listed = spack(checkout, folder, "python", checkout / "setup" / "sources.py")
     version = re.search(r"^hyperfine\t([\d.]+)\tarchive\t", listed.stdout, re.MULTILINE)[1]
     assert f"# hyperfine\t{version}\t" in listed.stdout

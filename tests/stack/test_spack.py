@@ -18,28 +18,13 @@ from pagewise.stack.catalog import Entry
 from pagewise.workloads.counters.counting import installed
 from pagewise.workloads.counters.machine import file_for, hardware_counters, open_error, read_cpu
 
-from conftest import ROOT, STATE, run
+from conftest import ROOT, STATE, environment, lock_of, run, spack, succeed
 
 Unavailable = Callable[[str], NoReturn]
 # PERF_TYPE_SOFTWARE and PERF_COUNT_SW_PAGE_FAULTS of linux/perf_event.h.
 _PERF_SOFTWARE, _PAGE_FAULTS = 1, 2
 
 POISON = "packages: [this: is, not: Spack's\n"
-
-
-def spack(checkout: Path, folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run Spack in an environment's folder, with the checkout's settings."""
-    script = '. "$PAGEWISE_ROOT/setup/spack-env.sh" && "$PAGEWISE_ROOT/.pagewise/spack/bin/spack" -D "$@"'
-    return run("bash", "-c", script, "spack", folder, *arguments, PAGEWISE_ROOT=str(checkout), **settings)
-
-
-def environment(checkout: Path, name: str, *specs: str) -> Path:
-    """Add an environment with these specs."""
-    folder = checkout / "envs" / name
-    folder.mkdir()
-    head = (checkout / "envs" / "quick" / "spack.yaml").read_text().partition("  definitions:\n")[0]
-    (folder / "spack.yaml").write_text(f"{head}  specs: {json.dumps(specs)}\n  view: false\n")
-    return folder
 
 
 def detected(package: str) -> bool:
@@ -81,8 +66,7 @@ def test_the_poison_works(checkout: Path, poisoned_home: Path) -> None:
 def test_the_users_spack_folder_is_neither_read_nor_written(checkout: Path, poisoned_home: Path) -> None:
     folder = environment(checkout, "isolated", "pagewise-micro@develop %pagewise-gcc")
     before = sorted(poisoned_home.rglob("*"))
-    done = spack(checkout, folder, "concretize", HOME=str(poisoned_home))
-    assert done.returncode == 0, done.stdout
+    spack(checkout, folder, "concretize", HOME=str(poisoned_home))
     assert sorted(poisoned_home.rglob("*")) == before
 
 
@@ -102,7 +86,7 @@ def test_an_unknown_environment_is_refused_with_a_list(checkout: Path) -> None:
 
 
 def test_the_machines_packages_have_recipes_that_cost_nothing(built: Path) -> None:
-    lock = json.loads((built / "envs" / "quick" / "spack.lock").read_text())
+    lock = lock_of(built / "envs" / "quick")
     recipes: dict[str, set[str]] = {}
     for spec in lock["concrete_specs"].values():
         recipes.setdefault(spec["namespace"], set()).add(spec["name"])
@@ -115,9 +99,8 @@ def test_the_machines_packages_have_recipes_that_cost_nothing(built: Path) -> No
 
 def test_mini_apps_use_the_machines_hdf5_and_mpi(checkout: Path) -> None:
     folder = checkout / "envs" / "mini-apps"
-    done = spack(checkout, folder, "concretize")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
+    spack(checkout, folder, "concretize")
+    lock = lock_of(folder)
     specs = lock["concrete_specs"].values()
     assert len(lock["roots"]) == 30
     assert {spec["name"] for spec in specs if spec["namespace"] == "pagewise"} == {
@@ -144,8 +127,7 @@ def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
     def edit(name: str) -> set[str]:
         (built / ".pagewise" / "logs" / "install-quick.log").unlink(missing_ok=True)
         os.utime(built / "kernels" / name)
-        done = run(built / "setup" / "stack", "quick")
-        assert done.returncode == 0, done.stdout
+        succeed(built / "setup" / "stack", "quick")
         return built_packages(built)
 
     assert edit("CMakePresets.json") == set()
@@ -164,8 +146,7 @@ def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
 
     def rebuild() -> None:
         for name in ("quick", "llvm"):
-            done = run(built / "setup" / "stack", name)
-            assert done.returncode == 0, done.stdout
+            succeed(built / "setup" / "stack", name)
 
     rebuild()
     source.write_text(before.replace(head, head + "        integer(i8) :: grown(33) = 7\n"))
@@ -194,8 +175,7 @@ def test_nothing_is_done_twice(built: Path) -> None:
 
 
 def test_the_recipes_own_tests_pass(built: Path) -> None:
-    done = run(built / "setup" / "test-packages", "quick")
-    assert done.returncode == 0, done.stdout
+    done = succeed(built / "setup" / "test-packages", "quick")
     assert " 3 passed" in done.stdout
     assert "failed" not in done.stdout
 
@@ -205,8 +185,7 @@ def test_nothing_is_fetched_after_the_set_up(built: Path) -> None:
     if run(*alone, "true").returncode != 0:
         pytest.skip("this user may not make a network namespace")
     environment(built, "offline", "pagewise-micro@develop stores=nontemporal %pagewise-gcc")
-    done = run(*alone, built / "setup" / "stack", "offline")
-    assert done.returncode == 0, done.stdout
+    succeed(*alone, built / "setup" / "stack", "offline")
     assert list((built / ".pagewise" / "modules" / "offline").rglob("hardware-nontemporal.lua"))
 
 
@@ -223,8 +202,7 @@ def test_a_site_without_papi_builds_without_it(built: Path, tmp_path: Path) -> N
     (site / "packages.yaml").write_text(json.dumps(content))
     file = environment(built, "uncounted", "pagewise-micro@develop %pagewise-gcc") / "spack.yaml"
     file.write_text(file.read_text().replace("/sites/quick", "/sites/uncounted"))
-    done = run(built / "setup" / "solve", "uncounted", PAGEWISE_SITE=str(site))
-    assert done.returncode == 0, done.stdout
+    succeed(built / "setup" / "solve", "uncounted", PAGEWISE_SITE=str(site))
     assert papi_variants(built, "uncounted") == {False}
 
 
@@ -234,12 +212,11 @@ def test_counts_come_through_papi(built: Path, tmp_path: Path, unavailable: Unav
         unavailable("needs PAPI (Debian: libpapi-dev)")
     if open_error(_PERF_SOFTWARE, _PAGE_FAULTS, True) != 0:
         pytest.skip("this user may count no event")
-    prefix = json.loads((built / "envs" / "quick" / "spack.lock").read_text())["roots"][0]["hash"]
+    prefix = lock_of(built / "envs" / "quick")["roots"][0]["hash"]
     program = next((built / ".pagewise" / "opt").glob(f"pagewise-micro/*{prefix}/bin/pw-pointer_chase"))
     record, events = tmp_path / "record.jsonl", "perf::PAGE-FAULTS:u=1"
     settings = {"PAGEWISE_COUNTERS": "papi", "PAGEWISE_EVENTS": events}
-    done = run(program, "--working-set", "1MB", "--repetitions", "1", "--record", record, **settings)
-    assert done.returncode == 0, done.stdout
+    succeed(program, "--working-set", "1MB", "--repetitions", "1", "--record", record, **settings)
     content = json.loads(record.read_text())
     assert content["counters_source"] == "papi" and content["counters"][events] >= 0
 
@@ -252,8 +229,7 @@ def test_counting_chooses_the_events_of_this_cpu(
         unavailable("needs PAPI (Debian: libpapi-dev)")
     tree = built / ".pagewise" / "modules" / "quick"
     arguments = ("--modules", tree, "--kernels", "pointer_chase", "--rounds", "1", "--output", tmp_path)
-    done = run(ROOT / "pagewise", "counters", *arguments, "--timeout", "120s")
-    assert done.returncode == 0, done.stdout
+    succeed(ROOT / "pagewise", "counters", *arguments, "--timeout", "120s")
     (folder,) = tmp_path.iterdir()
     result = read_result(folder)
     counted = result.manifest.counters
@@ -270,8 +246,7 @@ def test_counting_chooses_the_events_of_this_cpu(
 @pytest.mark.release
 def test_a_mini_app_is_installed_with_its_module_and_passes_its_test(built: Path) -> None:
     environment(built, "ember", "pagewise-ember@develop hugepages=none prefetch=software %pagewise-gcc")
-    done = run(built / "setup" / "stack", "ember")
-    assert done.returncode == 0, done.stdout
+    succeed(built / "setup" / "stack", "ember")
     tree = built / ".pagewise" / "modules" / "ember"
     (module,) = tree.rglob("*.lua")
     assert re.fullmatch(
@@ -279,6 +254,5 @@ def test_a_mini_app_is_installed_with_its_module_and_passes_its_test(built: Path
     )
     for fact in ("mpi: on", "stores: regular"):
         assert f'whatis("{fact}")' in module.read_text()
-    done = run(built / "setup" / "test-packages", "ember")
-    assert done.returncode == 0, done.stdout
+    done = succeed(built / "setup" / "test-packages", "ember")
     assert " 3 passed of 3 specs" in done.stdout, "the library, the table, the mini-app"

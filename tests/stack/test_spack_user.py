@@ -15,7 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from conftest import KERNEL, RECIPES, ROOT, STATE, VERSION, git, printed, run
+from conftest import (
+    BUILTIN,
+    KERNEL,
+    RECIPES,
+    ROOT,
+    STATE,
+    VERSION,
+    git,
+    lock_of,
+    printed,
+    spack_settings,
+    succeed,
+)
 
 Spack = Callable[..., subprocess.CompletedProcess[str]]
 LMOD = Path("/usr/share/lmod/lmod/init/bash")
@@ -27,25 +39,15 @@ def spack(spack_ready: None, tmp_path: Path) -> Spack:
     # Indexing the builtin packages takes a minute; the set-up has done it.
     indexes, user = tmp_path / "indexes", tmp_path / "config"
     shutil.copytree(STATE / "misc-cache", indexes)
-    user.mkdir()
-    for file in (ROOT / "envs/common/concretizer.yaml", STATE / "site" / "packages.yaml"):
-        shutil.copy(file, user)
-    builtin = STATE / "spack-packages" / "repos" / "spack_repo" / "builtin"
     # Recipes that are quick to solve, which a user does not have.
     externals = ROOT / "repos" / "spack_repo" / "externals"
-    repos = f"repos:\n  externals: {externals}\n  builtin:: {builtin.resolve()}\n"
-    (user / "repos.yaml").write_text(repos)
-    settings = {
-        "SPACK_USER_CONFIG_PATH": str(user),
-        "SPACK_USER_CACHE_PATH": str(tmp_path / "cache"),
-        "SPACK_SYSTEM_CONFIG_PATH": str(tmp_path / "none"),
-        "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
-    }
+    settings = spack_settings(user, repos={"externals": str(externals), "builtin:": str(BUILTIN)})
+    for file in (ROOT / "envs/common/concretizer.yaml", STATE / "site" / "packages.yaml"):
+        shutil.copy(file, user)
     program = (STATE / "spack" / "bin" / "spack", "-c", f"config:misc_cache:{indexes}")
 
     def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        done = run(*program, *arguments, **settings)
-        assert done.returncode == 0, done.stdout
+        done = succeed(*program, *arguments, **settings)
         return done
 
     return call
@@ -116,7 +118,7 @@ def test_a_tracked_environment_concretizes(spack: Spack, clone: Callable[..., Pa
     (tmp_path / "environments").mkdir()
     spack(*settings, "env", "track", "--name", "tracked", checkout / "envs" / "user" / "micro")
     spack("--env-dir", tmp_path / "environments" / "tracked", "concretize")
-    roots = json.loads((checkout / "envs" / "user" / "micro" / "spack.lock").read_text())["roots"]
+    roots = lock_of(checkout / "envs" / "user" / "micro")["roots"]
     assert len(roots) == 4
 
 
@@ -147,7 +149,7 @@ class Owner:
         `pagewise doctor` reports with exit code 1 what a node does not offer.
         """
         script = "\n".join(self.as_command(block) for block in blocks)
-        done = run(
+        done = succeed(
             *("env", "-C", self.home, "bash", "--noprofile", "--norc", "-c"),
             f"""trap 'code=$?; [[ $BASH_COMMAND == *doctor* ]] || exit $code' ERR
             source {LMOD}; SPACK_SKIP_MODULES=1; source {self.spack}/share/spack/setup-env.sh
@@ -158,7 +160,6 @@ class Owner:
             SPACK_PYTHON=sys.executable,
             MODULEPATH="",
         )
-        assert done.returncode == 0, done.stdout
         return done.stdout
 
     def as_command(self, block: str) -> str:
@@ -194,14 +195,12 @@ def owner(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Owner:
     home = tmp_path_factory.mktemp("owner")
     git(home, "clone", "--quiet", str((STATE / "spack").resolve()), "spack")
     shutil.copytree(STATE / "misc-cache", home / "indexes")
-    (home / ".spack").mkdir()
-    builtin = (STATE / "spack-packages/repos/spack_repo/builtin").resolve()
-    for name, section in {
-        "packages": externals(),
-        "repos": {"builtin:": str(builtin)},
-        "config": {"misc_cache": str(home / "indexes"), "build_stage": [str(home / "stage")]},
-    }.items():
-        (home / ".spack" / f"{name}.yaml").write_text(json.dumps({name: section}))
+    spack_settings(
+        home / ".spack",
+        packages=externals(),
+        repos={"builtin:": str(BUILTIN)},
+        config={"misc_cache": str(home / "indexes"), "build_stage": [str(home / "stage")]},
+    )
     for name in ("concretizer", "bootstrap"):
         shutil.copy(ROOT / f"envs/common/{name}.yaml", home / ".spack")
     return Owner(home, home / "spack")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, STATE, git, run
+from conftest import ROOT, STATE, git, spack_settings, succeed
 
 pytestmark = pytest.mark.release
 
@@ -47,8 +47,7 @@ def cloned(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Calla
         if not folder.exists():
             branch = () if version == "HEAD" else ("--branch", version)
             url = PINS[f"{name}_url"]
-            done = run("git", "clone", "--quiet", "--depth", "1", *branch, url, folder)
-            assert done.returncode == 0, done.stdout
+            succeed("git", "clone", "--quiet", "--depth", "1", *branch, url, folder)
         return folder
 
     return clone
@@ -62,20 +61,14 @@ def user(
     home = tmp_path_factory.mktemp("user")
 
     def make(pair: tuple[str, str], repositories: dict[str, Path], *files: Path) -> Spack:
+        builtin = cloned("spack_packages", pair[1]) / "repos" / "spack_repo" / "builtin"
+        repos = {name: str(folder) for name, folder in repositories.items()}
+        settings = spack_settings(home, repos={**repos, "builtin:": str(builtin)})
         for file in (STATE / "site" / "packages.yaml", *files):
             shutil.copy(file, home)
-        builtin = cloned("spack_packages", pair[1]) / "repos" / "spack_repo" / "builtin"
-        repos = {**{name: str(folder) for name, folder in repositories.items()}, "builtin:": str(builtin)}
-        (home / "repos.yaml").write_text(json.dumps({"repos": repos}))
         place = home / "place"
         # Indexing the packages takes a minute, so the tests of a pair share the index.
         index = cloned("spack_packages", pair[1]).with_name("index-" + "-".join(pair))
-        settings = {
-            "SPACK_USER_CONFIG_PATH": str(home),
-            "SPACK_USER_CACHE_PATH": str(home / "cache"),
-            "SPACK_SYSTEM_CONFIG_PATH": str(home / "none"),
-            "SPACK_PYTHON": str(STATE / "venv" / "bin" / "python"),
-        }
         program = (
             cloned("spack", pair[0]) / "bin" / "spack",
             *("-c", f"config:install_tree:root:{place}"),
@@ -83,8 +76,7 @@ def user(
         )
 
         def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-            done = run(*program, *arguments, **settings)
-            assert done.returncode == 0, done.stdout
+            done = succeed(*program, *arguments, **settings)
             return done
 
         return call

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
-from test_spack import spack
 
-from conftest import STATE, run
+from conftest import STATE, roots, spack, succeed
 
 SITE = STATE / "site" / "packages.yaml"
 CODES = {"hpcc", "hpl", "stream", "npb", "lulesh", "minife", "cloverleaf"}
@@ -17,13 +15,6 @@ CODES = {"hpcc", "hpl", "stream", "npb", "lulesh", "minife", "cloverleaf"}
 needs_hpcc = pytest.mark.skipif(
     not SITE.exists() or "hpcc@" not in SITE.read_text(), reason="hpcc is not installed"
 )
-
-
-def concrete(folder: Path) -> dict[str, dict]:
-    """The roots of an environment by name, from its lockfile."""
-    lock = json.loads((folder / "spack.lock").read_text())
-    specs = (lock["concrete_specs"][root["hash"]] for root in lock["roots"])
-    return {spec["name"]: spec for spec in specs}
 
 
 @needs_hpcc
@@ -34,9 +25,8 @@ def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Pa
     content["spack"]["specs"] = ["hpcc"]
     text = yaml.safe_dump(content).replace("- modulefiles", "- ../suites/modulefiles")
     (folder / "spack.yaml").write_text(text.replace("sites/suites", "sites/hpcc"))
-    done = run(checkout / "setup" / "stack", "hpcc")
-    assert done.returncode == 0, done.stdout
-    specs = concrete(folder)
+    succeed(checkout / "setup" / "stack", "hpcc")
+    specs = {spec["name"]: spec for spec in roots(folder)}
     assert specs["hpcc"]["external"]["path"] == "/usr"
     module = checkout / ".pagewise/modules/hpcc" / "hpcc" / f"{specs['hpcc']['version']}.lua"
     text = module.read_text()
@@ -46,9 +36,8 @@ def test_codes_of_the_distribution_get_modules_and_nothing_is_built(checkout: Pa
 @pytest.mark.release
 def test_all_codes_concretize(checkout: Path) -> None:
     folder = checkout / "envs" / "suites"
-    done = spack(checkout, folder, "concretize", "--force", "--quiet")
-    assert done.returncode == 0, done.stdout
-    specs = concrete(folder)
+    spack(checkout, folder, "concretize", "--force", "--quiet")
+    specs = {spec["name"]: spec for spec in roots(folder)}
     assert specs.keys() == CODES
     if not needs_hpcc.args[0]:
         assert "external" in specs["hpcc"]
@@ -58,10 +47,8 @@ def test_all_codes_concretize(checkout: Path) -> None:
 def test_npb_and_hpcc_are_built_for_old_and_new_processors(checkout: Path) -> None:
     """Each build has another module, by which `compare --build` names it."""
     folder = checkout / "envs" / "targets-suites"
-    done = run(checkout / "setup" / "solve", "targets-suites")
-    assert done.returncode == 0, done.stdout
-    lock = json.loads((folder / "spack.lock").read_text())
-    specs = [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
+    succeed(checkout / "setup" / "solve", "targets-suites")
+    specs = roots(folder)
     assert not any("external" in spec for spec in specs)
     script = folder / "names.py"
     script.write_text(NAMES)

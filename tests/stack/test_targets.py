@@ -1,18 +1,19 @@
-"""Targets and SIMD widths: the environments' configurations on this machine."""
+"""Targets, SIMD widths, stores and loops: the environments' configurations on this machine."""
 
 from __future__ import annotations
 
 import json
 import platform
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spack import environment, spack
 
-from conftest import ROOT, installed, run
+from conftest import ROOT, environment, installed, lock_of, roots, spack, succeed
 
+PREFETCH = ("hardware", "software", "block")
 #: The x86-64 levels by archspec's names; a processor also runs the levels before its own.
 LEVELS = ("x86_64_v2", "x86_64_v3", "x86_64_v4")
 PACKAGES = ("pagewise-micro", "pagewise-ember", "pagewise-helmholtz")
@@ -41,29 +42,18 @@ def target_of(spec: dict[str, Any]) -> str:
     return target["name"] if isinstance(target, dict) else target
 
 
-def lock_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "spack.lock").read_text())
-
-
-def roots(folder: Path) -> list[dict[str, Any]]:
-    lock = lock_of(folder)
-    return [lock["concrete_specs"][root["hash"]] for root in lock["roots"]]
-
-
 def modules(checkout: Path, folder: Path) -> dict[str, tuple[str, list[str]]]:
     """The names of the environment's modules, with the target and its ancestors that they set."""
     script = folder / "modules.py"
     script.write_text(f"SETUP = {str(checkout / 'setup')!r}\n{MODULES}")
     done = spack(checkout, folder, "python", script)
-    assert done.returncode == 0, done.stdout
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
 def targets(checkout: Path) -> Path:
     folder = checkout / "envs" / "targets"
-    done = run(checkout / "setup" / "solve", "targets")
-    assert done.returncode == 0, done.stdout
+    succeed(checkout / "setup" / "solve", "targets")
     return folder
 
 
@@ -145,8 +135,7 @@ def test_modules_name_a_width_and_no_target_if_there_is_only_one(checkout: Path)
     folder = environment(
         checkout, "width", "pagewise-micro@develop simd=128 stores=nontemporal %pagewise-gcc"
     )
-    done = spack(checkout, folder, "concretize")
-    assert done.returncode == 0, done.stdout
+    spack(checkout, folder, "concretize")
     ((name, (target, _)),) = modules(checkout, folder).items()
     assert name.endswith("/none/hardware-nontemporal-simd-128") and target == target_of(roots(folder)[0])
     specs = lock_of(folder)["concrete_specs"].values()
@@ -159,14 +148,35 @@ def test_builds_have_the_requested_width(checkout: Path, targets: Path, host: st
     widest = "512" if "x86_64_v4" in levels else "256" if "x86_64_v3" in levels else "128"
     scalar = "pagewise-micro@develop simd=scalar %pagewise-llvm"
     environment(checkout, "widths", scalar, f"pagewise-micro@develop simd={widest} %pagewise-gcc")
-    done = run(checkout / "setup" / "stack", "widths")
-    assert done.returncode == 0, done.stdout
+    succeed(checkout / "setup" / "stack", "widths")
     widths = set()
     for prefix, spec in installed(checkout, "widths").items():
         record = tmp_path / f"{spec['hash']}.jsonl"
-        done = run(prefix / "bin" / "pw-stream_dot", "--working-set", "60kB", "--record", record)
-        assert done.returncode == 0, done.stdout
+        succeed(prefix / "bin" / "pw-stream_dot", "--working-set", "60kB", "--record", record)
         built = json.loads(record.read_text())["configuration"]["simd"]
         assert built == spec["parameters"]["simd"]
         widths.add(built)
     assert widths == {"scalar", widest}
+
+
+def test_every_combination_of_prefetching_and_stores_concretizes(checkout: Path) -> None:
+    folder = checkout / "envs" / "stores"
+    spack(checkout, folder, "concretize")
+    combined: dict[str, set[tuple[str, str]]] = {}
+    for root in roots(folder):
+        values = root["parameters"]
+        combined.setdefault(str(values["fflags"]), set()).add((values["prefetch"], values["stores"]))
+        assert (values["hugepages"], values["loop"]) == ("none", "explicit")
+    stores = ("regular", "nontemporal", *(("zfill",) if platform.machine() == "aarch64" else ()))
+    assert set(map(frozenset, combined.values())) == {frozenset(product(PREFETCH, stores))}
+    assert len(modules(checkout, folder)) == len(roots(folder)), "module names are unique"
+
+
+def test_prefetches_of_the_compiler_select_its_loop_which_alone_the_module_names(checkout: Path) -> None:
+    specs = [f"pagewise-micro@develop prefetch={name} %pagewise-gcc" for name in ("compiler", "hardware")]
+    folder = environment(checkout, "loops", *specs)
+    spack(checkout, folder, "concretize")
+    loops = {root["parameters"]["prefetch"]: root["parameters"]["loop"] for root in roots(folder)}
+    assert loops == {"compiler": "compiler", "hardware": "explicit"}
+    names = {name.partition("/none/")[2] for name in modules(checkout, folder)}
+    assert names == {"compiler-regular-loop-compiler", "hardware-regular"}

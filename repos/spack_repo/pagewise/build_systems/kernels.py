@@ -20,19 +20,30 @@ SAME = ("+openmp", "~openmp", "+papi", "~papi")
 #: Variants that describe every configuration, with the value of packages that do not declare them.
 PLAIN = {"hugepages": "none", "prefetch": "hardware", "stores": "regular", "loop": "explicit"}
 
+#: The clone with these recipes and the sources.
+CLONE = Path(__file__).resolve().parents[4]
+
+
+def facts_of(name):
+    """The content of a data file of the kernels."""
+    return json.loads(Path(CLONE, "kernels", name).read_text(encoding="utf-8"))
+
+
 #: The page policies by name: the kind of their pages, and what a module sets. With libmpg, the
 #: first touch places a page (Feldman et al., PEARC '23, appendix A), and freed memory is returned
 #: and reused as without it.
-POLICIES = {
-    policy["name"]: policy
-    for policy in json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
-}
-#: The facts of each compiler.
-COMPILERS = [
-    json.loads(file.read_text(encoding="utf-8"))
-    for file in sorted(Path(__file__).with_name("compilers").glob("*.json"))
-]
+POLICIES = {policy["name"]: policy for policy in facts_of("pages/policies.json")}
 BY_LIBMPG = tuple(name for name, policy in POLICIES.items() if policy.get("library") == "libmpg")
+
+#: Values of `simd`, and the targets that support them (None: all), the preferred ones first.
+SIMD_TARGETS = {
+    "compiler": None,
+    "scalar": None,
+    "128": ("x86_64:", "aarch64:", "power8le:"),
+    "256": ("x86_64_v3:", "sandybridge:", "bulldozer:", "neoverse_v1:"),
+    "512": ("x86_64_v4:", "mic_knl:", "cannonlake:", "a64fx:"),
+    "vla": ("a64fx:", "neoverse_v1:", "armv9.0a:"),
+}
 
 #: Exit code of a kernel whose page policy is unavailable.
 PAGES_UNAVAILABLE = 3
@@ -48,12 +59,10 @@ class Address:
     needs it; `package_attributes` of a package replaces it (docs/how-to/release.md).
     """
 
-    clone = Path(__file__).resolve().parents[4]
-
     def __get__(self, package, owner):
-        if not (self.clone / ".git" / "shallow").exists():
-            return str(self.clone)
-        origin = ("-C", str(self.clone), "config", "--get", "remote.origin.url")
+        if not (CLONE / ".git" / "shallow").exists():
+            return str(CLONE)
+        origin = ("-C", str(CLONE), "config", "--get", "remote.origin.url")
         return which("git", required=True)(*origin, output=str).strip()
 
 
@@ -62,6 +71,26 @@ class Homepage(Address):
 
     def __get__(self, package, owner):
         return re.sub("//[^/@]*@", "//", super().__get__(package, owner))
+
+
+def one_of(name, description, *values):
+    """Declare a variant with one of these values; the first is the default."""
+    variant(name, default=values[0], values=values, multi=False, description=description)
+
+
+def only_with(value, *specs, reason):
+    """Refuse a variant's value where the package satisfies none of the specs."""
+    error = f"{value} needs {' or '.join(specs)} ({reason})"
+    requires(*specs, policy="any_of", when=value, msg=error)
+
+
+def variant_simd():
+    """Declare the variant `simd`; a target that does not support the width is refused."""
+    one_of("simd", "SIMD width: the toolchain's, scalar, bits, agnostic (SVE)", *SIMD_TARGETS)
+    for width, targets in SIMD_TARGETS.items():
+        if targets is not None:
+            names = [f"target={target}" for target in targets]
+            only_with(f"simd={width}", *names, reason="or a newer processor of the family")
 
 
 class KernelsPackage(CMakePackage):
@@ -139,29 +168,21 @@ class ConfigurationPackage(KernelsPackage):
     sensitive to them.
     """
 
-    variant(
-        "hugepages",
-        default="none",
-        values=tuple(POLICIES),
-        multi=False,
-        description="Page policy: base pages, THP, hugetlb pool, or Fujitsu's libmpg",
-    )
+    one_of("hugepages", "Page policy: base pages, THP, hugetlb pool, or libmpg", *POLICIES)
 
     depends_on_same("libpagewise", *SAME)
     for _policy in BY_LIBMPG:
         depends_on("fujitsu-libmpg", when=f"hugepages={_policy}")
 
-    for _facts in COMPILERS:
-        _name, _where = _facts["package"], [""]
-        for _prefetch in (each.get("prefetch") for each in _facts["fortran"].values()):
+    for _file in sorted(Path(CLONE, "kernels/cmake/compilers").glob("*.json")):
+        _compiler, _targets = facts_of(_file), [""]
+        for _prefetch in (each.get("prefetch") for each in _compiler["fortran"].values()):
             if _prefetch:
-                _where = [f"target={target}" for target in _prefetch.get("not_for", ())]
-        for _target in _where:
-            conflicts(
-                "prefetch=compiler",
-                when=f"{_target} %fortran={_name}",
-                msg=f"{_name} has no prefetch=compiler {_target}: use prefetch=software",
-            )
+                _targets = [f"target={name} " for name in _prefetch.get("not_for", ())]
+        for _target in _targets:
+            _where = f"{_target}%fortran={_compiler['package']}"
+            _error = f"there is no prefetch=compiler with {_where}; use prefetch=software"
+            conflicts("prefetch=compiler", when=_where, msg=_error)
 
     def cmake_args(self):
         args = [

@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from spack_repo.pagewise.build_systems.kernels import KernelsPackage
-from spack_repo.pagewise.build_systems.simd import variant_simd
+from spack_repo.pagewise.build_systems.kernels import KernelsPackage, variant_simd
 
 from spack.package import *
 

@@ -1,4 +1,4 @@
-from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage, depends_on_same
+from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage, depends_on_same, one_of
 
 from spack.package import *
 
@@ -8,13 +8,7 @@ class PagewiseEmber(ConfigurationPackage):
     prefetching and compiler.
     """
 
-    variant(
-        "prefetch",
-        default="hardware",
-        values=("hardware", "compiler", "software"),
-        multi=False,
-        description="Prefetching: hardware (no instruction), compiler, or software (explicit)",
-    )
+    one_of("prefetch", "Prefetch instructions", "hardware", "compiler", "software")
     variant("mpi", default=True, description="Enable MPI")
 
     depends_on("hdf5@1.10.2:+hl")

@@ -1,4 +1,4 @@
-from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage, depends_on_same
+from spack_repo.pagewise.build_systems.kernels import ConfigurationPackage, depends_on_same, one_of
 
 from spack.package import *
 
@@ -8,13 +8,7 @@ class PagewiseHelmholtz(ConfigurationPackage):
     pages, prefetching and compiler.
     """
 
-    variant(
-        "prefetch",
-        default="hardware",
-        values=("hardware", "compiler", "software", "block"),
-        multi=False,
-        description="Prefetching of the table: hardware, compiler, software or block",
-    )
+    one_of("prefetch", "Prefetching of the table", "hardware", "compiler", "software", "block")
 
     depends_on("hdf5@1.10.2:+hl")
     depends_on_same("pagewise-eos-table", type=("build", "run"))

@@ -21,7 +21,8 @@ OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
 @pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A checkout that was never set up."""
-    return copy_checkout(tmp_path / "fresh", "setup", "envs", "runners", POLICIES, "pagewise", "spack.yaml")
+    folders = ("setup", "envs", "runners", "kernels/cmake/compilers")
+    return copy_checkout(tmp_path / "fresh", *folders, POLICIES, "pagewise", "spack.yaml")
 
 
 @pytest.fixture

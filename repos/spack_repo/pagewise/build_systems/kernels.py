@@ -79,7 +79,7 @@ def one_of(name, description, *values):
 
 
 def only_with(value, *specs, reason):
-    """Refuse a variant's value where the package satisfies none of the specs."""
+    """Refuse a variant's value unless the package satisfies one of the specs."""
     error = f"{value} needs {' or '.join(specs)} ({reason})"
     requires(*specs, policy="any_of", when=value, msg=error)
 

@@ -157,7 +157,8 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
     runs = [json.loads(line)["run"] for line in lines]
     assert len(runs) == 4 * manifest.rounds_done
     if ended == "budget":
-        assert manifest.rounds_done > 3 and until.widest["triad"] > 1e-4
+        # On a busy machine no further round fits: test_session.py adds some.
+        assert manifest.rounds_done >= 3 and until.widest["triad"] > 1e-4
     result = read_result(stage.result())
     assert session.until_text(manifest) and (session.until_text(manifest) in session.notes(result)) == (
         ended == "budget"

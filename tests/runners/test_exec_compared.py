@@ -57,7 +57,7 @@ def test_a_comparison_gives_a_program_what_the_launcher_gives_it(own: Own, shown
     done = own.stage.run(*words, "--check", kept, "--", program)
     assert done.returncode == 0, done.stdout + done.stderr
     compared = [seen(file.read_text()) for file in sorted(own.folder.glob("output.*"))]
-    # Trial runs have a library more.
+    # Trial runs may have a library more.
     compared = [(variables, huge) for variables, huge in compared if "PAGEWISE_SNAPSHOT" not in variables]
     for policy in POLICIES:
         command = (sys.executable, "-m", "pagewise", "exec", "--quiet", policy, "--", program)

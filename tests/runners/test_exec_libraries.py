@@ -11,7 +11,6 @@ import pytest
 
 from launched import MIB, Launcher, recorded
 from own_program import Own, build, needs_madvise
-from pagewise.workloads.program.policy import FILE
 
 WAYS = ("prctl", "raw", "seccomp", "strict")
 OUTPUT = {"strict": "before\n", "asked": "before\n"}
@@ -64,12 +63,6 @@ SHARED = ("-shared", "-fPIC")
 
 
 @pytest.fixture(scope="session")
-def snapshot(programs: Path) -> Path:
-    """The library of a comparison's trial runs."""
-    return build(str(FILE.with_name("snapshot.c")), programs / "snapshot.so", *SHARED)
-
-
-@pytest.fixture(scope="session")
 def linked(programs: Path) -> Path:
     """A program with a library that is initialised before any preloaded one."""
     library = build("missing_symbols.c", programs / "libmissing.so", *SHARED)
@@ -83,13 +76,11 @@ def test_a_library_may_ask_for_symbols_before_any_constructor(launcher: Launcher
     assert record["peak_bytes"] >= 64 * MIB and record["met"] is not None
 
 
-def test_the_library_of_trial_runs_is_safe_before_its_constructor(
-    snapshot: Path, linked: Path, tmp_path: Path
-):
-    variables = {"LD_PRELOAD": str(snapshot), "PAGEWISE_SNAPSHOT": str(tmp_path / "smaps")}
-    done = subprocess.run([linked, "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False)
-    assert done.returncode == 0
-    assert any(b"memory-linked" in file.read_bytes() for file in tmp_path.glob("smaps.*"))
+def test_snapshots_of_trial_runs_are_safe_before_any_constructor(launcher: Launcher, linked: Path):
+    stem = str(launcher.folder / "smaps")
+    done = launcher.run("--quiet", "none", "--", linked, "large", "0.01", PAGEWISE_SNAPSHOT=stem)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any(b"memory-linked" in file.read_bytes() for file in launcher.folder.glob("smaps.*"))
 
 
 @pytest.fixture(scope="session", params=["gnu", "sysv"])
@@ -100,16 +91,11 @@ def own_malloc(programs: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def test_an_allocator_need_not_report_the_size_of_its_blocks(
-    launcher: Launcher, programs: Path, snapshot: Path, own_malloc: Path
+    launcher: Launcher, programs: Path, own_malloc: Path
 ):
-    record = recorded(launcher, "none", programs / "memory", "large", "0.01", LD_PRELOAD=str(own_malloc))
+    words = ("none", programs / "memory", "large", "0.01")
+    record = recorded(launcher, *words, LD_PRELOAD=str(own_malloc))
     assert record["observed_bytes"] >= 64 * MIB and record["met"] is True
-    stem = launcher.folder / "smaps"
-    variables = {"LD_PRELOAD": f"{snapshot}:{own_malloc}", "PAGEWISE_SNAPSHOT": str(stem)}
-    done = subprocess.run(
-        [programs / "memory", "large", "0.01"], env=variables, stdout=subprocess.DEVNULL, check=False
-    )
-    assert done.returncode == 0 and list(launcher.folder.glob("smaps.*"))
 
 
 # Starts children with memory, ends them by a signal, or lets them end themselves, and waits for them.

@@ -18,9 +18,6 @@
 #ifndef PAGEWISE_REPORT
 #define PAGEWISE_REPORT "../lib/pagewise/report.so"
 #endif
-#ifndef PAGEWISE_SNAPSHOT
-#define PAGEWISE_SNAPSHOT "../lib/pagewise/snapshot.so"
-#endif
 
 enum { LIST = 65536 };
 
@@ -276,9 +273,8 @@ static void apply(const struct policy *policy, const char *name, const struct im
     append_refusal(policy, actions);
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image) || *image->runtime) {
-        /* The runner's: it looks before remap.so gives memory back. */
-        if (getenv("PAGEWISE_SNAPSHOT")) preload(PAGEWISE_SNAPSHOT, libraries);
-        if (reporting || *image->runtime) preload(PAGEWISE_REPORT, libraries);
+        /* It looks before remap.so gives memory back. */
+        if (reporting || *image->runtime || getenv("PAGEWISE_SNAPSHOT")) preload(PAGEWISE_REPORT, libraries);
         preload(PAGEWISE_REMAP, libraries);
     }
     set("PAGEWISE_PRELOAD", actions);

@@ -23,11 +23,7 @@ MODULES = "share/pagewise/modulefiles"
 _FOLDER = "lib/pagewise"
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
-_LIBRARIES = {
-    "PAGEWISE_REMAP": "remap.c",
-    "PAGEWISE_REPORT": "report.c",
-    "PAGEWISE_SNAPSHOT": "snapshot.c",
-}
+_LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
 _LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )

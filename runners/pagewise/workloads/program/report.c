@@ -1,4 +1,4 @@
-/* Preloaded by pagewise-exec and by the modules pagewise-pages: reports at the end of a process which pages it had.
+/* Preloaded by pagewise-exec and by the modules pagewise-pages: observes the memory of a process, and reports at its end.
  *
  * Memory is observed at the end and before much of it is given back (giving_back.h); what the process had at the
  * moment with most in memory counts. A process reports if it is the one that pagewise-exec became
@@ -7,6 +7,8 @@
  *   PAGEWISE_EXEC_REPORT  on standard error: `line` always, `warn` if the policy was not met, else nothing
  *   PAGEWISE_EXEC_RECORD  the file to which a line of JSON is appended (schema pagewise.exec/1); where that fails, a line
  *                         on standard error has the reason
+ *   PAGEWISE_SNAPSHOT     in an untimed trial run: /proc/self/smaps is copied to PAGEWISE_SNAPSHOT.<process>.<number>
+ *                         each time, for programs that end before the runner looks; nothing is reported
  * The environment is read at the start, because a program may clear it, or write its title over it.
  */
 #define _GNU_SOURCE
@@ -20,7 +22,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 
-enum { ROOM = 8192, LONGEST_WAIT_MS = 100 };
+enum { ROOM = 8192, LONGEST_WAIT_MS = 100, MOST_SNAPSHOTS = 16 };
 enum { NO_LINE, WARNING, LINE };
 static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 /* As the runner: the least share of a policy's memory on huge pages, and the pages of a heap that show it. */
@@ -35,9 +37,11 @@ static struct {
     struct stat errors;
     struct memory most;
     char record[PATH_MAX], rank[16];
+    const char *snapshots;
+    int taken;
 } state;
 
-static int is_looking(void) { return state.is_active && !state.is_done; }
+static int is_looking(void) { return state.is_active && !state.is_done && state.taken < MOST_SNAPSHOTS; }
 
 static uint64_t now(void)
 {
@@ -244,6 +248,19 @@ static void finish(const char *status)
     if (state.lines == LINE || (state.lines == WARNING && !met)) write_line(peak, met);
 }
 
+static void copy_memory(void)
+{
+    char name[PATH_MAX], block[16384];
+    int number = __atomic_fetch_add(&state.taken, 1, __ATOMIC_RELAXED);
+    snprintf(name, sizeof name, "%s.%d.%d", state.snapshots, (int)getpid(), number);
+    int from = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+    int to = from < 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    for (ssize_t got; to >= 0 && (got = read(from, block, sizeof block)) > 0;)
+        if (write_quietly(to, block, (size_t)got)) break;
+    if (to >= 0) close(to);
+    if (from >= 0) close(from);
+}
+
 /* Reading smaps takes time: it is read again when the memory has grown by a quarter. */
 static void look(int at_end)
 {
@@ -252,6 +269,12 @@ static void look(int at_end)
     int before = errno;
     /* In a child of vfork the memory is its parent's. */
     if (!state.is_active || state.is_done || getpid() != state.process) return;
+    if (state.snapshots) {
+        copy_memory();
+        state.is_done = at_end;
+        errno = before;
+        return;
+    }
     if (!at_end && now() - state.looked < shortest) return;
     /* The end waits a little for another thread that looks. */
     for (int wait = 0; __atomic_exchange_n(&state.busy, 1, __ATOMIC_ACQUIRE); wait++) {
@@ -295,8 +318,10 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *name = getenv("PAGEWISE_EXEC_POLICY"), *report = getenv("PAGEWISE_EXEC_REPORT");
     const char *record = getenv("PAGEWISE_EXEC_RECORD"), *started = getenv("PAGEWISE_EXEC_PROCESS");
-    if (!name || parse_policy(name, &state.policy) || (!report && !record)) return;
+    const char *snapshots = getenv("PAGEWISE_SNAPSHOT");
+    if (!name || parse_policy(name, &state.policy) || (!report && !record && !snapshots)) return;
     int before = errno;
+    state.snapshots = snapshots ? strdup(snapshots) : NULL;
     if (report) state.lines = !strcmp(report, "line") ? LINE : !strcmp(report, "warn") ? WARNING : NO_LINE;
     if (record) snprintf(state.record, sizeof state.record, "%s", record);
     state.started = started ? atoi(started) : 0;

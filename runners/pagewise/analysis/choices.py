@@ -12,6 +12,7 @@ from pagewise.analysis.comparison import Comparison, Verdict
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import Group, KernelResult, Row
 from pagewise.analysis.statistics import geometric_mean
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import LOOP, Dimension, dimensions_of
 
 AdviceOutcome = Literal["use", "keep", "choose", "same", "unclear"]
@@ -99,7 +100,7 @@ class Best:
     `row` is None if none is faster. `as_good` are the others whose interval overlaps that of the best.
     """
 
-    kernel: KernelResult
+    benchmark: Benchmark
     group: Group
     row: Row | None
     as_good: tuple[Row, ...]
@@ -232,10 +233,10 @@ def _best(result: KernelResult, group: Group) -> Best:
     ]
     faster.sort(key=lambda pair: pair[0].median)
     if not faster:
-        return Best(result, group, None, ())
+        return Best(result.benchmark, group, None, ())
     (ratio, first), *others = faster
     as_good = [row for other, row in others if (other.low or math.inf) <= (ratio.high or 0.0)]
-    return Best(result, group, first, tuple(as_good))
+    return Best(result.benchmark, group, first, tuple(as_good))
 
 
 def _worth(choice: Choice) -> tuple[int, float]:

@@ -36,7 +36,7 @@ def first_answers(given: Sequence[AnswerRow]) -> list[AnswerRow]:
 
 def best_row(best: Best, records: Sequence[Record]) -> BestRow:
     """The best configuration of a kernel and compiler, and how kernels get it."""
-    row, kernel = best.shown, best.kernel.benchmark
+    row, kernel = best.shown, best.benchmark
     return BestRow(
         compiler=best.group.compiler,
         hugepages=None if row is None else row.cell.measured.hugepages,

@@ -31,15 +31,10 @@ class DataRow:
     `configuration` is the one that was measured, or another one that it stands for.
     """
 
-    result: KernelResult
+    benchmark: Benchmark
     group: Group
     row: Row
     configuration: Configuration
-
-    @property
-    def benchmark(self) -> Benchmark:
-        """The kernel, or the user's program."""
-        return self.result.benchmark
 
     @property
     def label(self) -> str:
@@ -62,7 +57,7 @@ class DataRow:
 def entries(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """All rows, by kernel and compiler; the ranked ones first."""
     return [
-        DataRow(result, group, row, row.cell.measured)
+        DataRow(result.benchmark, group, row, row.cell.measured)
         for result in kernels
         for group in result.groups
         for row in group.rows
@@ -175,12 +170,12 @@ def choice_text(choice: Choice) -> str:
 
 def label_of(best: Best) -> str:
     """The best configuration in words; the baseline's where nothing is faster."""
-    return "" if best.shown is None else label(best.kernel.benchmark, best.shown.cell.measured)
+    return "" if best.shown is None else label(best.benchmark, best.shown.cell.measured)
 
 
 def equally_good(best: Best) -> str:
     """The configurations that are as good as the best one."""
-    return ", ".join(label(best.kernel.benchmark, row.cell.measured) for row in best.as_good)
+    return ", ".join(label(best.benchmark, row.cell.measured) for row in best.as_good)
 
 
 def capital(text: str) -> str:

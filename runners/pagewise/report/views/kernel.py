@@ -124,7 +124,7 @@ def best_table(kernels: Sequence[KernelResult], title: str) -> Table:
     """The fastest configuration of each kernel and compiler."""
     ratio, _ = judged_columns(lambda best: best.row and best.row.time)
     columns = (
-        *([Column("kernel", merged=True, get="kernel.benchmark.title")] if len(kernels) > 1 else []),
+        *([Column("kernel", merged=True, get="benchmark.title")] if len(kernels) > 1 else []),
         Column("compiler", get="group.compiler"),
         Column("best", wrap=True, get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
         Column("against the baseline", wrap=True, get=_best_change),

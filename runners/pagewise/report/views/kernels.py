@@ -70,7 +70,7 @@ _EXCLUDED = (
 
 # During a comparison: what fits into a window.
 _SO_FAR = (
-    Column("kernel", merged=True, get="kernel.benchmark.name"),
+    Column("kernel", merged=True, get="benchmark.name"),
     Column("compiler", get="group.compiler"),
     Column("best so far", get=lambda best: TableCell(label_of(best), "strong" if best.row else "")),
     comparisons.judged_columns(lambda best: best.row and best.row.time)[0],

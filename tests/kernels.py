@@ -27,8 +27,7 @@ PROCESSORS = str(len(os.sched_getaffinity(0)))
 #: What pytest selects of the mini-apps, by argument.
 SELECTED = {"": "not long and not release", "long": "not release", "all": ""}
 #: Tests that are not for the sanitizers' build: of instructions, counts, limits, preloaded libraries,
-#: settings of malloc, and sums of integers, which wrap around. gfortran 12 never frees some of its
-#: temporaries, so leaks are not reported (CMakePresets.json).
+#: settings of malloc, and sums of integers, which wrap around.
 PLAIN = "|".join(
     (
         r"\.(instructions|difference|in-line)$|^harness\.(difference|width)|\.simd-|small-address-space|^build\.",

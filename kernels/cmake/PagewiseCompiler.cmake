@@ -206,3 +206,11 @@ function(pagewise_compile target)
         target_link_libraries(${target} PRIVATE OpenMP::OpenMP_Fortran)
     endif()
 endfunction()
+
+# A test program of these sources, linked with the library.
+function(pagewise_test_program target)
+    add_executable(${target} ${ARGN})
+    pagewise_compile(${target})
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE Fortran)
+    target_link_libraries(${target} PRIVATE pagewise::pagewise)
+endfunction()

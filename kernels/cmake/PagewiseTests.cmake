@@ -13,11 +13,8 @@ endfunction()
 # On x86-64, the timed code of the kernel has multiply-adds of each width: scalar, 128 and 256 bits.
 function(pagewise_test_widths kernel)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64" AND CMAKE_C_FLAGS MATCHES "-march=(native|x86-64-v[34]|[a-z]*lake|znver[1-9])")
-        add_test(NAME ${kernel}.instructions
-                 COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-hardware-regular>"
-                         "-DWANTED=vfmadd[0-9]+sd;vfmadd[0-9]+pd[^\n]*%xmm;vfmadd[0-9]+pd[^\n]*%ymm"
-                         -P ${PROJECT_SOURCE_DIR}/cmake/check_found.cmake
-        )
+        pagewise_test_instructions(${kernel}.instructions ${kernel} hardware-regular
+                                   "vfmadd[0-9]+sd" "vfmadd[0-9]+pd[^\n]*%xmm" "vfmadd[0-9]+pd[^\n]*%ymm")
     endif()
 endfunction()
 
@@ -74,12 +71,25 @@ endfunction()
 function(pagewise_test_detects kernel smoke)
     add_dependencies(pagewise-broken pw-${kernel}-broken)
     foreach(_value ${ARGN})
-        add_test(NAME ${kernel}.broken.${_value}
-                 COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}-broken>"
-                         "-DARGUMENTS=${smoke}" -DVALUE=${_value} -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/broken-${_value}.jsonl
-                         -P ${PROJECT_SOURCE_DIR}/cmake/check_broken.cmake
-        )
+        pagewise_test_fault(${kernel}.broken.${_value} pw-${kernel}-broken "${smoke}" ${_value})
     endforeach()
+endfunction()
+
+# The test `name`: a wrong program, run with these arguments, detects a value of PAGEWISE_BROKEN.
+function(pagewise_test_fault name program arguments value)
+    add_test(NAME ${name}
+             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${program}>"
+                     "-DARGUMENTS=${arguments}" -DVALUE=${value} -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${name}.jsonl
+                     -P ${PROJECT_SOURCE_DIR}/cmake/check_broken.cmake
+    )
+endfunction()
+
+# The test `name`: the timed code of a kernel in a variant has instructions of each of the patterns that follow.
+function(pagewise_test_instructions name kernel variant)
+    add_test(NAME ${name}
+             COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-${variant}>"
+                     "-DWANTED=${ARGN}" -P ${PROJECT_SOURCE_DIR}/cmake/check_found.cmake
+    )
 endfunction()
 
 function(pagewise_test_variants kernel whole_numbers)
@@ -149,10 +159,6 @@ function(pagewise_test_types kernel)
         )
     endforeach()
     foreach(_type fp32 int8)
-        add_test(NAME ${kernel}.broken.${_type}
-                 COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}-broken>"
-                         "-DARGUMENTS=--working-set;300kB;--repetitions;2;--type;${_type}" -DVALUE=wrong
-                         -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/broken-${_type}.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_broken.cmake
-        )
+        pagewise_test_fault(${kernel}.broken.${_type} pw-${kernel}-broken "--working-set;300kB;--repetitions;2;--type;${_type}" wrong)
     endforeach()
 endfunction()

@@ -1,10 +1,11 @@
 #define _GNU_SOURCE
 #include "openmp_runtime.h"
 
+#include "computed_by.h"
+
 #include <ctype.h>
 #include <dlfcn.h>
 #include <elf.h>
-#include <inttypes.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -19,22 +20,6 @@ struct image {
     const unsigned char *build;
     size_t build_bytes;
 };
-
-static void mapped_file(uintptr_t address, char *file, size_t length)
-{
-    char line[4352], path[4097];
-    FILE *maps = fopen("/proc/self/maps", "r");
-    if (maps == NULL) return;
-    while (fgets(line, sizeof line, maps) != NULL) {
-        uintptr_t first, end;
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %4096[^\n]", &first, &end, path) == 3 && path[0] == '/' &&
-            first <= address && address < end) {
-            snprintf(file, length, "%s", path);
-            break;
-        }
-    }
-    fclose(maps);
-}
 
 static void read_dynamic(struct image *image, const ElfW(Dyn) *entry, uintptr_t base)
 {
@@ -107,7 +92,7 @@ void pw_threads_runtime(char *file, char *name, char *interfaces, char *build, i
     struct image image = {.inside = (uintptr_t)dlsym(RTLD_DEFAULT, "omp_get_thread_num")};
     *file = *name = *interfaces = *build = '\0';
     if (image.inside == 0) return;
-    mapped_file(image.inside, file, room);
+    pw_library_of("omp_get_thread_num", file, length);
     dl_iterate_phdr(read_image, &image);
     if (image.strings == NULL) return;
     const char *own_name = image.strings + image.own_name;

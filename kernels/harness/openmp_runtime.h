@@ -4,10 +4,9 @@
 
 #include <stdint.h>
 
-/* The library that the program's OpenMP calls go to: the file, as the operating system shows it at their address
- * (/proc/self/maps); the library's name (DT_SONAME without its version: libgomp, libomp); its newest interfaces, which show
- * its version (OMP_5.1 GOMP_5.1); and its build ID, which is unique. Empty if there is none. `length`: of
- * each text with its null character. */
+/* The library that the program's OpenMP calls go to: the file, with symbolic links resolved; the library's name (DT_SONAME
+ * without its version: libgomp, libomp); its newest interfaces, which show its version (OMP_5.1 GOMP_5.1); and its build ID,
+ * which is unique. Empty if there is none. `length`: of each text with its null character. */
 void pw_threads_runtime(char *file, char *name, char *interfaces, char *build, int32_t length);
 
 #endif

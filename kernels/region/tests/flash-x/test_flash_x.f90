@@ -70,6 +70,7 @@ program test_flash_x
         call check(regions(i)%path == argument(i + 1), "the path '"//regions(i)%path//"'")
         call check(regions(i)%calls == merge(1_i8, int(n_steps, i8), regions(i)%name == 'FLASHX_EVOLUTION'), 'its calls')
     end do
+    deallocate (cells, regions)
 
 contains
 

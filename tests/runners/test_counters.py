@@ -83,7 +83,7 @@ def test_counting_from_modules_to_the_three_tables(made):
     assert {r.configuration.prefetch for r in result.records} == {"hardware"}
     assert all("PAGEWISE_EVENTS" in r.run.settings for r in result.records)
     assert result.manifest.counters.groups == ("tlb", "l1")
-    assert result.manifest.counters.events["name"] == "a64fx"
+    assert result.manifest.counters.events.name == "a64fx"
     ratios = {
         (row["compiler"], row["hugepages"], row["quantity"]): float(row["ratio"])
         for row in rows(folder / "comparisons.csv")

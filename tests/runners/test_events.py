@@ -12,6 +12,7 @@ import pytest
 import libpfm
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.events import Cpu, EventFile
+from pagewise.core.findings import good, note
 from pagewise.core.formula import Formula
 from pagewise.core.structure import unstructured
 from pagewise.workloads.counters.machine import EVENTS as OF_KERNEL
@@ -22,7 +23,8 @@ FILES = {file.stem: file for folder in (EVENTS, OF_KERNEL) for file in sorted(fo
 ALL = [EventFile.from_file(file) for file in FILES.values()]
 BY_NAME = {file.name: file for file in ALL}
 IDS = [file.name for file in ALL]
-VIRTUAL = ("none here: a virtual machine", "count on a bare machine")
+GOOD = good("hardware counters", "")
+VIRTUAL = note("hardware counters", "none here: a virtual machine", "count on a bare machine")
 
 SMALL = {
     "schema": "pagewise.events/1",
@@ -311,7 +313,7 @@ def test_the_file_for_a_cpu(tmp_path: Path, name: str):
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\n{CPUS[name]}\n{CPUS[name]}")
     cpu = read_cpu(tmp_path)
-    assert choose(ALL, cpu, papi=True).file.name == name
+    assert choose(ALL, cpu, papi=True, hardware=GOOD).file.name == name
     assert [file.name for file in ALL if file.matches and file.matches.fits(cpu)] in ([name], [])
 
 
@@ -328,15 +330,15 @@ def test_a_file_is_the_same_after_a_manifest(file: EventFile):
 
 def test_fallbacks_have_a_reason():
     zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
-    none = choose(ALL, zen4, papi=True, unavailable=VIRTUAL)
-    assert none.file.name == "software" and none.remedy == VIRTUAL[1]
-    assert VIRTUAL[0] in none.reason and BY_NAME["zen4"].title in none.reason
-    plain = choose(ALL, zen4, papi=False)
+    none = choose(ALL, zen4, papi=True, hardware=VIRTUAL)
+    assert none.file.name == "software" and none.remedy == VIRTUAL.remedy
+    assert VIRTUAL.detail in none.reason and BY_NAME["zen4"].title in none.reason
+    plain = choose(ALL, zen4, papi=False, hardware=GOOD)
     assert (plain.file.name, "PAPI" in plain.reason, "+papi" in plain.remedy) == ("perf", True, True)
-    assert choose(ALL, Cpu(), papi=True).file.name == "generic"
-    assert choose(ALL, zen4, papi=False, unavailable=VIRTUAL, named="a64fx").file.name == "a64fx"
+    assert choose(ALL, Cpu(), papi=True, hardware=GOOD).file.name == "generic"
+    assert choose(ALL, zen4, papi=False, hardware=VIRTUAL, named="a64fx").file.name == "a64fx"
     with pytest.raises(SelectionError) as caught:
-        choose(ALL, zen4, papi=True, named="none")
+        choose(ALL, zen4, papi=True, hardware=GOOD, named="none")
     assert caught.value.where == "--events" and "'none'" in caught.value.what
     with pytest.raises(SetupError, match=r"software\.yaml"):
-        choose([BY_NAME["zen4"]], zen4, papi=True, unavailable=VIRTUAL)
+        choose([BY_NAME["zen4"]], zen4, papi=True, hardware=VIRTUAL)

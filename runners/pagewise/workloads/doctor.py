@@ -100,8 +100,8 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
         )
         if finding.remedy:
             console.print(Text(f"      remedy: {finding.remedy}"), soft_wrap=True)
-    lacking = sum(finding.is_missing for finding in findings)
-    summary = f"Missing for a comparison: {lacking}." if lacking else "Ready for a comparison."
+    number = sum(finding.is_missing for finding in findings)
+    summary = f"Missing for a comparison: {number}." if number else "Ready for a comparison."
     console.print(f"\n{summary}", highlight=False)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rich.console import Console
 
@@ -21,6 +20,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.workloads.counters.machine import (
     EventChoice,
     choose,
+    event_folder,
     hardware_counters,
     kernel_events,
     read_cpu,
@@ -78,9 +78,7 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     entries, subjects = kernels.entries.values(), kernels.subjects
     files = installed(entries)
     papi = all(entry.configuration.papi == "on" for entry in entries)
-    hardware = hardware_counters(read_host())
-    missing = None if hardware.state == "good" else (hardware.detail, hardware.remedy)
-    choice = choose(files, read_cpu(), papi, missing, selection.events)
+    choice = choose(files, read_cpu(), papi, hardware_counters(read_host()), selection.events)
     groups = choice.file.select(selection.groups)
     settings = {group.name: ((_EVENTS, ",".join(choice.file.natives(group))),) for group in groups}
     console.print(_intended(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
@@ -131,11 +129,6 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
             remedy="build the environment again",
         )
     return [*own.values(), *(files[name] for name in sorted(files))]
-
-
-def event_folder(prefix: str) -> Path:
-    """The folder of an installation's event files."""
-    return Path(prefix) / "share" / "pagewise" / "events"
 
 
 def _intended(

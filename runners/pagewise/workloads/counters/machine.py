@@ -68,6 +68,11 @@ def kernel_events() -> dict[str, EventFile]:
     return {file.stem: EventFile.from_file(file) for file in sorted(EVENTS.glob("*.yaml"))}
 
 
+def event_folder(prefix: str) -> Path:
+    """The folder of an installation's event files."""
+    return Path(prefix) / "share" / "pagewise" / "events"
+
+
 def find_file(files: Mapping[str, EventFile], name: str) -> EventFile:
     """The event file that the user named. Raises SelectionError."""
     if name not in files:
@@ -81,22 +86,21 @@ def choose(
     files: Sequence[EventFile],
     cpu: Cpu,
     papi: bool,
-    unavailable: tuple[str, str | None] | None = None,
+    hardware: Finding,
     named: str | None = None,
 ) -> EventChoice:
     """The file to count by: PAPI's events of this CPU, then the kernel's generic ones, then software events.
 
-    papi: whether the programs were built with it. unavailable: why the CPU's counters cannot be used, and the
-    remedy. named: the file that the user chose. Raises SelectionError, or SetupError when there is none.
+    papi: whether the programs were built with it. hardware: whether the CPU's counters can be used. named:
+    the file that the user chose. Raises SelectionError, or SetupError when there is none.
     """
     by_name = {file.name: file for file in files}
     if named is not None:
         return EventChoice(find_file(by_name, named), "named by --events")
     ours = file_for(cpu, files)
-    if unavailable is not None:
-        reason, remedy = unavailable
+    if hardware.state != "good":
         known = f"this is {ours.title}, but its" if ours else "the"
-        name, reason = SOFTWARE, f"{known} hardware counters: {reason}"
+        name, reason, remedy = SOFTWARE, f"{known} hardware counters: {hardware.detail}", hardware.remedy
     elif not papi:
         name, reason = PERF, "the programs were built without PAPI"
         remedy = "build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON) for the events of this CPU"
@@ -220,9 +224,8 @@ def _papi(tree: Path) -> Finding:
 
 def _installed(tree: Path | None) -> list[EventFile]:
     """The event files that some module's programs brought. Raises FormatError."""
-    prefixes = [] if tree is None else map(Path, _settings(tree, "PREFIX"))
-    folders = (prefix / "share" / "pagewise" / "events" for prefix in prefixes)
-    folder = next(filter(Path.is_dir, folders), None)
+    prefixes = [] if tree is None else _settings(tree, "PREFIX")
+    folder = next(filter(Path.is_dir, map(event_folder, prefixes)), None)
     return [] if folder is None else [EventFile.from_file(path) for path in sorted(folder.glob("*.yaml"))]
 
 

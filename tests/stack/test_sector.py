@@ -62,10 +62,10 @@ def test_case_1_has_the_sizes_of_the_guide() -> None:
     assert (parse_bytes(given["--working-set"]) - b) / streams == 2**23
 
 
-def configured(folder: Path, *options: str, stand_ins: bool = True) -> tuple[int, str]:
+def configured(folder: Path, *options: str, fujitsu: bool = True) -> tuple[int, str]:
     """CMake's answer to options, with Fujitsu's compilers as stand-ins or with this machine's."""
     words = [f"-D{option}" for option in options]
-    if stand_ins:
+    if fujitsu:
         flags = ("-DCMAKE_C_FLAGS=-Nclang", "-DCMAKE_Fortran_FLAGS=-KSVE,A64FX")
         done = configure(stand_ins(folder, "fcc", "frt"), "fcc", "frt", *AARCH64, *flags, *words)
     else:
@@ -110,15 +110,15 @@ def test_fujitsus_compiler_follows_the_lines_only_in_a_build_with_sectors(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("options", "stand_ins"),
+    ("options", "fujitsu"),
     [
         (("PAGEWISE_SECTOR=isolate", "PAGEWISE_LOOP=compiler"), False),
         (("PAGEWISE_SECTOR=isolate",), True),
         (("PAGEWISE_SECTOR=all",), True),
     ],
 )
-def test_cmake_refuses_sectors_elsewhere(options: tuple[str, ...], stand_ins: bool, tmp_path: Path) -> None:
-    code, output = configured(tmp_path, *options, stand_ins=stand_ins)
+def test_cmake_refuses_sectors_elsewhere(options: tuple[str, ...], fujitsu: bool, tmp_path: Path) -> None:
+    code, output = configured(tmp_path, *options, fujitsu=fujitsu)
     assert code != 0 and "CMake Error" in output and "PAGEWISE_SECTOR" in output
 
 

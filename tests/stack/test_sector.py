@@ -13,7 +13,7 @@ from pagewise.core.reading import read_document
 from pagewise.core.units import parse_bytes
 from test_a64fx_compilers import stand_in_site
 
-from conftest import AARCH64, ROOT, configure, run, spack, succeed
+from conftest import AARCH64, ROOT, configure, run, spack, stand_ins, succeed
 
 KERNELS = ROOT / "kernels" / "micro"
 #: The array with a sector, and its ways, as the A64FX guide has them; of DGEMM, what these lines can express.

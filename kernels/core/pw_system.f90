@@ -7,7 +7,7 @@ module pw_system
     implicit none
     private
 
-    public :: base_page_size, page_faults, placement
+    public :: base_page_size, page_faults, placement, turn_comes
     public :: cpus_allowed, last_level_cache, free_memory, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
@@ -28,6 +28,10 @@ module pw_system
             import :: c_int32_t
             integer(c_int32_t), intent(out) :: cpu, numa_node
         end subroutine placement
+
+        integer(c_int32_t) function c_wait_for_turn() bind(c, name='pw_system_wait_for_turn')
+            import :: c_int32_t
+        end function c_wait_for_turn
 
         subroutine c_bound_cpus(list, length) bind(c, name='pw_bound_cpus')
             import :: c_char, c_int32_t
@@ -70,6 +74,12 @@ module pw_system
     integer(i4), parameter :: text_length = 256
 
 contains
+
+    !> Stop all threads of this process until another process continues it (SIGCONT). False if that also sent SIGUSR1: there is
+    !> no further turn.
+    logical function turn_comes()
+        turn_comes = c_wait_for_turn() == 0
+    end function turn_comes
 
     !> The CPUs on which threads of this process may run, all together, as 0-3,8; empty if unknown.
     function cpus_allowed() result(list)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -44,6 +45,22 @@ void pw_system_placement(int32_t *cpu, int32_t *numa_node)
         *cpu = -1;
         *numa_node = -1;
     }
+}
+
+static volatile sig_atomic_t is_last_turn;
+
+static void end_turns(int number)
+{
+    (void)number;
+    is_last_turn = 1;
+}
+
+int32_t pw_system_wait_for_turn(void)
+{
+    struct sigaction action = {.sa_handler = end_turns, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &action, NULL);
+    raise(SIGSTOP);
+    return is_last_turn;
 }
 
 int64_t pw_system_base_page_size(void)

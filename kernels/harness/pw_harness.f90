@@ -6,7 +6,7 @@
 !> read_options at each point.
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
-    use pw_error, only: end_program, error_t, exit_check, exit_usage
+    use pw_error, only: end_program, error_t, exit_check, exit_system, exit_usage
     use pw_evidence, only: median, populate, populated_t, put_regions
     use pw_kernel, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
@@ -20,7 +20,7 @@ module pw_harness
     use pw_region, only: mark_array, region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_summary, only: print_point, print_summary
     use pw_sweep, only: sweep_t
-    use pw_system, only: append_line, base_page_size, free_memory, page_faults, utc_now
+    use pw_system, only: append_line, base_page_size, free_memory, page_faults, turn_comes, utc_now
     use pw_text, only: bytes_to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
     use pw_traffic, only: per_element_t
@@ -32,10 +32,13 @@ module pw_harness
     public :: arrays_of, bandwidth_metrics, kernel_t, plan_t, run_kernel
 
     real(r8), parameter :: repetition_seconds = 0.010_r8, sweep_repetition_seconds = 0.004_r8
+    !> Untimed passes at the begin of a turn, as a share of the timed ones: other processes used the caches.
+    integer(i8), parameter :: warm_up_divisor = 10_i8
 
     !> The common options, and what is measured once per process.
     type :: session_t
         integer(i8) :: working_set = 0, repetitions = 0
+        logical :: in_turns = .false.
         type(per_element_t) :: described  ! in kernel.yaml
         type(pages_policy_t) :: policy
         integer(i8) :: last_level_cache = 0
@@ -91,6 +94,9 @@ contains
             call options%start(program, kernel%summary)
             call options%add('working-set', option_bytes, working_set, 'total bytes of all arrays', rules_t(lowest=512_i8))
             call options%add('repetitions', option_count, '5', 'timed repetitions', rules_t(lowest=1_i8))
+            call options%add('turns', option_count, '0', 'most timed repetitions in turns with other processes, instead of '// &
+                             '--repetitions: the program stops before each until SIGCONT; SIGUSR1 ends them', &
+                             rules_t(lowest=0_i8))
             call options%add('threads', option_count, '1', 'threads', rules_t(lowest=1_i8), threads_ladder())
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
                              values=pages_policy_names())
@@ -170,10 +176,14 @@ contains
         type(session_t), intent(inout) :: session
         type(error_t), intent(inout) :: error
         character(:), allocatable :: word
+        integer(i8) :: turns
 
         associate (options => kernel%options)
             call options%get('working-set', session%working_set)
             call options%get('repetitions', session%repetitions)
+            call options%get('turns', turns)
+            session%in_turns = turns > 0
+            if (session%in_turns) session%repetitions = turns
             call options%get('threads', kernel%threads)
             call options%get('record', session%record_file)
             call options%get('first-touch', word)
@@ -253,6 +263,7 @@ contains
         integer(i8) :: minor, major
         integer(i4) :: compute
         integer :: i
+        logical :: last
 
         target = repetition_seconds
         if (len(session%sweep%option) > 0) target = sweep_repetition_seconds
@@ -264,6 +275,11 @@ contains
         record%placement%last_level_cache = session%last_level_cache
         call page_faults(minor, major)
         do i = 1, size(record%seconds)
+            if (session%in_turns) then
+                if (.not. turn_comes()) exit
+                if (session%measured <= session%last_level_cache) &
+                    call kernel%make_passes(max(1_i8, record%passes/warm_up_divisor))
+            end if
             call region_begin_team(compute)
             call kernel%make_passes(record%passes)
             call region_end_team(compute, record%seconds(i))
@@ -272,6 +288,10 @@ contains
         call page_faults(record%compute_minor, record%compute_major)
         record%compute_minor = record%compute_minor - minor
         record%compute_major = record%compute_major - major
+        if (i > size(record%seconds) .and. session%in_turns) last = .not. turn_comes()
+        record%seconds = record%seconds(:i - 1)
+        if (size(record%seconds) == 0) call error%raise(exit_system, 'no turn was taken', 'time_repetitions', &
+            'send SIGCONT for each turn')
     end subroutine time_repetitions
 
     !> Validate the result, observe the pages, record and print.

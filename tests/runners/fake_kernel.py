@@ -5,8 +5,9 @@ PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_rank, wrong_cpu, crash
 silent),
 PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa),
 PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
-PW_FAKE_SLEEP (seconds), PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be
-counted), PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (see
+PW_FAKE_SLEEP (seconds), PW_FAKE_TURNS (it takes turns; a file in which all programs count them),
+PW_FAKE_WITHOUT (an unavailable page policy), PW_FAKE_REFUSED (events that cannot be counted),
+PW_FAKE_CRASH_ON (an event at which it crashes), PW_FAKE_FAULT (see faulty.py), PW_FAKE_NODES (see
 apply_node_settings), PW_FAKE_LIBRARY_FILE (of the library PAGEWISE_LIBRARY). With PAPI, it counts
 PAGEWISE_EVENTS: with huge pages a tenth of the TLB misses.
 """
@@ -46,8 +47,10 @@ def normal() -> float:
 
 def record(size: int, factor: float, **options: object) -> dict:
     policy = option("--pages", os.environ["PAGEWISE_HUGEPAGES"])
-    seconds = [factor * size / 40e9 * math.exp(0.01 * normal()) for _ in range(5)]
-    median = sorted(seconds)[2]
+    seconds = in_turns(factor * size / 40e9) if "--turns" in sys.argv else []
+    seconds = seconds or [factor * size / 40e9 * math.exp(0.01 * normal()) for _ in range(5)]
+    ordered = sorted(seconds)
+    median = (ordered[len(seconds) // 2] + ordered[(len(seconds) - 1) // 2]) / 2
     huge = size if policy != "none" else 0
     page = page_size(policy)
     return {
@@ -104,6 +107,25 @@ def record(size: int, factor: float, **options: object) -> dict:
         "placement": {"threads": 1, "cpus": sorted(os.sched_getaffinity(0)), "numa_nodes": [0]},
         "host": {"hostname": "fake", "cpu": "fake", "kernel": "6.0", "base_page_size_bytes": 4096},
     }
+
+
+def in_turns(seconds: float) -> list:
+    """The seconds of each turn: the speed of the machine changes by half and back."""
+    import signal
+
+    over, repetitions, most = [], [], int(option("--turns", ""))
+    signal.signal(signal.SIGUSR1, lambda *_: over.append(True))
+    while len(repetitions) <= most:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        if over or len(repetitions) == most:
+            break
+        with open(os.environ["PW_FAKE_TURNS"], "ab+", buffering=0) as file:  # noqa: PTH123
+            file.write(b".")
+            turns = os.fstat(file.fileno()).st_size
+        repetitions.append(seconds * math.exp(0.001 * normal() + 0.2 * math.sin(turns / 60)))
+        # The runner measures the turns, too.
+        time.sleep(repetitions[-1])
+    return repetitions
 
 
 def arrays(size: int, huge: int, page: int) -> list:
@@ -194,7 +216,10 @@ def print_version() -> int:
 
 def print_options() -> int:
     size = f"{64 * len(os.sched_getaffinity(0))}MiB"
-    print(json.dumps([{"name": "working-set", "kind": "bytes", "default": size, "help": "64 MiB per CPU"}]))
+    options = [{"name": "working-set", "kind": "bytes", "default": size, "help": "64 MiB per CPU"}]
+    if "PW_FAKE_TURNS" in os.environ:
+        options.append({"name": "turns", "kind": "count", "default": 0, "help": "stop before each"})
+    print(json.dumps(options))
     return 0
 
 

@@ -13,7 +13,8 @@ import pytest
 from pagewise.core.environment import influences, without_influences
 from pagewise.core.errors import SetupError
 from pagewise.core.result import read_result
-from pagewise.session.launch import find_hyperfine, implausible
+from pagewise.session.launch import implausible
+from pagewise.stack.provenance import find_hyperfine
 from pagewise.store.diff import differences
 from stage import CHASE, Stage
 

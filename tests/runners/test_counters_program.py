@@ -19,8 +19,9 @@ from pagewise.core.plan import Cell, Step, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageFaults
 from pagewise.core.result import read_result
-from pagewise.session.launch import Stopwatch, find_hyperfine
+from pagewise.session.launch import Stopwatch
 from pagewise.session.workload import Outcome
+from pagewise.stack.provenance import find_hyperfine
 from pagewise.workloads.counters.counting import CountingPlanner, Selection
 from pagewise.workloads.counters.machine import kernel_events
 from pagewise.workloads.counters.program import (

@@ -25,7 +25,8 @@ from pagewise.core.result import Result, read_result
 from pagewise.machine.energy import Meter, Reading, Sensor, find_meter
 from pagewise.report.views import comparisons, data
 from pagewise.report.views.kernels import view
-from pagewise.session.launch import Stopwatch, find_hyperfine
+from pagewise.session.launch import Stopwatch
+from pagewise.stack.provenance import find_hyperfine
 from pagewise.workloads.doctor import energy_finding
 from stage import RUNNERS, Stage
 

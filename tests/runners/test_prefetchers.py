@@ -14,9 +14,8 @@ from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.machine.settings import prefetchers
 from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
 from pagewise.machine.settings.kinds import Hwpfctl, Msr
-from pagewise.machine.settings.prefetchers import find_control, switched_off
+from pagewise.machine.settings.prefetchers import find_control, run_without_prefetchers, switched_off
 from pagewise.machine.settings.session import restore, traces
-from pagewise.session.launch import run_without_prefetchers
 from pagewise.workloads.doctor import prefetcher_finding
 from prefetcher_machines import (
     EPYC,

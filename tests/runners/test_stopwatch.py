@@ -12,7 +12,8 @@ import pytest
 
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.session import launch
-from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, find_hyperfine
+from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
+from pagewise.stack.provenance import find_hyperfine
 
 
 def measure(folder: Path, script: str, limit: float = 30.0, wrapper: tuple[str, ...] = ()) -> Measurement:

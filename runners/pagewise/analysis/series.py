@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from pagewise.analysis.statistics import trimmed_mean
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.plan import Cell, CellKey, key_of
@@ -45,8 +47,17 @@ def fewest_rounds(records: Iterable[Record]) -> int | None:
 
 
 def run_seconds(record: Record) -> float:
-    """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock)."""
-    return median(record.repetitions) / record.passes
+    """Seconds of one pass: the median repetition by its passes (a kernel chooses these by the clock).
+
+    Of a run in turns: the reference's, times the trimmed mean ratio of its turns to those of the baselines.
+    The quotient of two such runs is then paired by turn.
+    """
+    turns = None if record.run is None else record.run.turns
+    if turns is None:
+        return median(record.repetitions) / record.passes
+    pairs = zip(record.repetitions, turns.baseline_seconds, strict=True)
+    logs = [math.log(seconds / record.passes / common) for seconds, common in pairs]
+    return turns.reference_seconds * math.exp(trimmed_mean(logs))
 
 
 def runs_of(

@@ -19,6 +19,7 @@ from pagewise.core.fields import (
     NodeOfThread,
     PolicyName,
     Positive,
+    PositiveSeconds,
     RankCount,
     Seconds,
     Share,
@@ -331,6 +332,18 @@ class LeftProcess:
     ended: bool
 
 
+@dataclass(frozen=True)
+class TurnsOf:
+    """The turns of a run that took turns with others; a repetition is a turn.
+
+    baseline_seconds: of a pass, by turn, the geometric mean of the runs of baselines. reference_seconds: the
+    geometric mean of these in the first group of the round.
+    """
+
+    baseline_seconds: Annotated[tuple[PositiveSeconds, ...], Limits(1)]
+    reference_seconds: PositiveSeconds
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOf:
     """The run that a record is of: its place in the plan, its settings, and how it ended."""
@@ -354,6 +367,7 @@ class RunOf:
     involuntary_switches: Annotated[int, Limits(0), "of its processes, to others"] | None = None
     group: Annotated[str, "the events that it was to count, a name in the event file"] | None = None
     settings: Annotated[Mapping[str, str], "environment variables in addition to the module's"] | None = None
+    turns: Annotated[TurnsOf | None, "absent: the program ran without interruption"] = None
     left_behind: Annotated[tuple[LeftProcess, ...], "outside of its group; absent: none"] | None = None
     node: Annotated[NodeChange, "of the memory of the whole node"] | None = None
     log: Annotated[str, "the output of a failed run, a file of the result folder"] | None = None

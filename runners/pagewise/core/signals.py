@@ -10,6 +10,8 @@ from types import FrameType
 
 from pagewise.core.errors import Interrupted
 
+# A shell adds it to the number of the signal that ended a program.
+_SHELL_BASE = 128
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -75,3 +77,25 @@ def limited(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def shell_code(code: int) -> int:
+    """The exit code of a process as a shell reports it, from that of subprocess (-9: ended by signal 9)."""
+    return code if code >= 0 else _SHELL_BASE - code
+
+
+def signal_name(code: int) -> str | None:
+    """The name of the signal of an exit code, above 128 or negative; None for another exit code."""
+    number = -code if code < 0 else code - _SHELL_BASE
+    if number <= 0:
+        return None
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def exit_text(code: int) -> str:
+    """How a process ended: `crashed by SIGSEGV`, `ended with exit code 3`."""
+    name = signal_name(code)
+    return f"ended with exit code {code}" if name is None else f"crashed by {name}"

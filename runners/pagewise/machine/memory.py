@@ -16,7 +16,7 @@ from pagewise.machine.host import size
 # Options that set the working set of a program.
 SIZES = ("--working-set", "--memory")
 # Measured over the kernels: 1.03 to 1.19 of the working set is resident; other processes need some, too.
-_MEMORY_PER_WORKING_SET = 1.3
+MEMORY_PER_WORKING_SET = 1.3
 # With less than this share of its size a kernel measures something else: other caches, another mesh.
 _SMALLEST_SHARE = 0.25
 # On a NUMA node: free memory, and files in memory that the kernel can drop.
@@ -52,15 +52,15 @@ def fitted(kernel: Benchmark, room: int | None, copies: int = 1) -> tuple[Benchm
     RefusedError when not even a quarter fits.
     """
     asked = max((value for arguments in kernel.argument_lists for value in _sizes(arguments)), default=0)
-    if room is None or asked * copies * _MEMORY_PER_WORKING_SET <= room:
+    if room is None or asked * copies * MEMORY_PER_WORKING_SET <= room:
         return kernel, None
     share = 1.0
-    while asked * share * copies * _MEMORY_PER_WORKING_SET > room:
+    while asked * share * copies * MEMORY_PER_WORKING_SET > room:
         share /= 2
     if share < _SMALLEST_SHARE:
         raise RefusedError(
             f"{kernel.name} works on {bytes_text(asked)}, and there is memory for "
-            f"{bytes_text(room / copies / _MEMORY_PER_WORKING_SET)}; even a quarter does not fit",
+            f"{bytes_text(room / copies / MEMORY_PER_WORKING_SET)}; even a quarter does not fit",
             where=f"{bytes_text(room)} available",
             remedy="end other programs, ask the batch system for more memory, or exclude it (--kernels)",
         )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 import shlex
 import shutil
-import signal
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -21,7 +18,6 @@ from rich.console import Console
 
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import C_LOCALE, ENV
-from pagewise.core.errors import SetupError
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, Status
@@ -33,17 +29,13 @@ from pagewise.core.record_parts import (
     RunOf,
 )
 from pagewise.core.result import utc_text
-from pagewise.core.signals import interruptible
-from pagewise.machine.energy import Meter, find_meter
-from pagewise.machine.groups import read_reached
+from pagewise.core.signals import exit_text, signal_name
+from pagewise.machine.energy import Meter, Reading, find_meter
+from pagewise.machine.groups import Reached, read_reached
 from pagewise.machine.placement import Placement, observed_placement
-from pagewise.machine.settings.prefetchers import find_control, switched_off
-from pagewise.session.processes import NOTHING, in_session
-from pagewise.stack.provenance import hyperfine_version
+from pagewise.session.processes import NOTHING, Running, in_session
 
 TIMED_OUT = 124  # the exit code of coreutils' timeout
-# Versions with -N and --output, and a known layout of the export.
-_OLDEST, _TOO_NEW = (1, 15), (2, 0)
 # One run without a shell; --style none: only the program's own output is kept.
 _OPTIONS = ("-N", "--runs=1", "--warmup=0", "--ignore-failure", "--style=none", "--output=inherit")
 # Time that hyperfine adds to a run: some milliseconds, more on a busy machine.
@@ -52,7 +44,6 @@ LONGEST_OUTPUT = 20_000
 #: The most that is read of what a run writes, in bytes.
 LARGEST_OUTPUT = 256 << 20
 _END = 4096
-SIGNAL_BASE = 128
 # The exit code of what the system refused.
 _REFUSED = 4
 _LEAST_SPACE = 1 << 16
@@ -61,6 +52,8 @@ _LONGEST_ARGUMENT = 100_000
 #: The script that starts a run, in the scratch folder.
 SCRIPT = "pagewise-command.sh"
 _NOISE = "Warning: Ignoring non-zero exit code."
+# What getrusage reports of ended processes that a measurement has.
+_USAGE = ("ru_utime", "ru_stime", "ru_minflt", "ru_majflt", "ru_nivcsw")
 
 
 @dataclass(frozen=True)
@@ -106,6 +99,64 @@ class Measurement:
         return replace(run, bound=placement.binding(self.observed), left_behind=self.left_behind)
 
 
+@dataclass
+class StartedRun:
+    """A run that has been started. Its `measurement` is known when its block is over.
+
+    exported: what hyperfine writes; None: `seconds` is how long it ran. fault: why it has no valid time.
+    """
+
+    running: Running
+    output: Path
+    exported: Path | None
+    started: datetime
+    reached: Reached
+    observed: ProcessPlacement
+    energy: Reading | None
+    seconds: float = 0.0
+    fault: str | None = None
+    _used: Mapping[str, float] = field(default_factory=dict)
+
+    def wait(self, limit: float) -> None:
+        """Waits until it is over, and ends it after so many seconds."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.running.wait(limit)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._used = {name: getattr(after, name) - getattr(before, name) for name in _USAGE}
+
+    def measurement(self) -> Measurement:
+        """What was measured."""
+        running, used, size = self.running, self._used, self.output.stat().st_size
+        wall, exit_code = self.seconds or None, running.exit_code
+        cpu_seconds: Mapping[str, float] = {
+            "user_seconds": used["ru_utime"],
+            "system_seconds": used["ru_stime"],
+        }
+        if self.exported is not None:
+            wall, exit_code, cpu_seconds = _exported(self.exported)
+        output = _program_output(read_end(self.output, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT))
+        if wall is None and not running.is_ended_by_us:
+            last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
+            what = f"hyperfine, which times runs, {exit_text(running.process.returncode)}"
+            self.fault = ": ".join([what, *last])
+        return Measurement(
+            self.started,
+            wall,
+            TIMED_OUT if running.is_ended_by_us else exit_code,
+            cpu_seconds,
+            output,
+            self.observed,
+            (int(used["ru_minflt"]), int(used["ru_majflt"])),
+            int(used["ru_nivcsw"]),
+            running.left_behind,
+            None if self.exported is None else implausible(wall, running.elapsed),
+            {} if self.energy is None else self.energy.metrics,
+            size,
+            self.fault,
+            read_reached().cause(self.reached) if exit_code != 0 else None,
+        )
+
+
 @dataclass(frozen=True)
 class Stopwatch:
     """Runs programs through hyperfine.
@@ -138,51 +189,53 @@ class Stopwatch:
         inherited: a context whose settings the program inherits. watch: is called with the number of
         hyperfine's process when it has started.
         """
-        exported, written = self.scratch / "hyperfine.json", self.scratch / "output.txt"
-        exported.unlink(missing_ok=True)
-        arguments = [*self._wrapped(environment), self.hyperfine, *_OPTIONS, "--export-json", str(exported)]
-        arguments.append(self._as_text(command))
-        started, before, reached = datetime.now(timezone.utc), _used(), read_reached()
+        with self.started(command, environment, inherited, folder) as run:
+            if watch is not None:
+                watch(run.running.pid)
+            run.wait(self.limit)
+        return run.measurement()
+
+    @contextmanager
+    def started(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        inherited: AbstractContextManager[Any],
+        folder: Path | None = None,
+        number: int | None = None,
+    ) -> Iterator[StartedRun]:
+        """A run that hyperfine times, or one of several at the same time; in the block it is waited for.
+
+        number: of one of several, which is started directly, and timed by who continues it.
+        """
+        output, exported = self.scratch / f"output-{number or 0}.txt", None
+        arguments, given = list(command), self.given
+        if number is None:
+            exported, given = self.scratch / "hyperfine.json", NOTHING
+            exported.unlink(missing_ok=True)
+            arguments = [
+                *self._wrapped(environment),
+                self.hyperfine,
+                *_OPTIONS,
+                "--export-json",
+                str(exported),
+            ]
+            arguments.append(self._as_text(command))
+        started, reached = datetime.now(timezone.utc), read_reached()
         with (
-            self.meter.measuring() as energy,
+            self.meter.measuring() if number is None else nullcontext() as energy,
             in_session(
                 arguments,
-                written,
+                output,
                 environment,
                 folder or self.scratch,
                 inherited,
                 end_leftovers=self.end_leftovers,
+                given=given,
             ) as running,
         ):
             observed = observed_placement(running.pid)
-            if watch is not None:
-                watch(running.pid)
-            running.wait(self.limit)
-        after, size = _used(), written.stat().st_size
-        wall, exit_code, cpu_seconds = _exported(exported)
-        output = _program_output(read_end(written, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT))
-        fault = None
-        if wall is None and not running.is_ended_by_us:
-            last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
-            fault = ": ".join(
-                [f"hyperfine, which times runs, {exit_text(running.process.returncode)}", *last]
-            )
-        return Measurement(
-            started,
-            wall,
-            TIMED_OUT if running.is_ended_by_us else exit_code,
-            cpu_seconds,
-            output,
-            observed,
-            (after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt),
-            after.ru_nivcsw - before.ru_nivcsw,
-            running.left_behind,
-            implausible(wall, running.elapsed),
-            energy.metrics,
-            size,
-            fault,
-            read_reached().cause(reached) if exit_code != 0 else None,
-        )
+            yield StartedRun(running, output, exported, started, reached, observed, energy)
 
     def _as_text(self, command: Sequence[str]) -> str:
         """The command for hyperfine; a script has what it does not take: long texts, bytes, an input."""
@@ -236,23 +289,6 @@ def limited_by(limit: str | None, failure: Failure) -> Failure:
         return failure
     remedy = "allow it more: the batch system, the service manager or the container has set this limit"
     return Failure(failure.exit_code, f"{failure.message}: {limit}", remedy)
-
-
-def signal_name(code: int) -> str | None:
-    """The name of the signal of an exit code, above 128 or negative; None for another exit code."""
-    number = -code if code < 0 else code - SIGNAL_BASE
-    if number <= 0:
-        return None
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def exit_text(code: int) -> str:
-    """How a process ended: `crashed by SIGSEGV`, `ended with exit code 3`."""
-    name = signal_name(code)
-    return f"ended with exit code {code}" if name is None else f"crashed by {name}"
 
 
 def by_name(placements: Sequence[Placement]) -> dict[str | None, Placement]:
@@ -310,42 +346,6 @@ def build_of(built: Configuration) -> BuildReport:
     )
 
 
-def run_without_prefetchers(
-    names: Sequence[str], command: Sequence[str], environment: Mapping[str, str], root: Path = Path("/")
-) -> int:
-    """Runs a command with hardware prefetchers off on the CPUs of this process; its exit code.
-
-    Raises SelectionError or RefusedError before anything is run, Interrupted when the user ends it.
-    """
-    control = find_control(names, os.sched_getaffinity(0), root) if names else None
-    with interruptible(), nullcontext() if control is None else switched_off(control):
-        process = subprocess.Popen([*(control.program if control else ()), *command], env=environment)
-        try:
-            process.wait()
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
-    return process.returncode if process.returncode >= 0 else SIGNAL_BASE - process.returncode
-
-
-def find_hyperfine() -> str:
-    """The path of hyperfine. Raises SetupError if it is missing, or of a version that is not supported."""
-    path = shutil.which("hyperfine")
-    if path is None:
-        raise SetupError("hyperfine is missing, which times runs", remedy="apt-get install hyperfine")
-    reported = hyperfine_version(path) or "none"
-    version = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(\.\d{1,4})?", reported)
-    if version is None or not _OLDEST <= (int(version[1]), int(version[2])) < _TOO_NEW:
-        known = " and before ".join(".".join(map(str, limit)) for limit in (_OLDEST, _TOO_NEW))
-        raise SetupError(
-            f"hyperfine has version {reported[:40]}; runs are timed by versions from {known}",
-            where=path,
-            remedy="apt-get install hyperfine (Debian 12 or later), or put another first on PATH",
-        )
-    return path
-
-
 def implausible(wall: float | None, elapsed: float) -> str | None:
     """Why hyperfine's time of a run cannot be right; None if it can.
 
@@ -386,8 +386,3 @@ def _is_utf8(content: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _used() -> resource.struct_rusage:
-    """What all processes used that this one started and that have ended."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.units import parse_bytes
 from pagewise.machine.placement import NOWHERE, Where
 
+#: `auto`: in turns where that is valid, else whole runs one after the other.
+Method = Literal["auto", "turns", "runs"]
 _Options = TypeVar("_Options", bound="SessionOptions")
 
 
@@ -20,7 +22,7 @@ class RunOptions:
     """How often runs are made, in which order, and how long each may take.
 
     until: the relative width of intervals to reach within the budget; None: the given number of rounds.
-    limit: seconds per run. aa: additional runs of each baseline per round.
+    limit: seconds per run. aa: additional runs of each baseline per round. method: whether runs take turns.
     """
 
     rounds: int = 1
@@ -30,6 +32,7 @@ class RunOptions:
     seed: int = 1
     limit: float = 300.0
     end_leftovers: bool = False
+    method: Method = "auto"
 
 
 @dataclass(frozen=True)

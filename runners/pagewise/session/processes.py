@@ -17,7 +17,7 @@ from typing import Any
 from pagewise.core.reading import read_end
 from pagewise.core.record import Record
 from pagewise.core.record_parts import LeftProcess
-from pagewise.core.signals import postponed
+from pagewise.core.signals import postponed, shell_code
 from pagewise.core.units import count_text
 from pagewise.machine.settings.session import accompany
 
@@ -59,6 +59,11 @@ class Running:
         """For the `run` of a record; None when nothing was left."""
         return tuple(self.left) or None
 
+    @property
+    def exit_code(self) -> int:
+        """Its exit code, as a shell reports it; it is over."""
+        return shell_code(self.process.returncode)
+
     def wait(self, limit: float) -> bool:
         """Waits until the run is over, ends it after `limit` seconds; whether it was too long."""
         # A thread and a plain wait: subprocess's own timeout polls, and would add up to 50 ms to every run.
@@ -76,9 +81,9 @@ class Running:
         if over.wait(limit):
             return
         self.is_ended_by_us = True
-        _ask_to_end(self._signal)
+        _ask_to_end(self.send)
         if not over.wait(GRACE_SECONDS):
-            self._signal(signal.SIGKILL)
+            self.send(signal.SIGKILL)
 
     def end(self) -> None:
         """Ends what is left of the run's process group, politely first, and waits for it."""
@@ -87,7 +92,7 @@ class Running:
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self._is_there():
                 return
-            _ask_to_end(self._signal) if number == signal.SIGTERM else self._signal(number)
+            _ask_to_end(self.send) if number == signal.SIGTERM else self.send(number)
             deadline = time.monotonic() + GRACE_SECONDS
             while self._is_there() and time.monotonic() < deadline:
                 time.sleep(_LOOK_SECONDS)
@@ -95,9 +100,9 @@ class Running:
     def _is_there(self) -> bool:
         self.process.poll()
         _reap(_children() - self.others - {self.pid})
-        return self._signal(0)
+        return self.send(0)
 
-    def _signal(self, number: int) -> bool:
+    def send(self, number: int) -> bool:
         """Sends a signal (0: none) to the run's process group; whether there still is one."""
         try:
             os.killpg(self.pid, number)

@@ -17,7 +17,7 @@ from pagewise.core.record_parts import Failure, RankUse
 from pagewise.core.units import count_text
 from pagewise.machine import rank
 from pagewise.machine.placement import Placement
-from pagewise.session.launch import run_without_prefetchers
+from pagewise.machine.settings.prefetchers import run_without_prefetchers
 from pagewise.stack.binary import files_of
 from pagewise.stack.launcher import RankLauncher, find_launcher
 

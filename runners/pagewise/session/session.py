@@ -139,7 +139,7 @@ class Session:
         self._launcher = self.workload.launcher(scratch)
         for step in self.workload.trials(of_baselines=of_baselines):
             if self.workload.planner.can_run(step) and not self.is_ruled_out(step):
-                trials.append(Trial(step, self.run(step)))
+                trials.append(Trial(step, *self.run([step])))
                 self._print(f"trial run, {trial_text(trials[-1])}")
         return trials
 
@@ -169,25 +169,33 @@ class Session:
             state = "interrupted"
         self.recorder.finish(state, self.earlier.wall_seconds + time.monotonic() - self.began)
 
-    def run(self, step: Step) -> Outcome:
-        """Runs a step, keeps its records, and rules out what need not be tried again. Raises RefusedError."""
+    def run(self, steps: Sequence[Step]) -> list[Outcome]:
+        """Runs a step, or several in turns, and keeps their records. Raises RefusedError.
+
+        What need not be tried again is ruled out.
+        """
         assert self._launcher is not None
-        module = step.cell.measured.module
-        changed = self._watch.look(module)
-        starts = self.workload.planner.can_run(step)
-        self._states.enter(step.cell.node_state if starts else None)
+        modules = {step.cell.measured.module for step in steps}
+        changed = {module: self._watch.look(module) for module in modules}
+        starts = all(map(self.workload.planner.can_run, steps))
+        self._states.enter(steps[0].cell.node_state if starts else None)
         before = read_state()
-        outcome = self._launcher.run(step)
+        outcomes = [self._launcher.run(*steps)] if len(steps) == 1 else self._launcher.run_in_turns(steps)
         self._states.check()
-        if starts:
-            outcome = outcome.on_node(change(before, read_state()))
-        changed = changed or self._watch.look(module)
-        self.recorder.note_changed({module: changed})
+        node = change(before, read_state()) if starts else None
+        changed = {module: changed[module] or self._watch.look(module) for module in modules}
+        self.recorder.note_changed(changed)
+        return [
+            self._keep(step, outcome if node is None else outcome.on_node(node), changed)
+            for step, outcome in zip(steps, outcomes, strict=True)
+        ]
+
+    def _keep(self, step: Step, outcome: Outcome, changed: Mapping[str, Sequence[Path]]) -> Outcome:
         self.recorder.keep(step, outcome)
         run = outcome.records[0].run
         if outcome.printed is not None and run is not None:
             self._work.note(step.cell.key, outcome.printed, run.exit_code)
-        if changed:
+        if changed[step.cell.measured.module]:
             self._ruled_out.add((step.benchmark.name, step.cell.key))
         elif outcome.failed:
             self._rule_out(outcome.records)
@@ -212,14 +220,21 @@ class Session:
         return self.earlier.left(self._steps_of_round(number), self.is_ruled_out)
 
     def _run_steps(self, steps: Iterable[Step], progress: ProgressReporter) -> None:
-        for step in steps:
-            if self.is_ruled_out(step):
-                progress.skip(step)
+        for together in self.workload.planner.together(list(steps)):
+            runs = []
+            for step in together:
+                if self.is_ruled_out(step):
+                    progress.skip(step)
+                else:
+                    runs.append(step)
+            if not runs:
                 continue
-            progress.begin(step)
+            progress.begin(runs[0])
             started = time.monotonic()
-            self.run(step)
-            progress.end(step, time.monotonic() - started)
+            self.run(runs)
+            seconds = (time.monotonic() - started) / len(runs)
+            for step in runs:
+                progress.end(step, seconds)
 
     def _end_round(self, number: int, progress: ProgressReporter) -> None:
         self.recorder.note(rounds_done=max(number, self.manifest.rounds_done))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -11,6 +12,7 @@ from pagewise.analysis.analysis import Drafts, analyse, too_wide
 from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
+from pagewise.core.record_parts import RunOf, TurnsOf
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
 
@@ -40,9 +42,14 @@ class Outcome:
 
     def on_node(self, node: NodeChange) -> Outcome:
         """The same, with the state of the node's memory in its records."""
-        records = [
-            replace(record, run=record.run and replace(record.run, node=node)) for record in self.records
-        ]
+        return self._with_runs(lambda run: replace(run, node=node))
+
+    def in_turns(self, turns: TurnsOf | None) -> Outcome:
+        """The same, with what its turns are relative to in its records."""
+        return self._with_runs(lambda run: replace(run, turns=turns))
+
+    def _with_runs(self, change: Callable[[RunOf], RunOf]) -> Outcome:
+        records = [replace(record, run=record.run and change(record.run)) for record in self.records]
         return replace(self, records=records)
 
 
@@ -100,6 +107,10 @@ class Planner(Protocol):
         """Which later runs are not tried, because a run failed with these records."""
         return "configuration"
 
+    def together(self, steps: Sequence[Step]) -> list[list[Step]]:
+        """The same runs in the same order, in groups that are launched together."""
+        return [[step] for step in steps]
+
     def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
         return {}
@@ -109,7 +120,8 @@ class Planner(Protocol):
 class ComparisonPlanner(Planner):
     """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
 
-    `drafts` is what was analysed after earlier rounds.
+    `in_turns`: whether a step can take turns with others of its kernel. `drafts` is what was analysed after
+    earlier rounds.
     """
 
     subjects: list[Subject]
@@ -117,6 +129,7 @@ class ComparisonPlanner(Planner):
     aa: int = 1
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
+    in_turns: Callable[[Step], bool] = lambda _: False
     drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
@@ -126,6 +139,15 @@ class ComparisonPlanner(Planner):
     def sweeps(self) -> list[Step]:
         """The sweeps, if they were requested."""
         return order_of_sweeps(self.subjects, self.seed) if self.sweep else []
+
+    def together(self, steps: Sequence[Step]) -> list[list[Step]]:
+        """The runs of a kernel that can take turns, and others alone."""
+        groups: list[list[Step]] = []
+        for _, of_kernel in groupby(steps, key=lambda step: step.benchmark.name):
+            runs = list(of_kernel)
+            several = [step for step in runs if self.in_turns(step)]
+            groups += [several] * bool(several) + [[step] for step in runs if step not in several]
+        return groups
 
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""
@@ -141,6 +163,10 @@ class Launcher(Protocol):
 
     def run(self, step: Step) -> Outcome:
         """Runs one step. What goes wrong is in the records; raises OSError when it cannot be started."""
+
+    def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
+        """The same of several steps at the same time."""
+        return [self.run(step) for step in steps]
 
 
 class Workload(Protocol):

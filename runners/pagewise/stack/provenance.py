@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import platform
 import re
+import shutil
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import pagewise
+from pagewise.core.errors import SetupError
 from pagewise.core.manifest import ProgramDigest, Provenance
 from pagewise.core.plan import Subject
 from pagewise.stack import lmod
@@ -17,6 +19,9 @@ from pagewise.stack.commands import output_of
 from pagewise.stack.files import sha256
 from pagewise.stack.setup import SetupFacts
 from pagewise.stack.user_spack import spack_version
+
+# Versions of hyperfine with -N and --output, and a known layout of the export.
+_OLDEST, _TOO_NEW = (1, 15), (2, 0)
 
 
 def provenance(root: Path | None, environment: str | None, facts: SetupFacts | None) -> Provenance:
@@ -74,6 +79,23 @@ def hyperfine_version(hyperfine: str) -> str | None:
     """hyperfine's version, None if it reports none."""
     match = re.fullmatch(r"hyperfine (\S+)", output_of([hyperfine, "--version"], check=False) or "")
     return match[1] if match else None
+
+
+def find_hyperfine() -> str:
+    """The path of hyperfine. Raises SetupError if it is missing, or of a version that is not supported."""
+    path = shutil.which("hyperfine")
+    if path is None:
+        raise SetupError("hyperfine is missing, which times runs", remedy="apt-get install hyperfine")
+    reported = hyperfine_version(path) or "none"
+    version = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(\.\d{1,4})?", reported)
+    if version is None or not _OLDEST <= (int(version[1]), int(version[2])) < _TOO_NEW:
+        known = " and before ".join(".".join(map(str, limit)) for limit in (_OLDEST, _TOO_NEW))
+        raise SetupError(
+            f"hyperfine has version {reported[:40]}; runs are timed by versions from {known}",
+            where=path,
+            remedy="apt-get install hyperfine (Debian 12 or later), or put another first on PATH",
+        )
+    return path
 
 
 def _lockfile(root: Path, environment: str | None) -> Path | None:

@@ -34,9 +34,9 @@ from pagewise.machine.placement import Where, placements
 from pagewise.machine.settings.prefetchers import ALL, find_control
 from pagewise.machine.settings.session import traces
 from pagewise.machine.topology import read_topology
-from pagewise.session.launch import find_hyperfine
 from pagewise.stack import lmod
 from pagewise.stack.paths import checkout, module_tree, project_root
+from pagewise.stack.provenance import find_hyperfine
 from pagewise.stack.setup import SetupFacts, setup_facts
 from pagewise.stack.user_spack import find_spack
 from pagewise.workloads.counters.machine import permissions

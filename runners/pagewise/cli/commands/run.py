@@ -85,7 +85,7 @@ def command(
         where = options_of(Where, placed)
         return _run_as_ranks([program, *command[1:]], entries[0].environment, where, prefetchers)
     if prefetchers:
-        from pagewise.session.launch import run_without_prefetchers
+        from pagewise.machine.settings.prefetchers import run_without_prefetchers
 
         return run_without_prefetchers(prefetchers, [program, *command[1:]], entries[0].environment)
     os.execve(program, list(command), entries[0].environment)

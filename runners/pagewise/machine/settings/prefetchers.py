@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest import SwitchedOff, SwitchValue
+from pagewise.core.signals import interruptible, shell_code
 from pagewise.machine.host import field, is_guest
 from pagewise.machine.settings.kinds import MSR_SAFE, Hwpfctl, Msr, Word
 from pagewise.machine.settings.session import kept
@@ -280,3 +283,22 @@ def _chosen(
             remedy=f"'{ALL}' for all, or some of: {', '.join((*available, *further))}",
         )
     return available if ALL in requested else tuple(name for name in available if name in requested)
+
+
+def run_without_prefetchers(
+    names: Sequence[str], command: Sequence[str], environment: Mapping[str, str], root: Path = Path("/")
+) -> int:
+    """Runs a command with hardware prefetchers off on the CPUs of this process; its exit code.
+
+    Raises SelectionError or RefusedError before anything is run, Interrupted when the user ends it.
+    """
+    control = find_control(names, os.sched_getaffinity(0), root) if names else None
+    with interruptible(), nullcontext() if control is None else switched_off(control):
+        process = subprocess.Popen([*(control.program if control else ()), *command], env=environment)
+        try:
+            process.wait()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    return shell_code(process.returncode)

@@ -40,8 +40,22 @@ def facts(result: Result) -> list[tuple[str, str]]:
         ("Kernel", host.kernel),
         ("Threads", threads),
         ("Measured", f"{day} {clock[:5]} UTC, {rounds_text(result)}"),
+        *([("Method", method)] if (method := _method(result)) else []),
         *([("Built for", ", ".join(targets))] if targets else []),
     ]
+
+
+def _method(result: Result) -> str:
+    """How kernels were compared: `in turns, 40 per run; ember: whole runs`; empty for whole runs alone."""
+    turns: dict[str, int] = {}
+    for record in result.records:
+        if record.run is not None and record.run.series == "compare":
+            number = 0 if record.run.turns is None else len(record.run.turns.baseline_seconds)
+            turns[record.of_kernel] = max(number, turns.get(record.of_kernel, 0))
+    if not any(turns.values()):
+        return ""
+    whole = ", ".join(name for name, number in turns.items() if not number)
+    return f"in turns, {max(turns.values())} per run" + (f"; {whole}: whole runs" if whole else "")
 
 
 def condition(manifest: Manifest) -> str:

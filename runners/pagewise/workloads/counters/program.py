@@ -25,7 +25,7 @@ from pagewise.core.record import CounterSource, Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
 from pagewise.session.session import Session
-from pagewise.session.workload import Outcome
+from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
 from pagewise.workloads.counters.machine import (
     INSTALL_PERF,
@@ -128,7 +128,7 @@ Counter: TypeAlias = PerfStat | Accounting
 
 
 @dataclass
-class CountingLauncher:
+class CountingLauncher(Launcher):
     """Runs the program with one group of events; what is counted of hyperfine itself is subtracted."""
 
     inner: ProgramLauncher

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pagewise.core.plan import Step
 from pagewise.core.record import Record, Skipped, Status, read_records
-from pagewise.core.record_parts import Failure, PageUse
+from pagewise.core.record_parts import Failure, PageUse, TurnsOf
 from pagewise.core.result import utc_text
 from pagewise.machine.placement import Placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record, limited_by
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
-from pagewise.session.workload import Outcome
+from pagewise.session.turns import Start, measure_in_turns
+from pagewise.session.workload import Launcher, Outcome
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import RankLauncher
+from pagewise.workloads.kernels.turns import TURNS, Room, turns_of
 
 # The exit codes with which a kernel has written what happened (DESIGN.md, Contracts), and the record's
 # status.
@@ -24,10 +26,11 @@ _EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "page
 
 
 @dataclass(frozen=True)
-class KernelLauncher:
+class KernelLauncher(Launcher):
     """Runs kernels. `entries` are by module, `placements` by the name that cells have (None: the first).
 
-    `settings` are those of the machine, `launchers` start the kernel's ranks, by module.
+    `settings` are those of the machine, `launchers` start the kernel's ranks, by module. `turns`: how many a
+    run takes with others. `room`: for runs at the same time, now.
     """
 
     entries: Mapping[str, Entry]
@@ -35,25 +38,73 @@ class KernelLauncher:
     placements: Mapping[str | None, Placement]
     settings: MachineSettings = field(default_factory=MachineSettings)
     launchers: Mapping[str, RankLauncher] = field(default_factory=dict)
+    turns: int = TURNS
+    room: Callable[[], Room] = Room
 
     def run(self, step: Step) -> Outcome:
         """Runs the kernel once and adds to its records how it was run.
 
         A run that wrote no record (a crash, a timeout, a refusal) gets one of the status `failed`.
         """
-        written = self.stopwatch.scratch / "record.jsonl"
-        written.unlink(missing_ok=True)
-        entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
-        command, ranks = self.command(step, entry, written), self._ranks(step, placement)
-        inherited = {**entry.environment, **placement.environment, **dict(step.settings)}
-        environment = step.cell.environment(inherited)
-        launched = command
-        if ranks is not None:
-            launched, environment = ranks.command(command), environment | ranks.launcher.environment
-        launched = [*self.settings.prefix(step.cell), *launched]
+        written, start = self._written(0), self._start(step, 0)
         with self.settings.set_for(step.cell):
-            measured = self.stopwatch.measure(launched, environment, placement.bound())
-        records, skipped = read_written(written)
+            measured = self.stopwatch.measure(start.command, start.environment, start.inherited)
+        return self._outcome(step, measured, *read_written(written))
+
+    def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
+        """Runs configurations in turns, in groups that fit into memory, each with the baselines.
+
+        The runs of baselines in a further group are what its turns are relative to; they do not count.
+        """
+        outcomes: dict[int, Outcome] = {}
+        reference: TurnsOf | None = None
+        for number, group in enumerate(self.room().groups(steps)):
+            results = self._run_group(group, number) if len(group) > 1 else [self.run(group[0])]
+            records = [result.records[0] for result in results]
+            baselines = (each for step, each in zip(group, records, strict=True) if step.cell.is_baseline)
+            known = None if reference is None else reference.reference_seconds
+            turns = turns_of(baselines, known) or turns_of(records, known) if len(group) > 1 else None
+            reference = reference or turns
+            for step, result in zip(group, results, strict=True):
+                outcomes.setdefault(step.position, result.in_turns(turns))
+        return [outcomes[step.position] for step in steps]
+
+    def _run_group(self, steps: Sequence[Step], group: int) -> list[Outcome]:
+        files = [self._written(number) for number in range(len(steps))]
+        measured = measure_in_turns(
+            self.stopwatch,
+            [self._start(step, number, in_turns=True) for number, step in enumerate(steps)],
+            self.turns,
+            f"{steps[0].benchmark.name}:{steps[0].round}:{group}",
+        )
+        return [
+            self._outcome(step, each, *read_written(file))
+            for step, each, file in zip(steps, measured, files, strict=True)
+        ]
+
+    def _written(self, number: int) -> Path:
+        """The file for the records of one of the runs at the same time, which is then missing."""
+        written = self.stopwatch.scratch / f"record-{number}.jsonl"
+        written.unlink(missing_ok=True)
+        return written
+
+    def _start(self, step: Step, number: int, *, in_turns: bool = False) -> Start:
+        entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
+        command = self.command(step, entry)
+        if in_turns:
+            command += ["--turns", str(self.turns)]
+        command += ["--record", str(self.stopwatch.scratch / f"record-{number}.jsonl")]
+        environment = step.cell.environment(
+            {**entry.environment, **placement.environment, **dict(step.settings)}
+        )
+        if (ranks := self._ranks(step, placement)) is not None:
+            command, environment = ranks.command(command), environment | ranks.launcher.environment
+        return Start([*self.settings.prefix(step.cell), *command], environment, placement.bound())
+
+    def _outcome(
+        self, step: Step, measured: Measurement, records: list[Record], skipped: list[Skipped]
+    ) -> Outcome:
+        entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
         if not records or measured.exit_code not in _EXIT_WITH_RECORD:
             status = _EXIT_WITH_RECORD.get(measured.exit_code, "failed")
             records.append(failed_record(step, measured.started, status, self._failure(measured, skipped)))
@@ -62,10 +113,11 @@ class KernelLauncher:
         if len(records) == 1 and records[0].status == "ok":
             # A sweep has several records of one run.
             records = [replace(records[0], metrics={**records[0].figures, **measured.energy})]
-        if ranks is not None:
+        if (ranks := self._ranks(step, placement)) is not None:
             records = [_of_ranks(record, ranks) for record in records]
+        command = self.command(step, entry)
         run = replace(
-            measured.run_of(step, [Path(command[0]).name, *command[1:-2]], placement),
+            measured.run_of(step, [Path(command[0]).name, *command[1:]], placement),
             started=utc_text(measured.started),
             involuntary_switches=measured.involuntary_switches,
             sweep=None if step.sweep is None else step.sweep.name,
@@ -74,11 +126,11 @@ class KernelLauncher:
         )
         return Outcome([replace(record, run=run) for record in records], measured.wall, measured.log, skipped)
 
-    def command(self, step: Step, entry: Entry, written: Path) -> list[str]:
+    def command(self, step: Step, entry: Entry) -> list[str]:
         """The kernel's command line; the program's path as the module's PATH finds it."""
         program = entry.program(step.benchmark.executable) or step.benchmark.executable
         threads = ["--threads", str(self.placements[step.cell.placement].threads)]
-        return [program, *step.arguments, *threads, "--record", str(written)]
+        return [program, *step.arguments, *threads]
 
     def _ranks(self, step: Step, placement: Placement) -> Ranks | None:
         launcher = self.launchers.get(step.cell.measured.module)

@@ -7,10 +7,11 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pagewise.core.errors import SetupError
+from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.plan import Subject
 from pagewise.machine.memory import SIZES
 from pagewise.machine.placement import Placement
+from pagewise.session.options import Method
 from pagewise.stack.catalog import Catalog
 
 _OPTION = "--working-set"
@@ -40,24 +41,48 @@ def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placem
 
 
 def default_working_set(program: str, environment: Mapping[str, str], cpus: tuple[int, ...]) -> str | None:
-    """A program's default working set on these CPUs, by its own report; None if it has no such option.
+    """A program's default working set on these CPUs; None if it has no such option. Raises SetupError."""
+    return default_values(program, environment, cpus).get(_OPTION.removeprefix("--"))
 
-    Raises SetupError.
-    """
+
+def default_values(program: str, environment: Mapping[str, str], cpus: tuple[int, ...]) -> dict[str, str]:
+    """The options of a program on these CPUs with their defaults, by its own report. Raises SetupError."""
     command = [program, "--list-options"]
     try:
         with Placement(len(cpus), cpus).bound():
             output = subprocess.run(
                 command, env=dict(environment), capture_output=True, text=True, check=True, timeout=_SECONDS
             ).stdout
-        defaults = {option["name"]: str(option.get("default", "")) for option in json.loads(output)}
+        return {option["name"]: str(option.get("default", "")) for option in json.loads(output)}
     except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError) as fault:
         raise SetupError(
             f"the program does not list its options: {fault}",
             where=" ".join(command),
             remedy="run that command, and build the environment again",
         ) from fault
-    return defaults.get(_OPTION.removeprefix("--"))
+
+
+def turn_takers(
+    subjects: Sequence[Subject], catalog: Catalog, places: Sequence[Placement], method: Method
+) -> frozenset[str]:
+    """The names of the kernels whose programs take turns. Raises SetupError.
+
+    Raises SelectionError if turns are requested, and a program does not take them.
+    """
+    if method == "runs":
+        return frozenset()
+    entries = {entry.configuration.module: entry for entry in catalog.entries}
+    able = set()
+    for subject in subjects:
+        entry = entries[subject.cells[0].measured.module]
+        program = entry.program(subject.benchmark.executable)
+        if program is not None and "turns" in default_values(program, entry.environment, places[0].cpus):
+            able.add(subject.benchmark.name)
+        elif method == "turns":
+            raise SelectionError(
+                f"{subject.benchmark.name} does not take turns", where="--method", remedy="use --method runs"
+            )
+    return frozenset(able)
 
 
 def _has_size(arguments: Iterable[str]) -> bool:

@@ -17,17 +17,17 @@ from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
-from pagewise.session.launch import Stopwatch, by_name, find_hyperfine, print_placements
+from pagewise.session.launch import Stopwatch, by_name, print_placements
 from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
-from pagewise.session.settings import MachineSettings, Needs, in_all_states
+from pagewise.session.settings import MachineSettings, Needs, in_all_states, pools_used
 from pagewise.session.workload import ComparisonPlanner, Planner, WithoutTrials
 from pagewise.stack import lmod
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Catalog, Entry, read_catalog
 from pagewise.stack.launcher import RankLauncher
 from pagewise.stack.paths import module_tree
-from pagewise.stack.provenance import programs, software
+from pagewise.stack.provenance import find_hyperfine, programs, software
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.kernels.choose import (
     KernelOptions,
@@ -38,7 +38,8 @@ from pagewise.workloads.kernels.choose import (
     room_for,
 )
 from pagewise.workloads.kernels.launch import KernelLauncher
-from pagewise.workloads.kernels.sizes import sized
+from pagewise.workloads.kernels.sizes import sized, turn_takers
+from pagewise.workloads.kernels.turns import Room
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,18 @@ class Kernels(WithoutTrials):
             by_name(self.placements),
             self.settings,
             self.launchers,
+            room=self._room,
         )
+
+    def _room(self) -> Room:
+        """The memory that is free now: half of it, and all pages of the pools."""
+        memory = room_for(self.placements)
+        return Room(None if memory is None else memory // 2, self._free_pools())
+
+    def _free_pools(self) -> dict[int, int]:
+        """By page size, the free bytes of the pools that runs use."""
+        pools = {size: pools_used(self.placements, size) for size in self._pool_pages()}
+        return {size: size * sum(pool.free() for pool in of_size) for size, of_size in pools.items()}
 
     def needs(self) -> Needs:
         """Huge pages for the working sets."""
@@ -159,7 +171,14 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     subjects, scaled = fit(sized(chosen, catalog, places), options, room_for(places))
     for kernel in scaled:
         note("smaller:", kernel.text)
-    planner = ComparisonPlanner(subjects, options.runs.seed, options.runs.aa, options.sweep)
+    able = turn_takers(subjects, catalog, places, options.runs.method) if not launchers else frozenset()
+    planner = ComparisonPlanner(
+        subjects,
+        options.runs.seed,
+        options.runs.aa,
+        options.sweep,
+        in_turns=lambda step: step.benchmark.name in able and not step.cell.settings.machine,
+    )
     return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 
 

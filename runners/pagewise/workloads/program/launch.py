@@ -25,6 +25,7 @@ from pagewise.core.record_parts import (
     Validation,
 )
 from pagewise.core.result import utc_text
+from pagewise.core.signals import signal_name
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
@@ -35,12 +36,11 @@ from pagewise.session.launch import (
     build_of,
     failed_record,
     limited_by,
-    signal_name,
 )
 from pagewise.session.processes import Shell
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
-from pagewise.session.workload import Outcome
+from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
 from pagewise.workloads.program.program import Program
@@ -67,7 +67,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class ProgramLauncher:
+class ProgramLauncher(Launcher):
     """Runs programs. `programs` are by module, `placements` by the name that cells have."""
 
     programs: Mapping[str, ProgramRuns]

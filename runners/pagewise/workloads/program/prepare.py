@@ -16,7 +16,7 @@ from pagewise.core.plan import Cell, Subject, order_of_round, placed
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.placement import placements
-from pagewise.session.launch import find_hyperfine, print_placements
+from pagewise.session.launch import print_placements
 from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
@@ -24,7 +24,7 @@ from pagewise.session.standard_input import take_input
 from pagewise.stack import launcher as of_ranks
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
-from pagewise.stack.provenance import software
+from pagewise.stack.provenance import find_hyperfine, software
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyLauncher, default_policies
 from pagewise.workloads.program.production import find_launcher
 from pagewise.workloads.program.program import Program

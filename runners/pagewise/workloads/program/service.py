@@ -14,10 +14,10 @@ from typing import Any
 
 from pagewise.core.reading import read_end
 from pagewise.core.record_parts import Failure
-from pagewise.core.signals import limited
+from pagewise.core.signals import exit_text, limited, shell_code
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
-from pagewise.session.launch import SIGNAL_BASE, TIMED_OUT, Measurement, Stopwatch, exit_text
+from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
 from pagewise.session.processes import Running, Shell, in_session
 from pagewise.workloads.program.sampler import descendants
 
@@ -187,7 +187,7 @@ def _check_alive(running: Running, when: str) -> None:
     if code is not None:
         raise ServiceError(
             Failure(
-                code if code >= 0 else SIGNAL_BASE - code,
+                shell_code(code),
                 f"the service {exit_text(code)} {when}",
                 "its output is in the log; a service must stay in the foreground",
             )

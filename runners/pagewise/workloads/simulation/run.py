@@ -31,7 +31,7 @@ from pagewise.session.recorder import new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
-from pagewise.session.workload import Outcome, Planner, WithoutTrials
+from pagewise.session.workload import Launcher, Outcome, Planner, WithoutTrials
 from pagewise.stack.binary import files_of
 from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
@@ -120,7 +120,7 @@ class SimulationPlanner(Planner):
 
 
 @dataclass(frozen=True)
-class TraceLauncher:
+class TraceLauncher(Launcher):
     """Runs the program in the emulator. `limit`: seconds per run; `scratch`: folder for temporary files."""
 
     target: TraceTarget

@@ -1,0 +1,204 @@
+"""Kernels that take turns: one is continued while the others are stopped."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from builders import configuration, kernel, record, subject_of
+from pagewise.analysis.series import run_seconds
+from pagewise.core.plan import Step
+from pagewise.core.record import read_records
+from pagewise.session.launch import TIMED_OUT, Stopwatch
+from pagewise.session.turns import Start, measure_in_turns
+from pagewise.workloads.kernels.turns import Room, turns_of
+from stage import TRIAD, Stage
+
+TURNS = 6
+# Writes when each of its turns begins and ends.
+PROGRAM = """
+import os, sys, time
+import signal
+over = []
+signal.signal(signal.SIGUSR1, lambda *_: over.append(1))
+def stop(): os.kill(os.getpid(), 19)
+name, turns = sys.argv[1], int(sys.argv[2])
+if turns < 0: sys.exit(3)
+stop()
+for _ in range(turns):
+    if over and turns == 6: break
+    begin = time.monotonic()
+    time.sleep(0.002)
+    with open("turns.txt", "a") as file: print(name, begin, time.monotonic(), file=file)
+    stop()
+print("valid", name)
+"""
+
+
+def measured(folder: Path, *turns: int, limit: float = 20.0) -> list:
+    """Runs of programs that take so many turns; negative: that end before."""
+    starts = [
+        Start([sys.executable, "-S", "-c", PROGRAM, str(name), str(number)], os.environ, nullcontext())
+        for name, number in enumerate(turns)
+    ]
+    return measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
+
+
+def test_one_program_runs_at_a_time_and_each_has_all_its_turns(tmp_path: Path):
+    runs = measured(tmp_path, TURNS, TURNS, TURNS)
+    assert [(run.exit_code, run.output.split()) for run in runs] == [
+        (0, ["valid", str(number)]) for number in range(3)
+    ]
+    rows = [line.split() for line in (tmp_path / "turns.txt").read_text().splitlines()]
+    spans = sorted((float(begin), float(end)) for _, begin, end in rows)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+    by_round = [[name for name, *_ in rows[at : at + 3]] for at in range(0, len(rows), 3)]
+    assert len(by_round) == TURNS
+    assert all(sorted(names) == ["0", "1", "2"] for names in by_round)
+    assert len({tuple(names) for names in by_round}) > 1
+    assert all(0.0 < run.wall < 5.0 for run in runs)
+
+
+def test_a_program_that_ends_early_does_not_end_the_others(tmp_path: Path):
+    early, whole = measured(tmp_path, -1, TURNS)
+    assert (early.exit_code, whole.exit_code) == (3, 0)
+    assert early.fault is None
+
+
+def test_a_program_that_somebody_else_stopped_has_no_result(tmp_path: Path):
+    stopped, whole = measured(tmp_path, TURNS + 1, TURNS)
+    assert stopped.fault is not None
+    assert stopped.exit_code != 0
+    assert whole.exit_code == 0
+
+
+def test_programs_that_take_too_long_are_ended(tmp_path: Path):
+    endless = Start(["sleep", "60"], os.environ, nullcontext())
+    began = time.monotonic()
+    [run] = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
+    assert run.exit_code == TIMED_OUT
+    assert time.monotonic() - began < 20.0
+
+
+def test_what_all_runs_of_a_turn_have_in_common_cancels():
+    noise = [1.0, 1.7, 0.6, 2.9, 1.1, 0.8, 1.4]
+    base, twin, thp = (
+        record(configuration(), [factor * each for each in noise]) for factor in (1.0, 1.0, 0.98)
+    )
+    turns = turns_of([base, twin])
+    assert turns is not None
+    assert turns.reference_seconds == pytest.approx(math.prod(noise) ** (1 / len(noise)))
+    in_turns = [replace(each, run=replace(each.run, turns=turns)) for each in (base, thp)]
+    ours, theirs = run_seconds(in_turns[1]), run_seconds(in_turns[0])
+    assert ours / theirs == pytest.approx(0.98, rel=1e-12)
+    # The turns of a further group are relative to its own baselines, and the result to those of the first.
+    later = turns_of([record(configuration(), [3.0 * each for each in noise])], turns.reference_seconds)
+    slow = record(configuration(), [3.0 * 0.98 * each for each in noise])
+    again = replace(slow, run=replace(slow.run, turns=later))
+    assert run_seconds(again) == pytest.approx(ours, rel=1e-12)
+
+
+def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_group():
+    labels = [("none", "hardware"), ("thp", "hardware"), ("hugetlbfs", "hardware"), ("none", "software")]
+    configurations = [configuration(label=(*label, "regular")) for label in (*labels, ("thp", "software"))]
+    subject = subject_of(kernel(), *configurations)
+    base = next(cell for cell in subject.cells if cell.is_baseline)
+    steps = [Step(subject.benchmark, cell, "compare", 1, at) for at, cell in enumerate(subject.cells)]
+    steps.append(Step(subject.benchmark, base, "aa", 1, len(steps)))
+
+    def divided(room: Room) -> list[list[str]]:
+        return [[step.cell.measured.label for step in group] for group in room.groups(steps)]
+
+    assert [len(group) for group in divided(Room())] == [len(steps)]
+    # The working set has 64 MiB, of which a run needs up to 125 MiB with the margins.
+    mib = 1 << 20
+    first, second = divided(Room(500 * mib, {2 * mib: 100 * mib}))
+    assert first.count(base.measured.label) == second.count(base.measured.label) == 2
+    assert {*first, *second} == {one.label for one in configurations}
+    assert len(first) + len(second) == len(steps) + 2
+    assert ["hugetlbfs/hardware-regular"] in divided(Room(500 * mib, {2 * mib: 10 * mib}))
+
+
+def taking_turns(stage: Stage, **behaviour: str) -> Stage:
+    counter = str(stage.folder / "turns")
+    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD], turns=counter)
+    stage.add(
+        "gcc-12.2.0", ("thp", "hardware", "regular"), [TRIAD], turns=counter, factor="0.97", **behaviour
+    )
+    return stage
+
+
+def test_a_machine_that_changes_all_the_time_does_not_change_the_verdict(stage: Stage):
+    done = taking_turns(stage).compare("--rounds", "3", "--no-sweep", "--json")
+    assert done.returncode == 0, done.stderr
+    [triad] = json.loads(done.stdout)["kernels"]
+    rows = {row["hugepages"]: row for row in triad["configurations"]}
+    assert rows["thp"]["verdict"] == "faster"
+    assert rows["thp"]["time_ratio"] == pytest.approx(0.97, abs=0.003)
+    records, _ = read_records(stage.result() / "records.jsonl")
+    assert len(records) == 9
+    assert all(len(one.repetitions) == len(one.run.turns.baseline_seconds) >= 6 for one in records)
+    assert {one.run.turns.reference_seconds for one in records if one.round == 2} == {
+        next(one.run.turns.reference_seconds for one in records if one.round == 2)
+    }
+
+
+@pytest.mark.parametrize(("method", "taken"), [("runs", False), ("turns", True)])
+def test_the_user_chooses_the_method(method: str, taken: bool, stage: Stage):
+    done = taking_turns(stage).compare("--rounds", "1", "--no-sweep", "--method", method)
+    assert done.returncode in (0, 1), done.stderr
+    records, _ = read_records(stage.result() / "records.jsonl")
+    assert {one.run.turns is not None for one in records} == {taken}
+
+
+def test_turns_are_refused_for_a_program_that_takes_none(small: Stage):
+    done = small.compare("--rounds", "1", "--no-sweep", "--method", "turns")
+    assert done.returncode == 2
+    assert not small.results.exists()
+
+
+def test_a_run_that_fails_in_its_turns_is_excluded_and_the_others_count(stage: Stage):
+    done = taking_turns(stage, mode="check_failed").compare("--rounds", "3", "--no-sweep", "--json")
+    assert done.returncode == 1
+    records, _ = read_records(stage.result() / "records.jsonl")
+    assert [one.status for one in records if one.configuration.hugepages == "thp"] == ["check_failed"]
+    assert {one.status for one in records if one.configuration.hugepages == "none"} == {"ok"}
+
+
+def test_programs_do_not_stay_stopped_when_the_session_is_killed(stage: Stage):
+    taking_turns(stage, mode="hang")
+    command = stage.command("kernels", "--rounds", "3", "--no-sweep", "--output", str(stage.results))
+    process = subprocess.Popen(command, env=stage.variables(), cwd=stage.folder, stderr=subprocess.DEVNULL)
+
+    def ours() -> list[str]:
+        states = []
+        for file in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (file / "cmdline").read_bytes()
+                state = (file / "stat").read_bytes().rpartition(b")")[2].split()[0].decode()
+            except OSError:
+                continue
+            if str(stage.folder / "opt").encode() in words:
+                states.append(state)
+        return states
+
+    deadline = time.monotonic() + 60.0
+    while "T" not in ours() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "T" in ours()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while set(ours()) - {"Z"} and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not set(ours()) - {"Z"}

@@ -72,8 +72,16 @@ def test_each_configuration_runs_in_each_setting() -> None:
     assert len(one.cells) == 2 * 3 * 2 * 2 and len({cell.key for cell in one.cells}) == len(one.cells)
     (baseline,) = (cell for cell in one.cells if cell.is_baseline)
     measured = baseline.measured
-    assert (measured.prefetchers, measured.clocks, measured.node_state) == ("unchanged", "boost=on", "fresh")
-    assert {cell.measured.prefetchers for cell in one.cells} == {"unchanged", "distL1=3+weakL2", "distL1=9"}
+    assert measured.settings.machine == {
+        "node-state": "fresh",
+        "prefetchers": "unchanged",
+        "clocks": "boost=on",
+    }
+    assert {cell.measured.value("prefetchers") for cell in one.cells} == {
+        "unchanged",
+        "distL1=3+weakL2",
+        "distL1=9",
+    }
     assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
     assert Subject.of(one.planned(), {each.module: each for each in built}) == one
     # One setting is no dimension.
@@ -190,7 +198,7 @@ def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: py
     values_of = {"unchanged": 4, "off": 15, "l2-hardware": 5}
     for cell in one.cells:
         with pytest.raises(ZeroDivisionError), found.set_for(cell):
-            assert {registers(root)[cpu] for cpu in CPUS} == {values_of[cell.measured.prefetchers]}
+            assert {registers(root)[cpu] for cpu in CPUS} == {values_of[cell.measured.value("prefetchers")]}
             raise ZeroDivisionError
         assert set(registers(root)) == {4} and found.prefix(cell) == ()
 

@@ -44,6 +44,9 @@ def test_cells_have_all_combinations_and_one_baseline():
         "planes",
     )
     assert len({cell.measured.label for cell in cells}) == 8
+    values = {"at_once": ["1", "2"]}
+    (one,) = varied([subject(kernel(options=values), [configuration()], "*")], values)
+    assert one.cells[1].arguments == ("--at-once", "2")
     both = planned()
     assert (
         Subject.of(

@@ -25,7 +25,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
     one = subject(kernel(), built.values(), "none/hardware-regular")
     (varied,) = in_all_states([one], SessionOptions(settings={"A": ("1", "2"), "B": ("-", "x", "y")}))
     settings = ["A=1,B=-", "A=2,B=-", "A=1,B=x", "A=1,B=y"]
-    assert {(cell.measured.hugepages, cell.measured.setting) for cell in varied.cells} == {
+    assert {(cell.measured.hugepages, cell.measured.value("setting")) for cell in varied.cells} == {
         (label[0], setting) for label in PAGES for setting in settings
     }
     (base,) = (cell for cell in varied.cells if cell.is_baseline)

@@ -152,29 +152,13 @@ class Configuration:
         label = "-".join(filter(None, parts)) + "".join(f"+{option}" for option in self.settings.entries)
         return f"{label}@{self.placement}" if self.placement else label
 
-    @property
-    def node_state(self) -> str:
-        """The state of the node that its runs get, empty for the node as it is."""
-        return self.settings.machine.get("node-state", "")
-
-    @property
-    def prefetchers(self) -> str:
-        """The setting of the hardware prefetchers if it is compared."""
-        return self.settings.machine.get("prefetchers", "")
-
-    @property
-    def clocks(self) -> str:
-        """The setting of the clocks if it is compared."""
-        return self.settings.machine.get("clocks", "")
-
-    @property
-    def setting(self) -> str:
-        """Environment variables of its runs if they are compared: `OMP_WAIT_POLICY=active`."""
-        return RunSettings(environment=self.settings.environment).text
-
     def value(self, dimension: str) -> str:
-        """Its value of a dimension: an option of its runs, or what it is."""
-        return self.settings.options.get(dimension) or str(getattr(self, dimension, ""))
+        """Its value of a dimension: what it is, or what its runs get; empty: the default."""
+        given = self.settings
+        of_machine = {name.replace("-", "_"): value for name, value in given.machine.items()}
+        variables = RunSettings(environment=given.environment).text
+        of_runs = {**given.options, **of_machine, "setting": variables}
+        return of_runs.get(dimension) or str(getattr(self, dimension, ""))
 
     @property
     def has_threads(self) -> bool:

@@ -61,7 +61,9 @@ class Cell:
         """The arguments that its runs get in addition to the kernel's own: page policy and options."""
         pages = () if self.pages is None else ("--pages", self.pages)
         options = self.settings.options.items()
-        return (*pages, *(part for name, value in options for part in (f"--{name}", value)))
+        # Records, and so kernel.yaml, have _ in names instead of -.
+        words = (part for name, value in options for part in (f"--{name.replace('_', '-')}", value))
+        return (*pages, *words)
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of its runs: the inherited one with its settings."""
@@ -71,15 +73,6 @@ class Cell:
             for name, value in changed.items()
             if value != UNSET or name not in self.settings.environment
         }
-
-    def state(self, name: str) -> str | None:
-        """The state of the machine that its runs get, by a name of OF_MACHINE; None: as it is."""
-        return self.settings.machine.get(name)
-
-    @property
-    def node_state(self) -> str | None:
-        """The state of the node's memory that its runs get; None: as it is."""
-        return self.state("node-state")
 
     @property
     def compiler(self) -> str:

@@ -22,6 +22,11 @@ Lead = Literal["Yes. ", "No. ", "Unclear. ", ""]
 _OF_ROW = From("row.{}")
 
 
+def _compared(dimension: str) -> From:
+    """What runs get that is compared."""
+    return From(lambda item: item.configuration.value(dimension))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dimensions:
     """A configuration, and in what it differs from others; null: any value, or as it is on the machine."""
@@ -46,12 +51,10 @@ class Dimensions:
         "of its runs that were compared, by name; in CSV files a column each",
     ]
     placement: Annotated[OptionalText, From("configuration.{}"), "null: all runs have the same one"]
-    setting: Annotated[
-        OptionalText, From("configuration.{}"), "environment variables, as NAME=value,NAME=value"
-    ]
-    node_state: Annotated[OptionalText, From("configuration.{}"), "the state of the node that was requested"]
-    prefetchers: Annotated[OptionalText, From("configuration.{}"), "the setting of the hardware prefetchers"]
-    clocks: Annotated[OptionalText, From("configuration.{}"), "the setting of the clocks"]
+    setting: Annotated[OptionalText, _compared("setting"), "environment variables, as NAME=value,NAME=value"]
+    node_state: Annotated[OptionalText, _compared("node_state"), "the state of the node that was requested"]
+    prefetchers: Annotated[OptionalText, _compared("prefetchers"), "the setting of the hardware prefetchers"]
+    clocks: Annotated[OptionalText, _compared("clocks"), "the setting of the clocks"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -178,7 +178,7 @@ class Session:
         modules = {step.cell.measured.module for step in steps}
         changed = {module: self._watch.look(module) for module in modules}
         starts = all(map(self.workload.planner.can_run, steps))
-        self._states.enter(steps[0].cell.node_state if starts else None)
+        self._states.enter(steps[0].cell.settings.machine.get("node-state") if starts else None)
         before = read_state()
         outcomes = [self._launcher.run(*steps)] if len(steps) == 1 else self._launcher.run_in_turns(steps)
         self._states.check()

@@ -71,16 +71,16 @@ class MachineSettings:
 
     def prefix(self, cell: Cell) -> tuple[str, ...]:
         """A program with options that starts each run of a cell, if one sets the prefetchers."""
-        control = self.prefetchers.get(cell.state(_PREFETCHERS))
+        control = self.prefetchers.get(cell.settings.machine.get(_PREFETCHERS))
         return control.program if control else ()
 
     @contextmanager
     def set_for(self, cell: Cell) -> Iterator[None]:
         """Sets what only runs of this cell have, during the block, and restores it. Raises RefusedError."""
         with ExitStack() as stack:
-            if words := self.clocks.get(cell.state(_CLOCKS) or ""):
+            if words := self.clocks.get(cell.settings.machine.get(_CLOCKS) or ""):
                 stack.enter_context(clocks.clocks_set(words))
-            if (control := self.prefetchers.get(cell.state(_PREFETCHERS) or "")) is not None:
+            if (control := self.prefetchers.get(cell.settings.machine.get(_PREFETCHERS) or "")) is not None:
                 stack.enter_context(prefetchers.switched_off(control))
             yield
 

@@ -143,14 +143,16 @@ def states(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         change
         for result in kernels
         for row in result.ranked
-        if (change := row.change) and change.dimension == PAGES.name and change.configuration.node_state
+        if (change := row.change)
+        and change.dimension == PAGES.name
+        and change.configuration.value("node_state")
     ]
     if rows:
         columns = (
             KERNEL,
             COMPILER,
             Column("configuration", get=label_of),
-            Column("state of the node", get="configuration.node_state"),
+            Column("state of the node", get=lambda row: row.configuration.value("node_state")),
             *judged_columns(),
         )
         title = "Time ratios to base pages in the same state of the node"

@@ -39,7 +39,9 @@ def fifth(lines: list[bytes]) -> list[bytes]:
 
 CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "times-divided": fifth,
+    "rounds-removed": lambda lines: [one for one in lines if json.loads(one)["run"]["round"] != 2],
     "run-removed": lambda lines: lines[1:],
+    "run-repeated": lambda lines: [*lines, lines[-1]],
     "order-changed": lambda lines: lines[::-1],
     "line-cut": lambda lines: [*lines[:-1], lines[-1][:40]],
     "records-emptied": lambda lines: [],

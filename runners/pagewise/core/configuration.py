@@ -63,6 +63,12 @@ class RunSettings:
         )
 
 
+def _check_unset(settings: RunSettings) -> None:
+    """Raises ValueError for settings: files have those of runs in cells."""
+    if settings:
+        raise ValueError("a configuration without runs has no settings")
+
+
 @dataclass(frozen=True)
 class Configuration:
     """What one module provides. `digest` is the SHA-256 of the module file, `hash` that of the build.
@@ -99,7 +105,7 @@ class Configuration:
     flags: Annotated[str, "the set of compiler flags by its name; absent: pagewise's own"] = ""
     ancestors: Annotated[str, "targets, by archspec, whose code this one's processor runs too"] = ""
     placement: Annotated[str, Limits(most=0)] = ""
-    settings: Annotated[RunSettings, Limits(most=0)] = RunSettings()
+    settings: Annotated[RunSettings, _check_unset] = RunSettings()
 
     @classmethod
     def from_environment(cls, module: str, environment: Mapping[str, str], digest: str) -> Configuration:

@@ -14,7 +14,7 @@ from pagewise.core.fields import Loop, Natural, OnOff, OptionalText, Share, Thre
 from pagewise.core.manifest import SessionState
 from pagewise.core.record_parts import POWER
 from pagewise.core.structure import Limits
-from pagewise.report.model import From
+from pagewise.report.model import From, value_of
 
 OptionalNumber = float | None
 Configured = Annotated[str | None, From("configuration.{}")]
@@ -24,7 +24,7 @@ _OF_ROW = From("row.{}")
 
 def _compared(dimension: str) -> From:
     """What runs get that is compared."""
-    return From(lambda item: item.configuration.value(dimension))
+    return From(lambda item: value_of(item, "configuration").value(dimension))
 
 
 @dataclass(frozen=True, kw_only=True)

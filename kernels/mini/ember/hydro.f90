@@ -148,20 +148,17 @@ contains
         integer, intent(in) :: j, k
         type(scratch_t), intent(inout) :: scratch
         integer :: here, now, v
-        logical :: balanced
 
         here = modulo(k, 3)
         now = modulo(j, 2)
         do v = 1, n_sloped
             call slopes_of_row(scratch%plane, v, j, k, block%half, scratch%slope(:, :, v))
         end do
-        balanced = .false.
-        if (allocated(scratch%extra)) balanced = step%gravity%on
-        if (balanced) call balance_slopes(scratch%plane(:, :, :, here), scratch%extra%rise, j, block%half, &
-                                          scratch%slope(:, :, p_pres), scratch%extra%bend)
+        if (step%gravity%on) call balance_slopes(scratch%plane(:, :, :, here), scratch%extra%rise, j, block%half, &
+                                                 scratch%slope(:, :, p_pres), scratch%extra%bend)
         call advance_faces(scratch%plane(:, :, j, here), scratch%slope, block%half, scratch%faces(now))
-        if (balanced) call push_faces(scratch%plane(:, :, j, here), scratch%extra%rise(:, :, j), scratch%extra%bend, &
-                                      block%half, scratch%faces(now))
+        if (step%gravity%on) call push_faces(scratch%plane(:, :, j, here), scratch%extra%rise(:, :, j), scratch%extra%bend, &
+                                             block%half, scratch%faces(now))
         if (allocated(scratch%extra)) call trace_matter(scratch%plane, scratch%extra%fraction, j, k, block%half, &
                                                         scratch%slope, scratch%extra%matter(now))
     end subroutine trace_row
@@ -173,25 +170,11 @@ contains
         integer, intent(in) :: j, k
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(inout) :: lost(:)
-        integer :: here, now
 
-        here = modulo(k, 3)
-        now = modulo(j, 2)
-        associate (faces => scratch%faces(now), flux => scratch%flux, plane => scratch%plane)
-            if (allocated(scratch%extra)) then
-                associate (extra => scratch%extra, matter => scratch%extra%matter(now))
-                    call hllc_row(1, faces%upper(:, :, 1), faces%lower(:, :, 1), matter%upper_gas(:, :, 1), &
-                                  matter%lower_gas(:, :, 1), flux)
-                    call species_fluxes(1, matter%upper(:, :, 1), matter%lower(:, :, 1), flux, flux(:, n_conserved + 1:))
-                    if (extra%burns(here)) call step%flame%diffuse(1, block%width(1), extra%fraction(:, :, j, here), &
-                        extra%fraction(:, :, j, here), 0.5_r8*(extra%burning(0:nb, j, here) + extra%burning(1:nb + 1, j, here)), &
-                        flux)
-                    extra%carried(:, 1, j) = 0.5_r8*(flux(0:nb - 1, v_dens) + flux(1:nb, v_dens))
-                end associate
-            else
-                call hllc_row(1, faces%upper(:, :, 1), faces%lower(:, :, 1), plane(:, :, j, here), plane(:, :, j, here), flux)
-            end if
-            call add_along_row(size(flux, 2), block, flux, faces%middle_pressure, scratch%change(:, :, j, modulo(k, 2)))
+        call face_fluxes(1, block, step, [j, k], [j, k], scratch)
+        associate (flux => scratch%flux)
+            call add_along_row(size(flux, 2), block, flux, scratch%faces(modulo(j, 2))%middle_pressure, &
+                               scratch%change(:, :, j, modulo(k, 2)))
             if (associated(block%face(1, 1)%at)) block%face(1, 1)%at(:, j, k) = block%area_dt(0)*flux(0, :)
             if (associated(block%face(2, 1)%at)) block%face(2, 1)%at(:, j, k) = block%area_dt(nb)*flux(nb, :)
             if (block%face(1, 1)%open) lost = lost - block%area_dt(0)*flux(0, :)
@@ -206,28 +189,9 @@ contains
         integer, intent(in) :: j, k
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(inout) :: lost(:)
-        integer :: here, before, now
 
-        here = modulo(k, 3)
-        before = modulo(j - 1, 2)
-        now = modulo(j, 2)
-        associate (faces => scratch%faces, flux => scratch%flux, plane => scratch%plane)
-            if (allocated(scratch%extra)) then
-                associate (extra => scratch%extra, matter => scratch%extra%matter)
-                    call hllc_row(2, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), &
-                                  matter(before)%upper_gas(:, :, 2), matter(now)%lower_gas(:, :, 2), flux)
-                    call species_fluxes(2, matter(before)%upper(:, :, 2), matter(now)%lower(:, :, 2), flux, &
-                                        flux(:, n_conserved + 1:))
-                    if (extra%burns(here)) call step%flame%diffuse(2, block%width(2), extra%fraction(:, :, j - 1, here), &
-                        extra%fraction(:, :, j, here), 0.5_r8*(extra%burning(0:nb, j - 1, here) + extra%burning(0:nb, j, here)), &
-                        flux)
-                    if (j > 1) extra%carried(:, 2, j - 1) = extra%carried(:, 2, j - 1) + 0.5_r8*flux(1:nb, v_dens)
-                    if (j <= nb) extra%carried(:, 2, j) = extra%carried(:, 2, j) + 0.5_r8*flux(1:nb, v_dens)
-                end associate
-            else
-                call hllc_row(2, faces(before)%upper(:, :, 2), faces(now)%lower(:, :, 2), plane(:, :, j - 1, here), &
-                              plane(:, :, j, here), flux)
-            end if
+        call face_fluxes(2, block, step, [j - 1, k], [j, k], scratch)
+        associate (flux => scratch%flux)
             associate (change => scratch%change, here => modulo(k, 2), n => size(flux, 2))
                 if (j > 1) call add_layer(n, flux, -block%dt_by_width(2), change(:, :, j - 1, here))
                 if (j <= nb) call add_layer(n, flux, block%dt_by_width(2), change(:, :, j, here))
@@ -244,24 +208,9 @@ contains
         integer, intent(in) :: j, k
         type(scratch_t), intent(inout) :: scratch
         real(r8), intent(inout) :: lost(:)
-        integer :: below, here, now
 
-        below = modulo(k - 1, 3)
-        here = modulo(k, 3)
-        now = modulo(j, 2)
-        associate (faces => scratch%faces(now), flux => scratch%flux, plane => scratch%plane)
-            if (allocated(scratch%extra)) then
-                associate (extra => scratch%extra, matter => scratch%extra%matter(now))
-                    call hllc_row(3, scratch%upper(:, :, j), faces%lower(:, :, 3), extra%upper_gas(:, :, j), &
-                                  matter%lower_gas(:, :, 3), flux)
-                    call species_fluxes(3, extra%upper(:, :, j), matter%lower(:, :, 3), flux, flux(:, n_conserved + 1:))
-                    if (extra%burns(below) .or. extra%burns(here)) call step%flame%diffuse(3, block%width(3), &
-                        extra%fraction(:, :, j, below), extra%fraction(:, :, j, here), &
-                        0.5_r8*(extra%burning(0:nb, j, below) + extra%burning(0:nb, j, here)), flux)
-                end associate
-            else
-                call hllc_row(3, scratch%upper(:, :, j), faces%lower(:, :, 3), plane(:, :, j, below), plane(:, :, j, here), flux)
-            end if
+        call face_fluxes(3, block, step, [j, k - 1], [j, k], scratch)
+        associate (flux => scratch%flux)
             associate (change => scratch%change, below => modulo(k - 1, 2), here => modulo(k, 2), n => size(flux, 2))
                 if (k > 1) call add_layer(n, flux, -block%dt_by_width(3), change(:, :, j, below))
                 if (k <= nb) call add_layer(n, flux, block%dt_by_width(3), change(:, :, j, here))
@@ -270,6 +219,47 @@ contains
             if (k == nb + 1) call register_layer(block%face(2, 3), 1.0_r8, flux, block%across_dt(:, 3), j, lost)
         end associate
     end subroutine flow_between_planes
+
+    !> The fluxes in direction d, with species those of their masses and of the flame, between the row `from` before the faces
+    !> and the row `to` after them, each (row, plane); in the first direction between the zones of a row.
+    subroutine face_fluxes(d, block, step, from, to, scratch)
+        integer, intent(in) :: d, from(2), to(2)
+        type(block_t), intent(in) :: block
+        type(step_t), intent(in) :: step
+        type(scratch_t), intent(inout), target :: scratch
+        real(r8), pointer, contiguous :: upper(:, :), upper_gas(:, :), upper_species(:, :)
+        integer :: i, j, below, here, before, now, shift
+
+        i = from(1)
+        j = to(1)
+        below = modulo(from(2), 3)
+        here = modulo(to(2), 3)
+        before = modulo(i, 2)
+        now = modulo(j, 2)
+        upper => scratch%faces(before)%upper(:, :, d)
+        if (d == 3) upper => scratch%upper(:, :, j)
+        associate (faces => scratch%faces(now), flux => scratch%flux, plane => scratch%plane)
+            if (.not. allocated(scratch%extra)) then
+                call hllc_row(d, upper, faces%lower(:, :, d), plane(:, :, i, below), plane(:, :, j, here), flux)
+                return
+            end if
+            associate (extra => scratch%extra, matter => scratch%extra%matter)
+                upper_gas => scratch%extra%matter(before)%upper_gas(:, :, d)
+                upper_species => scratch%extra%matter(before)%upper(:, :, d)
+                if (d == 3) upper_gas => scratch%extra%upper_gas(:, :, j)
+                if (d == 3) upper_species => scratch%extra%upper(:, :, j)
+                call hllc_row(d, upper, faces%lower(:, :, d), upper_gas, matter(now)%lower_gas(:, :, d), flux)
+                call species_fluxes(d, upper_species, matter(now)%lower(:, :, d), flux, flux(:, n_conserved + 1:))
+                shift = merge(1, 0, d == 1)
+                if (extra%burns(below) .or. extra%burns(here)) call step%flame%diffuse(d, block%width(d), &
+                    extra%fraction(:, :, i, below), extra%fraction(:, :, j, here), &
+                    0.5_r8*(extra%burning(0:nb, i, below) + extra%burning(shift:nb + shift, j, here)), flux)
+                if (d == 1) extra%carried(:, 1, j) = 0.5_r8*(flux(0:nb - 1, v_dens) + flux(1:nb, v_dens))
+                if (d == 2 .and. i >= 1) extra%carried(:, 2, i) = extra%carried(:, 2, i) + 0.5_r8*flux(1:nb, v_dens)
+                if (d == 2 .and. j <= nb) extra%carried(:, 2, j) = extra%carried(:, 2, j) + 0.5_r8*flux(1:nb, v_dens)
+            end associate
+        end associate
+    end subroutine face_fluxes
 
     !> Add the fluxes of n variables through the faces within a row; `pres`: in the middle of its zones.
     pure subroutine add_along_row(n, block, flux, pres, change)

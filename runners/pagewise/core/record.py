@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal
 from pagewise.core.errors import RefusedError
 from pagewise.core.fields import Amount, FiniteNumber, SomeText, Utc
 from pagewise.core.manifest import Digest
+from pagewise.core.manifest_parts import Simulated
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record_parts import (
     BuildReport,
@@ -29,7 +30,6 @@ from pagewise.core.record_parts import (
     RecordedHost,
     RegionCounts,
     RunOf,
-    Simulated,
     ThreadPlaces,
     Times,
     Traffic,

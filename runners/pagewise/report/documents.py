@@ -12,7 +12,7 @@ from pagewise.cluster.findings import Invalid
 from pagewise.core.configuration import Configuration
 from pagewise.core.fields import Natural, OptionalText
 from pagewise.core.manifest import BrokenModule, SessionState
-from pagewise.core.record_parts import Simulated
+from pagewise.core.manifest_parts import Simulated
 from pagewise.core.structure import As, Limits
 from pagewise.report.model import From
 from pagewise.report.verdicts import (

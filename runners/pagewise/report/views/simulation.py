@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pagewise.analysis.validity import excluding, exclusion
+from pagewise.core.manifest_parts import Simulated
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Simulated
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from pagewise.report.documents import MissingPolicy, ModelledDocument, SimulatedPolicy

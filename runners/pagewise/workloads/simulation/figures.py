@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pagewise.core.manifest_parts import Simulated
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Simulated
 from pagewise.core.structure import structured
 
 #: Rates: name, what is counted, by what it is divided.

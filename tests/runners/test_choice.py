@@ -99,13 +99,6 @@ def test_the_baseline_of_a_chosen_compiler_is_measured_too(catalog: Catalog, pat
     assert measured(subjects) == {"gcc-12.2.0/none/hardware-regular", "gcc-12.2.0/thp/hardware-regular"}
 
 
-def test_another_baseline(catalog: Catalog):
-    subjects = choose(catalog, options(baseline="thp/*"))
-    assert {c.measured.label for one in subjects for c in one.cells if c.is_baseline} == {
-        "thp/hardware-regular"
-    }
-
-
 def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
     entries = []
     for entry in catalog.entries:

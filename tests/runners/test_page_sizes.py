@@ -10,19 +10,17 @@ from types import SimpleNamespace
 import pytest
 
 from builders import configuration, kernel, subject_of
-from pagewise.core.errors import RefusedError
 from pagewise.core.host import Thp
 from pagewise.core.page_policy import PagePolicy, normal_name, size_name
 from pagewise.machine.host import default_pool_size, read_host, thp_size
 from pagewise.machine.node_state import huge_order, predict
-from pagewise.machine.settings.hugepages import margin_pages, pages_needed, pools_of, reserved
+from pagewise.machine.settings.hugepages import margin_pages, pages_needed, pools_of
 from pagewise.machine.settings.thp import switches_needed
 from pagewise.session import holder
 from pagewise.workloads.doctor import page_findings, supply_findings
 from pagewise.workloads.kernels import workload
 from pagewise.workloads.program.smaps import Mapped, by_kind, kinds, parse
 from pagewise.workloads.program.workload import Programs
-from test_hugepages import FakePool
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 THP = "sys/kernel/mm/transparent_hugepage"
@@ -151,21 +149,6 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
         memory = SimpleNamespace(peak=lambda: SimpleNamespace(resident=0), processes=3)
         of_each = margin_pages(size) + (4 if size <= 2 * MIB else 0)
         assert Programs._pages_needed(programs, runs, memory, size) == 3 * of_each
-
-
-@pytest.mark.parametrize(("size", "granted"), [(64 * KIB, 0), (2 * MIB, 0), (16 * MIB, 1), (512 * MIB, 1)])
-def test_scarce_pages_may_be_granted_in_part(tmp_path: Path, size: int, granted: int):
-    folder = tmp_path / POOLS / f"hugepages-{size // KIB}kB"
-    folder.mkdir(parents=True)
-    for name, number in {"nr_hugepages": 0, "free_hugepages": 0, "limit": 1}.items():
-        (folder / name).write_text(f"{number}\n")
-    if granted:
-        with reserved([FakePool(folder)], 9, tmp_path) as reservation:
-            assert (reservation.page_bytes, reservation.now) == (size, granted)
-    else:
-        with pytest.raises(RefusedError) as refused, reserved([FakePool(folder)], 9, tmp_path):
-            pytest.fail("the block must not run")
-        assert f"hugepagesz={size_name(size).upper()} hugepages=9" in (refused.value.remedy or "")
 
 
 def test_switches_by_size(node: Node, tmp_path: Path):

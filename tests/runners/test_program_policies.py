@@ -29,7 +29,9 @@ TUNABLES = (b"glibc.malloc.hugetlb", b"glibc.malloc.trim_threshold")
 def synthetic(installed: Path) -> Path:
     """A launcher that reads the huge pages of the current folder's node."""
     options = (f"-I{FILE.parent}", '-DMM_FOLDER="mm"')
-    return build(str(FILE.with_name("exec.c")), installed.with_name("pagewise-exec-synthetic"), *options)
+    return build(
+        str(FILE.with_name("exec.c")), installed.with_name(f"pagewise-exec-synthetic-{os.getpid()}"), *options
+    )
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -110,14 +109,6 @@ def test_musl_is_known(tmp_path: Path):
     made = tmp_path / "memory"
     subprocess.run(["musl-gcc", "-O2", SOURCES / "memory.c", "-o", str(made)], check=True)
     assert examine(str(made), os.environ).c_library == "musl"
-
-
-def test_this_pythons_image_and_a_script_of_it(tmp_path: Path):
-    script = tmp_path / "script"
-    script.write_text(f"#!/usr/bin/env -S {sys.executable} -u\n")
-    script.chmod(0o755)
-    found = examine(str(script), os.environ)
-    assert found.script and "python" in found.image.name and found.c_library == "glibc"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a file away")

@@ -77,6 +77,7 @@ def test_of_hidden_processes_the_rss_counts_and_is_named(monkeypatch: pytest.Mon
     text = module._text
     monkeypatch.setattr(module, "_text", lambda pid, name: "" if "smaps" in name else text(pid, name))
     with forked("private") as program:
+        assert len(module.descendants(os.getpid())) >= CHILDREN + 1
         memory = sampled(program.pid)
     assert memory.total.peak.resident > CHILDREN * SIZE and memory.kinds == {}
     assert "RSS" in memory.method
@@ -118,7 +119,7 @@ def test_sums_of_a_process_are_those_of_its_mappings():
     total = parse_rollup(rollup)
     assert (total.resident, total.huge, total.shared_pool) == (12 * MIB, 12 * MIB, 2 * MIB)
     without = parse_rollup(rollup.replace("Pss", "Other"))
-    assert (without.resident, without.huge) == (42 * MIB, 42 * MIB)
+    assert (without.resident, without.huge) == (42 * MIB, 42 * MIB) and parse_rollup("nothing") is None
 
 
 @pytest.mark.parametrize("resident", [0, 4 * MIB])

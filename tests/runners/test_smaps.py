@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from pagewise.workloads.program.sampler import descendants
 from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, kinds, parse, parse_rollup, zeroed_of
 
 HUGE, MIB = 2 << 20, 1 << 20
@@ -133,13 +131,6 @@ def test_eligible_bytes():
     assert mapped(4096, 4 * HUGE + 4096, HUGE, huge=HUGE).eligible(HUGE) == HUGE
 
 
-def test_the_sums_of_a_rollup():
-    sizes = "Rss:   100 kB\nAnonHugePages:    40 kB\nPrivate_Hugetlb:  60 kB\n"
-    rollup = f"1000-ffff ---p 00000000 00:00 0     [rollup]\n{sizes}"
-    assert parse_rollup(rollup) == Usage(160 << 10, 100 << 10, 0, pool=60 << 10)
-    assert parse_rollup("nothing") is None
-
-
 def test_this_process_is_read():
     usage = by_kind(parse(Path("/proc/self/smaps").read_text()), HUGE)
     rollup = parse_rollup(Path("/proc/self/smaps_rollup").read_text())
@@ -150,9 +141,3 @@ def test_a_file_that_is_missing_or_not_a_program(tmp_path: Path):
     assert zeroed_of(str(tmp_path / "gone")) is None
     (tmp_path / "plain").write_text("text")
     assert zeroed_of(str(tmp_path / "plain")) == (0, 0)
-
-
-def test_descendants_of_descendants():
-    tree = {1: ["2 3", "4"], 2: ["5"], 3: [], 4: [""], 5: []}
-    assert sorted(descendants(1, lambda pid: tree[pid])) == [2, 3, 4, 5]
-    assert os.getpid() in descendants(os.getppid())

@@ -51,11 +51,6 @@ int main(int count, char **arguments)
         char *memory = malloc(64 * MIB);
         sum = for_a_while(memory, 64 * MIB, seconds);
         free(memory);
-    } else if (!strcmp(way, "small")) {
-        enum { PIECES = 400000 };
-        static char *pieces[PIECES];
-        for (int number = 0; number < PIECES; number++) sum += (pieces[number] = calloc(1, 100))[number % 100];
-        sum += for_a_while((char *)pieces, sizeof pieces, seconds);
     } else if (!strcmp(way, "static")) {
         exact = touch(zeroed, sizeof zeroed);
         sum = for_a_while(zeroed, sizeof zeroed, seconds);
@@ -139,10 +134,6 @@ int main(int count, char **arguments)
         return 3;
     } else if (!strcmp(way, "sleep")) {
         sleep((unsigned)seconds);
-    } else if (!strcmp(way, "environment")) {
-        const char *names[] = {"GLIBC_TUNABLES", "LD_PRELOAD", "MINE"};
-        for (int number = 0; number < 3; number++)
-            printf("%s=%s\n", names[number], getenv(names[number]) ? getenv(names[number]) : "");
     } else {
         return 2;
     }

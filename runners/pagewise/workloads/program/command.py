@@ -25,7 +25,7 @@ from pagewise.workloads.program.output import distinct, parse_check, parse_metri
 from pagewise.workloads.program.policy import DEFAULT, PARTS, meaning
 from pagewise.workloads.program.prepare import prepare
 from pagewise.workloads.program.production import find_launcher
-from pagewise.workloads.program.program import WITHOUT_CASE, Program, Relation, check_input
+from pagewise.workloads.program.program import WITHOUT_CASE, Program, Relation, checked_input
 from pagewise.workloads.program.service import Service
 from pagewise.workloads.program.suite import (
     ProgramBuild,
@@ -237,25 +237,12 @@ def _program(
         environment=environment,
         folder=None if is_fresh else Path.cwd(),
         case=part,
-        inputs=tuple(map(_input, code.inputs)),
+        inputs=tuple(map(checked_input, code.inputs)),
         metrics=distinct([*map(parse_metric, options.checked.metrics), *code.metrics]),
         checks=(*map(parse_check, options.checked.checks), *code.checks),
         service=service,
         build="" if build is None else build.name,
     )
-
-
-def _input(file: Path) -> Path:
-    """A file or folder that is copied for each run. Raises SelectionError."""
-    try:
-        check_input(file)
-    except OSError as fault:
-        raise SelectionError(
-            f"this input cannot be copied: {fault.strerror}",
-            where=fault.filename or file,
-            remedy="name files and folders in `inputs` that this user can read",
-        ) from fault
-    return file.absolute()
 
 
 def _service(code: SuiteCode, part: SuiteFile, environment: Mapping[str, str]) -> Service | None:

@@ -38,14 +38,9 @@ class PolicyRow:
 PARTS: Mapping[str, PolicyRow] = {name: PolicyRow(*columns) for name, *columns in _rows("PART")}
 
 
-def parts_of(policy: str) -> list[str]:
-    """The parts of a policy by its name: `reuse` and `thp` of `reuse+thp:64k`."""
-    return [part.partition(":")[0] for part in policy.split("+")]
-
-
 def meaning(policy: str) -> str:
-    """The meaning of each part."""
-    return "; ".join(PARTS[part].meaning for part in parts_of(policy))
+    """The meaning of each part, as of `reuse` and `thp` in `reuse+thp:64k`."""
+    return "; ".join(PARTS[part.partition(":")[0]].meaning for part in policy.split("+"))
 
 
 def module_of(policy: str) -> str | None:

@@ -36,7 +36,20 @@ def _files_of(folder: Path, pattern: str) -> list[Path]:
     return sorted(root.glob(pattern.lstrip("/")))
 
 
-def check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
+def checked_input(file: Path) -> Path:
+    """A file or folder that is copied for each run. Raises SelectionError."""
+    try:
+        _check_input(file)
+    except OSError as fault:
+        raise SelectionError(
+            f"this input cannot be copied: {fault.strerror}",
+            where=fault.filename or file,
+            remedy="name files and folders in `inputs` that this user can read",
+        ) from fault
+    return file.absolute()
+
+
+def _check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
     """Raises OSError, SelectionError for what cannot be copied: pipes, devices, a folder in itself."""
     if not file.is_dir():
         open_file(file).close()
@@ -47,7 +60,7 @@ def check_input(file: Path, above: tuple[Path, ...] = ()) -> None:
             "this folder holds itself, by a link", where=file, remedy="remove the link, or name the files"
         )
     for inside in file.iterdir():
-        check_input(inside, (*above, folder))
+        _check_input(inside, (*above, folder))
 
 
 @dataclass(frozen=True)

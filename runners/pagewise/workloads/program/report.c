@@ -12,12 +12,11 @@
  * The environment is read at the start, because a program may clear it, or write its title over it.
  */
 #define _GNU_SOURCE
+#include "children.h"
 #include "giving_back.h"
-#include "leaving.h"
 #include "quiet.h"
 #include "smaps.h"
 #include "table.h"
-#include "waiting.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -251,12 +251,12 @@ def _text(pid: int, name: str) -> str:
         return ""
 
 
-def descendants(root: int, tasks: Callable[[int], list[str]] | None = None) -> list[int]:
+def descendants(root: int) -> list[int]:
     """The processes that a process started, those that they started, and so on."""
     started: list[int] = []
     remaining = [root]
     while remaining:
-        children = [int(word) for text in (tasks or _children)(remaining.pop()) for word in text.split()]
+        children = [int(word) for text in _children(remaining.pop()) for word in text.split()]
         started += children
         remaining += children
     return started

@@ -237,10 +237,10 @@ def test_counting_chooses_the_events_of_this_cpu(
     files = installed([Entry(c, {}, {}) for c in result.manifest.configurations])
     ours = file_for(read_cpu(), files)
     if hardware_counters(read_host()).state == "good":
-        assert counted.events["name"] == (ours.name if ours else "generic")
+        assert counted.events.name == (ours.name if ours else "generic")
         assert {record.counters_source for record in result.records} == {"papi"}
     else:
-        assert counted.events["name"] == "software"
+        assert counted.events.name == "software"
 
 
 @pytest.mark.release

@@ -19,7 +19,7 @@ def solve(built: Path) -> Any:
     """Solve the quick environment on a new site for a processor, and return the roots."""
     quick = (built / "envs" / "quick" / "spack.yaml").read_text()
 
-    def roots(site: str, target: str) -> list[dict[str, Any]]:
+    def solved(site: str, target: str) -> list[dict[str, Any]]:
         new = built / "envs" / "sites" / site
         shutil.copytree(STATE / "detected", new)
         text = (ROOT / "envs" / "sites" / "site.yaml.template").read_text().replace("NAME", site)
@@ -38,7 +38,7 @@ def solve(built: Path) -> Any:
         spack(built, folder, "concretize")
         return roots(folder)
 
-    return roots
+    return solved
 
 
 def test_a_new_site_builds_what_the_detected_one_does(built: Path, solve: Any) -> None:

@@ -35,11 +35,16 @@ function(pagewise_constants header module result)
     set(${result} ${_file} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to the path of a source of the kernel in the current folder: the one there, or the one that is written.
+# Set `result` to the path of a source of the kernel in the current folder, or in that of a third argument: the one there, or the
+# one that is written.
 function(pagewise_source name result)
-    set(_path ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+    set(_source ${CMAKE_CURRENT_SOURCE_DIR})
+    if(ARGC GREATER 2)
+        set(_source ${ARGV2})
+    endif()
+    set(_path ${_source}/${name})
     if(NOT EXISTS ${_path})
-        get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+        get_filename_component(_kernel ${_source} NAME)
         pagewise_written(${_kernel} _folder)
         set(_path ${_folder}/${name})
     endif()

@@ -145,23 +145,21 @@ function(pagewise_effective_variant variant result)
     set(${result} ${_name} PARENT_SCOPE)
 endfunction()
 
-# Set `result` to the sources of the timed code of the kernel in `folder` for a variant: `kernel` and, for loop=compiler,
-# loop.f90.
+# Set `result` to the sources of the timed code of the kernel in `folder` for a variant: kernel.c, kernel.f90 and, for
+# loop=compiler, loop.f90.
 function(pagewise_kernel_sources folder variant result)
-    get_filename_component(_kernel ${folder} NAME)
-    pagewise_written(${_kernel} _written)
-    file(GLOB _sources CONFIGURE_DEPENDS ${folder}/kernel.[fc]*)
-    file(GLOB _from_description ${_written}/kernel.[fc]*)
-    foreach(_file ${_from_description})
-        get_filename_component(_name ${_file} NAME)
-        if(NOT EXISTS ${folder}/${_name})
-            list(APPEND _sources ${_file})
+    pagewise_split(${variant})
+    set(_names kernel.c kernel.f90)
+    if(loop STREQUAL "compiler")
+        list(APPEND _names loop.f90)
+    endif()
+    set(_sources "")
+    foreach(_name ${_names})
+        pagewise_source(${_name} _source ${folder})
+        if(EXISTS ${_source})
+            list(APPEND _sources ${_source})
         endif()
     endforeach()
-    pagewise_split(${variant})
-    if(loop STREQUAL "compiler")
-        list(APPEND _sources ${folder}/loop.f90)
-    endif()
     set(${result} ${_sources} PARENT_SCOPE)
 endfunction()
 
@@ -292,16 +290,16 @@ function(_pagewise_kernel_objects kernel)
 endfunction()
 
 # The kernel in the current folder: its objects, its program, its tests. Arguments: sources of its driver in addition to
-# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; TYPES: it has the types of
-# pw_bundle_types.h; CONSTANTS: a C header whose constants the driver uses, in the module <kernel>_constants.
+# driver.f90; WHOLE_NUMBERS: its results are integers or addresses, which cannot be NaN; TYPES: it has the option
+# --type; CONSTANTS: a C header whose constants the driver uses, in the module <kernel>_constants.
 function(pagewise_micro_kernel)
     cmake_parse_arguments(PARSE_ARGV 0 _arg "WHOLE_NUMBERS;TYPES" CONSTANTS "")
     get_filename_component(_kernel ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     pagewise_effective(loop compiler explicit _loop)
-    file(GLOB _plain loop.f90)
-    if((_loop STREQUAL "compiler" AND NOT _plain) OR (_loop STREQUAL "explicit" AND _plain))
-        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: sensitive_to must list loop if, and only if, the folder has "
-                            "loop.f90"
+    pagewise_source(loop.f90 _plain)
+    if((_loop STREQUAL "compiler" AND NOT EXISTS ${_plain}) OR (_loop STREQUAL "explicit" AND EXISTS ${_plain}))
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/kernel.yaml: sensitive_to must list loop if, and only if, the kernel has "
+                            "a plain loop: loop.f90, or one from its equation"
         )
     endif()
     if(PAGEWISE_LIBRARY)

@@ -1,6 +1,6 @@
 /* The timed code of a kernel of indirect access; its driver is pw_indirect.f90.
  *
- * PagewiseIndirect.cmake writes a kernel.c that includes this file, and defines from the equation in kernel.yaml:
+ * PagewiseEquation.cmake writes a kernel.c that includes this file, and defines from the equation in kernel.yaml:
  *   PW_SCATTERS   whether a is addressed through the indices c
  *   PW_GATHERS    whether b is
  *   PW_UPDATES    whether a + s*b is stored instead of b
@@ -26,7 +26,7 @@ void pw_indirect_run(int32_t type, int64_t n, void *a, const void *b, const void
 
 #if defined(PW_LOOP_COMPILER)
 
-/* The plain Fortran loop in loop.f90, and the same in C for fp32. Indices are a permutation where they are stored through. */
+/* The plain Fortran loop, and the same in C for fp32. Indices are a permutation where they are stored through. */
 #if PW_PAIRS
 void pw_loop(int64_t n, double *a, const double *b, const int32_t *c, double s, const double *d);
 #define PW_MORE , d

@@ -1,4 +1,4 @@
-/* A call of a streaming kernel's timed code; pw_streams.f90 declares the same type. */
+/* A call of timed code that passes over streams; pw_streams.f90 declares the same type. */
 #ifndef PAGEWISE_STREAM_CALL_H
 #define PAGEWISE_STREAM_CALL_H
 
@@ -14,11 +14,14 @@ enum { PW_FP64 = 1, PW_FP32, PW_FP16, PW_BF16, PW_INT64, PW_INT32, PW_INT16, PW_
 enum { PW_STREAM_OK = 0, PW_STREAM_NO_TYPE = 1, PW_STREAM_NO_SIMD = 2 };
 
 struct pw_stream_call {
-    int64_t passes, elements;
-    void *array[4];                /* a, b, c, d: the first element of those that the kernel uses */
+    int64_t passes;
+    int64_t elements;              /* of each stream; of many streams: words of 8 bytes, of any type, in whole cache lines */
+    void *array[4];                /* a, b, c, d: their first elements; of many streams: the first output and the first input */
+    int64_t stride;                /* of many streams: such words from the start of one stream to that of the next */
+    int64_t outputs, inputs;       /* streams that are written; that are only read */
     struct pw_ahead ahead;         /* prefetch=software */
     int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
-    int64_t zero_distance;         /* stores=zfill: distance in bytes of the zeroed part of a */
+    int64_t zero_distance;         /* stores=zfill: distance in bytes of the zeroed part of the outputs */
     double scalar;
     double sum;                    /* output of a reduction: the sum of the last pass */
     int32_t type, simd;

@@ -1,7 +1,5 @@
-/* The timed function pw_<PW_TYPE>_<PW_BYTES>_run for elements of type PW_T in vectors of PW_BYTES bytes, PW_COUNT of them at a
- * time. pw_stream_type.h includes this file once per type and width.
- *
- * Whole groups of vectors are processed between a scalar head, up to a line of a, and a scalar tail. */
+/* The timed function pw_<PW_TYPE>_<PW_BYTES>_run for elements of type PW_T in vectors of PW_BYTES bytes. pw_stream_type.h includes
+ * this file once per type and width. */
 #define PW_OWN(what) PW_JOINED(PW_TYPE, PW_BYTES, what)
 /* Single elements stay single: compilers do not combine them into vectors. */
 #if PW_BYTES == 8 && defined(PW_SCALARS)
@@ -11,8 +9,9 @@
 #define PW_APART(v) (void)0
 #define PW_APART_AT(element) (void)0
 #endif
-/* Clang loads the vectors of a whole group ahead of its sums, and then has no registers left for these. */
-#if PW_BYTES > 8 && defined(__clang__) && defined(__aarch64__)
+/* Clang loads the vectors of a whole group ahead of its sums, and then has no registers left for these. Compilers regroup what wraps
+ * around, and move sums between registers. */
+#if PW_BYTES > 8 && (defined(PW_WRAPS) || (defined(__clang__) && defined(__aarch64__)))
 #define PW_IN_TURN(sum) PW_OPAQUE(sum)
 #else
 #define PW_IN_TURN(sum) PW_APART(sum)
@@ -47,6 +46,46 @@ PW_INLINE PW_TARGET void PW_OWN(put)(PW_T *p, const PW_OWN(vector) *v)
 #endif
 }
 
+#if defined(PW_WORK)
+/* The kernel's file defines PW_OWN(pass)(call, s), a pass, from these and pw_lines.h. */
+
+/* Vector k of the line at byte `at` of a stream. */
+PW_INLINE PW_OWN(vector) PW_OWN(part)(const void *stream, int64_t at, int k)
+{
+    return ((const PW_OWN(vector) *)((const char *)stream + at))[k];
+}
+
+/* Store the vectors of that line. */
+PW_INLINE void PW_OWN(put_line)(void *stream, int64_t at, const PW_OWN(vector) *v)
+{
+    PW_T *const p = (PW_T *)((char *)stream + at);
+    for (int k = 0; k < pw_line_vectors; k += PW_TOGETHER(PW_BYTES)) PW_OWN(put)(p + k * (int)PW_OWN(lanes), v + k);
+}
+
+/* Scalar s in every element. */
+PW_INLINE pw_vector PW_OWN(every)(double s)
+{
+    PW_T lane[PW_OWN(lanes)];
+    for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = PW_NARROWED(PW_T, s);
+    pw_vector v;
+    __builtin_memcpy(&v, lane, sizeof v);
+    return v;
+}
+
+#include PW_WORK
+
+static void PW_OWN(run)(struct pw_stream_call *call)
+{
+    double s = call->scalar;
+    for (int64_t pass = 0; pass < call->passes; pass++) {
+        PW_OWN(pass)(call, s);
+        s = PW_NEXT(s);
+        pw_pass_ends();
+    }
+}
+#else
+/* Whole groups of PW_COUNT vectors are processed between a scalar head, up to a line of a, and a scalar tail. */
+
 /* Single elements from first to last. Returns the sum of a reduction. */
 PW_INLINE PW_T PW_OWN(elements)(PW_T *restrict a, const PW_T *restrict b, const PW_T *restrict c, const PW_T *restrict d, PW_T s,
                                 int64_t first, int64_t last)
@@ -71,9 +110,9 @@ PW_INLINE PW_TARGET void PW_OWN(vectors)(PW_T *restrict a, const PW_T *restrict 
 {
     (void)b, (void)c, (void)d, (void)s, (void)sum;
     PW_BASE(a, 1);
-    PW_BASE(b, PW_READS & PW_B);
-    PW_BASE(c, PW_READS & PW_C);
-    PW_BASE(d, PW_READS & PW_D);
+    PW_BASE(b, PW_ARRAYS > 1);
+    PW_BASE(c, PW_ARRAYS > 2);
+    PW_BASE(d, PW_ARRAYS > 3);
 #if defined(PW_REDUCES)
     PW_UNROLL
     for (int u = 0; u < PW_COUNT; u++) {
@@ -111,11 +150,15 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
     const PW_T *restrict const b = call->array[1];
     const PW_T *restrict const c = call->array[2];
     const PW_T *restrict const d = call->array[3];
-    PW_T s = PW_NARROWED(PW_T, call->scalar), lane[PW_OWN(lanes)];
+    PW_T s = (PW_T)PW_NARROWED(PW_SIGNED, call->scalar), lane[PW_OWN(lanes)];
     const int64_t n = call->elements;
     const int64_t to_line = (int64_t)((0 - (uintptr_t)a) % PW_LINE_BYTES / sizeof(PW_T));
     const int64_t head = to_line < n ? to_line : n;
-    const int64_t block = PW_BLOCK(call->block / (int64_t)sizeof(PW_T), n - head, line);
+#if defined(PW_PREFETCH_BLOCK)
+    const int64_t wanted = call->block / PW_LINE_BYTES * line, block = wanted > 0 ? wanted : line;
+#else
+    const int64_t block = n - head > 0 ? n - head : 1;
+#endif
     const struct pw_ahead ahead = call->ahead;
     for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = s;
     PW_OWN(vector) every_s = *(const PW_OWN(vector) *)lane;
@@ -126,14 +169,20 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
         PW_T rest = PW_OWN(elements)(a, b, c, d, s, 0, head);
         for (int64_t first = head; first < n; first += block) {
             const int64_t end = first + block < n ? first + block : n;
-            PW_BRING(first, end, sizeof *a);
+#if defined(PW_PREFETCH_BLOCK)
+            pw_bring_block(call, (const void *const *)call->array + !PW_READS_A, PW_ARRAYS - !PW_READS_A,
+                           first * (int64_t)sizeof(PW_T), end * (int64_t)sizeof(PW_T));
+#endif
             int64_t i = first;
             PW_NO_UNROLL
             for (const int64_t last = end - group; i <= last; i += group) {
                 /* A group may be a part of a line: then only one of the line's groups asks for it. */
                 if (group >= line || (i - first) % line < group) {
                     PW_UNROLL
-                    for (int l = 0; l < group; l += line) pw_ask(&ahead, mode, a + i + l, b + i + l, c + i + l, d + i + l);
+                    for (int l = 0; l < group; l += line) {
+                        const void *const at[4] = {a + i + l, b + i + l, c + i + l, d + i + l};
+                        pw_ask(&ahead, mode, (void *const *)at, pw_outputs, at + pw_outputs, PW_ARRAYS - pw_outputs, 0);
+                    }
                 }
                 pw_zero_until(&zero, a + i + group);
                 PW_OWN(vectors)(a + i, b + i, c + i, d + i, every_s, sum);
@@ -143,7 +192,7 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
         }
 #if defined(PW_REDUCES)
         for (int u = 0; u < PW_COUNT; u++) PW_KEEP(sum[u], PW_OWN(lanes));
-        if (pass + 1 == call->passes) call->sum = (double)(PW_T)(rest + PW_OWN(total)(sum));
+        if (pass + 1 == call->passes) call->sum = (double)(PW_SIGNED)(PW_T)(rest + PW_OWN(total)(sum));
 #endif
         s = (PW_T)PW_NEXT(s);
         every_s = PW_NEXT(every_s);
@@ -164,6 +213,8 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
 #endif
     PW_OWN(run_in)(call, 0);
 }
+
+#endif
 
 #undef PW_OWN
 #undef PW_APART

@@ -54,3 +54,4 @@ static int32_t PW_JOINED(PW_TYPE, of, width)(struct pw_stream_call *call)
 #undef PW_SCALARS
 #undef PW_TYPE
 #undef PW_T
+#undef PW_SIGNED

@@ -15,12 +15,6 @@
 #define PW_WIDE
 #endif
 
-/* In a build without vectors, code for vectors processes single elements. */
-#if PW_VECTOR_BYTES == 8
-#define PW_IF_SCALAR(...) __VA_ARGS__
-#else
-#define PW_IF_SCALAR(...)
-#endif
 #if defined(PW_HAS_256)
 #define PW_IF_256(...) __VA_ARGS__
 #else
@@ -31,6 +25,20 @@
 #else
 #define PW_IF_512(...)
 #endif
+
+/* The name `what` of a type and a width. */
+#define PW_JOINED(type, width, what) PW_JOINED_(type, width, what)
+#define PW_JOINED_(type, width, what) pw_##type##_##width##_##what
+
+/* Return RUN(width) of the width `simd`, if the build has it; a statement. */
+#define PW_RETURN_OF_WIDTH(simd, RUN)                                                                                           \
+    switch (simd) {                                                                                                             \
+    case PW_SIMD_SCALAR: return RUN(scalar);                                                                                    \
+    case PW_SIMD_128: return RUN(128);                                                                                          \
+        PW_IF_256(case PW_SIMD_256 : return RUN(256);)                                                                          \
+        PW_IF_512(case PW_SIMD_512 : return RUN(512);)                                                                          \
+    default: break;                                                                                                             \
+    }
 
 #if PW_VECTOR_BYTES == 8
 #define PW_BUILD_SIMD PW_SIMD_SCALAR

@@ -1,15 +1,15 @@
-/* A streaming kernel that skips the last element of every call, or repeats a part of it: it reads the first elements, a power of
- * two of them, again instead of those that follow. Validation must detect each. */
+/* A kernel of streams that skips the last element, or line, of every call, or repeats a part of it: it reads the first elements, a
+ * power of two of them, again instead of those that follow. Validation must detect each. */
 #define pw_stream_run pw_stream_run_short
 #include "kernel.c"
 #undef pw_stream_run
 
 #include "pw_broken.h"
 
-#if !defined(PW_REDUCES) && PW_ARRAYS > 1
-#define PW_MOVES 1
+#if defined(PW_ELEMENT)
+enum { last = 1, arrays = PW_ARRAYS };
 #else
-#define PW_MOVES 0
+enum { last = pw_line_doubles, arrays = 2 };
 #endif
 
 static int32_t repeat(struct pw_stream_call *call)
@@ -21,11 +21,11 @@ static int32_t repeat(struct pw_stream_call *call)
     int32_t status = pw_stream_run_short(call);
     double sum = call->sum;
     double *const a = call->array[0];
-    if (PW_MOVES) call->array[0] = a + part;
+    if (call->outputs > 0 && call->inputs > 0) call->array[0] = a + part;
     if (status == PW_STREAM_OK) status = pw_stream_run_short(call);
     sum += call->sum;
-    call->array[0] = a + 2 * part;
-    for (int j = 1; j < PW_ARRAYS; j++) call->array[j] = (double *)call->array[j] + 2 * part;
+    if (a) call->array[0] = a + 2 * part;
+    for (int j = 1; j < arrays; j++) call->array[j] = (double *)call->array[j] + 2 * part;
     call->elements = elements - 2 * part;
     if (status == PW_STREAM_OK) status = pw_stream_run_short(call);
     call->sum += sum;
@@ -40,15 +40,10 @@ int32_t pw_stream_run(struct pw_stream_call *call)
         call->sum = most.sum;
         return status;
     }
-    call->elements--;
+    call->elements -= last;
     const int32_t status = pw_stream_run_short(call);
-    call->elements++;
-    if (status == PW_STREAM_OK && call->passes > 0 && call->type == PW_FP64) {
-#if defined(PW_REDUCES)
-        pw_spoil(&call->sum, sizeof call->sum);
-#else
-        pw_spoil(call->array[0], sizeof(double));
-#endif
-    }
+    call->elements += last;
+    if (status == PW_STREAM_OK && call->passes > 0 && call->type == PW_FP64)
+        pw_spoil(call->outputs > 0 ? call->array[0] : &call->sum, sizeof(double));
     return status;
 }

@@ -1,26 +1,16 @@
-/* One type in one width: vectors of BYTES bytes, or 0 for none; see kernel.c. No guard: it is included once per type and
- * width. */
-#define FN PASTED(TYPE, , BYTES)
-#define V PASTED(TYPE, vector, BYTES)
-#define VL PASTED(TYPE, memory, BYTES)
-#define VB PASTED(TYPE, bits, BYTES)
-#define VF PASTED(TYPE, singles, BYTES)
-#define VI PASTED(TYPE, words, BYTES)
-
-#if BYTES == 0
-typedef T V;
-typedef T VL;
+/* The operations on one type in one width: see kernel.c. */
+#define V PW_OWN(vector)
+#define VB PW_OWN(bits)
+#define VF PW_OWN(singles)
+#define VI PW_OWN(words)
+#if PW_BYTES == 0
 #define LANES 1
-#define EVERY(s) (s)
 #else
-#define LANES (BYTES * 8 / BITS)
-typedef T V __attribute__((vector_size(BYTES)));
-typedef T VL __attribute__((vector_size(BYTES), aligned(BITS / 8), may_alias));
-#define EVERY(s) ((s) - (V){0})
+#define LANES (PW_BYTES * 8 / BITS)
 #endif
 
 /* Operations: for scalars in C, for vectors by the processor's intrinsics. */
-#if BYTES == 0
+#if PW_BYTES == 0
 #define MIN(x) ((x) < a ? (x) : a)
 #define MAX(x) ((x) > a ? (x) : a)
 #if FLOATING && BITS == 64
@@ -49,7 +39,7 @@ typedef T VL __attribute__((vector_size(BYTES), aligned(BITS / 8), may_alias));
 #else
 #define THERE_AND_BACK(x, through, constraint) __builtin_convertvector(__builtin_convertvector(x, through), V)
 #if FLOATING
-typedef B VB __attribute__((vector_size(BYTES)));
+typedef B VB __attribute__((vector_size(PW_BYTES)));
 typedef int32_t VI __attribute__((vector_size(LANES * 4)));
 #define ABS(x) ((V)((VB)(x) & magnitude))
 #define SIGN(x) ((V)(((VB)(x) & magnitude) | ((VB)a & ~magnitude)))
@@ -59,9 +49,9 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 #endif
 #endif
 #if defined(__x86_64__)
-#if BYTES == 16
+#if PW_BYTES == 16
 #define MM(name) _mm_##name
-#elif BYTES == 32
+#elif PW_BYTES == 32
 #define MM(name) _mm256_##name
 #else
 #define MM(name) _mm512_##name
@@ -74,7 +64,7 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 #define ROOT(x) (MM(sqrt_ps)(x) + a)
 #define MIN(x) MM(min_ps)(x, a)
 #define MAX(x) MM(max_ps)(x, a)
-#elif BITS == 64 && (defined(__AVX512VL__) || BYTES == 64)
+#elif BITS == 64 && (defined(__AVX512VL__) || PW_BYTES == 64)
 #define MIN(x) (V)MM(min_epi64)(AS_REGISTER(x), AS_REGISTER(a))
 #define MAX(x) (V)MM(max_epi64)(AS_REGISTER(x), AS_REGISTER(a))
 #define ABS(x) (V)MM(abs_epi64)(AS_REGISTER(x))
@@ -83,9 +73,9 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 #define MAX(x) (V)MM(max_epi32)(AS_REGISTER(x), AS_REGISTER(a))
 #define ABS(x) (V)MM(abs_epi32)(AS_REGISTER(x))
 #endif
-#if BYTES == 16
+#if PW_BYTES == 16
 #define AS_REGISTER(x) (__m128i)(x)
-#elif BYTES == 32
+#elif PW_BYTES == 32
 #define AS_REGISTER(x) (__m256i)(x)
 #else
 #define AS_REGISTER(x) (__m512i)(x)
@@ -101,7 +91,7 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 #endif
 #endif
 
-#if BYTES == 0 && !FLOATING
+#if PW_BYTES == 0 && !FLOATING
 #define HIDE(v) __asm__ volatile("" : "+r"(v))
 #define CHAINS 8 /* of integers in general registers */
 #define GROUP_OF PW_EIGHT
@@ -111,21 +101,17 @@ typedef float VF __attribute__((vector_size(LANES * 4)));
 #define GROUP_OF PW_GROUP
 #endif
 
-#if BYTES == 64
-PW_WIDE
-#endif
-static int32_t FN(struct arithmetic_call *call)
+static PW_TARGET int32_t PW_OWN(run)(struct arithmetic_call *call)
 {
     enum { lanes = LANES };
-    T *p = call->x;
-    T s = (T)call->a;
-#if FLOATING && BYTES == 0
-    T one = 1;
+    PW_T *p = call->x;
+    PW_T s = (PW_T)call->a;
+#if FLOATING
+    V one = 1 - (V){0};
     HIDE(one);
-#elif FLOATING
-    V one = EVERY((T)1);
-    HIDE(one);
+#if PW_BYTES > 0
     const VB magnitude = ~((VB){0} + (B)(UINT64_C(1) << (BITS - 1)));
+#endif
 #endif
     switch (call->operation) {
         CASE(arithmetic_add, ADD)
@@ -158,15 +144,12 @@ static int32_t FN(struct arithmetic_call *call)
     }
 }
 
-#undef FN
 #undef V
-#undef VL
 #undef VB
 #undef VF
 #undef VI
 #undef VQ
 #undef LANES
-#undef EVERY
 #undef ROOT
 #undef MIN
 #undef MAX
@@ -181,4 +164,3 @@ static int32_t FN(struct arithmetic_call *call)
 #undef HIDE
 #undef CHAINS
 #undef GROUP_OF
-#undef BYTES

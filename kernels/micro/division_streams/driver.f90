@@ -1,12 +1,12 @@
 !> Divisions by one array: q_j(i) = p_j(i) / p_1(i).
 module division_streams
-    use pw_bundle, only: bundle_t
+    use pw_streams, only: streams_t
     use pw_error, only: error_t
     use pw_kinds, only: r8
     implicit none
     private
 
-    type, extends(bundle_t), public :: division_streams_t
+    type, extends(streams_t), public :: division_streams_t
     contains
         procedure :: read_options
         procedure, nopass :: element
@@ -21,16 +21,16 @@ contains
 
         self%inputs = 12
         self%rounded_up_to = 8.0_r8
-        call self%read_bundle_options(error)
+        call self%read_stream_options(error)
     end subroutine read_options
 
-    !> Inputs: the metric, p_1 to p_5, six tracers.
-    pure subroutine element(inputs, old, s, new)
-        real(r8), intent(in) :: inputs(:), old(:), s
+    !> x: the metric, p_1 to p_5, six tracers.
+    pure subroutine element(old, x, s, new)
+        real(r8), intent(in) :: old(:), x(:), s
         real(r8), intent(out) :: new(:)
 
-        new(1) = inputs(2)/inputs(1)
-        new(2:) = inputs(3:)/inputs(2)
+        new(1) = x(2)/x(1)
+        new(2:) = x(3:)/x(2)
     end subroutine element
 
 end module division_streams

@@ -8,12 +8,12 @@
 /* Instead of kernel.f90's. */
 void pw_chains_source(int64_t fmas, int64_t rows, int64_t distance, const double *c, double *y)
 {
-    (void)fp64_scalar_chains(1, fmas, rows, distance, c, y + distance * chains_row);
+    (void)pw_chain_scalar_run(1, fmas, rows, distance, c, y + distance * chains_row);
 }
 
 void pw_chains_interleaved(int64_t fmas, int64_t rows, const double *c, const double *x, double *y)
 {
-    (void)fp64_scalar_chains(PW_CHAINS_MOST, fmas, rows, (y - x) / chains_row, c, y);
+    (void)pw_chain_scalar_run(PW_CHAINS_MOST, fmas, rows, (y - x) / chains_row, c, y);
 }
 
 int32_t pw_chains(int32_t simd, int32_t order, int64_t at_once, int64_t fmas, int64_t rows, int64_t distance, const double *c,

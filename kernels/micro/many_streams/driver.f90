@@ -1,6 +1,6 @@
 !> Many streams: a(i) = b_1(i) + ... + b_n(i), or only the sum of all elements.
 module many_streams
-    use pw_bundle, only: bundle_t
+    use pw_streams, only: streams_t
     use pw_error, only: error_t, exit_usage
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count, rules_t
@@ -11,7 +11,7 @@ module many_streams
 
     integer(i8), parameter :: most_streams = 32
 
-    type, extends(bundle_t), public :: many_streams_t
+    type, extends(streams_t), public :: many_streams_t
     contains
         procedure :: declare_options, read_options
         procedure, nopass :: element
@@ -31,7 +31,7 @@ contains
         call self%options%add('streams', option_count, '16', 'input streams, up to '//to_text(most_streams), rules_t(lowest=1_i8), &
                               ladder)
         call self%options%add('result', option_choice, 'array', 'store a(i), or sum up all and store nothing', values='array|sum')
-        call self%declare_bundle_options()
+        call self%declare_stream_options()
     end subroutine declare_options
 
     subroutine read_options(self, error)
@@ -52,14 +52,14 @@ contains
         stores = merge(1.0_r8, 0.0_r8, word == 'array')
         self%per_element = per_element_t(loads=real(streams, r8), stores=stores, write_allocate=stores, &
                                          flops=real(streams, r8) - stores)
-        call self%read_bundle_options(error)
+        call self%read_stream_options(error)
     end subroutine read_options
 
-    pure subroutine element(inputs, old, s, new)
-        real(r8), intent(in) :: inputs(:), old(:), s
+    pure subroutine element(old, x, s, new)
+        real(r8), intent(in) :: old(:), x(:), s
         real(r8), intent(out) :: new(:)
 
-        new(1) = sum(inputs)
+        new(1) = sum(x)
     end subroutine element
 
 end module many_streams

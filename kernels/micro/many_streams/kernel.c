@@ -1,41 +1,62 @@
 /* a(i) = b_1(i) + ... + b_n(i), or the sum over all of them; one loop per n. */
-#include "pw_bundle.h"
+#include "pw_stream.h"
 
-PW_INLINE void pw_add_streams(pw_vector *total, const double *const *in, const int streams, int64_t i)
+PW_INLINE pw_vector part(const void *stream, int64_t at, int k)
 {
-    PW_EACH(k, pw_line_vectors) total[k] = pw_part(in[0] + i, k);
-    for (int j = 1; j < streams; j++) PW_EACH(k, pw_line_vectors) total[k] += pw_part(in[j] + i, k);
+    return pw_load((const double *)((const char *)stream + at) + k * pw_vector_doubles);
 }
 
-PW_INLINE void pw_pass(struct pw_bundle_call *call, const int streams, pw_line_work *store, pw_line_work *add)
+PW_INLINE void put_line(void *stream, int64_t at, const pw_vector *v)
+{
+    if (PW_PAST_CACHES)
+        pw_stream_line((double *)((char *)stream + at), v);
+    else
+        pw_store_line((double *)((char *)stream + at), v);
+}
+
+PW_INLINE double total_of(pw_vector v)
+{
+    double lane[pw_vector_doubles], total = 0;
+    pw_store(lane, v);
+    for (int l = 0; l < pw_vector_doubles; l++) total += lane[l];
+    return total;
+}
+
+PW_INLINE void pw_add_streams(pw_vector *total, const void *const *in, const int streams, int64_t at)
+{
+    PW_EACH(k, pw_line_vectors) total[k] = part(in[0], at, k);
+    for (int j = 1; j < streams; j++) PW_EACH(k, pw_line_vectors) total[k] += part(in[j], at, k);
+}
+
+PW_INLINE void pw_pass(struct pw_stream_call *call, const int streams, pw_line_work *store, pw_line_work *add)
 {
     if (call->outputs > 0) {
-        pw_over_all(call, 1, streams, store, pw_every(0.0), 0);
+        pw_over_all(call, 1, streams, store, (pw_vector){0}, 0);
         return;
     }
     pw_vector sum[pw_most_sums];
-    PW_EACH(v, pw_most_sums) sum[v] = pw_every(0.0);
-    pw_over_all(call, 0, streams, add, pw_every(0.0), sum);
+    PW_EACH(v, pw_most_sums) sum[v] = (pw_vector){0};
+    pw_over_all(call, 0, streams, add, (pw_vector){0}, sum);
     PW_EACH(v, pw_most_sums - 1) sum[0] += sum[v + 1];
-    call->sum = pw_total(sum[0]);
+    call->sum = total_of(sum[0]);
 }
 
 #define PW_FOR_STREAMS(n)                                                                                                       \
-    PW_INLINE void pw_store_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)            \
+    PW_INLINE void pw_store_##n(void *const *out, const void *const *in, int64_t at, pw_vector s, pw_vector *sum)            \
     {                                                                                                                           \
         pw_vector total[pw_line_vectors];                                                                                       \
         (void)s, (void)sum;                                                                                                     \
-        pw_add_streams(total, in, n, i);                                                                                        \
-        pw_put(out[0] + i, total);                                                                                              \
+        pw_add_streams(total, in, n, at);                                                                                        \
+        put_line(out[0], at, total);                                                                                              \
     }                                                                                                                           \
-    PW_INLINE void pw_sum_##n(double *const *out, const double *const *in, int64_t i, pw_vector s, pw_vector *sum)              \
+    PW_INLINE void pw_sum_##n(void *const *out, const void *const *in, int64_t at, pw_vector s, pw_vector *sum)              \
     {                                                                                                                           \
         pw_vector total[pw_line_vectors];                                                                                       \
         (void)s, (void)out;                                                                                                     \
-        pw_add_streams(total, in, n, i);                                                                                        \
+        pw_add_streams(total, in, n, at);                                                                                        \
         PW_EACH(v, pw_line_vectors) sum[v] += total[v];                                                                         \
     }                                                                                                                           \
-    static void pw_streams_##n(struct pw_bundle_call *call) { pw_pass(call, n, pw_store_##n, pw_sum_##n); }
+    static void pw_streams_##n(struct pw_stream_call *call) { pw_pass(call, n, pw_store_##n, pw_sum_##n); }
 
 #define PW_COUNTS(X)                                                                                                            \
     X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)                                      \
@@ -46,7 +67,7 @@ PW_COUNTS(PW_FOR_STREAMS)
 #define PW_CASE(n)                                                                                                              \
     case n: pw_streams_##n(call); break;
 
-int32_t pw_bundle_run(struct pw_bundle_call *call)
+int32_t pw_stream_run(struct pw_stream_call *call)
 {
     if (call->type != PW_FP64) return PW_STREAM_NO_TYPE;
     for (int64_t pass = 0; pass < call->passes; pass++) {

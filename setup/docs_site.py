@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "runners"))
 
 from pagewise.cli import root  # noqa: E402
 from pagewise.cli.options import all_shown  # noqa: E402
+from pagewise.core.kernel import read_source  # noqa: E402
 from pagewise.core.page_policy import HUGEPAGES, PagePolicy  # noqa: E402
 from pagewise.workloads.program.policy import (  # noqa: E402
     DEFAULT,
@@ -95,8 +95,8 @@ def kernels() -> Iterator[str]:
     yield "Generated from the files `kernel.yaml`. `pagewise list kernels` lists those that are installed."
     groups: dict[str, list[dict[str, Any]]] = {}
     for file in sorted((ROOT / "kernels").glob("m*/*/*.yaml")):
-        kernel = yaml.safe_load(file.read_text(encoding="utf-8"))
-        if isinstance(kernel, dict) and kernel.get("schema") == "pagewise.kernel/1":
+        if file.read_text(encoding="utf-8").startswith("schema: pagewise.kernel/1\n"):
+            kernel = read_source(file)
             groups.setdefault(kernel["group"], []).append(kernel)
     for group, members in groups.items():
         rows = (

@@ -19,7 +19,7 @@ function(_pagewise_check_traffic)
     endforeach()
 endfunction()
 
-# Write loop.f90 from a template, with these arguments besides n: words NAME, or NAME(BOUND) of an array. Only a is written, if
+# Write loop.f90 from a template, with these arguments after n: words NAME, or NAME(BOUND) of an array. Only a is written, if
 # anything is.
 function(_pagewise_write_loop template)
     set(kinds "c_double, c_int64_t")

@@ -1,5 +1,5 @@
-/* PW_TEMPLATE, a file, once per SIMD width of this build, for elements of type PW_T, called PW_TYPE; with PW_WITH_VLA also for vectors
- * whose length only the processor knows (SVE). It undefines PW_T and PW_TYPE. See pw_one_width.h. */
+/* PW_TEMPLATE, a file, once per SIMD width of this build, for elements of type PW_T, called PW_TYPE; with PW_WITH_VLA also for
+ * vectors whose length only the processor knows (SVE). It undefines PW_T and PW_TYPE. See pw_one_width.h. */
 #define PW_WIDTH scalar
 #define PW_BYTES 0
 #include "pw_one_width.h"

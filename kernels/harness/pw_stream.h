@@ -72,10 +72,11 @@ PW_INLINE void pw_ask_level(const struct pw_ahead *ahead, const int level, const
     const int left = mode & PW_AHEAD_SURPLUS ? PW_FOLLOWED : 0;
     PW_EACH(j, outputs)
     {
-        const char *const p = (const char *)out[j] + at;
         if (inputs + j < left) continue;
-        if (!PW_PAST_CACHES && !(PW_ZEROES && level == pw_l2)) pw_prefetch_at(p + ahead->written[level], level, 1, mode);
-        if (PW_PAST_CACHES && PW_READS_OUT) pw_prefetch_at(p + ahead->read[level], level, 0, mode);
+        if (!PW_PAST_CACHES && !(PW_ZEROES && level == pw_l2))
+            pw_prefetch_at((const char *)out[j] + at + ahead->written[level], level, 1, mode);
+        if (PW_PAST_CACHES && PW_READS_OUT)
+            pw_prefetch_at((const char *)out[j] + at + ahead->read[level], level, 0, mode);
     }
     PW_EACH(j, inputs) if (j >= left) pw_prefetch_at((const char *)in[j] + at + ahead->read[level], level, 0, mode);
 }

@@ -9,8 +9,8 @@
 #define PW_APART(v) (void)0
 #define PW_APART_AT(element) (void)0
 #endif
-/* Clang loads the vectors of a whole group ahead of its sums, and then has no registers left for these. Compilers regroup what wraps
- * around, and move sums between registers. */
+/* Clang loads the vectors of a whole group ahead of its sums, and then has no registers left for these. Compilers regroup what
+ * wraps around, and move sums between registers. */
 #if PW_BYTES > 8 && (defined(PW_WRAPS) || (defined(__clang__) && defined(__aarch64__)))
 #define PW_IN_TURN(sum) PW_OPAQUE(sum)
 #else

@@ -10,10 +10,10 @@ from pathlib import Path
 from builders import a_manifest, configuration, failed_record, record, subject_of, varied
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.kernel import Kernel
-from pagewise.core.reading import read_document
+from pagewise.core.kernel import Kernel, read_source
 from pagewise.core.record import Record
 from pagewise.core.result import Result
+from pagewise.core.structure import document
 from stage import ALL_LABELS, ROOT
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -34,7 +34,8 @@ _EMPTY = "policy hugetlbfs: 64 huge pages of 2048 KiB are missing: of the pool's
 def all_kernels() -> list[Benchmark]:
     """The micro-kernels as they are described in their kernel.yaml."""
     return [
-        read_document(Kernel, file).benchmark for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))
+        document(Kernel, read_source(file)).benchmark
+        for file in sorted(ROOT.glob("kernels/micro/*/kernel.yaml"))
     ]
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from builders import chase, kernel
 from fake_root import tree
 from pagewise.core.errors import RefusedError, SetupError
-from pagewise.core.kernel import Kernel
-from pagewise.core.reading import read_document
+from pagewise.core.kernel import Kernel, read_source
+from pagewise.core.structure import document
 from pagewise.machine import memory, numa
 from pagewise.machine.memory import available, available_on, fitted
 from pagewise.machine.placement import Placement
@@ -129,7 +129,7 @@ def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
 )
 def test_kernels_that_measure_memory_have_no_fixed_size(description: Path):
     in_cache = ("alignment", "zaxpy")
-    kernel = read_document(Kernel, description).benchmark
+    kernel = document(Kernel, read_source(description)).benchmark
     if kernel.group in ("memory", "grid", "indirect", "latency", "sparse") and kernel.name not in in_cache:
         arguments = {word for part in (kernel, *kernel.sweeps) for word in part.arguments}
         assert not arguments & set(memory.SIZES)

@@ -19,8 +19,8 @@ from pagewise.cli import root
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.events import EventFile
+from pagewise.core.kernel import read_source
 from pagewise.core.plan import placed, subject
-from pagewise.core.reading import parse_yaml
 from pagewise.core.result import read_result
 from pagewise.core.structure import unstructured
 from pagewise.report.render import csv as csv_files
@@ -319,7 +319,7 @@ def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None
 
 def described(name: str) -> Benchmark:
     """A kernel of this project."""
-    return kernel(parse_yaml((ROOT / "kernels/micro" / name / "kernel.yaml").read_bytes()))
+    return kernel(read_source(ROOT / "kernels/micro" / name / "kernel.yaml"))
 
 
 @pytest.mark.parametrize("study", ["a64fx", "power6", "hager05"])

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
+from pagewise.core.kernel import read_source
 from pagewise.core.manifest import Manifest
 from pagewise.core.record import Record
 from pagewise.core.structure import faults
 
 from conftest import KERNELS, ROOT, succeed
 
-_ALL = [yaml.safe_load((ROOT / "kernels" / "micro" / name / "kernel.yaml").read_text()) for name in KERNELS]
+_ALL = [read_source(ROOT / "kernels" / "micro" / name / "kernel.yaml") for name in KERNELS]
 COMPARED = {kernel["name"] for kernel in _ALL if kernel["compare"].get("default")}
 
 

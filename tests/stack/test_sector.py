@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pagewise.core.kernel import Kernel
-from pagewise.core.reading import read_document
+from pagewise.core.kernel import Kernel, read_source
+from pagewise.core.structure import document
 from pagewise.core.units import parse_bytes
 from test_a64fx_compilers import stand_in_site
 
@@ -53,7 +53,9 @@ def test_the_lines_are_those_of_the_guide_around_the_loops(name: str) -> None:
 
 def test_case_1_has_the_sizes_of_the_guide() -> None:
     """b fits into its ten of 16 ways of 8 MiB; the other arrays have 8 Mi elements."""
-    described = read_document(Kernel, KERNELS / "indirect_daxpy" / "kernel.yaml").at_scale("a64fx-guide")
+    described = document(Kernel, read_source(KERNELS / "indirect_daxpy" / "kernel.yaml")).at_scale(
+        "a64fx-guide"
+    )
     given = dict(pairwise(described.compare.arguments))
     b, traffic = parse_bytes(given["--table-size"]), described.traffic
     assert b == 9 * 2**19 < 10 * 2**23 / 16

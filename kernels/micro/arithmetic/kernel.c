@@ -20,7 +20,7 @@
 #define OVER(chains, GROUP, STEP)                                                                                               \
     do {                                                                                                                        \
         for (int64_t pass = 0; pass < call->passes; pass++, s = call->flips ? -s : s) {                                         \
-            const V a = PW_OWN(every)(s);                                                                                               \
+            const V a = s - (V){0};                                                                                             \
             (void)a;                                                                                                            \
             for (int64_t i = 0; i + (chains) * lanes <= call->elements; i += (chains) * lanes) {                                \
                 V x[chains];                                                                                                    \
@@ -42,7 +42,7 @@
             V x[1];                                                                                                             \
             ONE(TAKE, STEP)                                                                                                     \
             for (int64_t pass = 0; pass < call->passes; pass++, by = call->flips ? -by : by) {                                  \
-                const V a = PW_OWN(every)(by);                                                                                          \
+                const V a = by - (V){0};                                                                                        \
                 (void)a;                                                                                                        \
                 for (int step = 0; step < arithmetic_steps; step += 3) {                                                        \
                     ONE(APPLY, STEP) ONE(APPLY, STEP) ONE(APPLY, STEP)                                                          \

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 from pagewise.core.benchmark import Arguments, Benchmark, FieldName, Metric, Sweep, TrafficPart
 from pagewise.core.configuration import VALUES, Configuration
 from pagewise.core.fields import SomeText, check_distinct
+from pagewise.core.reading import parse_yaml, read_file
 from pagewise.core.structure import Form, Limits
 
 # Dimensions that decide, with the compiler, which code it generates.
@@ -183,3 +185,13 @@ class Kernel:
 def swept_name(x: str, between: str = "-") -> str:
     """The swept quantity, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
     return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
+
+
+def read_source(file: Path) -> dict[str, Any]:
+    """The content of a kernel.yaml of the sources, with what it takes from the file that it extends.
+
+    Installed files are complete. Raises OSError, and ValueError for what is not YAML.
+    """
+    content: dict[str, Any] = parse_yaml(read_file(file))
+    extended = content.pop("extends", None)
+    return content if extended is None else {**read_source(file.parent / extended), **content}

@@ -17,9 +17,10 @@ from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
 from pagewise.core.environment import without_influences
 from pagewise.core.errors import RefusedError, SelectionError
+from pagewise.core.kernel import read_source
 from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import Cell, Step, Subject
-from pagewise.core.reading import parse_yaml, read_end, read_file
+from pagewise.core.reading import read_end
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
 from pagewise.core.result import utc_text
@@ -245,7 +246,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     name, *arguments = command
     kernel = None if "/" in name else name.removeprefix("pw-")
     file = None if kernel is None else _description(root, build, kernel)
-    description = {} if file is None else parse_yaml(read_file(file))
+    description = {} if file is None else read_source(file)
     # Several descriptions may share the program of their folder.
     folder = kernel if file is None else file.parent.name
     if folder is None:

@@ -115,7 +115,7 @@ contains
         type(c_ptr) :: y_at, x_at
         integer(i8) :: pass
         integer(c_int32_t) :: status, sign
-        integer :: before
+        integer :: before, i
 
         before = 0
         if (self%way /= 1 .and. first == 1) before = int((self%offset + 2)/number_bytes)
@@ -125,7 +125,9 @@ contains
         call c_f_pointer(x_at, x, [before])
         do pass = self%passes + 1, self%passes + passes
             sign = merge(1_c_int32_t, -1_c_int32_t, modulo(pass, 2_i8) == 1)
-            y = y + sign*x
+            do i = 1, before
+                y(i) = y(i) + sign*x(i)
+            end do
             status = pw_interlock(self%way, block*(last - first + 1), self%offset, sign, y_at, x_at)
         end do
     end subroutine work

@@ -90,7 +90,9 @@ def main(descriptor: int, folder: str) -> None:
     opened = JournalFolder(Path(folder)) if folder else None
     known = {_GROUPS: b"", _FOLDER: b""}
     with socket.socket(fileno=descriptor) as session:
-        session.send(READY)
+        # The session may have been killed before.
+        with contextlib.suppress(BrokenPipeError):
+            session.send(READY)
         while message := session.recv(_LONGEST_MESSAGE):
             known[message[:1]] = message[1:]
     numbers = known[_GROUPS]

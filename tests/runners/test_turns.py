@@ -154,6 +154,15 @@ def test_a_machine_that_changes_all_the_time_does_not_change_the_verdict(stage: 
     }
 
 
+def test_sweeps_are_whole_runs(stage: Stage):
+    done = taking_turns(stage).compare("--rounds", "1")
+    assert done.returncode in (0, 1), done.stderr
+    records, _ = read_records(stage.result() / "records.jsonl")
+    in_turns = {one.series: one.run.turns is not None for one in records}
+    assert in_turns == {"compare": True, "aa": True, "sweep": False}
+    assert {one.status for one in records} == {"ok"}
+
+
 @pytest.mark.parametrize(("method", "taken"), [("runs", False), ("turns", True)])
 def test_the_user_chooses_the_method(method: str, taken: bool, stage: Stage):
     done = taking_turns(stage).compare("--rounds", "1", "--no-sweep", "--method", method)

@@ -46,6 +46,7 @@ LARGEST_OUTPUT = 256 << 20
 _END = 4096
 # The exit code of what the system refused.
 _REFUSED = 4
+_TRY_HYPERFINE = "try `hyperfine true` here; a program that signals its group ends it too"
 _LEAST_SPACE = 1 << 16
 # Linux takes no argument of 128 KiB or more (MAX_ARG_STRLEN).
 _LONGEST_ARGUMENT = 100_000
@@ -80,7 +81,7 @@ class Measurement:
     implausible: str | None
     energy: Mapping[str, float] = field(default_factory=dict)
     output_bytes: int = 0
-    fault: str | None = None
+    fault: Failure | None = None
     limit: str | None = None
 
     @property
@@ -114,7 +115,7 @@ class StartedRun:
     observed: ProcessPlacement
     energy: Reading | None
     seconds: float = 0.0
-    fault: str | None = None
+    fault: Failure | None = None
     _used: Mapping[str, float] = field(default_factory=dict)
 
     def wait(self, limit: float) -> None:
@@ -138,7 +139,7 @@ class StartedRun:
         if wall is None and not running.is_ended_by_us:
             last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
             what = f"hyperfine, which times runs, {exit_text(running.process.returncode)}"
-            self.fault = ": ".join([what, *last])
+            self.fault = Failure(_REFUSED, ": ".join([what, *last]), _TRY_HYPERFINE)
         return Measurement(
             self.started,
             wall,
@@ -272,11 +273,7 @@ class Stopwatch:
             text = f"{self.scratch.parent}, which has the output of runs, is full"
             return Failure(_REFUSED, text, "free some space, or set TMPDIR to another folder")
         if measured.fault is not None:
-            return Failure(
-                _REFUSED,
-                measured.fault,
-                "try `hyperfine true` here; a program that signals its group ends it too",
-            )
+            return measured.fault
         if code == TIMED_OUT:
             text = f"ended after {self.limit:g} s, the limit of a run"
             return Failure(code, text, "allow more with --timeout")

@@ -18,10 +18,16 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pagewise.core.record_parts import Failure
 from pagewise.session.launch import Measurement, StartedRun, Stopwatch
 
 # Where a pass over the working set takes long, turns are long: then fewer turns and more rounds are better.
 _ENOUGH_SECONDS, _FEWEST_TURNS = 1.0, 6
+_STOPPED = Failure(
+    4,
+    "another process stopped or continued it during its turns",
+    "find what sends signals, or use --method runs",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class _TurnTaker:
             self.run.running.send(signal.SIGUSR1)
             self.take_turn()
         if not self.is_over:
-            self.run.fault = "another process stopped it during its turns"
+            self.run.fault = _STOPPED
             self.run.running.send(signal.SIGKILL)
             self.is_over = True
         self.run.wait(limit)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { path_length = 4096, line_length = 8192, most_indices = 16 };
+enum { path_length = 4096, line_length = 8192, most_indices = 16, guest_kib_per_cpu = 32 * 1024 };
 
 /* Open the file with this path for reading; NULL if it cannot be opened. */
 static FILE *__attribute__((format(printf, 1, 2))) open_file(const char *format, ...)
@@ -38,6 +38,18 @@ static bool read_cache(const char *root, int cpu, int index, const char *propert
     return read_line(open_file("%s/sys/devices/system/cpu/cpu%d/cache/index%d/%s", root, cpu, index, property), line);
 }
 
+/* Whether these CPUs belong to a virtual machine (x86: a hypervisor sets this flag). */
+static bool is_guest(const char *root)
+{
+    char line[line_length];
+    bool is_set = false;
+    FILE *file = open_file("%s/proc/cpuinfo", root);
+    if (file == NULL) return false;
+    while (!is_set && fgets(line, sizeof line, file) != NULL) is_set = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL;
+    fclose(file);
+    return is_set;
+}
+
 /* The CPU's last-level cache; the CPUs that share it are added to `counted`. */
 static int64_t last_level(const char *root, int cpu, bool *counted)
 {
@@ -53,8 +65,20 @@ static int64_t last_level(const char *root, int cpu, bool *counted)
     counted[cpu] = true;
     if (last < 0 || !read_cache(root, cpu, last, "size", line)) return 0;
     const int64_t kib = strtoll(line, NULL, 10); /* 32768K */
-    if (read_cache(root, cpu, last, "shared_cpu_list", line)) pw_bound_add_list(line, counted);
-    return 1024 * kib;
+    int64_t sharing = 1;
+    if (read_cache(root, cpu, last, "shared_cpu_list", line)) {
+        bool set[PW_BOUND_MOST_CPUS] = {false};
+        pw_bound_add_list(line, set);
+        sharing = 0;
+        for (int other = 0; other < PW_BOUND_MOST_CPUS; other++) {
+            counted[other] |= set[other];
+            sharing += set[other];
+        }
+    }
+    /* A guest sees the whole cache of its host, which serves many more CPUs: 480 MiB for two of them, of which 64 MiB were
+       observed. No server processor has more than 12 MiB per core. */
+    const int64_t most = is_guest(root) ? sharing * guest_kib_per_cpu : INT64_MAX / 1024;
+    return 1024 * (kib < most ? kib : most);
 }
 
 int64_t pw_caches_last_level(const char *root, const char *cpus)

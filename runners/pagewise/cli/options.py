@@ -299,6 +299,7 @@ BUDGET = option(
     type=Duration(0.1),
     default="10m",
 )
+METHOD = rare_option("--method", type=click.Choice(("auto", "turns", "runs")), default="auto")
 SEED = option(
     "--seed",
     "Seed of the run order and of the bootstrap.",

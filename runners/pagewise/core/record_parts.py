@@ -368,6 +368,7 @@ class RunOf:
     group: Annotated[str, "the events that it was to count, a name in the event file"] | None = None
     settings: Annotated[Mapping[str, str], "environment variables in addition to the module's"] | None = None
     turns: Annotated[TurnsOf | None, "absent: the program ran without interruption"] = None
+    slices: Annotated[int | None, Limits(1), "in which the program ran; absent: without interruption"] = None
     left_behind: Annotated[tuple[LeftProcess, ...], "outside of its group; absent: none"] | None = None
     node: Annotated[NodeChange, "of the memory of the whole node"] | None = None
     log: Annotated[str, "the output of a failed run, a file of the result folder"] | None = None

@@ -257,14 +257,22 @@ class Stopwatch:
         ]
         return [ENV, *(f"{name}={value}" for name, value in C_LOCALE.items()), *self.wrapper, ENV, *own]
 
-    def measure_overhead(self) -> int:
-        """The minor page faults of hyperfine, wrapper and starter, measured once, by running `true`."""
-        return self._own_faults
+    def measure_overhead(self, *, is_timed: bool = True) -> int:
+        """The minor page faults of starter, hyperfine and wrapper, measured once, by running `true`.
+
+        is_timed: by hyperfine.
+        """
+        if is_timed not in self._overheads:
+            true = shutil.which("true") or "true"
+            number = None if is_timed else 0
+            with self.started([*self.starter, true], os.environ, nullcontext(), number=number) as started:
+                started.wait(self.limit)
+            self._overheads[is_timed] = started.measurement().faults[0]
+        return self._overheads[is_timed]
 
     @cached_property
-    def _own_faults(self) -> int:
-        true = shutil.which("true")
-        return 0 if true is None else self.measure([*self.starter, true], os.environ, nullcontext()).faults[0]
+    def _overheads(self) -> dict[bool, int]:
+        return {}
 
     def failure(self, measured: Measurement) -> Failure:
         """How a failed run ended, and what to do."""

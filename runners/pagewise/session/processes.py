@@ -28,6 +28,8 @@ NOTHING = Path(os.devnull)
 _SETTLING_SECONDS, _LOOK_SECONDS = 0.2, 0.01
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37  # prctl(2)
 _LONGEST_COMMAND, _LONGEST_OUTPUT = 200, 10_000
+# Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
+_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 #: Processes that runs left behind and that were not ended: they are reaped when they end.
 _left: set[int] = set()
 #: The groups of the programs that run now: a service, and what loads it.
@@ -286,11 +288,46 @@ def _subreaper() -> Iterator[None]:
 
 def _children() -> set[int]:
     """The children of this process, ended ones too."""
-    pids: set[int] = set()
-    for file in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError):
-            pids.update(map(int, file.read_text(encoding="ascii").split()))
-    return pids
+    return {int(word) for text in _children_of(os.getpid()) for word in text.split()}
+
+
+def descendants(root: int) -> list[int]:
+    """The processes that a process started, those that they started, and so on."""
+    started: list[int] = []
+    remaining = [root]
+    while remaining:
+        children = [int(word) for text in _children_of(remaining.pop()) for word in text.split()]
+        started += children
+        remaining += children
+    return started
+
+
+def _children_of(pid: int) -> list[str]:
+    """The children of each thread as the kernel lists them, else all processes whose parent it is."""
+    if not _LISTS_CHILDREN:
+        return [" ".join(_with_parent(pid))]
+    texts = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 a folder of /proc, read a hundred times a second
+    except OSError:
+        return []
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as stream:  # noqa: PTH123
+                texts.append(stream.read())
+        except OSError:
+            continue
+    return texts
+
+
+def _with_parent(pid: int) -> Iterator[str]:
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        try:
+            status = Path(f"/proc/{name}/stat").read_bytes() if name.isdigit() else b""
+            if int(status.rpartition(b")")[2].split()[1]) == pid:
+                yield name
+        except (OSError, ValueError, IndexError):
+            continue
 
 
 def _living(pids: Iterable[int]) -> dict[int, str]:

@@ -4,25 +4,32 @@ A program that takes turns stops itself (SIGSTOP) when it is ready and after eac
 with SIGUSR1 before it, the program ends. The speed of a shared machine changes within tenths of a second.
 Turns of about 10 ms in random order see the same changes, which cancel in the ratio of two programs
 (docs/explanation/statistics.md).
+
+Any other program is stopped and continued in slices of 10 ms, with all processes that it started. Its time is
+the sum of its slices.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pagewise.core.record_parts import Failure
 from pagewise.session.launch import Measurement, StartedRun, Stopwatch
+from pagewise.session.processes import descendants
 
 # Where a pass over the working set takes long, turns are long: then fewer turns and more rounds are better.
 _ENOUGH_SECONDS, _FEWEST_TURNS = 1.0, 6
+# Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
+_SLICE_SECONDS = 0.010
 _STOPPED = Failure(
     4,
     "another process stopped or continued it during its turns",
@@ -37,6 +44,72 @@ class Start:
     command: Sequence[str]
     environment: Mapping[str, str]
     inherited: AbstractContextManager[Any]
+
+
+@dataclass
+class SlicedRun:
+    """A run in slices. descriptor: of its process, readable when that has ended. slices: how many it had."""
+
+    run: StartedRun
+    descriptor: int
+    slices: int = 1
+    is_over: bool = False
+
+    @classmethod
+    @contextmanager
+    def stopped(cls, run: StartedRun) -> Iterator[SlicedRun]:
+        """A run that has just been started, stopped; its start is its first slice. Raises OSError."""
+        descriptor = os.pidfd_open(run.running.pid)
+        try:
+            sliced = cls(run, descriptor)
+            sliced._stop(run.running.began)
+            yield sliced
+        finally:
+            os.close(descriptor)
+
+    def continue_for(self, seconds: float) -> None:
+        """Continues it, and stops it after this time unless it ends before."""
+        began = time.monotonic()
+        self._signal(signal.SIGCONT)
+        self.slices += 1
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        if poll.poll(1000.0 * seconds):
+            self.run.seconds += time.monotonic() - began
+            self.is_over = True
+        else:
+            self._stop(began)
+
+    def _stop(self, began: float) -> None:
+        self._signal(signal.SIGSTOP)
+        state = os.waitid(os.P_PID, self.run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        self.run.seconds += time.monotonic() - began
+        self.is_over = state is None or state.si_code != os.CLD_STOPPED
+
+    def _signal(self, number: int) -> None:
+        """Sends a signal to its group, and to processes that left the group."""
+        running = self.run.running
+        running.send(number)
+        for pid in descendants(running.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(pid) != running.pid:
+                    os.kill(pid, number)
+
+
+def run_in_slices(runs: Sequence[SlicedRun], limit: float, seed: str) -> None:
+    """Continues each of these runs in turn, in random order, until all have ended.
+
+    limit: seconds in its slices after which a run is ended. seed: of the order.
+    """
+    shuffle = random.Random(seed)
+    while living := [run for run in runs if not run.is_over]:
+        for run in shuffle.sample(living, len(living)):
+            run.continue_for(_SLICE_SECONDS)
+            if run.run.seconds > limit and not run.is_over:
+                run.run.running.is_ended_by_us = run.is_over = True
+                run.run.running.send(signal.SIGKILL)
+    for run in runs:
+        run.run.wait(limit)
 
 
 @dataclass

@@ -48,6 +48,10 @@ class Outcome:
         """The same, with what its turns are relative to in its records."""
         return self._with_runs(lambda run: replace(run, turns=turns))
 
+    def in_slices(self, slices: int) -> Outcome:
+        """The same, with the number of slices in its records."""
+        return self._with_runs(lambda run: replace(run, slices=slices))
+
     def _with_runs(self, change: Callable[[RunOf], RunOf]) -> Outcome:
         records = [replace(record, run=record.run and change(record.run)) for record in self.records]
         return replace(self, records=records)

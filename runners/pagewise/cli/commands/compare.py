@@ -82,7 +82,18 @@ def _check(context: click.Context) -> None:
             rare=True,
         ),
     ),
-    runs=(opt.ROUNDS, opt.UNTIL, opt.BUDGET, AA, *opt.SESSION_RUNS),
+    runs=(
+        opt.ROUNDS,
+        opt.UNTIL,
+        opt.BUDGET,
+        AA,
+        partial(
+            opt.METHOD,
+            help="How runs are compared: in slices of 10 ms, if the program never waits (turns), or whole "
+            "runs one by one (runs, auto; docs/explanation/statistics.md).",
+        ),
+        *opt.SESSION_RUNS,
+    ),
     placement=opt.PLACED,
     settings=(opt.PREPARE_PAGES,),
     program=(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
@@ -52,13 +51,10 @@ if TYPE_CHECKING:
             default=True,
             show_default=False,
         ),
-        opt.option(
-            "--method",
-            "How runs are compared: in turns of about 10 ms (turns), or whole runs one by one (runs); "
+        partial(
+            opt.METHOD,
+            help="How runs are compared: in turns of about 10 ms (turns), or whole runs one by one (runs); "
             "auto: in turns where that is valid (docs/explanation/statistics.md).",
-            type=click.Choice(("auto", "turns", "runs")),
-            default="auto",
-            rare=True,
         ),
         *opt.SESSION_RUNS,
     ),

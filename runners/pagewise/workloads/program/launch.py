@@ -7,9 +7,11 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 
 from pagewise.core.environment import ENV
@@ -31,6 +33,7 @@ from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
     LARGEST_OUTPUT,
     Measurement,
+    StartedRun,
     Stopwatch,
     about_run,
     build_of,
@@ -40,6 +43,7 @@ from pagewise.session.launch import (
 from pagewise.session.processes import Shell
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
+from pagewise.session.turns import SlicedRun, run_in_slices
 from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
@@ -48,6 +52,9 @@ from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, Progra
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, verified
+
+# Where a run may have written files: other runs at the same time would write them, too.
+_NEAR = ("*", "*/*")
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,16 @@ class Observation:
     fault: str | None
     memory: memory.Memory | None
     images: Mapping[str, int]
+    has_written: bool = False
     service_log: str = ""
+
+
+@dataclass
+class _Active:
+    """A run under way: its process (None for a service), and what was seen of it when it is over."""
+
+    run: StartedRun | None = None
+    seen: Observation | None = None
 
 
 @dataclass(frozen=True)
@@ -96,13 +112,47 @@ class ProgramLauncher(Launcher):
             ranks = Ranks(runs.rank_launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
-            seen = self._observe(step, runs, ranks, left)
+            with self._observing(step, runs, ranks, left) as active:
+                if active.run is not None:
+                    active.run.wait(self.stopwatch.limit)
         except ServiceError as fault:
             record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
             series = "compare" if is_trial else run.series
             record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
             return Outcome([record], None, fault.log, [])
+        return self._outcome(step, active, ranks, left)
+
+    def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
+        """Runs programs at the same time, in slices."""
+        left = [list[LeftProcess]() for _ in steps]
+        observed, sliced = [], []
+        try:
+            with ExitStack() as stack:
+                for number, step in enumerate(steps):
+                    runs = self.programs[step.cell.measured.module]
+                    active = stack.enter_context(self._observing(step, runs, None, left[number], number))
+                    assert active.run is not None
+                    sliced.append(stack.enter_context(SlicedRun.stopped(active.run)))
+                    observed.append(active)
+                run_in_slices(sliced, self.stopwatch.limit, f"{steps[0].benchmark.name}:{steps[0].round}")
+        except ServiceError:
+            # A command before a run failed: which one, whole runs show.
+            return [self.run(step) for step in steps]
+        return [
+            self._outcome(step, active, None, own).in_slices(run.slices)
+            for step, active, own, run in zip(steps, observed, left, sliced, strict=True)
+        ]
+
+    def _outcome(
+        self, step: Step, active: _Active, ranks: Ranks | None, left: Sequence[LeftProcess]
+    ) -> Outcome:
+        """The record of a run that is over."""
+        module, placement = step.cell.measured.module, self.placements[step.cell.placement]
+        runs, seen = self.programs[module], active.seen
+        assert seen is not None
+        program, applied, is_trial = runs.program, runs.policies[module], step.series == "trial"
+        command = program.command_on(placement.threads)
         printed = seen.output if seen.measured.exit_code in program.case.exit_codes else None
         targets = {kind for part in applied.answer.reached for kind in part.kinds}
         trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
@@ -119,36 +169,47 @@ class ProgramLauncher(Launcher):
         recorded = None if used is None else used.recorded()
         log = seen.measured.log + seen.service_log
         record = replace(record, program=recorded, run=run)
-        return ProgramOutcome([record], seen.measured.wall, log, [], printed, of_trial, images)
+        wall, wrote = seen.measured.wall, seen.has_written
+        return ProgramOutcome([record], wall, log, [], printed, of_trial, images, wrote)
 
-    def _observe(
-        self, step: Step, runs: ProgramRuns, ranks: Ranks | None, left: list[LeftProcess]
-    ) -> Observation:
-        """One run. In a trial the program's processes write their memory at their end, too.
+    @contextmanager
+    def _observing(
+        self,
+        step: Step,
+        runs: ProgramRuns,
+        ranks: Ranks | None,
+        left: list[LeftProcess],
+        number: int | None = None,
+    ) -> Iterator[_Active]:
+        """A run, for which the block waits; what was seen of it is known after the block.
 
-        left: gets what the commands around the run left behind.
+        In a trial the program's processes write their memory at their end, too. number: of one of several at
+        the same time. left: gets what the commands around the run left behind.
         """
+        active = _Active()
         placement = self.placements[step.cell.placement]
         program, applied = runs.program, runs.policies[step.cell.measured.module]
         scratch, is_trial = self.stopwatch.scratch, step.series == "trial"
+        if number is not None:
+            scratch = scratch / f"program-{number}"
+            scratch.mkdir(exist_ok=True)
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
-        environment = step.cell.environment({**program.environment, **placement.environment})
-        command = applied.command(program.command_on(placement.threads)[1:])
+        command, environment = self._command(step, runs, ranks)
         if is_trial:
             # The launcher preloads a library that writes there.
             environment["PAGEWISE_SNAPSHOT"] = str(snapshots / "smaps")
-        if ranks is not None:
-            command = ranks.command(command)
-            environment |= ranks.launcher.environment
-        prefix = self.settings.prefix(step.cell)
-        command = [*prefix, *command]
         page = applied.answer.page_size_bytes
         counter = pages_in_use(page) if applied.answer.by_counter else None
         # Measured before the run: both write to the same files.
-        overhead = self.stopwatch.measure_overhead()
-        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), applied.launcher.file, *map(Path, prefix[:1]))
+        overhead = self.stopwatch.measure_overhead(is_timed=number is None)
+        launchers = (
+            Path(ENV),
+            Path(self.stopwatch.hyperfine),
+            applied.launcher.file,
+            *map(Path, command[:1]),
+        )
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
         with (
             self.settings.set_for(step.cell),
@@ -165,17 +226,22 @@ class ProgramLauncher(Launcher):
                 ranks=ranks,
                 identify=is_trial,
             )
-            began = time.time()
-            inherited, log = placement.bound(), ""
+            began, inherited, log = time.time(), placement.bound(), ""
             try:
                 if program.service is None:
                     run_all(program.case.setup, shell, self.stopwatch.limit)
-                    measured = self.stopwatch.measure(command, environment, inherited, folder, sampler.watch)
+                    started = self.stopwatch.started(command, environment, inherited, folder, number)
+                    with started as active.run:
+                        sampler.watch(active.run.running.pid, itself=number is not None)
+                        yield active
+                    measured = active.run.measurement()
                 else:
+                    yield active
                     serving = Serving(program.service, shell, self.stopwatch)
                     measured, log = serving.measure(command, environment, inherited, sampler.watching)
             finally:
                 samples = sampler.finish()
+            has_written = _has_written(folder, began)
             room = LARGEST_OUTPUT - measured.output_bytes
             files = program.written(folder, began, room) if room >= 0 else None
             output = None if files is None else measured.output + files
@@ -186,7 +252,22 @@ class ProgramLauncher(Launcher):
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
-        return Observation(measured, faults, output, values, fault, used, samples.images, log)
+        active.seen = Observation(
+            measured, faults, output, values, fault, used, samples.images, has_written, log
+        )
+
+    def _command(
+        self, step: Step, runs: ProgramRuns, ranks: Ranks | None
+    ) -> tuple[list[str], dict[str, str]]:
+        """The program's command under its policy, with ranks if there are any, and its environment."""
+        program, placement = runs.program, self.placements[step.cell.placement]
+        environment = step.cell.environment({**program.environment, **placement.environment})
+        applied = runs.policies[step.cell.measured.module]
+        command = applied.command(program.command_on(placement.threads)[1:])
+        if ranks is not None:
+            command = ranks.command(command)
+            environment |= ranks.launcher.environment
+        return [*self.settings.prefix(step.cell), *command], environment
 
     def _record(self, step: Step, runs: ProgramRuns, seen: Observation) -> Record:
         program, applied = runs.program, runs.policies[step.cell.measured.module]
@@ -274,6 +355,15 @@ def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Fail
         "children of fork use its pages unreserved",
         "more pages in the pool: --prepare-pages 2M:4GiB",
     )
+
+
+def _has_written(folder: Path, since: float) -> bool:
+    """Whether a run has written files in its folder, or one below it."""
+    for file in chain(*map(folder.glob, _NEAR)):
+        with suppress(OSError):
+            if file.lstat().st_mtime >= since:
+                return True
+    return False
 
 
 def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:

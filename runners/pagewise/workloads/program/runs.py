@@ -21,6 +21,10 @@ from pagewise.workloads.program.program import Program
 
 # Programs with a smaller share of the largest one's memory do not decide on page policies.
 _LEAST_MEMORY = 0.1
+# Disks and partners continue while a program that waits for them is stopped.
+_BUSY = 0.9
+# The start of a run is one slice.
+_SHORTEST_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +43,14 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class ProgramOutcome(Outcome):
-    """A run of a program: the memory that it used, and the files of all programs that ran (see Samples)."""
+    """A run of a program: the memory that it used, and the files of all programs that ran (see Samples).
+
+    has_written: whether there are new files in its folder.
+    """
 
     memory: Memory | None = None
     images: Mapping[str, int] = field(default_factory=dict)
+    has_written: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,8 @@ class ProgramRuns:
     """The runs of a program. `policies` are by the module of their configuration, the baseline's first.
 
     rank_launcher: what starts MPI ranks, None for one process. ran: the programs that ran in its trial run,
-    None unless they decide on policies. memory: that of trial runs.
+    None unless they decide on policies. memory: that of trial runs. not_sliced: why its runs cannot be in
+    slices; empty if they can, as far as the baseline's trial run shows.
     """
 
     program: Program
@@ -58,11 +67,17 @@ class ProgramRuns:
     rank_launcher: RankLauncher | None = None
     ran: tuple[Binary, ...] | None = None
     memory: Mapping[CellKey, Memory] = field(default_factory=dict)
+    not_sliced: str = "it has not been tried"
 
     @property
     def baseline(self) -> str:
         """The module of the page policy to compare against."""
         return next(iter(self.policies))
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that a trial run used."""
+        return max((memory.total.peak.resident for memory in self.memory.values()), default=0)
 
     @property
     def is_accounted(self) -> bool:
@@ -134,7 +149,7 @@ class ProgramRuns:
             if trial.step.cell.measured.module in self.policies and isinstance(trial.outcome, ProgramOutcome)
         ]
         memory = {cell.key: outcome.memory for cell, outcome in outcomes if outcome.memory is not None}
-        runs = replace(self, memory=memory)
+        runs = replace(self, memory=memory, not_sliced=self._why_not_sliced([each for _, each in outcomes]))
         images = outcomes[0][1].images if outcomes else {}
         least = max(images.values(), default=0) * _LEAST_MEMORY
         every = sorted(images, key=images.__getitem__, reverse=True)
@@ -150,6 +165,25 @@ class ProgramRuns:
             *unread,
             *(f"unavailable: {name}: {failure.message}" for name, failure in runs.unavailable.items()),
         ]
+
+    def _why_not_sliced(self, trials: Sequence[ProgramOutcome]) -> str:
+        """Why its runs cannot be in slices, at the same time as others; empty if they can."""
+        program = self.program
+        has_written = any(trial.has_written for trial in trials)
+        record = trials[0].records[0] if trials and not trials[0].failed else None
+        seconds = 0.0 if record is None else record.repetitions[0]
+        figures = {} if record is None else record.figures
+        used = figures.get("user_seconds", 0.0) + figures.get("system_seconds", 0.0)
+        reasons = {
+            "a service is under load": program.service is not None,
+            "it runs as MPI ranks": self.rank_launcher is not None,
+            "its metrics may use a clock, which continues": bool(program.metrics),
+            "it has no valid trial run": record is None,
+            "its runs write to one folder": program.folder is not None and has_written,
+            "it is too short": seconds < _SHORTEST_SECONDS,
+            f"it waits: it used the CPU for {used:.2f} of {seconds:.2f} s": used < _BUSY * seconds,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), "")
 
     def _examined(self, files: Iterable[str]) -> tuple[tuple[Binary, ...], list[str]]:
         """The programs of these files, and a line for each that cannot be examined."""

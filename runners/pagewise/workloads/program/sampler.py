@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pagewise.session.launch import SCRIPT
+from pagewise.session.processes import descendants
 from pagewise.session.ranks import WRAPPER, Ranks
 from pagewise.workloads.program.smaps import (
     Account,
@@ -30,8 +31,6 @@ SHORTEST, LONGEST = 0.003, 1.0
 _UNTIL_STARTED = 0.0005
 _ALL_FULL, _FULL_EVERY = 16, 4
 _PYTHON, _SHELL = (str(Path(name).resolve()) for name in (sys.executable, "/bin/sh"))
-# Whether this kernel lists a thread's children (CONFIG_PROC_CHILDREN).
-_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 
 
 @dataclass(frozen=True)
@@ -249,45 +248,6 @@ def _text(pid: int, name: str) -> str:
         return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace")
     except OSError:
         return ""
-
-
-def descendants(root: int) -> list[int]:
-    """The processes that a process started, those that they started, and so on."""
-    started: list[int] = []
-    remaining = [root]
-    while remaining:
-        children = [int(word) for text in _children(remaining.pop()) for word in text.split()]
-        started += children
-        remaining += children
-    return started
-
-
-def _children(pid: int) -> list[str]:
-    """The children of each thread as the kernel lists them, else all processes whose parent it is."""
-    if not _LISTS_CHILDREN:
-        return [" ".join(_with_parent(pid))]
-    texts = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 a folder of /proc, read a hundred times a second
-    except OSError:
-        return []
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as stream:  # noqa: PTH123
-                texts.append(stream.read())
-        except OSError:
-            continue
-    return texts
-
-
-def _with_parent(pid: int) -> Iterator[str]:
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        try:
-            status = Path(f"/proc/{name}/stat").read_bytes() if name.isdigit() else b""
-            if int(status.rpartition(b")")[2].split()[1]) == pid:
-                yield name
-        except (OSError, ValueError, IndexError):
-            continue
 
 
 def _image(pid: int) -> str:

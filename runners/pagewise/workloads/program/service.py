@@ -18,8 +18,7 @@ from pagewise.core.signals import exit_text, limited, shell_code
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
-from pagewise.session.processes import Running, Shell, in_session
-from pagewise.workloads.program.sampler import descendants
+from pagewise.session.processes import Running, Shell, descendants, in_session
 
 #: Stands for a free TCP port, another one in each run.
 PORT = "{port}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record_parts import Failure
+from pagewise.machine.memory import available
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name
@@ -73,13 +74,31 @@ class Programs:
     @property
     def planner(self) -> Planner:
         """Every policy of every program once per round."""
-        unavailable = self.unavailable
+        unavailable, sliced = self.unavailable, self._sliced()
         return ComparisonPlanner(
             self.subjects,
             self.options.runs.seed,
             self.options.runs.aa,
             starts=lambda step: step.cell.measured.module not in unavailable,
+            in_turns=lambda step: step.cell.measured.module in sliced and not step.cell.settings.machine,
         )
+
+    def _sliced(self) -> set[str]:
+        """The modules whose runs are in slices: they wait for nothing, and fit into memory together."""
+        if self.options.runs.method != "turns":
+            return set()
+        room, number = available(), self.options.runs.aa + max(len(each.cells) for each in self.subjects)
+        return {
+            module
+            for runs in self.programs
+            for module, applied in runs.policies.items()
+            if not runs.not_sliced
+            and applied.unavailable is None
+            # These pages are switched on, or counted, for the whole machine.
+            and not applied.switched_size
+            and not applied.answer.by_counter
+            and (room is None or number * runs.peak_bytes <= room // 2)
+        }
 
     def described(self) -> dict[str, dict[str, object]]:
         """The programs for the manifest, by name."""
@@ -138,7 +157,11 @@ class Programs:
         """The programs with what trial runs showed of their memory, and of the programs that ran."""
         decisions = [runs.decided(trials) for runs in self.programs]
         workload = replace(self, programs=tuple(runs for runs, _ in decisions))
-        text = "\n".join(line for _, lines in decisions for line in lines)
+        lines = [line for _, lines in decisions for line in lines]
+        if self.options.runs.method == "turns":
+            sliced = ((runs.program.key, runs.not_sliced) for runs, _ in decisions)
+            lines += [f"{name} is measured in whole runs: {reason}" for name, reason in sliced if reason]
+        text = "\n".join(lines)
         return Decision(workload, {"programs": workload.described()} if text else {}, text)
 
     def needs(self) -> Needs:

@@ -20,6 +20,7 @@ import sys
 import time
 
 BEGAN = time.monotonic()
+STARTED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 MIB = 1024 * 1024
 HUGE = 2 * MIB
 WRONG = {"wrong_pages": {"pages": {"huge_coverage": 0.5}}, "wrong_cpu": {"placement": {"cpus": [4095]}}}
@@ -56,7 +57,7 @@ def record(size: int, factor: float, **options: object) -> dict:
     return {
         "schema": "pagewise.record/1",
         "kernel": sys.argv[0].rpartition("/pw-")[2],
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "started": STARTED,
         "status": "ok",
         "configuration": {
             "version": "0.1.0",

@@ -203,8 +203,11 @@ def test_programs_do_not_stay_stopped_when_the_session_is_killed(stage: Stage):
         return states
 
     deadline = time.monotonic() + 60.0
-    while "T" not in ours() and time.monotonic() < deadline:
+    # One is stopped, and the next one hangs for some time.
+    since = time.monotonic()
+    while time.monotonic() < min(since + 1.0, deadline):
         time.sleep(0.05)
+        since = since if {"T", "S"} <= {*ours()} else time.monotonic()
     assert "T" in ours()
     process.send_signal(signal.SIGKILL)
     process.wait()

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from builders import configuration, kernel, record, subject_of
+from pagewise.analysis.analysis import analyse
 from pagewise.analysis.series import run_seconds
 from pagewise.core.plan import Step
 from pagewise.core.record import read_records
@@ -128,6 +129,18 @@ def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_gr
     assert {*first, *second} == {one.label for one in configurations}
     assert len(first) + len(second) == len(steps) + 2
     assert ["hugetlbfs/hardware-regular"] in divided(Room(500 * mib, {2 * mib: 10 * mib}))
+
+
+def test_some_runs_of_a_configuration_may_take_no_turns():
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    runs = ((base, "compare"), (base, "aa"), (thp, "compare"))
+    records = [
+        record(one, 1.0 + 0.001 * number, number=number, series=series, options={"turns": turns})
+        for number, turns in enumerate((0, 40, 40, 0), start=1)
+        for one, series in runs
+    ]
+    [result] = analyse([subject_of(kernel(), base, thp)], records, 1)
+    assert [row.invalid for row in result.ranked] == [None, None]
 
 
 def taking_turns(stage: Stage, **behaviour: str) -> Stage:

@@ -73,7 +73,8 @@ def signer() -> Iterator[Path]:
     spack.chmod(0o755)
     yield root
     run("gpgconf", "--homedir", root / ".pagewise" / "gpg", "--kill", "all")
-    shutil.rmtree(root)
+    # The agent removes its sockets as it ends.
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def agent(home: Path) -> str:

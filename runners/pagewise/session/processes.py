@@ -288,7 +288,11 @@ def _subreaper() -> Iterator[None]:
 
 def _children() -> set[int]:
     """The children of this process, ended ones too."""
-    return {int(word) for text in _children_of(os.getpid()) for word in text.split()}
+    pids: set[int] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            pids.update(map(int, file.read_text(encoding="ascii").split()))
+    return pids
 
 
 def descendants(root: int) -> list[int]:

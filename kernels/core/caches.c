@@ -75,8 +75,8 @@ static int64_t last_level(const char *root, int cpu, bool *counted)
             sharing += set[other];
         }
     }
-    /* A guest sees the whole cache of its host, which serves many more CPUs: 480 MiB for two of them, of which 64 MiB were
-       observed. No server processor has more than 12 MiB per core. */
+    /* A guest sees the whole cache of its host, which serves many more CPUs: 480 MiB for two of them, where the bandwidth was that
+       of memory from 128 MiB on. Most processors have less than 32 MiB per core. */
     const int64_t most = is_guest(root) ? sharing * guest_kib_per_cpu : INT64_MAX / 1024;
     return 1024 * (kib < most ? kib : most);
 }

@@ -15,7 +15,7 @@ from pagewise.machine.host import default_pool_size
 from pagewise.machine.memory import MEMORY_PER_WORKING_SET
 from pagewise.machine.settings.hugepages import PAGE_BYTES, pages_needed
 
-#: The turns of a run. Starting a run takes about as long as 40 turns.
+#: The most turns of a run. To start and end one took as long as 70 turns (triad, 128 MiB, 2 cores).
 TURNS = 40
 
 

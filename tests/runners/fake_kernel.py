@@ -2,7 +2,7 @@
 
 The module's variables set its configuration (PAGEWISE_*) and its behaviour:
 PW_FAKE_MODE (ok, check_failed, pages, wrong_pages, wrong_rank, wrong_cpu, crash, illegal, hang, usage,
-silent),
+silent, extra_turn),
 PW_FAKE_FACTOR (slowness), PW_FAKE_SLOW (soa:2: twice as slow with the argument soa),
 PW_FAKE_INTERLEAVED (how often as slow when its memory is interleaved),
 PW_FAKE_SLEEP (seconds), PW_FAKE_TURNS (it takes turns; a file in which all programs count them),
@@ -123,6 +123,8 @@ def in_turns(seconds: float) -> list:
         with open(os.environ["PW_FAKE_TURNS"], "ab+", buffering=0) as file:  # noqa: PTH123
             file.write(b".")
             turns = os.fstat(file.fileno()).st_size
+        if os.environ.get("PW_FAKE_MODE") == "extra_turn" and not repetitions:
+            repetitions.append(seconds)
         repetitions.append(seconds * math.exp(0.001 * normal() + 0.2 * math.sin(turns / 60)))
         # The runner measures the turns, too.
         time.sleep(repetitions[-1])

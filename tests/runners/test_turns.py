@@ -53,7 +53,9 @@ def measured(folder: Path, *turns: int, limit: float = 20.0) -> list:
         Start([sys.executable, "-S", "-c", PROGRAM, str(name), str(number)], os.environ, nullcontext())
         for name, number in enumerate(turns)
     ]
-    return measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
+    runs, made = measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
+    assert made == TURNS
+    return runs
 
 
 def test_one_program_runs_at_a_time_and_each_has_all_its_turns(tmp_path: Path):
@@ -87,7 +89,7 @@ def test_a_program_that_somebody_else_stopped_has_no_result(tmp_path: Path):
 def test_programs_that_take_too_long_are_ended(tmp_path: Path):
     endless = Start(["sleep", "60"], os.environ, nullcontext())
     began = time.monotonic()
-    [run] = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
+    [run], _ = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
     assert run.exit_code == TIMED_OUT
     assert time.monotonic() - began < 20.0
 
@@ -129,6 +131,13 @@ def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_gr
     assert {*first, *second} == {one.label for one in configurations}
     assert len(first) + len(second) == len(steps) + 2
     assert ["hugetlbfs/hardware-regular"] in divided(Room(500 * mib, {2 * mib: 10 * mib}))
+
+
+def test_other_turns_than_those_of_the_repetitions_are_a_contradiction():
+    one, shorter = record(configuration(), [1.0, 1.1, 1.2]), record(configuration(), [1.0, 1.1])
+    for source, number in ((one, 0), (shorter, 1)):
+        with_turns = replace(one, run=replace(one.run, turns=turns_of([source])))
+        assert len([*with_turns.contradictions()]) == number
 
 
 def test_some_runs_of_a_configuration_may_take_no_turns():
@@ -188,6 +197,14 @@ def test_turns_are_refused_for_a_program_that_takes_none(small: Stage):
     done = small.compare("--rounds", "1", "--no-sweep", "--method", "turns")
     assert done.returncode == 2
     assert not small.results.exists()
+
+
+def test_a_run_that_had_a_turn_too_many_is_excluded(stage: Stage):
+    done = taking_turns(stage, mode="extra_turn").compare("--rounds", "3", "--no-sweep", "--json")
+    assert done.returncode == 1, done.stderr
+    records, _ = read_records(stage.result() / "records.jsonl")
+    assert {one.status for one in records if one.configuration.hugepages == "thp"} == {"failed"}
+    assert {one.status for one in records if one.configuration.hugepages == "none"} == {"ok"}
 
 
 def test_a_run_that_fails_in_its_turns_is_excluded_and_the_others_count(stage: Stage):

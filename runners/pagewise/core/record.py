@@ -105,6 +105,9 @@ class Record:
             yield "", "'failure' contradicts the status ok"
         if self.status != "ok":
             needed["failure"] = self.failure
+        turns = None if self.run is None else self.run.turns
+        if turns is not None and self.repetitions and len(turns.baseline_seconds) != len(self.repetitions):
+            yield "run", "'turns' are not those of 'seconds'"
         yield from (("", f"{name!r} is missing") for name, part in needed.items() if part is None)
 
     @property

@@ -30,7 +30,8 @@ from pagewise.session.processes import descendants
 _ENOUGH_SECONDS, _FEWEST_TURNS = 1.0, 6
 # Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
 _SLICE_SECONDS = 0.010
-_STOPPED = Failure(
+#: Why a run has no valid time that had other turns than it was given.
+STOPPED = Failure(
     4,
     "another process stopped or continued it during its turns",
     "find what sends signals, or use --method runs",
@@ -44,6 +45,14 @@ class Start:
     command: Sequence[str]
     environment: Mapping[str, str]
     inherited: AbstractContextManager[Any]
+
+
+def _waited(run: StartedRun, began: float) -> bool:
+    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended."""
+    # An ended process stays a zombie, which its owner reaps.
+    state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    run.seconds += time.monotonic() - began
+    return state is None or state.si_code != os.CLD_STOPPED
 
 
 @dataclass
@@ -82,9 +91,7 @@ class SlicedRun:
 
     def _stop(self, began: float) -> None:
         self._signal(signal.SIGSTOP)
-        state = os.waitid(os.P_PID, self.run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        self.run.seconds += time.monotonic() - began
-        self.is_over = state is None or state.si_code != os.CLD_STOPPED
+        self.is_over = _waited(self.run, began)
 
     def _signal(self, number: int) -> None:
         """Sends a signal to its group, and to processes that left the group."""
@@ -127,27 +134,29 @@ class _TurnTaker:
 
     def wait(self, began: float) -> None:
         """Waits until it stops or ends. began: when it was continued, by the monotonic clock."""
-        # An ended process stays a zombie, which its owner reaps.
-        state = os.waitid(os.P_PID, self.run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        self.run.seconds += time.monotonic() - began
-        self.is_over = state is None or state.si_code != os.CLD_STOPPED
+        self.is_over = _waited(self.run, began)
 
     def end(self, limit: float) -> None:
         """Continues it to its end, after its last turn."""
+        is_early = self.is_over
         if not self.is_over:
             self.run.running.send(signal.SIGUSR1)
             self.take_turn()
         if not self.is_over:
-            self.run.fault = _STOPPED
+            self.run.fault = STOPPED
             self.run.running.send(signal.SIGKILL)
             self.is_over = True
         self.run.wait(limit)
+        if is_early and self.run.running.exit_code == 0:
+            self.run.fault = STOPPED
 
 
 def measure_in_turns(
     stopwatch: Stopwatch, starts: Sequence[Start], turns: int, seed: str
-) -> list[Measurement]:
+) -> tuple[list[Measurement], int]:
     """Runs programs that take up to `turns` turns, and fewer if these are long; in the order of `starts`.
+
+    Returns the number of turns, too.
 
     After the stopwatch's limit times their number, the runs that are left are ended. seed: of the order of
     turns. Raises OSError if one cannot be started.
@@ -159,16 +168,15 @@ def measure_in_turns(
             run = stopwatch.started(start.command, start.environment, start.inherited, number=number)
             takers.append(_TurnTaker(stack.enter_context(run)))
             takers[-1].wait(takers[-1].run.running.began)
-        enough = time.monotonic() + _ENOUGH_SECONDS * len(starts)
-        for number in range(turns):
-            if number >= _FEWEST_TURNS and time.monotonic() > enough:
-                break
+        made, enough = 0, time.monotonic() + _ENOUGH_SECONDS * len(starts)
+        while made < turns and (made < _FEWEST_TURNS or time.monotonic() <= enough):
+            made += 1
             for taker in shuffle.sample(takers, len(takers)):
                 if not taker.is_over:
                     taker.take_turn()
         for taker in takers:
             taker.end(stopwatch.limit)
-    return [taker.run.measurement() for taker in takers]
+    return [taker.run.measurement() for taker in takers], made
 
 
 @contextmanager

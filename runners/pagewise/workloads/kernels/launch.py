@@ -14,7 +14,7 @@ from pagewise.machine.placement import Placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch, after, failed_record, limited_by
 from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
-from pagewise.session.turns import Start, measure_in_turns
+from pagewise.session.turns import STOPPED, Start, measure_in_turns
 from pagewise.session.workload import Launcher, Outcome
 from pagewise.stack.catalog import Entry
 from pagewise.stack.launcher import RankLauncher
@@ -71,16 +71,20 @@ class KernelLauncher(Launcher):
 
     def _run_group(self, steps: Sequence[Step], group: int) -> list[Outcome]:
         files = [self._written(number) for number in range(len(steps))]
-        measured = measure_in_turns(
+        measured, made = measure_in_turns(
             self.stopwatch,
             [self._start(step, number, in_turns=True) for number, step in enumerate(steps)],
             self.turns,
             f"{steps[0].benchmark.name}:{steps[0].round}:{group}",
         )
-        return [
-            self._outcome(step, each, *read_written(file))
-            for step, each, file in zip(steps, measured, files, strict=True)
-        ]
+        outcomes = []
+        for step, each, file in zip(steps, measured, files, strict=True):
+            records, skipped = read_written(file)
+            if any(one.status == "ok" and len(one.repetitions) != made for one in records):
+                each = replace(each, fault=STOPPED)  # noqa: PLW2901
+            valid = [] if each.fault is not None else records
+            outcomes.append(self._outcome(step, each, valid, skipped))
+        return outcomes
 
     def _written(self, number: int) -> Path:
         """The file for the records of one of the runs at the same time, which is then missing."""

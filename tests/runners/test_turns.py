@@ -53,9 +53,8 @@ def measured(folder: Path, *turns: int, limit: float = 20.0) -> list:
         Start([sys.executable, "-S", "-c", PROGRAM, str(name), str(number)], os.environ, nullcontext())
         for name, number in enumerate(turns)
     ]
-    runs, made = measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
-    assert made == TURNS
-    return runs
+    runs = measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
+    return [run for run, _ in runs]
 
 
 def test_one_program_runs_at_a_time_and_each_has_all_its_turns(tmp_path: Path):
@@ -89,7 +88,7 @@ def test_a_program_that_somebody_else_stopped_has_no_result(tmp_path: Path):
 def test_programs_that_take_too_long_are_ended(tmp_path: Path):
     endless = Start(["sleep", "60"], os.environ, nullcontext())
     began = time.monotonic()
-    [run], _ = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
+    [(run, _)] = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
     assert run.exit_code == TIMED_OUT
     assert time.monotonic() - began < 20.0
 
@@ -176,13 +175,14 @@ def test_a_machine_that_changes_all_the_time_does_not_change_the_verdict(stage: 
     }
 
 
-def test_sweeps_are_whole_runs(stage: Stage):
+def test_the_sizes_of_a_sweep_take_turns(stage: Stage):
     done = taking_turns(stage).compare("--rounds", "1")
     assert done.returncode in (0, 1), done.stderr
     records, _ = read_records(stage.result() / "records.jsonl")
-    in_turns = {one.series: one.run.turns is not None for one in records}
-    assert in_turns == {"compare": True, "aa": True, "sweep": False}
-    assert {one.status for one in records} == {"ok"}
+    assert {(one.status, one.run.method) for one in records} == {("ok", "turns")}
+    swept = [one for one in records if one.series == "sweep"]
+    assert {(one.run.turns, len(one.repetitions)) for one in swept} == {(None, 5)}
+    assert len({one.run.module for one in swept}) == 2
 
 
 @pytest.mark.parametrize(("method", "taken"), [("runs", False), ("turns", True)])

@@ -14,6 +14,8 @@ from pagewise.core.structure import Form, Limits
 Arguments = tuple[str, ...]
 FieldName = Annotated[str, Form("[a-z][a-z0-9_]*")]
 NotNegative = Annotated[float, Limits(0)]
+# An option of all kernels, and its default.
+_REPETITIONS, _DEFAULT_REPETITIONS = "--repetitions", 5
 #: What times are of: a pass of a kernel, a run of a program.
 BenchmarkUnit = Literal["pass", "run"]
 
@@ -82,6 +84,12 @@ class Sweep:
         if "hugepages" in given:
             given["hugepages"] = PagePolicy(given["hugepages"]).kind
         return all(given[name] in values for name, values in self.when.items())
+
+    @property
+    def repetitions(self) -> int:
+        """The timed repetitions of each value."""
+        words = self.arguments
+        return int(words[words.index(_REPETITIONS) + 1]) if _REPETITIONS in words else _DEFAULT_REPETITIONS
 
     @property
     def of_working_set(self) -> bool:

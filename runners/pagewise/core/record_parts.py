@@ -367,8 +367,11 @@ class RunOf:
     involuntary_switches: Annotated[int, Limits(0), "of its processes, to others"] | None = None
     group: Annotated[str, "the events that it was to count, a name in the event file"] | None = None
     settings: Annotated[Mapping[str, str], "environment variables in addition to the module's"] | None = None
-    turns: Annotated[TurnsOf | None, "absent: the program ran without interruption"] = None
-    slices: Annotated[int | None, Limits(1), "in which the program ran; absent: without interruption"] = None
+    method: Annotated[
+        Literal["turns", "runs"], "turns: it alternated with others; runs: it ran without interruption"
+    ] = "runs"
+    turns: Annotated[TurnsOf | None, "absent: of runs, slices and sweeps"] = None
+    slices: Annotated[int | None, Limits(1), "in which a program without turns ran; absent: of others"] = None
     left_behind: Annotated[tuple[LeftProcess, ...], "outside of its group; absent: none"] | None = None
     node: Annotated[NodeChange, "of the memory of the whole node"] | None = None
     log: Annotated[str, "the output of a failed run, a file of the result folder"] | None = None

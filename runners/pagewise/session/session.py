@@ -186,7 +186,7 @@ class Session:
         changed = {module: changed[module] or self._watch.look(module) for module in modules}
         self.recorder.note_changed(changed)
         return [
-            self._keep(step, outcome if node is None else outcome.on_node(node), changed)
+            self._keep(step, outcome if node is None else outcome.with_run(node=node), changed)
             for step, outcome in zip(steps, outcomes, strict=True)
         ]
 

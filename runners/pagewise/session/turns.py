@@ -121,13 +121,15 @@ def run_in_slices(runs: Sequence[SlicedRun], limit: float, seed: str) -> None:
 
 @dataclass
 class _TurnTaker:
-    """A run that takes turns. is_over: there is nothing to continue."""
+    """A run that takes turns: how many it took. is_over: there is nothing to continue."""
 
     run: StartedRun
+    taken: int = 0
     is_over: bool = False
 
     def take_turn(self) -> None:
         """Continues it until it stops or ends."""
+        self.taken += 1
         began = time.monotonic()
         self.run.running.send(signal.SIGCONT)
         self.wait(began)
@@ -138,7 +140,6 @@ class _TurnTaker:
 
     def end(self, limit: float) -> None:
         """Continues it to its end, after its last turn."""
-        is_early = self.is_over
         if not self.is_over:
             self.run.running.send(signal.SIGUSR1)
             self.take_turn()
@@ -147,17 +148,14 @@ class _TurnTaker:
             self.run.running.send(signal.SIGKILL)
             self.is_over = True
         self.run.wait(limit)
-        if is_early and self.run.running.exit_code == 0:
-            self.run.fault = STOPPED
 
 
 def measure_in_turns(
-    stopwatch: Stopwatch, starts: Sequence[Start], turns: int, seed: str
-) -> tuple[list[Measurement], int]:
-    """Runs programs that take up to `turns` turns, and fewer if these are long; in the order of `starts`.
+    stopwatch: Stopwatch, starts: Sequence[Start], turns: int | None, seed: str
+) -> list[tuple[Measurement, int]]:
+    """Runs programs that take up to `turns` turns, and fewer if these are long; None: until all have ended.
 
-    Returns the number of turns, too.
-
+    Returns what was measured and how often each was continued, its end included; in the order of `starts`.
     After the stopwatch's limit times their number, the runs that are left are ended. seed: of the order of
     turns. Raises OSError if one cannot be started.
     """
@@ -169,14 +167,17 @@ def measure_in_turns(
             takers.append(_TurnTaker(stack.enter_context(run)))
             takers[-1].wait(takers[-1].run.running.began)
         made, enough = 0, time.monotonic() + _ENOUGH_SECONDS * len(starts)
-        while made < turns and (made < _FEWEST_TURNS or time.monotonic() <= enough):
+        while not all(taker.is_over for taker in takers):
+            is_enough = made >= _FEWEST_TURNS and time.monotonic() > enough
+            if turns is not None and (made == turns or is_enough):
+                break
             made += 1
             for taker in shuffle.sample(takers, len(takers)):
                 if not taker.is_over:
                     taker.take_turn()
         for taker in takers:
             taker.end(stopwatch.limit)
-    return [taker.run.measurement() for taker in takers], made
+    return [(taker.run.measurement(), taker.taken) for taker in takers]
 
 
 @contextmanager

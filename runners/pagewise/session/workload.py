@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pagewise.analysis.analysis import Drafts, analyse, too_wide
-from pagewise.core.node_state import NodeChange
 from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
-from pagewise.core.record_parts import RunOf, TurnsOf
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
 
@@ -40,20 +38,11 @@ class Outcome:
         """Whether the run ended otherwise than well."""
         return any(record.status != "ok" for record in self.records)
 
-    def on_node(self, node: NodeChange) -> Outcome:
-        """The same, with the state of the node's memory in its records."""
-        return self._with_runs(lambda run: replace(run, node=node))
-
-    def in_turns(self, turns: TurnsOf | None) -> Outcome:
-        """The same, with what its turns are relative to in its records."""
-        return self._with_runs(lambda run: replace(run, turns=turns))
-
-    def in_slices(self, slices: int) -> Outcome:
-        """The same, with the number of slices in its records."""
-        return self._with_runs(lambda run: replace(run, slices=slices))
-
-    def _with_runs(self, change: Callable[[RunOf], RunOf]) -> Outcome:
-        records = [replace(record, run=record.run and change(record.run)) for record in self.records]
+    def with_run(self, **changes: Any) -> Outcome:
+        """The same, with these fields of the run in its records."""
+        records = [
+            replace(record, run=record.run and replace(record.run, **changes)) for record in self.records
+        ]
         return replace(self, records=records)
 
 
@@ -145,10 +134,10 @@ class ComparisonPlanner(Planner):
         return order_of_sweeps(self.subjects, self.seed) if self.sweep else []
 
     def together(self, steps: Sequence[Step]) -> list[list[Step]]:
-        """The runs of a kernel that can take turns, and others alone."""
+        """The runs of a kernel, or of one of its sweeps, that can take turns, and others alone."""
         groups: list[list[Step]] = []
-        for _, of_kernel in groupby(steps, key=lambda step: step.benchmark.name):
-            runs = list(of_kernel)
+        for _, grouped in groupby(steps, key=lambda step: (step.benchmark.name, step.swept)):
+            runs = list(grouped)
             several = [step for step in runs if self.in_turns(step)]
             groups += [several] * bool(several) + [[step] for step in runs if step not in several]
         return groups

@@ -59,31 +59,38 @@ class KernelLauncher(Launcher):
         outcomes: dict[int, Outcome] = {}
         reference: TurnsOf | None = None
         for number, group in enumerate(self.room().groups(steps)):
-            results = self._run_group(group, number) if len(group) > 1 else [self.run(group[0])]
+            if len(group) == 1:
+                outcomes[group[0].position] = self.run(group[0])
+                continue
+            results = self._run_group(group, number)
             records = [result.records[0] for result in results]
             baselines = (each for step, each in zip(group, records, strict=True) if step.cell.is_baseline)
             known = None if reference is None else reference.reference_seconds
-            turns = turns_of(baselines, known) or turns_of(records, known) if len(group) > 1 else None
+            turns = None
+            if group[0].sweep is None:
+                turns = turns_of(baselines, known) or turns_of(records, known)
             reference = reference or turns
             for step, result in zip(group, results, strict=True):
-                outcomes.setdefault(step.position, result.in_turns(turns))
+                outcomes.setdefault(step.position, result.with_run(method="turns", turns=turns))
         return [outcomes[step.position] for step in steps]
 
     def _run_group(self, steps: Sequence[Step], group: int) -> list[Outcome]:
         files = [self._written(number) for number in range(len(steps))]
-        measured, made = measure_in_turns(
+        measured = measure_in_turns(
             self.stopwatch,
             [self._start(step, number, in_turns=True) for number, step in enumerate(steps)],
-            self.turns,
-            f"{steps[0].benchmark.name}:{steps[0].round}:{group}",
+            None if steps[0].sweep else self.turns,
+            f"{steps[0].benchmark.name}:{steps[0].swept}:{steps[0].round}:{group}",
         )
         outcomes = []
-        for step, each, file in zip(steps, measured, files, strict=True):
+        for step, (run, taken), file in zip(steps, measured, files, strict=True):
             records, skipped = read_written(file)
-            if any(one.status == "ok" and len(one.repetitions) != made for one in records):
-                each = replace(each, fault=STOPPED)  # noqa: PLW2901
-            valid = [] if each.fault is not None else records
-            outcomes.append(self._outcome(step, each, valid, skipped))
+            # After its repetitions, it is continued to validate the result, and to prepare the next size.
+            expected = sum(len(record.repetitions) + 1 for record in records)
+            if run.exit_code == 0 and records and taken != expected:
+                run = replace(run, fault=STOPPED)  # noqa: PLW2901
+            valid = [] if run.fault is not None else records
+            outcomes.append(self._outcome(step, run, valid, skipped))
         return outcomes
 
     def _written(self, number: int) -> Path:
@@ -96,7 +103,7 @@ class KernelLauncher(Launcher):
         entry, placement = self.entries[step.cell.measured.module], self.placements[step.cell.placement]
         command = self.command(step, entry)
         if in_turns:
-            command += ["--turns", str(self.turns)]
+            command += ["--turns", str(self.turns if step.sweep is None else step.sweep.repetitions)]
         command += ["--record", str(self.stopwatch.scratch / f"record-{number}.jsonl")]
         environment = step.cell.environment(
             {**entry.environment, **placement.environment, **dict(step.settings)}

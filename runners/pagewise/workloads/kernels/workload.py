@@ -177,9 +177,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
         options.runs.seed,
         options.runs.aa,
         options.sweep,
-        in_turns=lambda step: (
-            step.benchmark.name in able and step.sweep is None and not step.cell.settings.machine
-        ),
+        in_turns=lambda step: step.benchmark.name in able and not step.cell.settings.machine,
     )
     return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 

@@ -140,7 +140,7 @@ class ProgramLauncher(Launcher):
             # A command before a run failed: which one, whole runs show.
             return [self.run(step) for step in steps]
         return [
-            self._outcome(step, active, None, own).in_slices(run.slices)
+            self._outcome(step, active, None, own).with_run(method="turns", slices=run.slices)
             for step, active, own, run in zip(steps, observed, left, sliced, strict=True)
         ]
 

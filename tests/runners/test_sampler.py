@@ -166,6 +166,19 @@ def test_a_mapped_data_file_is_not_the_program(tmp_path: Path):
     assert images.keys() == {str(Path(sys.executable).resolve())}
 
 
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the kernel does not count queues")
+def test_a_program_that_shares_its_cpu_queues_for_it(tmp_path: Path):
+    cpu = min(os.sched_getaffinity(0))
+    busy = ["taskset", "-c", str(cpu), sys.executable, "-S", "-c", "while True: pass"]
+    with subprocess.Popen(busy) as ours, subprocess.Popen(busy) as other:
+        sampler = Sampler(2 << 20, 60, [], identify=True)
+        with sampler.watching(ours.pid):
+            time.sleep(0.2)
+        ours.kill()
+        other.kill()
+    assert sum(sampler.finish().queued.values()) > 0.02
+
+
 def test_memory_of_a_process_that_was_not_identified_has_no_program():
     samples = Samples(programs={1: "/bin/a", 2: ""})
     for pid in (1, 2, 3):

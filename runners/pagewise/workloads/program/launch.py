@@ -60,7 +60,7 @@ _NEAR = ("*", "*/*")
 @dataclass(frozen=True)
 class Observation:
     """A run with its output (and that of its files) if it is not too large, why its result is wrong, and its
-    memory if observed.
+    memory if observed. queued: the seconds of its threads in queues of CPUs, if it is a trial run.
     """
 
     measured: Measurement
@@ -71,6 +71,7 @@ class Observation:
     memory: memory.Memory | None
     images: Mapping[str, int]
     has_written: bool = False
+    queued: float = 0.0
     service_log: str = ""
 
 
@@ -170,7 +171,7 @@ class ProgramLauncher(Launcher):
         log = seen.measured.log + seen.service_log
         record = replace(record, program=recorded, run=run)
         wall, wrote = seen.measured.wall, seen.has_written
-        return ProgramOutcome([record], wall, log, [], printed, of_trial, images, wrote)
+        return ProgramOutcome([record], wall, log, [], printed, of_trial, images, wrote, seen.queued)
 
     @contextmanager
     def _observing(
@@ -252,8 +253,9 @@ class ProgramLauncher(Launcher):
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
+        queued = sum(samples.queued.values())
         active.seen = Observation(
-            measured, faults, output, values, fault, used, samples.images, has_written, log
+            measured, faults, output, values, fault, used, samples.images, has_written, queued, log
         )
 
     def _command(

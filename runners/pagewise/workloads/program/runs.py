@@ -45,12 +45,14 @@ class CheckOptions:
 class ProgramOutcome(Outcome):
     """A run of a program: the memory that it used, and the files of all programs that ran (see Samples).
 
-    has_written: whether there are new files in its folder.
+    has_written: whether there are new files in its folder. queued: the seconds of its threads in queues of
+    CPUs, if it is a trial run.
     """
 
     memory: Memory | None = None
     images: Mapping[str, int] = field(default_factory=dict)
     has_written: bool = False
+    queued: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,8 @@ class ProgramRuns:
         seconds = 0.0 if record is None else record.repetitions[0]
         figures = {} if record is None else record.figures
         used = figures.get("user_seconds", 0.0) + figures.get("system_seconds", 0.0)
+        # While others have the CPUs, it waits for nothing else.
+        ready = used + (trials[0].queued if trials else 0.0)
         reasons = {
             "a service is under load": program.service is not None,
             "it runs as MPI ranks": self.rank_launcher is not None,
@@ -181,7 +185,7 @@ class ProgramRuns:
             "it has no valid trial run": record is None,
             "its runs write to one folder": program.folder is not None and has_written,
             "it is too short": seconds < _SHORTEST_SECONDS,
-            f"it waits: it used the CPU for {used:.2f} of {seconds:.2f} s": used < _BUSY * seconds,
+            f"it waits: it used the CPU for {used:.2f} of {seconds:.2f} s": ready < _BUSY * seconds,
         }
         return next((reason for reason, applies in reasons.items() if applies), "")
 

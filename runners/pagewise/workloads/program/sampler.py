@@ -67,6 +67,8 @@ class Samples:
     programs: dict[int, str] = field(default_factory=dict)
     #: By file of the program, the most that a process of it had in memory.
     images: dict[str, int] = field(default_factory=dict)
+    #: By thread, the seconds for which it was ready and others had the CPUs; empty unless identified.
+    queued: dict[str, float] = field(default_factory=dict)
 
     def note(self, pid: int, resident: int) -> None:
         """Notes that a process had this many bytes in memory, if its program is known."""
@@ -86,7 +88,7 @@ class Sampler(threading.Thread):
     programs that start the measured one, not sampled. counter: a file of the kernel's count of huge pages.
     cpus: where to sample, so as not to disturb the program. ranks: MPI ranks, sampled instead of the
     descendants, because a launcher such as srun has others start them. identify: look between samples, too,
-    which programs run: for a run that is not timed.
+    which programs run and how long they queue: for a run that is not timed.
     """
 
     def __init__(
@@ -187,6 +189,8 @@ class Sampler(threading.Thread):
             image = _image(pid)
             if not self._is_launcher(pid, image):
                 self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
+                if self._identify:
+                    self._samples.queued |= _queued(pid)
                 yield pid
 
     def _looks(self, pids: Iterable[int], full: bool) -> list[Sample]:
@@ -248,6 +252,16 @@ def _text(pid: int, name: str) -> str:
         return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _queued(pid: int) -> dict[str, float]:
+    """By thread of a process, the seconds in queues of CPUs; none if the kernel does not count them."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    except OSError:
+        return {}
+    fields = {thread: _text(pid, f"task/{thread}/schedstat").split() for thread in threads}
+    return {thread: 1e-9 * int(of_thread[1]) for thread, of_thread in fields.items() if of_thread}
 
 
 def _image(pid: int) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pagewise.analysis.comparison import corrected
-from pagewise.analysis.statistics import estimate
+from pagewise.analysis.comparison import CLEAR_P, corrected
+from pagewise.analysis.statistics import FEWEST_ROUNDS, estimate
 
 FOLDER = Path(__file__).with_name("noise")
 
@@ -43,8 +43,8 @@ def comparisons(
     return np.swapaxes(generator.permuted(stretches.reshape(count, rounds, labels), axis=2), 1, 2)
 
 
-def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Judge many comparisons at once: verdicts and medians (count, variants), and widths.
+def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Judge many comparisons at once: verdicts and medians (count, variants), widths, and clear verdicts.
 
     times are log times (count, 2 + variants, rounds): the baseline, the baseline again, and the variants. The
     same as `ratio`, `noise_floor`, and `judge` do for one comparison, with fewer resamples.
@@ -61,18 +61,20 @@ def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndar
     floor = np.maximum(np.abs(middle_aa), width_aa / 2)[:, None]
     together = np.array([corrected(list(row)) for row in p])
     differs = ((low > 0) | (high < 0)) & (np.abs(middle) > floor) & (together <= 0.05)
-    return differs, middle, np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
+    widths = np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
+    return differs, middle, widths, differs & (together <= CLEAR_P)
 
 
-def until(times: np.ndarray, width: float, fewest: int = 7) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Like `judged`, after as many rounds as make all narrower than `width`: verdicts, medians, rounds."""
+def until(times: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Like `judged`, after as many rounds as the default makes: verdicts, medians, rounds."""
     count, labels, most = times.shape
     differs, middles = np.zeros((count, labels - 2), bool), np.zeros((count, labels - 2))
     rounds = np.full(count, most)
     live = np.arange(count)
-    for number in range(fewest, most + 1):
-        live_differs, live_middle, live_width = judged(times[live, :, :number], 100)
-        ends = (live_width.max(axis=1) < width) | (number == most)
+    for number in range(FEWEST_ROUNDS, most + 1):
+        live_differs, live_middle, live_width, clear = judged(times[live, :, :number], 100)
+        narrow = live_width < width
+        ends = ((narrow[:, 1:] & narrow[:, :1]) | clear).all(axis=1) | (number == most)
         differs[live[ends]], middles[live[ends]] = live_differs[ends], live_middle[ends]
         rounds[live[ends]] = number
         live = live[~ends]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builders import configuration, kernel, rounds, subject_of
-from pagewise.analysis.analysis import analyse, too_wide, widest
+from pagewise.analysis.analysis import analyse, too_wide
 from pagewise.analysis.comparison import corrected
 from pagewise.analysis.statistics import drift, modified_z, outliers
 from pagewise.core.plan import order_of_round
@@ -121,11 +121,21 @@ def test_a_ratio_that_turns_is_not_reported():
 def test_widths_decide_and_nothing_else():
     result = compared(*STEADY[:3])
     faster = compared(STEADY[0], STEADY[1], 0.5 * STEADY[2])
-    assert widest(result) == pytest.approx(widest(faster))
     widths = [result.groups[0].repeated[0].width, thp_of(result).time_ratio.width]
-    assert widest(result) == max(widths)
-    assert too_wide([result], 0.5) == {} and set(too_wide([result], 1e-4)) == {"triad"}
+    assert too_wide([result], 1e-4) == {"triad": max(widths)}
+    assert too_wide([faster], 1e-4) == {"triad": pytest.approx(max(widths))}
+    assert too_wide([result], 0.5) == {}
     assert too_wide([compared(*STEADY[:3, :2])], 0.5) == {"triad": None}
+
+
+def test_a_clear_difference_needs_no_narrow_interval():
+    def left(factor: float, rounds: int) -> set[str]:
+        times = STEADY[:3, :rounds] * np.array([[1.0], [1.0], [factor]])
+        return set(too_wide([compared(*times)], 1e-4, clear_suffices=True))
+
+    assert left(0.5, 4) == set()
+    # Equal, different with p above 0.001, and too few rounds.
+    assert left(1.0, 14) == left(0.99, 5) == left(0.5, 2) == {"triad"}
 
 
 def test_several_pairs_of_aa():

@@ -109,29 +109,32 @@ def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelR
     ]
 
 
-def widest(result: KernelResult) -> float | None:
-    """The widest interval of a kernel's time ratios, as a share; None while an interval is still missing.
+def too_wide(
+    results: Sequence[KernelResult], width: float, *, clear_suffices: bool = False
+) -> dict[str, float | None]:
+    """The kernels with an interval not narrower than `width`, with the widest one; None: one is missing.
+
+    clear_suffices: clear differences need no narrow interval. Stopping as soon as something is significant
+    would find differences that do not exist (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969).
+    """
+    widths = {result.benchmark.name: _widest(result, clear_suffices) for result in results}
+    return {name: value for name, value in widths.items() if value is None or value >= width}
+
+
+def _widest(result: KernelResult, clear_suffices: bool) -> float | None:
+    """The widest interval of a kernel's time ratios, as a share; None while one is still missing.
 
     The baseline's ratios to itself (A/A) count as well, because they determine the noise floor. An excluded
     configuration, or one without others to compare with, does not count: 0 if there is no ratio.
     """
-    ratios = [row.time_ratio for row in result.ranked if not row.cell.is_baseline]
-    ratios += [item for group in result.groups for item in group.repeated]
-    ratios += [item.ratio for item in result.of("compilers")]
+    times = [row.time for row in result.ranked if not row.cell.is_baseline] + result.of("compilers")
+    left = [time for time in times if not (clear_suffices and time is not None and time.is_clear)]
+    ratios = [None if time is None else time.ratio for time in left]
+    if left or not clear_suffices:
+        ratios += [item for group in result.groups for item in group.repeated]
     widths = [item.width for item in ratios if item is not None]
     known = [width for width in widths if width is not None]
     return max(known, default=0.0) if len(known) == len(widths) else None
-
-
-def too_wide(results: Sequence[KernelResult], width: float) -> dict[str, float | None]:
-    """The kernels whose widest interval is not narrower than `width`, with that interval.
-
-    A comparison may stop by the widths of its intervals only, never by its verdicts: stopping as soon as
-    something is significant finds differences that do not exist (Armitage, McPherson and Rowe, J. R. Stat.
-    Soc. A 132, 1969).
-    """
-    by_kernel = {result.benchmark.name: widest(result) for result in results}
-    return {name: value for name, value in by_kernel.items() if value is None or value >= width}
 
 
 class _Analyser:

@@ -135,7 +135,15 @@ class Comparison(Judged):
         """Whether the difference is real."""
         return self.direction is not None
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is so certain that more rounds need not confirm it."""
+        return self.is_decided and self.p is not None and self.p <= CLEAR_P
 
+
+#: The p of a clear difference, which may end a comparison early with hardly more false verdicts (Haybittle
+#: 1971, Peto et al. 1976; docs/explanation/statistics.md).
+CLEAR_P = 0.001
 _Row = TypeVar("_Row", bound=Judged)
 
 

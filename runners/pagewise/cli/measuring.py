@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Prepare = Callable[[Parameters, Console], Session]
 
 # docs/explanation/statistics.md: what these detect.
-_ROUNDS, _WIDTH = 7, 0.03
+_ROUNDS, _WIDTH = 3, 0.03
 #: States and settings of the machine that can be varied.
 _MACHINE = ("node-state", "prefetchers", "clocks")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=.*", re.DOTALL)
@@ -56,7 +56,8 @@ def complete(parameters: Parameters, baseline: str) -> Parameters:
     if parameters["baseline"] is None:
         defaults["baseline"] = baseline
     if parameters["rounds"] is None:
-        defaults |= {"rounds": _ROUNDS, "until": parameters["until"] or _WIDTH}
+        given = parameters["until"]
+        defaults |= {"rounds": _ROUNDS, "until": given or _WIDTH, "clear_suffices": given is None}
     return {**parameters, **defaults}
 
 

@@ -283,19 +283,20 @@ CASE = option(
 # Rounds and runs.
 ROUNDS = option(
     "-n --rounds",
-    "Number of rounds (with --until: the minimum); verdicts need 3 (default: 7 with --until 3%).",
+    "Number of rounds (with --until: the minimum); verdicts need 3 (default: 3, then until each difference "
+    "is clear or its interval narrower than 3 %).",
     type=Number(1, 1000),
 )
 UNTIL = option(
     "--until",
-    "Add rounds until every 95 % interval is narrower than this, as 2%, or the budget is spent "
-    "(docs/explanation/statistics.md).",
+    "Add rounds until every 95 % interval is narrower than this, as 2%, also where a difference is clear, or "
+    "the budget is spent (docs/explanation/statistics.md).",
     type=Percent(),
     metavar="WIDTH",
 )
 BUDGET = option(
     "--budget",
-    "Maximum duration of all rounds with --until, as 90s, 10m or 1h.",
+    "Maximum duration of all rounds without --rounds or with --until, as 90s, 10m or 1h.",
     type=Duration(0.1),
     default="10m",
 )

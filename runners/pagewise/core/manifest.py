@@ -28,7 +28,7 @@ from pagewise.core.host import Host
 from pagewise.core.manifest_parts import CountersPart, Described, SimulationPart
 from pagewise.core.structure import OPEN, Form, Limits
 from pagewise.core.text import command_text
-from pagewise.core.units import bytes_text
+from pagewise.core.units import bytes_text, percent_text
 
 PathText = Annotated[str, Form(r"[^\x00]*")]
 #: What a session runs.
@@ -73,11 +73,18 @@ class RecordsDigest(Digest):
     replaced: Digest | None = None
 
 
+def goal_of(width: float, clear_suffices: bool) -> str:
+    """The goal of adding rounds, see Until."""
+    narrow = f"narrower than {percent_text(width)}"
+    return f"each difference clear or its interval {narrow}" if clear_suffices else f"all intervals {narrow}"
+
+
 @dataclass(frozen=True)
 class Until:
     """How adding rounds ended: rounds by kernel, and the widest intervals of kernels that need more."""
 
     width: Annotated[float, Limits(above=0), "of the widest interval, as a share"]
+    clear_suffices: Annotated[bool, "whether a clear difference (p at most 0.001) needs no narrow interval"]
     budget_seconds: PositiveSeconds
     ended: Literal["narrow", "budget"] | None
     rounds: Annotated[Mapping[str, int], "by kernel"]

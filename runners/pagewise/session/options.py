@@ -22,11 +22,13 @@ class RunOptions:
     """How often runs are made, in which order, and how long each may take.
 
     until: the relative width of intervals to reach within the budget; None: the given number of rounds.
+    clear_suffices: whether clear differences need no narrow interval.
     limit: seconds per run. aa: additional runs of each baseline per round. method: whether runs take turns.
     """
 
     rounds: int = 1
     until: float | None = None
+    clear_suffices: bool = False
     budget: float = 600.0
     aa: int = 1
     seed: int = 1

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console, RenderableType
 
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
-from pagewise.core.manifest import Manifest, SessionState, Until
+from pagewise.core.manifest import Manifest, SessionState, Until, goal_of
 from pagewise.core.node_state import change
 from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record
@@ -245,18 +245,19 @@ class Session:
     def _run_until(self, width: float, began: float, progress: ProgressReporter) -> None:
         """Further rounds of the subjects whose intervals are still wider, as the budget allows.
 
-        Whether to continue depends on widths alone, never on what the intervals say. After an interruption
-        this is decided again round by round, from what was measured up to each: the same rounds come about.
+        After an interruption this is decided again round by round, from what was measured up to each: the
+        same rounds come about.
         """
         number = self.options.runs.rounds
         names = [subject.benchmark.name for subject in self.workload.subjects]
-        until = Until(width, self.options.runs.budget, None, dict.fromkeys(names, number), {})
+        runs = self.options.runs
+        until = Until(width, runs.clear_suffices, runs.budget, None, dict.fromkeys(names, number), {})
         while until.ended is None:
             wide = self._too_wide(number, width, names)
             names = list(wide)
             steps = [step for step in self._steps_of_round(number + 1) if step.benchmark.name in wide]
             left = self.earlier.left(steps, self.is_ruled_out)
-            over = time.monotonic() - began + (progress.expect(left) or 0.0) > self.options.runs.budget
+            over = time.monotonic() - began + (progress.expect(left) or 0.0) > runs.budget
             if not wide:
                 until = replace(until, ended="narrow", widest=wide)
             elif all(map(self.is_ruled_out, steps)) or (left and over):
@@ -266,7 +267,7 @@ class Session:
                 until = replace(until, rounds={**until.rounds, **dict.fromkeys(wide, number)}, widest=wide)
             self.recorder.note(until=until)
             if until.ended is None:
-                remaining = self.options.runs.budget - (time.monotonic() - began)
+                remaining = runs.budget - (time.monotonic() - began)
                 progress.add(left, until_text(wide, width), remaining)
                 self._run_steps(left, progress)
                 self._end_round(number, progress)
@@ -275,7 +276,8 @@ class Session:
     def _too_wide(self, number: int, width: float, names: Sequence[str]) -> dict[str, float | None]:
         """Of these subjects those whose intervals are too wide after a round."""
         known = [record for record in self.recorder.records if record.round <= number]
-        wide = self.workload.planner.too_wide(known, width)
+        clear_suffices = self.options.runs.clear_suffices
+        wide = self.workload.planner.too_wide(known, width, clear_suffices=clear_suffices)
         return {name: value for name, value in wide.items() if name in names}
 
     def is_ruled_out(self, step: Step) -> bool:
@@ -308,8 +310,8 @@ def goal_text(options: SessionOptions) -> str:
     """What --until adds to the plan, on a line; empty without it."""
     if options.runs.until is None:
         return ""
-    width, budget = percent_text(options.runs.until), clock_text(options.runs.budget)
-    return f"\nThen further rounds until all intervals are narrower than {width}, all rounds within {budget}."
+    goal, budget = goal_of(options.runs.until, options.runs.clear_suffices), clock_text(options.runs.budget)
+    return f"\nThen further rounds, all rounds within {budget}. Goal: {goal}."
 
 
 def until_text(wide: Mapping[str, float | None], width: float) -> str:

@@ -26,8 +26,10 @@ from pagewise.core.record_parts import Failure
 from pagewise.session.launch import Measurement, StartedRun, Stopwatch
 from pagewise.session.processes import descendants
 
-# Where a pass over the working set takes long, turns are long: then fewer turns and more rounds are better.
-_ENOUGH_SECONDS, _FEWEST_TURNS = 1.0, 6
+# Which part of the noise is between turns and which between processes depends on the machine (nearly all
+# between processes where free memory is in pieces). Half the time of starting is never far from the best
+# number of turns.
+_SHARE_OF_START, _FEWEST_TURNS = 0.5, 8
 # Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
 _SLICE_SECONDS = 0.010
 #: Why a run has no valid time that had other turns than it was given.
@@ -159,14 +161,15 @@ def measure_in_turns(
     After the stopwatch's limit times their number, the runs that are left are ended. seed: of the order of
     turns. Raises OSError if one cannot be started.
     """
-    shuffle, takers = random.Random(seed), list[_TurnTaker]()
+    shuffle, takers, began = random.Random(seed), list[_TurnTaker](), time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(_ended_after(stopwatch.limit * len(starts), takers))
         for number, start in enumerate(starts):
             run = stopwatch.started(start.command, start.environment, start.inherited, number=number)
             takers.append(_TurnTaker(stack.enter_context(run)))
             takers[-1].wait(takers[-1].run.running.began)
-        made, enough = 0, time.monotonic() + _ENOUGH_SECONDS * len(starts)
+        made, ready = 0, time.monotonic()
+        enough = ready + _SHARE_OF_START * (ready - began)
         while not all(taker.is_over for taker in takers):
             is_enough = made >= _FEWEST_TURNS and time.monotonic() > enough
             if turns is not None and (made == turns or is_enough):

@@ -104,7 +104,9 @@ class Planner(Protocol):
         """The same runs in the same order, in groups that are launched together."""
         return [[step] for step in steps]
 
-    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
+    def too_wide(
+        self, records: Sequence[Record], width: float, *, clear_suffices: bool
+    ) -> dict[str, float | None]:
         """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
         return {}
 
@@ -146,9 +148,12 @@ class ComparisonPlanner(Planner):
         """Whether the step starts a program."""
         return self.starts(step)
 
-    def too_wide(self, records: Sequence[Record], width: float) -> dict[str, float | None]:
-        """The kernels with an interval wider than this."""
-        return too_wide(analyse(self.subjects, records, self.seed, drafts=self.drafts), width)
+    def too_wide(
+        self, records: Sequence[Record], width: float, *, clear_suffices: bool
+    ) -> dict[str, float | None]:
+        """The kernels with an interval wider than this; clear differences may be excepted."""
+        results = analyse(self.subjects, records, self.seed, drafts=self.drafts)
+        return too_wide(results, width, clear_suffices=clear_suffices)
 
 
 class Launcher(Protocol):

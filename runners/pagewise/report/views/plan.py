@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 from pagewise.core.plan import Step, Subject
-from pagewise.core.units import clock_text, count_text, percent_text
+from pagewise.core.units import count_text
 from pagewise.report.documents import CellRow, PlacementRow, PlanDocument, PlannedKernel
 from pagewise.report.model import Column, Report, Section, Table, output_of
-from pagewise.session.session import Session
+from pagewise.session.session import Session, goal_text
 
 _KERNELS = (
     Column("kernel", get="name"),
@@ -42,9 +42,10 @@ def view(session: Session) -> Report:
     placements = session.workload.placements
     tables = Table.of("Kernels", _KERNELS, kernels), Table.of("Configurations", _CONFIGURATIONS, rows)
     budget = None if options.runs.until is None else options.runs.budget
+    further = goal_text(options).replace("\n", " ")
     return Report(
         f"pagewise: plan of {options.result.name}",
-        f"{count_text(runs, 'run')}.{_until(options.runs.until, budget)} Nothing was started.",
+        f"{count_text(runs, 'run')}.{further} Nothing was started.",
         (Section("Plan", tables),),
         data=PlanDocument(
             schema="pagewise.plan/1",
@@ -70,12 +71,3 @@ def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) 
     keys = {step.cell.key for step in steps}
     cells = (output_of(CellRow, cell) for cell in subject.cells if cell.key in keys)
     return PlannedKernel(kernel.name, tuple(kernel.arguments), tuple(cells), len(steps), len(curves))
-
-
-def _until(width: float | None, budget: float | None) -> str:
-    if width is None or budget is None:
-        return ""
-    return (
-        f" Rounds are added until all intervals are narrower than {percent_text(width)}, or all rounds have "
-        f"taken {clock_text(budget)}."
-    )

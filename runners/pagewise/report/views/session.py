@@ -8,7 +8,7 @@ from typing import Any
 
 from pagewise.analysis.nodes import UNKNOWN, host_facts
 from pagewise.analysis.series import fewest_rounds
-from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference
+from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference, goal_of
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from pagewise.core.text import command_text, printable
@@ -186,16 +186,16 @@ def until_text(manifest: Manifest) -> str:
     until = manifest.until
     if until is None or until.ended is None:
         return ""
-    goal = f"all intervals were narrower than {percent_text(until.width)}"
+    goal = goal_of(until.width, until.clear_suffices)
     rounds = ", ".join(f"{name} {number}" for name, number in until.rounds.items())
     if until.ended == "narrow":
-        return f"Rounds were added until {goal}: {rounds}."
+        return f"Goal: {goal}; reached in rounds: {rounds}."
     wide = ", ".join(
         f"{name} {'has no interval' if width is None else percent_text(width)}"
         for name, width in until.widest.items()
     )
     return (
-        f"The budget of {clock_text(until.budget_seconds)} ended before {goal} (rounds: {rounds}). "
+        f"Goal: {goal}; not reached within {clock_text(until.budget_seconds)} (rounds: {rounds}). "
         f"Widest: {wide}. A larger --budget narrows them."
     )
 

@@ -145,6 +145,14 @@ def test_curves_over_any_option(option, values, order):
     assert [x for x, _ in curve.points] == order and curve.excluded == 1
 
 
+def test_a_curve_over_a_metric_keeps_the_order_of_measurement():
+    field = TRIAD["metrics"][0]["field"]
+    swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": f"metrics.{field}"}])
+    points = [varied(record(BASE, 1.0, series="sweep"), "metrics", **{field: x}) for x in (3.0, 5.0, 4.0)]
+    curve = analyse([subject_of(swept, BASE)], points, seed=1)[0].curves[0]
+    assert [x for x, _ in curve.points] == [3.0, 5.0, 4.0]
+
+
 def test_each_sweep_has_curves_of_its_own():
     """A record without the number of its sweep belongs to the first sweep."""
     swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])

@@ -8,6 +8,7 @@ module pointer_chase
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
+    use pw_links, only: join_cycle, place_on_cycle
     use pw_options, only: option_bytes, option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: to_text
@@ -25,32 +26,12 @@ module pointer_chase
     end type pointer_chase_t
 
     interface
-        !> The timed kernel; see chase.h, also for the others.
+        !> The timed kernel; see chase.h.
         subroutine pw_chase(hops, chains, at) bind(c)
             import :: c_int64_t, c_ptr
             integer(c_int64_t), intent(in), value :: hops, chains
             type(c_ptr), intent(inout) :: at(chains)
         end subroutine pw_chase
-
-        subroutine pw_chase_join(n, line, step, local, seed, order) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n, step, local, seed
-            type(c_ptr), intent(in), value :: line
-            integer(c_int64_t), intent(out) :: order(*)
-        end subroutine pw_chase_join
-
-        subroutine pw_chase_start(n, line, order, chains, at) bind(c)
-            import :: c_int64_t, c_ptr
-            integer(c_int64_t), intent(in), value :: n, chains
-            type(c_ptr), intent(in), value :: line
-            integer(c_int64_t), intent(in) :: order(n)
-            type(c_ptr), intent(out) :: at(chains)
-        end subroutine pw_chase_start
-
-        integer(c_int64_t) function pw_chase_place(link) bind(c)
-            import :: c_int64_t, c_ptr
-            type(c_ptr), intent(in), value :: link
-        end function pw_chase_place
     end interface
 
 contains
@@ -108,15 +89,8 @@ contains
 
     subroutine initialise(self)
         class(pointer_chase_t), intent(inout) :: self
-        integer(i8), allocatable :: order(:)
-        integer(i8) :: local
 
-        local = min(self%local, self%elements)
-        associate (line => self%memory(1)%address)
-            allocate (order(self%elements + self%elements/local + 1))
-            call pw_chase_join(self%elements, line, self%step, local, self%seed, order)
-            call pw_chase_start(self%elements, line, order, self%chains, self%at)
-        end associate
+        call join_cycle(self%elements, self%memory(1)%address, self%step, self%local, self%seed, self%at(:self%chains))
     end subroutine initialise
 
     subroutine run(self, passes)
@@ -135,7 +109,7 @@ contains
         missed = 0
         do chain = 1, self%chains
             start = self%elements*(chain - 1)/self%chains
-            missed = max(missed, abs(pw_chase_place(self%at(chain)) - modulo(start + self%hops*self%passes, self%elements)))
+            missed = max(missed, abs(place_on_cycle(self%at(chain)) - modulo(start + self%hops*self%passes, self%elements)))
         end do
         outcome%method = 'the position of each chain along the cycle against the number of hops, difference in lines'
         outcome%error = real(missed, r8)

@@ -84,7 +84,7 @@ X = float | str
 class Curve:
     """One sweep of one cell: (x, y) by x, and how many points were excluded.
 
-    x are numbers in order, or words in the order in which they were measured.
+    x are numbers in order, or words or values of a metric in the order in which they were measured.
     """
 
     sweep: Sweep
@@ -114,7 +114,7 @@ def _curve(sweep: Sweep, cell: Cell, records: Sequence[Record]) -> Curve:
     for x, y in points:
         # Choices may include numbers.
         by_x.setdefault(f"{x:g}" if are_words and isinstance(x, float) else x, []).append(y)
-    order = by_x if are_words else sorted(by_x)
+    order = by_x if are_words or sweep.of_metric else sorted(by_x)
     return Curve(sweep, cell, tuple((x, median(by_x[x])) for x in order), len(records) - len(points))
 
 
@@ -122,6 +122,8 @@ def _swept(sweep: Sweep, record: Record) -> X | None:
     """The value of what is swept in a record, None if the record does not have it."""
     if sweep.of_working_set:
         return None if record.sizes is None else float(record.sizes.working_set_bytes)
+    if sweep.of_metric:
+        return record.figures.get(sweep.x.removeprefix("metrics."))
     value = (record.options or {}).get(sweep.x.removeprefix("options."))
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -67,8 +67,9 @@ class TrafficPart:
 class Sweep:
     """A curve: the arguments that measure it, and the record's fields on its axes.
 
-    name: unique in its benchmark. x: `working_set_bytes` or `options.<name>`. label: that of its axis. when:
-    the values of variants, and of varied options, that have this curve; empty: all.
+    name: unique in its benchmark. x: `working_set_bytes`, `options.<name>`, or `metrics.<field>`, which is
+    measured. label: that of its axis. when: the values of variants, and of varied options, that have this
+    curve; empty: all.
     """
 
     name: str
@@ -95,6 +96,11 @@ class Sweep:
     def of_working_set(self) -> bool:
         """Whether the working set is swept."""
         return self.x == "working_set_bytes"
+
+    @property
+    def of_metric(self) -> bool:
+        """Whether x is measured at each swept value."""
+        return self.x.startswith("metrics.")
 
     @property
     def in_bytes(self) -> bool:

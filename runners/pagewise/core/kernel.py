@@ -43,7 +43,9 @@ class SweepPart:
 
     arguments: Arguments
     x: Annotated[
-        str, Form(r"working_set_bytes|options\.[a-z][a-z0-9_]*"), "what is swept, as the record has it"
+        str,
+        Form(r"working_set_bytes|(options|metrics)\.[a-z][a-z0-9_]*"),
+        "what is swept, or a metric that follows it, as the record has it",
     ]
     y: Annotated[SomeText, "a metric's field"]
     name: Annotated[str, Form("[a-z][a-z0-9-]*"), "unique in its kernel; from x if absent"] | None = None
@@ -137,6 +139,8 @@ class Kernel:
                 yield f"sweeps.{place}.y", f"{sweep.y!r} is not one of the metrics: {', '.join(known)}"
             if names[place] in names[:place]:
                 yield f"sweeps.{place}", f"another sweep has the name {names[place]!r}; set `name`"
+            if sweep.x.startswith("metrics.") and sweep.x.removeprefix("metrics.") not in known:
+                yield f"sweeps.{place}.x", f"{sweep.x!r} is not one of the metrics: {', '.join(known)}"
             for variant, values in sweep.values.items():
                 values_known = VALUES.get(variant, options.get(variant, ()))
                 for value in filter(lambda value: value not in values_known, values):
@@ -184,7 +188,7 @@ class Kernel:
 
 def swept_name(x: str, between: str = "-") -> str:
     """The swept quantity, from the record's field: `prefetch-distance` for `options.prefetch_distance`."""
-    return x.removeprefix("options.").removesuffix("_bytes").replace("_", between)
+    return x.rpartition(".")[2].removesuffix("_bytes").replace("_", between)
 
 
 def read_source(file: Path) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-/* Sets up the cycle of pointer_chase. */
-#include "chase.h"
+/* Sets up the cycle of a chase. */
+#include "pw_chase.h"
 
 /* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
 static uint64_t next_random(uint64_t *state)

@@ -1,0 +1,240 @@
+!> Latency of dependent loads on one thread while the others load and store lines at a rate.
+!>
+!> Source: Esmaili-Dokht et al., A Mess of memory system benchmarking, simulation and application profiling (MICRO 2024); Intel,
+!> Memory Latency Checker, --loaded_latency.
+module loaded_latency
+    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
+    use pw_error, only: error_t, exit_usage
+    use pw_harness, only: arrays_of, kernel_t, plan_t
+    use pw_kinds, only: i8, r8
+    use pw_line, only: line_bytes
+    use pw_links, only: join_cycle, place_on_cycle
+    use pw_options, only: option_choice, option_count, rules_t
+    use pw_record, only: metric_t, traffic_t, validation_t
+    use pw_text, only: bytes_to_text, to_text
+    use pw_threads, only: thread_number
+    use pw_traffic, only: per_element_t
+    use pw_values, only: mixed
+    implicit none
+    private
+
+    integer(i8), parameter :: word_bytes = 8, line_words = line_bytes/word_bytes
+    !> The bits that sums are compared in; products of two such numbers do not overflow.
+    integer(i8), parameter :: low_bits = 2_i8**31 - 1
+    !> Iterations after which a thread at the latest looks whether the chase has ended: about a millisecond.
+    integer(i8), parameter :: most_delay = 1000000_i8
+
+    !> See loaded_latency.h.
+    type, bind(c) :: load_done_t
+        integer(c_int64_t) :: groups = 0, sum = 0
+    end type load_done_t
+
+    type, extends(kernel_t), public :: loaded_latency_t
+        private
+        integer(i8) :: hops = 0, delay = 0
+        integer(i8) :: reads = 0, writes = 0, groups = 0     ! lines of a group; groups of a thread
+        integer(i8) :: counted(3) = 0    ! passes of a call, of the latest calls with as many, and groups during these
+        type(c_ptr) :: at(1)
+        integer(i8), pointer, contiguous :: load(:, :) => null()   ! word, line
+        type(load_done_t), allocatable :: done(:)                  ! by thread, from 1: thread 0 chases
+    contains
+        procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
+        procedure, private :: first_line, load_traffic, wrong_words
+    end type loaded_latency_t
+
+    ! See loaded_latency.h.
+    interface
+        subroutine pw_chase_and_stop(hops, at, stop) bind(c)
+            import :: c_int32_t, c_int64_t, c_ptr
+            integer(c_int64_t), intent(in), value :: hops
+            type(c_ptr), intent(inout) :: at
+            integer(c_int32_t), intent(inout) :: stop
+        end subroutine pw_chase_and_stop
+
+        subroutine pw_load_until(stop, line, groups, reads, writes, delay, done) bind(c)
+            import :: c_int32_t, c_int64_t, c_ptr, load_done_t
+            integer(c_int32_t), intent(in) :: stop
+            type(c_ptr), intent(in), value :: line
+            integer(c_int64_t), intent(in), value :: groups, reads, writes, delay
+            type(load_done_t), intent(inout) :: done
+        end subroutine pw_load_until
+    end interface
+
+contains
+
+    subroutine declare_options(self)
+        class(loaded_latency_t), intent(inout) :: self
+
+        call self%options%add('read-share', option_choice, '1.0', 'share of reads in the traffic of the load, of which '// &
+                              'regular stores read their lines too', values='1.0|0.75|0.5')
+        call self%options%add('delay', option_count, '0', 'wait of a loading thread after each cache line, in iterations of '// &
+                              'an empty loop, at most '//to_text(most_delay), rules_t(lowest=0_i8), &
+                              '0,10,20,30,50,70,100,150,200,300,500,1000,3000,20000')
+        call self%options%add('hops', option_count, '32768', 'dependent loads per pass', rules_t(lowest=16_i8))
+    end subroutine declare_options
+
+    !> Groups of lines with the requested share of reads among all lines that move.
+    subroutine read_options(self, error)
+        class(loaded_latency_t), intent(inout) :: self
+        type(error_t), intent(inout) :: error
+        character(:), allocatable :: share
+        logical :: regular
+
+        call self%options%get('hops', self%hops)
+        call self%options%get('delay', self%delay)
+        call self%options%get('read-share', share)
+        if (self%delay > most_delay) call error%raise(exit_usage, '--delay '//to_text(self%delay)//' is more than '// &
+            to_text(most_delay), 'loaded_latency', 'use --threads 1 for the latency without load')
+        regular = self%configuration%stores == 'regular'
+        select case (share)
+        case ('1.0')
+            self%reads = 4
+            self%writes = 0
+        case ('0.75')
+            self%reads = merge(4, 3, regular)
+            self%writes = merge(2, 1, regular)
+        case default
+            self%reads = merge(0, 2, regular)
+            self%writes = 2
+        end select
+        self%per_element = per_element_t(loads=real(self%reads, r8), stores=real(self%writes, r8), &
+            write_allocate=real(self%writes, r8), element_bytes=real(line_bytes, r8))
+    end subroutine read_options
+
+    !> Half of the memory is chased, the other half is that of the load, in equal parts of the loading threads.
+    subroutine plan(self, bytes, wanted, error)
+        class(loaded_latency_t), intent(inout) :: self
+        integer(i8), intent(in) :: bytes
+        type(plan_t), intent(out) :: wanted
+        type(error_t), intent(inout) :: error
+        integer(i8) :: loading
+
+        wanted = arrays_of('chase load', bytes/(2*line_bytes), line_bytes)
+        loading = max(1_i8, self%threads - 1)
+        self%groups = wanted%elements/loading/(self%reads + self%writes)
+        if (self%groups < 1) call error%raise(exit_usage, 'a loading thread has no group of lines', 'loaded_latency', &
+            'choose a --working-set of '//bytes_to_text(2*loading*(self%reads + self%writes)*line_bytes)//' or more')
+    end subroutine plan
+
+    subroutine initialise(self)
+        class(loaded_latency_t), intent(inout) :: self
+        integer(i8) :: line, word
+
+        call join_cycle(self%elements, self%memory(1)%address, 0_i8, self%elements, 1_i8, self%at)
+        call c_f_pointer(self%memory(2)%address, self%load, [line_words, self%elements])
+        !$omp parallel do private(word)
+        do line = 1, self%elements
+            do word = 1, line_words
+                self%load(word, line) = mixed(line, 1) + word
+            end do
+        end do
+        !$omp end parallel do
+        if (allocated(self%done)) deallocate (self%done)
+        allocate (self%done(self%threads - 1))
+        self%counted = 0
+    end subroutine initialise
+
+    !> The first line of a loading thread, from 1.
+    pure integer(i8) function first_line(self, thread)
+        class(loaded_latency_t), intent(in) :: self
+        integer, intent(in) :: thread
+
+        first_line = (thread - 1)*self%groups*(self%reads + self%writes) + 1
+    end function first_line
+
+    !> All threads have started before the chase begins, and load until it ends.
+    subroutine run(self, passes)
+        class(loaded_latency_t), intent(inout) :: self
+        integer(i8), intent(in) :: passes
+        integer(c_int32_t) :: stop
+        integer :: thread
+
+        if (passes /= self%counted(1)) self%counted = [passes, 0_i8, 0_i8]
+        self%counted(2:) = self%counted(2:) + [passes, -sum(self%done%groups)]
+        stop = 0
+        !$omp parallel private(thread)
+        thread = thread_number()
+        !$omp barrier
+        if (thread == 0) then
+            call pw_chase_and_stop(self%hops*passes, self%at(1), stop)
+        else
+            call pw_load_until(stop, c_loc(self%load(1, self%first_line(thread))), self%groups, self%reads, self%writes, &
+                               self%delay, self%done(thread))
+        end if
+        !$omp end parallel
+        self%counted(3) = self%counted(3) + sum(self%done%groups)
+    end subroutine run
+
+    !> The end of the chase against the computed end of its hops, and the work of each loading thread.
+    subroutine validate(self, outcome)
+        class(loaded_latency_t), intent(inout) :: self
+        type(validation_t), intent(out) :: outcome
+        integer :: thread
+
+        outcome%method = 'lines between the end of the chase and that of its hops; low bits of sums, and every word, of the load'
+        outcome%error = real(abs(place_on_cycle(self%at(1)) - modulo(self%hops*self%passes, self%elements)), r8)
+        do thread = 1, size(self%done)
+            outcome%error = outcome%error + real(self%wrong_words(thread), r8)
+        end do
+    end subroutine validate
+
+    !> Words of a loading thread's lines that are not those of the latest store; and 1 if the sum is not that of the loaded
+    !> lines. No subset of the lines has the sum of another.
+    integer(i8) function wrong_words(self, thread) result(wrong)
+        class(loaded_latency_t), intent(in) :: self
+        integer, intent(in) :: thread
+        integer(i8) :: first, group, line, loads, sum, latest
+
+        wrong = 0
+        sum = 0
+        first = self%first_line(thread)
+        associate (done => self%done(thread)%groups)
+            do group = 0, self%groups - 1
+                loads = (done - group + self%groups - 1)/self%groups
+                do line = first + group*self%reads, first + (group + 1)*self%reads - 1
+                    sum = iand(sum + iand(loads, low_bits)*iand(line_words*mixed(line, 1), low_bits), low_bits)
+                    sum = iand(sum + iand(loads, low_bits)*(line_words*(line_words + 1)/2), low_bits)
+                end do
+                line = first + self%groups*self%reads + group*self%writes
+                latest = group + 1 + (loads - 1)*self%groups
+                if (loads > 0) wrong = wrong + count(self%load(:, line:line + self%writes - 1) /= latest, kind=i8)
+            end do
+            if (iand(self%done(thread)%sum, low_bits) /= sum) wrong = wrong + 1
+        end associate
+    end function wrong_words
+
+    !> Of the load during so many passes of the chase.
+    function load_traffic(self, passes) result(moved)
+        class(loaded_latency_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved = self%per_element%times(real(passes, r8)*real(self%counted(3), r8)/real(self%counted(2), r8), &
+                                       self%configuration%stores)
+    end function load_traffic
+
+    !> Of the load, and one word per hop, whose line the hardware moves.
+    function traffic(self, passes) result(moved)
+        class(loaded_latency_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(traffic_t) :: moved
+
+        moved = self%load_traffic(passes)
+        moved%bytes_stream = moved%bytes_stream + real(word_bytes*self%hops*passes, r8)
+        moved%bytes_hardware = moved%bytes_hardware + real(line_bytes*self%hops*passes, r8)
+    end function traffic
+
+    function metrics(self, passes, seconds) result(figures)
+        class(loaded_latency_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        real(r8), intent(in) :: seconds
+        type(metric_t), allocatable :: figures(:)
+        type(traffic_t) :: moved
+
+        moved = self%load_traffic(passes)
+        figures = [metric_t('latency_ns', 1.0e9_r8*seconds/real(self%hops*passes, r8)), &
+                   metric_t('load_bandwidth_hardware_gb_per_s', moved%bytes_hardware/seconds*1.0e-9_r8), &
+                   metric_t('load_bandwidth_stream_gb_per_s', moved%bytes_stream/seconds*1.0e-9_r8)]
+    end function metrics
+
+end module loaded_latency

@@ -33,7 +33,8 @@ module loaded_latency
         private
         integer(i8) :: hops = 0, delay = 0
         integer(i8) :: reads = 0, writes = 0, groups = 0     ! lines of a group; groups of a thread
-        integer(i8) :: counted(3) = 0    ! passes of a call, of the latest calls with as many, and groups during these
+        ! Of the latest calls with equally many passes: these, those of all calls, and the groups of all threads in them.
+        integer(i8) :: call_passes = 0, counted_passes = 0, counted_groups = 0
         type(c_ptr) :: at(1)
         integer(i8), pointer, contiguous :: load(:, :) => null()   ! word, line
         type(load_done_t), allocatable :: done(:)                  ! by thread, from 1: thread 0 chases
@@ -69,7 +70,7 @@ contains
                               'regular stores read their lines too', values='1.0|0.75|0.5')
         call self%options%add('delay', option_count, '0', 'wait of a loading thread after each cache line, in iterations of '// &
                               'an empty loop, at most '//to_text(most_delay), rules_t(lowest=0_i8), &
-                              '0,10,20,30,50,70,100,150,200,300,500,1000,3000,20000')
+                              '0,10,20,40,60,100,200,500,2000,20000')
         call self%options%add('hops', option_count, '32768', 'dependent loads per pass', rules_t(lowest=16_i8))
     end subroutine declare_options
 
@@ -131,7 +132,7 @@ contains
         !$omp end parallel do
         if (allocated(self%done)) deallocate (self%done)
         allocate (self%done(self%threads - 1))
-        self%counted = 0
+        self%call_passes = 0
     end subroutine initialise
 
     !> The first line of a loading thread, from 1.
@@ -147,10 +148,15 @@ contains
         class(loaded_latency_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
         integer(c_int32_t) :: stop
+        integer(i8) :: groups
         integer :: thread
 
-        if (passes /= self%counted(1)) self%counted = [passes, 0_i8, 0_i8]
-        self%counted(2:) = self%counted(2:) + [passes, -sum(self%done%groups)]
+        if (passes /= self%call_passes) then
+            self%call_passes = passes
+            self%counted_passes = 0
+            self%counted_groups = 0
+        end if
+        groups = sum(self%done%groups)
         stop = 0
         !$omp parallel private(thread)
         thread = thread_number()
@@ -162,7 +168,8 @@ contains
                                self%delay, self%done(thread))
         end if
         !$omp end parallel
-        self%counted(3) = self%counted(3) + sum(self%done%groups)
+        self%counted_passes = self%counted_passes + passes
+        self%counted_groups = self%counted_groups + sum(self%done%groups) - groups
     end subroutine run
 
     !> The end of the chase against the computed end of its hops, and the work of each loading thread.
@@ -209,7 +216,7 @@ contains
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
 
-        moved = self%per_element%times(real(passes, r8)*real(self%counted(3), r8)/real(self%counted(2), r8), &
+        moved = self%per_element%times(real(passes, r8)*real(self%counted_groups, r8)/real(self%counted_passes, r8), &
                                        self%configuration%stores)
     end function load_traffic
 

@@ -214,6 +214,7 @@ contains
     subroutine fill(self, first, last)
         class(streams_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
+        real(r8) :: values(chunk)
         integer(i8) :: i, k, n
         integer :: j
         integer(c_int32_t) :: status
@@ -221,7 +222,10 @@ contains
         do j = 1, self%outputs + self%inputs
             do i = first, last, chunk
                 n = min(chunk, last - i + 1)
-                status = pw_elements_put(self%request%type, self%stream(j, i), 0_i8, n, [(self%first_value(j, i + k), k=0, n - 1)])
+                do k = 1, n
+                    values(k) = self%first_value(j, i + k - 1)
+                end do
+                status = pw_elements_put(self%request%type, self%stream(j, i), 0_i8, n, values)
             end do
         end do
     end subroutine fill
@@ -318,7 +322,9 @@ contains
                 status = pw_elements_get(self%request%type, self%stream(j, i), 0_i8, n, results(:, j))
             end do
             do k = 1, n
-                values = [(self%first_value(j, i + k - 1), j=1, size(values))]
+                do j = 1, size(values)
+                    values(j) = self%first_value(j, i + k - 1)
+                end do
                 call self%element(values(:self%outputs), values(self%outputs + 1:), scalar, new)
                 if (self%request%type >= first_integer_type) new = aint(new)
                 total = total + new(1)

@@ -2,7 +2,7 @@
 !>
 !> Source: HPC Challenge RandomAccess (Luszczek, Dongarra et al., 2005), with its sequence and rules.
 module random_access
-    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int64_t
+    use, intrinsic :: iso_c_binding, only: c_bool, c_f_pointer, c_int64_t
     use pw_error, only: error_t, exit_usage
     use pw_harness, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i8, r8
@@ -184,13 +184,13 @@ contains
         class(random_access_t), intent(inout) :: self
         type(validation_t), intent(out) :: outcome
         integer(i8) :: phase, first, last, wrong, i
-        logical, allocatable :: touched(:)
+        logical(c_bool), allocatable :: touched(:)
 
         if (modulo(self%passes, 2*self%full_run) == 0) call self%make_passes(1_i8)
         phase = modulo(self%passes, 2*self%full_run)
         first = max(0_i8, phase - self%full_run)
         last = min(phase, self%full_run) - 1
-        allocate (touched(0:max(0_i8, self%elements*word_bytes/line_bytes - 1)), source=.false.)
+        allocate (touched(0:max(0_i8, self%elements*word_bytes/line_bytes - 1)), source=.false._c_bool)
         !$omp parallel do schedule(dynamic)
         do i = 0, lanes*self%threads - 1
             call undo(self, i, first, last, touched)
@@ -227,9 +227,9 @@ contains
     subroutine undo(self, piece, first, last, touched)
         type(random_access_t), intent(inout) :: self
         integer(i8), intent(in) :: piece, first, last
-        logical, intent(inout) :: touched(0:)
+        logical(c_bool), intent(inout) :: touched(0:)
         integer(i8) :: value, pass, step, word, line
-        logical :: known
+        logical(c_bool) :: known
 
         value = sequence_value(piece*self%full_run*self%steps())
         do pass = 0, min(self%passes, self%full_run) - 1
@@ -241,7 +241,7 @@ contains
                 known = touched(line)
                 if (.not. known) then
                     !$omp atomic write
-                    touched(line) = .true.
+                    touched(line) = .true._c_bool
                 end if
                 if (pass < first .or. pass > last) cycle
                 if (self%threads == 1) then

@@ -45,6 +45,20 @@ def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(
         assert reported in record.failure.message and (own.stage.result() / record.run.log).is_file()
 
 
+@pytest.mark.parametrize(("method", "measured"), [("turns", ("turns", False)), ("auto", ("runs", True))])
+def test_the_metrics_of_programs_in_slices_are_not_recorded(
+    own: Own, method: str, measured: tuple[str, bool]
+):
+    """The clocks that a program reads continue while it is stopped."""
+    done = own.run(
+        *("--policies", "none,reuse", "--rounds", "1", "--method", method, "--metric", "sum=(\\d+)"),
+        way="large 0.3",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = [record for record in own.records() if record.run.series != "trial"]
+    assert {(each.run.method, "sum" in each.figures) for each in runs} == {measured}
+
+
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [

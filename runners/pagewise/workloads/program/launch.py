@@ -185,7 +185,8 @@ class ProgramLauncher(Launcher):
         """A run, for which the block waits; what was seen of it is known after the block.
 
         In a trial the program's processes write their memory at their end, too. number: of one of several at
-        the same time. left: gets what the commands around the run left behind.
+        the same time, whose metrics are not valid, because clocks continue. left: gets what the commands
+        around the run left behind.
         """
         active = _Active()
         placement = self.placements[step.cell.placement]
@@ -255,7 +256,16 @@ class ProgramLauncher(Launcher):
         faults = max(0, measured.faults[0] - overhead)
         queued = sum(samples.queued.values())
         active.seen = Observation(
-            measured, faults, output, values, fault, used, samples.images, has_written, queued, log
+            measured,
+            faults,
+            output,
+            values if number is None else {},
+            fault,
+            used,
+            samples.images,
+            has_written,
+            queued,
+            log,
         )
 
     def _command(

@@ -11,6 +11,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.plan import CellKey
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
+from pagewise.session.options import Method
 from pagewise.session.standard_input import StandardInput
 from pagewise.session.workload import Outcome, Trial
 from pagewise.stack.binary import Binary, examine
@@ -140,7 +141,7 @@ class ProgramRuns:
             "removed": dict(none.removed),
         }
 
-    def decided(self, trials: Sequence[Trial]) -> tuple[ProgramRuns, list[str]]:
+    def decided(self, trials: Sequence[Trial], method: Method) -> tuple[ProgramRuns, list[str]]:
         """The runs as trial runs decide them, and what of that is printed.
 
         The programs that a script or launcher started decide which policies are available.
@@ -151,7 +152,7 @@ class ProgramRuns:
             if trial.step.cell.measured.module in self.policies and isinstance(trial.outcome, ProgramOutcome)
         ]
         memory = {cell.key: outcome.memory for cell, outcome in outcomes if outcome.memory is not None}
-        runs = replace(self, memory=memory, not_sliced=self._why_not_sliced([each for _, each in outcomes]))
+        runs = replace(self, memory=memory, not_sliced=self._why_not_sliced([o for _, o in outcomes], method))
         images = outcomes[0][1].images if outcomes else {}
         least = max(images.values(), default=0) * _LEAST_MEMORY
         every = sorted(images, key=images.__getitem__, reverse=True)
@@ -168,7 +169,7 @@ class ProgramRuns:
             *(f"unavailable: {name}: {failure.message}" for name, failure in runs.unavailable.items()),
         ]
 
-    def _why_not_sliced(self, trials: Sequence[ProgramOutcome]) -> str:
+    def _why_not_sliced(self, trials: Sequence[ProgramOutcome], method: Method) -> str:
         """Why its runs cannot be in slices, at the same time as others; empty if they can."""
         program = self.program
         has_written = any(trial.has_written for trial in trials)
@@ -181,7 +182,7 @@ class ProgramRuns:
         reasons = {
             "a service is under load": program.service is not None,
             "it runs as MPI ranks": self.rank_launcher is not None,
-            "its metrics may use a clock, which continues": bool(program.metrics),
+            "its metrics may use a clock, which continues": bool(program.metrics) and method != "turns",
             "it has no valid trial run": record is None,
             "its runs write to one folder": program.folder is not None and has_written,
             "it is too short": seconds < _SHORTEST_SECONDS,

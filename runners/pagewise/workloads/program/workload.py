@@ -155,7 +155,7 @@ class Programs:
 
     def decided(self, trials: Sequence[Trial]) -> Decision[Programs]:
         """The programs with what trial runs showed of their memory, and of the programs that ran."""
-        decisions = [runs.decided(trials) for runs in self.programs]
+        decisions = [runs.decided(trials, self.options.runs.method) for runs in self.programs]
         workload = replace(self, programs=tuple(runs for runs, _ in decisions))
         lines = [line for _, lines in decisions for line in lines]
         if self.options.runs.method == "turns":

@@ -1,16 +1,20 @@
 /* The plug-in for QEMU's user-mode emulation that passes a program's memory accesses between its marks to the simulator
    (kernels/region/marks.h), and writes the counts as JSON when it ends.
 
-       qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge|fjmpg][,whole=on] PROGRAM ...
+       qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge|fjmpg][,whole=on][,origins=on] PROGRAM ...
 
    `geometry` is a list of lines (geometry.h); `pages` selects the pages of the program; `whole` simulates the program from
-   its start to its end, with or without marks. One thread is simulated: the first that passes a mark. */
+   its start to its end, with or without marks; `origins` counts TLB misses by the origin of the memory (origins.h). One thread
+   is simulated: the first that passes a mark. A child that the program forks is not simulated. */
 #define _GNU_SOURCE
 #include "../region/marks.h"
+#include "origin_calls.h"
+#include "origins.h"
 #include "plugin.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +144,8 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     struct site *site = data;
     if (!trace.active && site->kind == plain) return;
     if (info != site->info) {
+        if (!trace.started) pw_origins_stack(address);
+        trace.started = true;
         site->info = info;
         site->bytes = UINT32_C(1) << qemu_plugin_mem_size_shift(info);
         site->store = qemu_plugin_mem_is_store(info);
@@ -171,6 +177,8 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     }
     const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
     if (missed == 0) return;
+    if (trace.origins && (missed & PW_MISSED_TLB) != 0)
+        pw_origins_missed(address, (missed & PW_MISSED_ALL_TLBS) != 0, model->geometry.page[pw_mapping_class(&model->mapping, address)]);
     site->tlb += (missed & PW_MISSED_TLB) != 0;
     site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
     site->refills += (missed & PW_MISSED_CACHE) != 0;
@@ -195,6 +203,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
     (void)id;
     const size_t instructions = qemu_plugin_tb_n_insns(block);
+    /* The preloaded library is not part of the program. */
+    const uint64_t start = qemu_plugin_tb_vaddr(block);
+    if (trace.library_begin <= start && start < trace.library_end) return;
     qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &executed, instructions);
     for (size_t i = 0; i < instructions; i++) {
         struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
@@ -213,28 +224,88 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     }
 }
 
-/* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
-static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t address, uint64_t bytes, uint64_t advice,
-                       uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
+/* What the preloaded library reports (origin_calls.h). */
+static void on_report(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack)
 {
-    (void)id, (void)vcpu, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
-    if (number != trace.sys_madvise) return;
+    uint64_t frames[PW_ORIGIN_FRAMES];
+    const uint64_t n_frames = event >> 8;
+    switch ((enum pw_origin_event)(event & 0xff)) {
+    case PW_ORIGIN_HELLO:
+        *(volatile int *)(uintptr_t)address = 1;
+        trace.library_begin = bytes;
+        trace.library_end = stack;
+        pw_origins_reported();
+        break;
+    case PW_ORIGIN_BEGIN:
+        if (n_frames <= PW_ORIGIN_FRAMES && peek(stack, frames, n_frames * sizeof *frames))
+            pw_origins_begin(address, bytes, frames, (int)n_frames);
+        break;
+    case PW_ORIGIN_END: pw_origins_end(address, bytes); break;
+    case PW_ORIGIN_PAUSE:
+        if (vcpu != trace.vcpu) break;
+        trace.paused = trace.active;
+        trace.paused_at = executed;
+        trace.active = false;
+        break;
+    case PW_ORIGIN_RESUME:
+        if (vcpu != trace.vcpu) break;
+        trace.active = trace.paused;
+        executed -= executed - trace.paused_at;
+        break;
+    }
+}
+
+/* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
+static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+                       uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
+{
+    (void)id, (void)a6, (void)a7, (void)a8;
+    const uint64_t arguments[] = {a1, a2, a3, a4};
+    memcpy(trace.arguments, arguments, sizeof arguments);
+    for (int i = 0; i < 3; i++)
+        trace.children += number == trace.sys_forks[i] && (number != trace.sys_forks[0] || (a1 & CLONE_THREAD) == 0);
+    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) on_report(vcpu, a2, a3, a4, a5);
+    if (number != trace.sys_changes[call_madvise]) return;
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
-    if (advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE || advice == (uint64_t)collapse)
-        madvise((void *)(uintptr_t)address, bytes, (int)advice);
+    if (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse)
+        madvise((void *)(uintptr_t)a1, a2, (int)a3);
     errno = kept;
+}
+
+/* The program has changed its memory by a call that succeeded. */
+static void on_change(enum changing_call call, uint64_t result)
+{
+    const uint64_t *given = trace.arguments;
+    switch (call) {
+    case call_mmap:
+        pw_origins_discarded(result, given[1], true);
+        if ((given[3] & MAP_ANONYMOUS) != 0 && given[2] != PROT_NONE) pw_origins_mapped(result, given[1]);
+        break;
+    case call_munmap: pw_origins_discarded(given[0], given[1], true); break;
+    case call_mremap: pw_origins_moved(given[0], given[1], result, given[2]); break;
+    case call_brk: pw_origins_break(result); break;
+    case call_madvise:
+        if (given[2] == MADV_DONTNEED) pw_origins_discarded(given[0], given[1], false);
+        break;
+    case changing_calls: break;
+    }
 }
 
 static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
-    (void)id, (void)vcpu, (void)result;
-    for (int i = 0; i < changing_syscalls; i++)
-        if (number == trace.sys_changes[i]) ask_again();
+    (void)id, (void)vcpu;
+    for (int i = 0; i < changing_calls; i++) {
+        if (number != trace.sys_changes[i]) continue;
+        ask_again();
+        if (trace.origins && (result >= 0 || result < -4095)) on_change((enum changing_call)i, (uint64_t)result);
+    }
 }
 
 static void on_exit_of_program(qemu_plugin_id_t id, void *data)
 {
     (void)id, (void)data;
+    if (getpid() != trace.process) return;
+    trace.executed = executed;
     if (trace.whole) {
         read_counts(trace.total);
         trace.unseen = executed_unseen;
@@ -263,12 +334,14 @@ static char *text_of(const char *name)
 static bool know_syscalls(const char *target)
 {
     /* mmap, munmap, mremap, brk, madvise */
-    static const int32_t x86_64[changing_syscalls] = {9, 11, 25, 12, 28}, aarch64[changing_syscalls] = {222, 215, 216, 214, 233};
+    static const int32_t x86_64[changing_calls] = {9, 11, 25, 12, 28}, aarch64[changing_calls] = {222, 215, 216, 214, 233};
     const int32_t *numbers = strcmp(target, "x86_64") == 0 ? x86_64 : strcmp(target, "aarch64") == 0 ? aarch64 : NULL;
     if (numbers == NULL) return false;
     trace.aarch64 = numbers == aarch64;
     memcpy(trace.sys_changes, numbers, sizeof trace.sys_changes);
-    trace.sys_madvise = numbers[changing_syscalls - 1];
+    static const int32_t forks_of_x86_64[] = {56, 57, 58}, forks_of_aarch64[] = {220, -1, -1}; /* clone, fork, vfork */
+    memcpy(trace.sys_forks, trace.aarch64 ? forks_of_aarch64 : forks_of_x86_64, sizeof trace.sys_forks);
+    trace.sys_prctl = trace.aarch64 ? 167 : 157;
     return true;
 }
 
@@ -278,6 +351,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     static bool (*const asks[])(void *, uint64_t) = {pw_observer_is_huge, NULL, NULL, pw_observer_is_data};
     const char *geometry_file = NULL;
     trace.vcpu = -1;
+    trace.process = getpid();
     trace.pages = rules[0];
     for (int i = 0; i < argc; i++) {
         const char *value = strchr(argv[i], '=');
@@ -291,6 +365,8 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             trace.pages = strdup(value);
         else if (strncmp(argv[i], "whole", length) == 0)
             trace.whole = strcmp(value, "on") == 0;
+        else if (strncmp(argv[i], "origins", length) == 0)
+            trace.origins = strcmp(value, "on") == 0;
         else
             stop("unknown argument '%s'", argv[i]);
     }
@@ -306,6 +382,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     int rule = 0;
     while (rule < 4 && strcmp(trace.pages, rules[rule]) != 0) rule++;
     if (rule == 4) stop("pages=%s must be observed, base, huge or fjmpg", trace.pages);
+    if (trace.origins) pw_origins_open(&executed);
     pw_observer_open(&trace.observer);
     pw_mapping_set(&trace.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &trace.observer);
     if (trace.whole) {

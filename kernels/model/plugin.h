@@ -5,7 +5,12 @@
 #include "model.h"
 #include "tracer.h"
 
-enum { most_regions = 64, most_depth = 16, most_name = 63, changing_syscalls = 5 };
+#include <sys/types.h>
+
+enum { most_regions = 64, most_depth = 16, most_name = 63 };
+
+/* System calls that change the memory behind addresses. */
+enum changing_call { call_mmap, call_munmap, call_mremap, call_brk, call_madvise, changing_calls };
 
 /* An instruction that accesses memory, as translated. */
 struct site {
@@ -44,7 +49,16 @@ struct trace {
     uint64_t begun[most_depth][PW_COUNTS];
     uint64_t total[PW_COUNTS];
     bool aarch64;
-    int32_t sys_madvise, sys_changes[changing_syscalls];
+    int32_t sys_prctl, sys_forks[3], sys_changes[changing_calls];
+    uint64_t arguments[4]; /* of the last system call */
+    pid_t process;         /* not a child of it */
+    uint64_t children;     /* that it forked */
+    uint64_t executed;     /* instructions of the whole run, at its end */
+    bool started;          /* has accessed memory */
+    /* TLB misses are counted by the origin of the memory (origins.h). */
+    bool origins, paused;
+    uint64_t paused_at;
+    uint64_t library_begin, library_end; /* the preloaded library's code */
 };
 
 extern struct trace trace;

@@ -1,4 +1,5 @@
 /* The report of the plug-in: counts of regions and functions, as JSON. */
+#include "origins.h"
 #include "plugin.h"
 
 #include <errno.h>
@@ -90,9 +91,9 @@ void write_report(void)
     fputs("{\"geometry\":", out);
     write_text(out, trace.model->geometry.name);
     fprintf(out, ",\"pages\":\"%s\",\"observed_by\":\"%s\",\"unclear_extents\":%" PRIu64 ",\"whole\":%s,\"open_regions\":%d,"
-                 "\"accesses_of_other_threads\":%" PRIu64 ",\"unseen_instructions\":%" PRIu64 ",\"counts\":{",
+                 "\"accesses_of_other_threads\":%" PRIu64 ",\"child_processes\":%" PRIu64 ",\"unseen_instructions\":%" PRIu64 ",\"counts\":{",
             trace.pages, trace.observer.pagemap >= 0 ? "pagemap" : "smaps", trace.observer.unclear, trace.whole ? "true" : "false",
-            trace.depth, trace.elsewhere, trace.unseen);
+            trace.depth, trace.elsewhere, trace.children, trace.unseen);
     write_counts(out, trace.total);
     fputs("},\"regions\":[", out);
     for (int i = 0; i < trace.n_regions; i++) {
@@ -104,6 +105,11 @@ void write_report(void)
     }
     fputs("],\"functions\":[", out);
     write_functions(out);
-    fputs("]}\n", out);
+    fputs("]", out);
+    if (trace.origins) {
+        fprintf(out, ",\"instructions\":%" PRIu64 ",\"sites\":%s,\"origins\":", trace.executed, trace.library_end > 0 ? "true" : "false");
+        pw_origins_write(out, write_text);
+    }
+    fputs("}\n", out);
     if (fclose(out) != 0) stop("cannot write %s: %s", trace.out, strerror(errno));
 }

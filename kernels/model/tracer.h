@@ -42,6 +42,7 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, mem_
                                       enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw access, void *data);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);

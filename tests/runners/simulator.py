@@ -28,11 +28,12 @@ def compiled_replay(folder: Path) -> Path:
 
 
 def compiled_build(folder: Path) -> Path:
-    """A build folder as `--build` names one: the plug-in, and a program."""
+    """A build folder as `--build` names one: the plug-in, the preloaded library, and a program."""
     (folder / "model").mkdir()
     flags = ("-shared", "-fPIC", "-fvisibility=hidden")
-    plugin = (SOURCES / "plugin.c", SOURCES / "report.c")
+    plugin = [SOURCES / f"{name}.c" for name in ("plugin", "report", "origins", "origin_map", "elf_symbols")]
     compiled(folder / "model" / "libpagewise-model.so", *flags, *plugin, *PARTS)
+    compiled(folder / "model" / "libpagewise-preload.so", *flags, SOURCES / "preload.c")
     region = ROOT / "kernels" / "region"
     compiled(folder / "walk", f"-I{region}", Path(__file__).with_name("model_walk.c"), region / "marks.c")
     return folder

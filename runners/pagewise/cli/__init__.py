@@ -31,7 +31,7 @@ _HELP = {
     "options_table_help_sections": ["help", "required", "envvar", "default"],
     "command_groups": {
         "pagewise": [
-            {"name": "Measure", "commands": ["compare", "kernels", "counters", "simulate"]},
+            {"name": "Measure", "commands": ["compare", "kernels", "counters", "simulate", "where"]},
             {"name": "Results", "commands": ["report", "results", "cluster", "export"]},
             {"name": "This machine", "commands": ["doctor", "list", "run", "exec", "site"]},
         ]

@@ -117,7 +117,7 @@ class GeometryName:
 class SimulationPart:
     """What simulated a program: geometry (pagewise.geometry/1), emulator; how many functions to show.
 
-    standard_input: that of the program, None: none.
+    standard_input: that of the program, None: none. origins: how many origins to show; None: not recorded.
     """
 
     # Of earlier versions.
@@ -126,6 +126,7 @@ class SimulationPart:
     tool: Annotated[str, "the emulator with its version"]
     functions: Annotated[Count, "how many functions the report shows"]
     standard_input: Annotated[Mapping[str, Any] | None, As(InputPart | None), "null: as absent"] = None
+    origins: Annotated[Count | None, "how many origins the report shows; null: as absent"] = None
 
 
 def _check_function(counts: Mapping[str, int | str]) -> None:
@@ -140,6 +141,29 @@ class SimulatedRegion:
 
     name: str
     calls: Count
+    counts: Mapping[str, Count]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Memory of one origin: allocation site, static array, stack, heap or mapping; `others`: further ones.
+
+    place: file and line, or module. identity: equal in each run: build ID and offset of the site's and its
+    caller's return address, or build ID and symbol. begin, end: in executed instructions.
+    """
+
+    kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]
+    name: str
+    place: str | None = None
+    caller: str | None = None
+    identity: tuple[str, ...] = ()
+    bytes: Annotated[
+        Count, "most at one time; of stack, heap and anonymous memory: those that missed the TLB"
+    ]
+    allocations: Count
+    begin: Count
+    end: Count
+    page_faults: Annotated[Count, "pages of the simulated machine that were touched first"]
     counts: Mapping[str, Count]
 
 
@@ -159,3 +183,7 @@ class Simulated:
     counts: Mapping[str, Count]
     regions: tuple[SimulatedRegion, ...]
     functions: tuple[Annotated[Mapping[str, Count | str], _check_function], ...] | None = None
+    origins: tuple[Origin, ...] | None = None
+    sites: Annotated[bool, "whether the program's allocations were reported"] | None = None
+    instructions: Annotated[Count, "of the whole run, also outside of regions"] | None = None
+    child_processes: Annotated[Count, "forked, and not simulated"] | None = None

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
     from pagewise.session.session import Session
 
 
+GEOMETRY = opt.option(
+    "--geometry",
+    "Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
+    default="a64fx",
+    metavar="NAME|FILE",
+)
+BUILD = opt.option(
+    "--build",
+    "Build folder with traceable programs and the simulator (default: built by a CMake preset).",
+    type=Folder(exists=True),
+)
+
+
 class _Simulating(Measuring, TakesProgram):
     """Leaves everything after KERNEL to the kernel."""
 
@@ -31,12 +44,7 @@ class _Simulating(Measuring, TakesProgram):
     "pagewise simulate --resume results/20261121T115458Z-simulate-ember ember  # after an interruption",
     cls=_Simulating,
     subject=(
-        opt.option(
-            "--geometry",
-            "Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
-            default="a64fx",
-            metavar="NAME|FILE",
-        ),
+        GEOMETRY,
         opt.option(
             "--policies",
             "Page policies, the baseline first; several with commas (default: none,thp for a kernel). "
@@ -52,11 +60,7 @@ class _Simulating(Measuring, TakesProgram):
             multiple=True,
         ),
         opt.option("--compiler", "Compiler of the traced build: gcc or llvm.", default="gcc"),
-        opt.option(
-            "--build",
-            "Build folder with traceable programs and the simulator (default: built by a CMake preset).",
-            type=Folder(exists=True),
-        ),
+        BUILD,
     ),
     runs=(opt.TIMEOUT,),
     result=(
@@ -82,11 +86,11 @@ def command(parameters: Parameters, console: Console) -> Session:
     options = options_of(SimulationOptions, parameters)
     if (options.kernel is None) == (not options.command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    subject = _found(options.command) if options.kernel is None else (options.kernel, *options.arguments)
+    subject = found(options.command) if options.kernel is None else (options.kernel, *options.arguments)
     return prepare(options, subject, console, BEGAN)
 
 
-def _found(command: tuple[str, ...]) -> tuple[str, ...]:
+def found(command: tuple[str, ...]) -> tuple[str, ...]:
     """The command with the path of its program, which may be named as in a shell."""
     program, *arguments = command
     path = program if "/" in program else shutil.which(program) or f"./{program}"

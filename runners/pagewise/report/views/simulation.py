@@ -13,6 +13,7 @@ from pagewise.report.documents import MissingPolicy, ModelledDocument, Simulated
 from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
+from pagewise.workloads.simulation.origins import sum_of
 
 Records = Mapping[str, Record]
 _ASSUMPTIONS = {
@@ -23,6 +24,13 @@ _ASSUMPTIONS = {
 _RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
 _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
 _FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
+_ORIGIN_FIELDS = (
+    *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
+    *("page_faults", "tlb_misses", "page_walks"),
+)
+_MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
+#: Origins with less of the TLB misses and of the page walks are summed in the table.
+_LEAST_SHARE = 0.001
 _UNAVAILABLE = "pages_unavailable"
 
 
@@ -34,13 +42,21 @@ def view(result: Result) -> Report:
     name, geometry = subject.benchmark.name, about.geometry
     records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
-    counts = [Section("Simulated counts", tuple(_blocks(records, about.functions)))] if records else []
+    sections = []
+    if records and about.origins is not None:
+        tables = tuple(_origin_tables(records, about.origins))
+        sections.append(Section("Origins of the memory that misses the TLB", tables))
+    if records:
+        sections.append(Section("Simulated counts", tuple(_blocks(records, about.functions))))
+    files = {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))}
+    if about.origins is not None:
+        files["origins.csv"] = Table.of("", map(Column, _ORIGIN_FIELDS), _origin_rows(records))
     return Report(
-        f"pagewise simulate: {name}",
+        f"pagewise {'simulate' if about.origins is None else 'where'}: {name}",
         f"{name}, simulated on {geometry['title']}; nothing was measured."
         if records
         else f"{name} could not be simulated under any page policy.",
-        (*counts, *session.sections(result)),
+        (*sections, *session.sections(result)),
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (
             *(f"{policy}: {note}" for policy, several in notes.items() for note in several),
@@ -48,7 +64,7 @@ def view(result: Result) -> Report:
             *session.notes(result),
         ),
         "simulation",
-        {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))},
+        files,
         ModelledDocument(
             "pagewise.modelled/1",
             str(result.folder),
@@ -96,6 +112,51 @@ def _rows(records: Records) -> Iterator[dict[str, Value]]:
                 yield dict(zip(_FIELDS, fields, strict=True))
 
 
+def _origin_rows(records: Records) -> Iterator[dict[str, Value]]:
+    """A row for each policy and origin."""
+    for policy, record in records.items():
+        for origin in figures.simulation(record).origins or ():
+            fields = (
+                *(policy, origin.kind, origin.name, origin.place, origin.caller, " ".join(origin.identity)),
+                *(origin.bytes, origin.allocations, origin.begin, origin.end, origin.page_faults),
+                *(origin.counts[_MISSES], origin.counts[_WALKS]),
+            )
+            yield dict(zip(_ORIGIN_FIELDS, fields, strict=True))
+
+
+def _origin_tables(records: Records, most: int) -> Iterator[Block]:
+    columns = (
+        *(Column("origin", wrap=True), Column("place", wrap=True), Column("called from", wrap=True)),
+        *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent")),
+        *(Column("page faults", kind="count"), Column("TLB misses", kind="percent")),
+        Column("page walks", kind="percent"),
+    )
+    for policy, record in records.items():
+        simulated = figures.simulation(record)
+        origins, whole = simulated.origins or (), simulated.instructions or 1
+        misses, walks = (sum(origin.counts[name] for origin in origins) or 1 for name in (_MISSES, _WALKS))
+        shown = [
+            origin
+            for origin in origins[:most]
+            if origin.counts[_MISSES] >= _LEAST_SHARE * misses
+            or origin.counts[_WALKS] >= _LEAST_SHARE * walks
+        ]
+        rest = [origin for origin in origins if origin not in shown]
+        rows = [
+            (
+                *(origin.name, origin.place, origin.caller, origin.kind, origin.bytes),
+                (origin.end - origin.begin) / whole,
+                origin.page_faults,
+                origin.counts[_MISSES] / misses,
+                origin.counts[_WALKS] / walks,
+            )
+            for origin in (*shown, *([sum_of(rest)] if rest else []))
+        ]
+        yield Table(
+            f"Origins by page walks{'' if len(records) == 1 else ', ' + policy}", columns, tuple(rows)
+        )
+
+
 def _blocks(records: Records, functions: int) -> Iterator[Block]:
     (base, *others), several = records, list(records.values())
     simulated = figures.simulation(several[0])
@@ -131,6 +192,13 @@ def _notes(simulated: Simulated) -> list[str]:
         notes.append("assumed, not observed: " + _ASSUMPTIONS[simulated.pages])
     if simulated.whole:
         notes.append("the program marks no regions: it is simulated from its start to its end")
+    if simulated.sites is False:
+        notes.append(
+            "allocation sites are unknown, because this program takes no preloaded library (it is static, "
+            "not of glibc, or of another machine): heap and mappings are listed instead"
+        )
+    if simulated.child_processes:
+        notes.append(f"{simulated.child_processes} child processes were not simulated")
     if simulated.open_regions:
         notes.append("the program ended inside a region, which is not counted")
     if others := simulated.accesses_of_other_threads:

@@ -10,8 +10,8 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.text import choose_of
 from pagewise.stack.setup import SetupFacts
 
-#: The simulator as a plug-in of the emulator, by the name of its CMake target.
-PLUGIN_TARGET = "pagewise-model"
+#: The simulator as a plug-in of the emulator, and the library that reports allocations: CMake's targets.
+PLUGIN_TARGET, PRELOAD_TARGET = "pagewise-model", "pagewise-preload"
 _FOLDERS = ("micro", "mini")
 _TAIL = 15
 
@@ -38,6 +38,11 @@ class TracedBuild:
     def plugin(self) -> Path:
         """The simulator as a plug-in."""
         return self.folder / "model" / "libpagewise-model.so"
+
+    @property
+    def preload(self) -> Path:
+        """The library that reports the allocations of a program to the plug-in."""
+        return self.folder / "model" / "libpagewise-preload.so"
 
     def program(self, kernel: str) -> Path | None:
         """The program of a kernel or mini-app, if it is built."""

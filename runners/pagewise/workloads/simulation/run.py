@@ -38,7 +38,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, TracedBuild, descriptions
+from pagewise.workloads.simulation.build import PLUGIN_TARGET, PRELOAD_TARGET, TracedBuild, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.tracer import (
@@ -63,8 +63,8 @@ _DEFAULT = ("none", "thp")
 class SimulationOptions(SessionOptions):
     """What is simulated: a kernel with its arguments, or a program; see `pagewise simulate --help`.
 
-    functions: how many the report shows. sector: each a sector of the caches as text; every policy is
-    simulated without and with all of them.
+    functions, origins: how many the report shows; origins None: not recorded. sector: each a sector of the
+    caches as text; every policy is simulated without and with all of them.
     """
 
     kernel: str | None = None
@@ -76,13 +76,15 @@ class SimulationOptions(SessionOptions):
     build: Path | None = None
     functions: int = 5
     sector: tuple[str, ...] = ()
+    origins: int | None = None
 
 
 @dataclass(frozen=True)
 class TraceTarget:
     """The traced program, and what traces it. `ours`: it has page policies and writes records.
 
-    title: the kernel's or program's name. given: a program's standard input.
+    title: the kernel's or program's name. given: a program's standard input. preload: the library that
+    reports allocations, where origins are recorded.
     """
 
     title: str
@@ -94,6 +96,7 @@ class TraceTarget:
     plugin: Path
     sectors: tuple[Sector, ...] = ()
     given: StandardInput = NO_INPUT
+    preload: Path | None = None
 
     @property
     def name(self) -> str:
@@ -161,6 +164,7 @@ class TraceLauncher(Launcher):
             pages=policy if policy in ASSUMED else PAGES[0],
             without_thp=target.ours and requested == "none",
             records=target.ours,
+            preload=target.preload,
             limit=self.limit,
             # A kernel depends on nothing but its options; the user's program runs as it would by itself.
             environment=without_influences(os.environ) if target.ours else os.environ,
@@ -208,13 +212,15 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     FormatError, RefusedError.
     """
     target = _target(options, command, console)
-    policies = _policies(options.policies, target.ours, ("none",) if target.sectors else _DEFAULT)
+    single = bool(target.sectors) or options.origins is not None
+    policies = _policies(options.policies, target.ours, ("none",) if single else _DEFAULT)
     subject = _subject(target, policies, options.compiler)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     if target.sectors:
         text += f" Each without and with sectors: {target.sector_text}."
     console.print(text, highlight=False, soft_wrap=True)
-    options = replace(options.named(f"simulate-{target.name}"), baseline=policies[0])
+    verb = "simulate" if options.origins is None else "where"
+    options = replace(options.named(f"{verb}-{target.name}"), baseline=policies[0])
     places = placements()
     manifest = new_manifest(
         options,
@@ -225,7 +231,11 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
         tree=target.program.file.parent,
         software={"pagewise": pagewise.__version__, "python": platform.python_version()},
         simulation=SimulationPart(
-            target.geometry.data, target.tracer.name, options.functions, target.given.to_dict()
+            target.geometry.data,
+            target.tracer.name,
+            options.functions,
+            target.given.to_dict(),
+            options.origins,
         ),
     )
     planner = SimulationPlanner(subject)
@@ -254,6 +264,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     if options.build is None:
         find_tracer("x86_64" if folder is not None else program.machine)
         targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
+        targets += [PRELOAD_TARGET] if options.origins is not None else []
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
@@ -269,7 +280,16 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
     given = NO_INPUT if ours else take_input(console)
-    return TraceTarget(title, program, tuple(arguments), ours, geometry, tracer, build.plugin, sectors, given)
+    preload = None if options.origins is None else build.preload
+    if preload is not None and not preload.is_file():
+        raise SelectionError(
+            "this build has no library that reports allocations",
+            where=build.folder,
+            remedy=f"build it there: ninja {PRELOAD_TARGET}; or omit --build",
+        )
+    return TraceTarget(
+        title, program, tuple(arguments), ours, geometry, tracer, build.plugin, sectors, given, preload
+    )
 
 
 def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:

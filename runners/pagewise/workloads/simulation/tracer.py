@@ -10,14 +10,18 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, parse_record
+from pagewise.core.structure import unstructured
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
+from pagewise.stack.binary import read_elf
 from pagewise.stack.commands import output_of
+from pagewise.workloads.simulation.origins import name_origins
 
 #: The pages that addresses lie on; all but the first are assumptions (kernels/model/mapping.h).
 PAGES = ("observed", "base", "huge", "fjmpg")
@@ -130,6 +134,7 @@ def trace(
     pages: str = "observed",
     without_thp: bool = False,
     records: bool = True,
+    preload: Path | None = None,
     limit: float = 300.0,
     environment: Mapping[str, str] = os.environ,
     given: Path = NOTHING,
@@ -137,7 +142,8 @@ def trace(
     """Runs the program once under the simulator. geometry: as the model reads it.
 
     records: it has the option --record. folder: the one it runs in (default: the scratch folder). given: its
-    standard input.
+    standard input. preload: count misses by the origin of the memory, and the
+    library that reports allocations.
 
     Raises RefusedError, PagesUnavailableError; the program's output is in the scratch folder in any case.
     """
@@ -147,13 +153,17 @@ def trace(
     lines.write_text(geometry, encoding="ascii")
     whole = "off" if program.marked else "on"
     loaded = f"{plugin},geometry={lines},out={out},pages={pages},whole={whole}"
+    loaded += "" if preload is None else ",origins=on"
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
+    if preload is not None and _takes_library(program):
+        libraries = filter(None, (str(preload), environment.get("LD_PRELOAD")))
+        command += ["-E", f"LD_PRELOAD={':'.join(libraries)}"]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
     # Kernels would choose their passes by time, which emulation stretches.
     variables = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
-    libraries = _LIBRARIES.get(tracer.machine)
-    if libraries is not None and libraries.is_dir() and os.uname().machine != tracer.machine:
-        variables.setdefault("QEMU_LD_PREFIX", str(libraries))
+    root = _LIBRARIES.get(tracer.machine)
+    if root is not None and root.is_dir() and os.uname().machine != tracer.machine:
+        variables.setdefault("QEMU_LD_PREFIX", str(root))
     output = scratch / OUTPUT
     within = refused_to_programs() if without_thp else contextlib.nullcontext()
     with in_session(
@@ -169,7 +179,17 @@ def trace(
     if running.process.returncode != 0:
         text = read_end(output, LONGEST_OUTPUT)
         raise _failure(running.process.returncode, text, program)
-    return Traced(_read(out, program), _record(written))
+    modelled = _read(out, program)
+    if preload is not None:
+        reported: Any = modelled["origins"]
+        modelled["origins"] = unstructured(name_origins(reported))
+    return Traced(modelled, _record(written))
+
+
+def _takes_library(program: TracedProgram) -> bool:
+    """Whether the preloaded library can report the program's allocations: it is dynamic, with glibc."""
+    interpreter = read_elf(program.file).interpreter
+    return interpreter is not None and "musl" not in interpreter and program.machine == os.uname().machine
 
 
 def _read(out: Path, program: TracedProgram) -> dict[str, object]:

@@ -1,0 +1,31 @@
+/* The origin of each 16 bytes of the program's memory, by number, in extents of 2 MiB; and which pages were touched. */
+#ifndef PAGEWISE_ORIGIN_MAP_H
+#define PAGEWISE_ORIGIN_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PW_MAP_PAGE_SHIFT = 12 };
+
+/* `account` is called for each origin that gains or loses bytes, also for 0, which is no origin. */
+void pw_map_open(void (*account)(uint32_t origin, int64_t bytes));
+
+/* Memory is of this origin from now on; `only_free`: where it has none. */
+void pw_map_assign(uint64_t address, uint64_t bytes, uint32_t origin, bool only_free);
+
+/* The origin of an address. */
+uint32_t pw_map_at(uint64_t address);
+
+/* Whether the page was touched since it was mapped; from now on it is, or not, as `touched`. */
+bool pw_map_touch(uint64_t address, bool touched);
+
+/* The pages from an address on are untouched. */
+void pw_map_untouch(uint64_t address, uint64_t bytes);
+
+/* The memory that was allocated; stops if there is none. */
+void *pw_need(void *memory);
+
+/* A hash. */
+uint64_t pw_mixed(uint64_t value);
+
+#endif

@@ -1,0 +1,35 @@
+/* The origins of the program's memory: allocation sites, static arrays, stack and mappings, and the TLB misses of each
+   (docs/explanation/origins.md). */
+#ifndef PAGEWISE_ORIGINS_H
+#define PAGEWISE_ORIGINS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Begin to record. `now` counts the executed instructions: the clock of lifetimes. */
+void pw_origins_open(const uint64_t *now);
+
+/* The first access of a program is to its stack. */
+void pw_origins_stack(uint64_t address);
+
+/* A TLB miss at this address; of the last level: `walk`. page: the size of the address's page. */
+void pw_origins_missed(uint64_t address, bool walk, uint64_t page);
+
+/* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
+void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames);
+void pw_origins_end(uint64_t address, uint64_t bytes);
+
+/* The program has mapped anonymous memory, discarded memory, moved it, or set its break. */
+void pw_origins_mapped(uint64_t address, uint64_t bytes);
+void pw_origins_discarded(uint64_t address, uint64_t bytes, bool unmapped);
+void pw_origins_moved(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t bytes);
+void pw_origins_break(uint64_t end);
+
+/* The preloaded library reports sites; without it, mappings are distinguished by size. */
+void pw_origins_reported(void);
+
+/* As a JSON array. `text` writes a string. */
+void pw_origins_write(FILE *out, void (*text)(FILE *, const char *));
+
+#endif

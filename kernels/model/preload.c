@@ -1,0 +1,267 @@
+/* The library that `pagewise where` preloads into the program that it simulates: reports each allocation with its call site to
+   the plug-in (origin_calls.h). All calls reach the program's allocator unchanged. In a process that the
+   plug-in does not observe, such as one that the program starts, it reports nothing.
+
+   A site is the stack of return addresses. Unwinding takes longer than an allocation, so the distance from a return address on
+   the stack to the next one is remembered by return address: it is constant except for functions with arrays of variable
+   length. Those are noticed by an unknown address at that distance, and are then unwound each time. */
+#define _GNU_SOURCE
+#include "origin_calls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+/* Where the return address of the current function is on the stack (x86-64, aarch64). */
+#define HERE ((const uintptr_t *)__builtin_frame_address(0) + 1)
+/* Not by a function of the loader, which may allocate. */
+#define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
+
+/* The allocator's functions: of the next library that has them. */
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    size_t (*usable_size)(void *);
+    void *(*mmap)(void *, size_t, int, int, int, off_t);
+} next;
+
+/* The loader may allocate while it looks the functions up. Volatile: dlsym is declared not to call back (`leaf`). */
+static _Alignas(16) char early[1 << 16];
+static volatile size_t early_used;
+static volatile bool finding, found;
+
+static volatile int observed; /* by the plug-in */
+static uintptr_t code_begin, code_end;
+OF_THREAD bool busy; /* the library's own work allocates */
+
+enum { most_distances = 1 << 16, most_probes = 16, most_words = 2048, varies = 0xffff };
+static _Atomic uint64_t distances[most_distances]; /* return address << 16 | words on the stack to the next one; 0: outermost */
+
+static void report(enum pw_origin_event event, int frames, const void *address, size_t bytes, const void *stack)
+{
+    const int kept = errno;
+    syscall(SYS_prctl, (long)PW_ORIGIN_CALL, (long)event | (long)frames << 8, address, bytes, stack);
+    errno = kept;
+}
+
+static void find_next(void)
+{
+    static const char *const names[] = {"malloc",   "calloc",             "realloc", "free",  "posix_memalign", "aligned_alloc",
+                                        "memalign", "malloc_usable_size", "mmap"};
+    if (found || finding) return;
+    finding = true;
+    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *function = dlsym(RTLD_NEXT, names[i]);
+        memcpy((char *)&next + i * sizeof function, &function, sizeof function);
+    }
+    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    finding = false;
+    found = true;
+}
+
+static void *allocate_early(size_t bytes)
+{
+    void *memory = early + early_used;
+    early_used += (bytes + 15) & ~(size_t)15;
+    return early_used <= sizeof early ? memory : NULL;
+}
+
+static bool is_early(const void *memory)
+{
+    return (const char *)memory >= early && (const char *)memory < early + sizeof early;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    extern const char etext[] __attribute__((visibility("hidden"))); /* of the linker: the end of this library's code */
+    Dl_info here;
+    void *frame;
+    find_next();
+    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    const bool known = dladdr((void *)&observed, &here) != 0;
+    backtrace(&frame, 1); /* loads the unwinder */
+    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    if (!known) return;
+    code_begin = (uintptr_t)here.dli_fbase;
+    code_end = (uintptr_t)etext;
+    report(PW_ORIGIN_HELLO, 0, (void *)&observed, code_begin, (void *)code_end);
+}
+
+/* The place of a return address's distance; NULL if there is no room for another. */
+static _Atomic uint64_t *distance_of(uintptr_t address)
+{
+    const uint64_t first = address * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    for (uint64_t i = 0; i < most_probes; i++) {
+        _Atomic uint64_t *place = &distances[(first + i) % most_distances];
+        const uint64_t known = *place;
+        if (known == 0 || known >> 16 == address) return place;
+    }
+    return NULL;
+}
+
+/* Unwind the stack by its unwind tables, and remember the distances. Returns the number of return addresses. */
+static int unwind(const uintptr_t *slot, uintptr_t *stack)
+{
+    enum { most = PW_ORIGIN_FRAMES + 5 /* this library's functions */ };
+    void *all[most];
+    busy = true;
+    report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
+    const int depth = backtrace(all, most);
+    report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
+    busy = false;
+    int begun = 0, frames = 0;
+    while (begun < depth && (uintptr_t)all[begun] >= code_begin && (uintptr_t)all[begun] < code_end) begun++;
+    for (; begun + frames < depth && frames < PW_ORIGIN_FRAMES; frames++) stack[frames] = (uintptr_t)all[begun + frames];
+    if (frames == 0 || stack[0] != *slot) {
+        stack[0] = *slot;
+        return frames == 0 ? 1 : frames;
+    }
+    for (int i = 0; i < frames; i++) {
+        const bool outermost = depth < most && begun + i + 1 == depth;
+        if (i + 1 == frames && !outermost) break;
+        uint64_t words = outermost ? 0 : 1;
+        while (!outermost && words < most_words && slot[words] != stack[i + 1]) words++;
+        _Atomic uint64_t *place = distance_of(stack[i]);
+        const bool differs = place != NULL && *place != 0 && (*place & varies) != words;
+        if (words == most_words || differs) words = varies;
+        if (place != NULL) *place = (uint64_t)stack[i] << 16 | words;
+        if (words == varies) break;
+        slot += words;
+    }
+    return frames;
+}
+
+/* The return addresses from the one at `slot` on. */
+static int stack_of(const uintptr_t *slot, uintptr_t *stack)
+{
+    const uintptr_t *next_slot = slot;
+    for (int frames = 0; frames < PW_ORIGIN_FRAMES;) {
+        stack[frames++] = *next_slot;
+        const _Atomic uint64_t *place = distance_of(*next_slot);
+        const uint64_t known = place == NULL ? 0 : *place;
+        if (known == 0 || (known & varies) == varies) return unwind(slot, stack);
+        if ((known & varies) == 0) return frames;
+        next_slot += known & varies;
+    }
+    return PW_ORIGIN_FRAMES;
+}
+
+/* Reports memory of the site whose return address is at `slot`. Returns the memory. */
+static void *begin(void *memory, size_t bytes, const uintptr_t *slot)
+{
+    if (memory == NULL || !observed || busy) return memory;
+    uintptr_t stack[PW_ORIGIN_FRAMES];
+    const int frames = stack_of(slot, stack);
+    report(PW_ORIGIN_BEGIN, frames, memory, bytes, stack);
+    return memory;
+}
+
+static void *begin_block(void *memory, const uintptr_t *slot)
+{
+    if (memory == NULL || !observed || busy) return memory;
+    return begin(memory, next.usable_size(memory), slot);
+}
+
+static void end_block(void *memory)
+{
+    if (memory != NULL && observed && !busy) report(PW_ORIGIN_END, 0, memory, next.usable_size(memory), NULL);
+}
+
+EXPORTED void *malloc(size_t bytes)
+{
+    find_next();
+    if (finding) return allocate_early(bytes);
+    return begin_block(next.malloc(bytes), HERE);
+}
+
+EXPORTED void *calloc(size_t count, size_t bytes)
+{
+    find_next();
+    if (finding) return allocate_early(count * bytes);
+    return begin_block(next.calloc(count, bytes), HERE);
+}
+
+static void *reallocate(void *memory, size_t bytes, const uintptr_t *slot)
+{
+    find_next();
+    if (finding || is_early(memory)) {
+        void *moved = finding ? allocate_early(bytes) : begin_block(next.malloc(bytes), slot);
+        const size_t left = (size_t)(early + sizeof early - (char *)memory);
+        if (moved != NULL && memory != NULL) memcpy(moved, memory, bytes < left ? bytes : left);
+        return moved;
+    }
+    end_block(memory);
+    void *moved = next.realloc(memory, bytes);
+    begin_block(moved == NULL && bytes > 0 ? memory : moved, slot);
+    return moved;
+}
+
+EXPORTED void *realloc(void *memory, size_t bytes)
+{
+    return reallocate(memory, bytes, HERE);
+}
+
+EXPORTED void *reallocarray(void *memory, size_t count, size_t bytes)
+{
+    size_t product;
+    if (__builtin_mul_overflow(count, bytes, &product)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return reallocate(memory, product, HERE);
+}
+
+EXPORTED void free(void *memory)
+{
+    find_next();
+    if (finding || is_early(memory)) return;
+    end_block(memory);
+    next.free(memory);
+}
+
+EXPORTED int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    find_next();
+    const int failed = next.posix_memalign(memory, alignment, bytes);
+    if (failed == 0) begin_block(*memory, HERE);
+    return failed;
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    find_next();
+    return begin_block(next.aligned_alloc(alignment, bytes), HERE);
+}
+
+EXPORTED void *memalign(size_t alignment, size_t bytes)
+{
+    find_next();
+    return begin_block(next.memalign(alignment, bytes), HERE);
+}
+
+/* Address space that cannot be accessed is none of a site: programs reserve far more than they use. */
+EXPORTED void *mmap(void *address, size_t bytes, int access, int flags, int file, off_t offset)
+{
+    find_next();
+    void *memory = next.mmap(address, bytes, access, flags, file, offset);
+    if (memory != MAP_FAILED && access != PROT_NONE && (flags & MAP_ANONYMOUS) != 0) begin(memory, bytes, HERE);
+    return memory;
+}
+
+EXPORTED void *mmap64(void *address, size_t bytes, int access, int flags, int file, off_t offset) __attribute__((alias("mmap")));

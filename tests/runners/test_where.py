@@ -1,0 +1,272 @@
+"""`pagewise where`: programs whose memory, and page walks on a small TLB, are known by construction."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tracing import needs_tracer
+
+from json_schema import faults
+from pagewise.cli import root
+from pagewise.core.errors import SelectionError, SetupError
+from pagewise.core.manifest_parts import Origin, Simulated
+from pagewise.core.result import read_result
+from pagewise.core.structure import structured
+from pagewise.workloads.simulation import tracer
+from pagewise.workloads.simulation.origins import MOST, name_origins
+from simulator import compiled
+
+SOURCES = Path(__file__).with_name("origins")
+# A TLB of 8 pages: a program that touches more of them in turn misses each time.
+TINY = "geometry tiny\npages 4096 2097152\ntlb 1 8 8 lru both\ncache 1 32768 8 64 none\n"
+SMALL = TINY.replace("8 8 lru", "32 32 lru")
+PAGE = 4096
+
+
+def simulated(
+    build: Path, folder: Path, program: Path, *arguments: str, geometry: str = TINY, origins: bool = True
+) -> Simulated:
+    traced = tracer.trace(
+        tracer.find_tracer("x86_64"),
+        build / "model" / "libpagewise-model.so",
+        geometry,
+        tracer.find_program(str(program)),
+        arguments,
+        scratch=folder,
+        records=False,
+        without_thp=True,
+        preload=build / "model" / "libpagewise-preload.so" if origins else None,
+    )
+    return structured(Simulated, {**traced.modelled, "tool": "qemu"}, ignored="null")
+
+
+def walks(origins: Sequence[Origin]) -> int:
+    return sum(origin.counts["PAGE_WALKS"] for origin in origins)
+
+
+def of(result: Simulated, name: str) -> Origin:
+    """The only origin of this name."""
+    (origin,) = [origin for origin in result.origins or () if origin.name == name]
+    return origin
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("known") / "known", "-g", SOURCES / "known.c")
+
+
+@needs_tracer
+def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, known: Path) -> None:
+    """Functions of the program, not xmalloc, which allocates for them; the array by its symbol."""
+    result = simulated(build, tmp_path, known)
+    for name, pages, times in (
+        ("repeated", 64, 100),
+        ("sequential", 1000, 1),
+        ("table", 128, 10),
+        ("first_use", 16, 100),
+        ("second_use", 16, 50),
+        ("variable", 32, 200),
+    ):
+        origin = of(result, name)
+        assert pages * times <= walks([origin]) <= pages * times + 6 + times // 4, name
+        assert pages * PAGE <= origin.bytes <= (pages + 1) * PAGE, name
+        if name not in ("second_use", "variable"):
+            # Other data may have touched the first page before.
+            assert pages - 1 <= origin.page_faults <= pages + 2, name
+    assert of(result, "table").kind == "static" and of(result, "table").place == "known"
+    assert of(result, "repeated").place and of(result, "repeated").place.startswith("known.c:")
+    assert (of(result, "repeated").caller or "").startswith("main known.c:")
+    assert result.sites and result.whole and not result.child_processes
+    # All misses have an origin.
+    assert walks(result.origins or ()) == pytest.approx(result.counts["PAGE_WALKS"], abs=5)
+
+
+@needs_tracer
+def test_memory_that_is_reused_grows_or_is_small_belongs_to_its_site(
+    build: Path, tmp_path: Path, known: Path
+) -> None:
+    result = simulated(build, tmp_path, known)
+    first, second = of(result, "first_use"), of(result, "second_use")
+    assert first.begin < first.end <= second.begin < second.end
+    assert first.allocations == second.allocations == 1
+    before, after = sorted(
+        (origin for origin in result.origins or () if origin.name == "grown"), key=lambda each: each.bytes
+    )
+    assert before.bytes < 6 * PAGE and after.bytes >= 200 * PAGE
+    assert 4000 <= walks([after]) <= 4010 and walks([before]) <= 20
+    nodes = of(result, "nodes")
+    assert nodes.allocations == 200 and 200 * (PAGE // 2 + 8) <= nodes.bytes <= 101 * PAGE + 200 * 32
+    # 200 nodes of 2064 bytes on 101 pages, 50 times.
+    assert 50 * 100 <= walks([nodes]) <= 50 * 101 + 500
+
+
+@needs_tracer
+def test_identities_are_equal_in_each_run(build: Path, tmp_path: Path, known: Path) -> None:
+    """Addresses are not: they are drawn for each process."""
+    one, other = (
+        {
+            (origin.kind, origin.name, origin.identity)
+            for origin in simulated(build, tmp_path, known).origins or ()
+        }
+        for _ in range(2)
+    )
+    mine = {origin for origin in one if origin[0] in ("allocation", "static")}
+    assert mine <= other and len(mine) >= 8
+    build_id = subprocess.run(["readelf", "-n", known], capture_output=True, text=True, check=True).stdout
+    site = next(identity for _, name, identity in mine if name == "repeated")
+    assert site[0].partition("+")[0] in build_id and len(site) == 2
+
+
+@needs_tracer
+def test_the_preloaded_library_changes_neither_counts_nor_natively_the_program(
+    build: Path, tmp_path: Path, known: Path
+) -> None:
+    with_library, alone = (
+        simulated(build, tmp_path, known, geometry=SMALL, origins=origins).counts["PAGE_WALKS"]
+        for origins in (True, False)
+    )
+    assert with_library == pytest.approx(alone, rel=0.02)
+    library = {"LD_PRELOAD": str(build / "model" / "libpagewise-preload.so"), "PATH": "/usr/bin:/bin"}
+    for program in (["sort", str(SOURCES / "known.c")], ["sh", "-c", "sed p /etc/passwd | sort"]):
+        outputs = [
+            subprocess.run(program, capture_output=True, check=True, env=environment).stdout
+            for environment in (library, {"PATH": library["PATH"]})
+        ]
+        assert outputs[0] == outputs[1] != b""
+
+
+@needs_tracer
+@pytest.mark.parametrize("optimized", [pytest.param("-O0", marks=pytest.mark.long), "-O2"])
+def test_the_standard_library_of_cpp_allocates_for_its_callers(
+    build: Path, tmp_path: Path, optimized: str
+) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    program = tmp_path / "vectors"
+    source = SOURCES / "vectors.cpp"
+    subprocess.run(["g++", optimized, "-g", "-march=x86-64-v2", source, "-o", program], check=True)
+    origins = {
+        origin.name.removesuffix("()"): origin for origin in simulated(build, tmp_path, program).origins or ()
+    }
+    # The most that is due to growing and to balancing the tree.
+    for name, pages, least, more in (
+        ("fill_vector", 100, 2000, 250),
+        ("grow_vector", 60, 1200, 350),
+        ("fill_map", 51, 1000, 2000),
+    ):
+        assert origins[name].kind == "allocation" and origins[name].bytes >= pages * PAGE, name
+        assert least <= walks([origins[name]]) <= least + more, name
+        assert (origins[name].caller or "").startswith("main"), name
+    assert origins["fill_map"].allocations == 100
+
+
+@needs_tracer
+def test_allocatable_and_static_arrays_of_fortran_are_named(build: Path, tmp_path: Path) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip("gfortran is not installed")
+    program, source = tmp_path / "allocatables", SOURCES / "allocatables.f90"
+    command = ["gfortran", "-O1", "-g", "-march=x86-64-v2", f"-J{tmp_path}", source, "-o", program]
+    subprocess.run(command, check=True)
+    result = simulated(build, tmp_path, program)
+    density, energy = (
+        origin
+        for line in (9, 10)
+        for origin in result.origins or ()
+        if (origin.name, origin.place) == ("fields::allocate_fields", f"allocatables.f90:{line}")
+    )
+    assert 2000 <= walks([density]) <= 2010 and 1000 <= walks([energy]) <= 1010
+    lookup = of(result, "fields::lookup")
+    assert lookup.kind == "static" and 1500 <= walks([lookup]) <= 1510
+
+
+@needs_tracer
+def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
+    program = compiled(tmp_path / "static", "-g", "-static", SOURCES / "known.c")
+    result = simulated(build, tmp_path, program)
+    assert result.sites is False
+    (repeated,) = [origin for origin in result.origins or () if origin.identity == (str(65 * PAGE),)]
+    assert repeated.kind == "anonymous" and 6400 <= walks([repeated]) <= 6500
+    assert of(result, "table").kind == "static" and 1280 <= walks([of(result, "table")]) <= 1290
+
+
+@needs_tracer
+def test_children_are_reported_and_do_not_replace_the_parents_counts(
+    build: Path, tmp_path: Path, known: Path
+) -> None:
+    result = simulated(build, tmp_path, known, "forks")
+    assert result.child_processes == 1
+    assert not any(origin.name == "table" for origin in result.origins or ())
+
+
+@pytest.mark.long
+@needs_tracer
+def test_arrays_of_numpy_are_named(build: Path, tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    program = "import numpy as n; a = n.zeros(3_000_000); print(a[n.arange(0, a.size, 512)].sum())"
+    result = simulated(build, tmp_path, Path(sys.executable), "-c", program)
+    arrays = [origin for origin in result.origins or () if "PyArray" in origin.name]
+    assert max(origin.bytes for origin in arrays) >= 24_000_000
+
+
+def invoked(folder: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(root, ["where", "--output", str(folder), *arguments], standalone_mode=False)
+
+
+@needs_tracer
+def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, known: Path) -> None:
+    done = invoked(tmp_path, "--build", str(build), "--json", "--", str(known))
+    assert done.exception is None and done.return_value == 0, done.output
+    reported = json.loads(done.stdout)
+    assert faults("modelled", reported) == []
+    (policy,) = reported["policies"]
+    ranked = [origin["counts"]["PAGE_WALKS"] for origin in policy["modelled"]["origins"]]
+    assert ranked == sorted(ranked, reverse=True)
+    folder = Path(reported["folder"])
+    rows = list(csv.DictReader((folder / "origins.csv").open(newline="")))
+    assert [int(row["page_walks"]) for row in rows] == ranked
+    assert {"table", "repeated"} <= {row["origin"] for row in rows}
+    (record,) = read_result(folder).records
+    assert record.modelled is not None and len(record.modelled.origins or ()) == len(rows)
+    assert (folder / "report.html").exists() and folder.name.endswith("-where-known")
+
+
+@needs_tracer
+def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known: Path) -> None:
+    done = invoked(tmp_path, "--build", str(build), "--", str(known), "fails")
+    assert done.return_value == 1
+    (folder,) = tmp_path.iterdir()
+    (record,) = read_result(folder).records
+    assert record.status == "failed" and record.failure is not None
+
+
+def test_what_is_missing_is_reported(
+    build: Path, tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = invoked(tmp_path, "--build", str(tmp_path), "--", str(known))
+    assert isinstance(done.exception, SelectionError)
+    assert invoked(tmp_path, "--build", str(build)).exception is not None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = invoked(tmp_path, "--build", str(build), "--", str(known))
+    assert isinstance(done.exception, SetupError) and done.exception.exit_code == 3
+    assert "qemu-user" in done.exception.remedy
+
+
+def test_origins_after_the_first_are_summed() -> None:
+    counts = {"bytes": 16, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1, "L1D_TLB_REFILL": 3}
+    frames = [{"module": "", "offset": 0}]
+    reported = [
+        {"kind": "anonymous", "name": str(i), "module": "", "frames": frames, **counts, "PAGE_WALKS": i}
+        for i in range(MOST + 5)
+    ]
+    origins = name_origins(reported)
+    assert len(origins) == MOST + 1 and origins[-1].kind == "others"
+    assert walks(origins) == sum(range(MOST + 5)) and origins[-1].bytes == 5 * 16

@@ -334,16 +334,21 @@ def _with_parent(pid: int) -> Iterator[str]:
             continue
 
 
+def state_of(pid: int) -> str:
+    """The state of a process as a letter (proc_pid_stat(5)); t: stopped by its debugger. Raises OSError."""
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+
+
 def _living(pids: Iterable[int]) -> dict[int, str]:
     """Those that still run, with their commands; others are reaped."""
     _reap(set(pids))
     living = {}
     for pid in pids:
         with suppress(OSError):
-            state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+            state = state_of(pid)
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
             name = Path(f"/proc/{pid}/comm").read_bytes().decode(errors="replace").strip()
-            if state != b"Z":
+            if state != "Z":
                 living[pid] = (" ".join(words).strip() or name)[:_LONGEST_COMMAND]
     return living
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from pagewise.core.record_parts import Failure
 from pagewise.session.launch import Measurement, StartedRun, Stopwatch
-from pagewise.session.processes import descendants
+from pagewise.session.processes import descendants, state_of
 
 # Which part of the noise is between turns and which between processes depends on the machine (nearly all
 # between processes where free memory is in pieces). Half the time of starting is never far from the best
@@ -32,6 +32,8 @@ from pagewise.session.processes import descendants
 _SHARE_OF_START, _FEWEST_TURNS = 0.5, 8
 # Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
 _SLICE_SECONDS = 0.010
+# A process stops within microseconds, unless it waits for a disk.
+_POLL_SECONDS = 0.0001
 #: Why a run has no valid time that had other turns than it was given.
 STOPPED = Failure(
     4,
@@ -49,12 +51,19 @@ class Start:
     inherited: AbstractContextManager[Any]
 
 
-def _waited(run: StartedRun, began: float) -> bool:
-    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended."""
+def _waited(run: StartedRun, began: float, flags: int = 0) -> bool:
+    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended.
+
+    flags: further ones of waitid; with WNOHANG, a program that its own debugger has stopped is stopped.
+    """
     # An ended process stays a zombie, which its owner reaps.
-    state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    while True:
+        state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | flags)
+        if state is not None or state_of(run.running.pid) == "t":
+            break
+        time.sleep(_POLL_SECONDS)
     run.seconds += time.monotonic() - began
-    return state is None or state.si_code != os.CLD_STOPPED
+    return state is not None and state.si_code != os.CLD_STOPPED
 
 
 @dataclass
@@ -93,7 +102,8 @@ class SlicedRun:
 
     def _stop(self, began: float) -> None:
         self._signal(signal.SIGSTOP)
-        self.is_over = _waited(self.run, began)
+        # A debugger, such as that of a leak sanitizer, gets the signal instead of the parent.
+        self.is_over = _waited(self.run, began, os.WNOHANG)
 
     def _signal(self, number: int) -> None:
         """Sends a signal to its group, and to processes that left the group."""

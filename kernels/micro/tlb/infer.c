@@ -122,7 +122,7 @@ static double mean_of(const double *value)
 {
     double sum = 0;
     for (int i = 0; i < batches; i++) sum += value[i];
-    return sum / batches;
+    return sum / (double)batches;
 }
 
 /* The probability that the mean of values with this mean is above `threshold`: Student's t distribution with 4 degrees of
@@ -401,7 +401,7 @@ bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_found *fou
     points->random = machine->seed;
     int32_t last = 0;
     for (int i = 0; points->count < most_points; i++) {
-        const int32_t n = (int32_t)exp2((double)i / per_octave);
+        const int32_t n = (int32_t)exp2((double)i / (double)per_octave);
         if (n > machine->most_pages) break;
         if (n > last) add_pages(points, n, 0);
         last = n;

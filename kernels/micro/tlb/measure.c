@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { most_pages = 16384, repetitions = 5, least_hops = 8192, line_bytes = PW_LINE_BYTES };
+enum { most_pages = 16384, repetitions = 10, least_hops = 8192, line_bytes = PW_LINE_BYTES };
 
 static struct pw_tlb_measured tlb;
 static int64_t wrong;

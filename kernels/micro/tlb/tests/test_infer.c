@@ -43,7 +43,7 @@ static double latency(void *context, int64_t stride, bool packed, int32_t n, con
                 if (cycle >= warm_up) missed += 3 * level + (level == levels ? 5 * levels : 0);
             }
         pw_tlb_close(&tlb);
-        ns += (double)missed / ((double)n * warm_up);
+        ns += (double)missed / ((double)n * (double)warm_up);
     }
     /* Other programs make a measurement slower, and one in eight much slower. */
     return ns * (1 + machine->noise * number(0, 100) / 100 * (number(0, 7) == 0 ? 20 : 1));

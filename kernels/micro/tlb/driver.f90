@@ -1,5 +1,5 @@
 !> Levels, entries, ways and costs of the data TLB, inferred from latencies of chases through pages; timed is a chase through
-!> one line of each page of the working set.
+!> one line of each base page, which is the same work under every page policy.
 !>
 !> Source: Saavedra and Smith, Measuring cache and TLB performance and their effect on benchmark runtimes (1995).
 module tlb_kernel
@@ -49,10 +49,10 @@ module tlb_kernel
             integer(c_int64_t), intent(in), value :: bytes, page, seed
         end function pw_tlb_measure
 
-        type(c_ptr) function pw_tlb_join(memory, bytes, page, seed) bind(c)
+        type(c_ptr) function pw_tlb_join(memory, pages, page, seed) bind(c)
             import :: c_int64_t, c_ptr
             type(c_ptr), intent(in), value :: memory
-            integer(c_int64_t), intent(in), value :: bytes, page, seed
+            integer(c_int64_t), intent(in), value :: pages, page, seed
         end function pw_tlb_join
 
         integer(c_int64_t) function pw_tlb_wrong() bind(c)
@@ -118,7 +118,7 @@ contains
         end if
     end subroutine read_options
 
-    !> At most as many pages as chases are long, of the policy's size.
+    !> At most as many pages of the policy's size as chases are long.
     subroutine plan(self, bytes, wanted, error)
         class(tlb_t), intent(inout) :: self
         integer(i8), intent(in) :: bytes
@@ -130,7 +130,9 @@ contains
         if (bytes < least) call error%raise(exit_usage, 'a working set of '//bytes_to_text(bytes)//' has too few pages of '// &
                                             bytes_to_text(self%page), 'tlb', 'choose --working-set '//bytes_to_text(least)// &
                                             ' or more; four times the entries of the TLB, to find all of its levels')
-        wanted = arrays_of('pages', min(bytes/self%page, most_pages), self%page)
+        ! Base pages, so that a pass is the same work under every policy.
+        wanted = arrays_of('pages', min(bytes/base_page_size(), most_pages), base_page_size(), &
+                           [min(bytes/self%page, most_pages)*self%page])
     end subroutine plan
 
     subroutine initialise(self)
@@ -142,7 +144,7 @@ contains
                 if (.not. pw_tlb_measure(array%address, array%bytes, self%page, self%seed)) self%failure = 'memory is exhausted'
                 if (.not. allocated(self%failure)) call pw_tlb_print()
             end if
-            self%first = pw_tlb_join(array%address, array%bytes, self%page, self%seed)
+            self%first = pw_tlb_join(array%address, self%elements, base_page_size(), self%seed)
         end associate
         if (.not. c_associated(self%first)) self%failure = 'memory is exhausted'
         self%at = self%first

@@ -120,9 +120,9 @@ bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed)
     return done;
 }
 
-pw_tlb_link *pw_tlb_join(char *memory, int64_t bytes, int64_t page, int64_t seed)
+pw_tlb_link *pw_tlb_join(char *memory, int64_t pages, int64_t page, int64_t seed)
 {
-    const int32_t n = (int32_t)(bytes / page);
+    const int32_t n = (int32_t)pages;
     struct chased chased = {.memory = memory, .random = (uint64_t)seed};
     if (!open_chased(&chased)) return NULL;
     for (int32_t i = 0; i < n; i++) chased.line[i] = i;

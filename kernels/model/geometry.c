@@ -164,7 +164,6 @@ static bool check(struct reader *reader, const struct pw_geometry *geometry)
     if (geometry->name[0] == '\0') return fail(reader, "the 'geometry' line is missing");
     if (geometry->page[PW_BASE] == 0) return fail(reader, "the 'pages' line is missing");
     if (geometry->n_tlb_levels == 0) return fail(reader, "no TLB is given");
-    if (geometry->n_cache_levels == 0) return fail(reader, "no cache is given");
     for (uint32_t level = 0; level < geometry->n_tlb_levels; level++)
         if (geometry->n_tlbs[level] == 0) return fail(reader, "TLB level %u is missing", level + 1);
     if (geometry->line > geometry->page[PW_BASE]) return fail(reader, "the line is longer than a page");
@@ -202,5 +201,6 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
             return fail(&reader, "'%s' takes %d values, not %d", words[0], kinds[kind].arguments, count - 1);
         if (!kinds[kind].read(&reader, words + 1, geometry)) return false;
     }
+    if (geometry->n_cache_levels == 0) geometry->line = geometry->page[PW_BASE];
     return check(&reader, geometry);
 }

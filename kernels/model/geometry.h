@@ -53,7 +53,7 @@ struct pw_sector_array {
 struct pw_geometry {
     char name[PW_GEOMETRY_NAME + 1];
     uint64_t page[PW_PAGE_CLASSES];
-    uint64_t line; /* bytes, of all levels */
+    uint64_t line; /* bytes, of all levels; without caches a base page, which counts as one look-up */
     uint32_t n_tlb_levels, n_cache_levels;
     uint32_t n_tlbs[PW_MOST_LEVELS];
     struct pw_tlb_geometry tlb[PW_MOST_LEVELS][PW_PAGE_CLASSES];

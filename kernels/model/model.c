@@ -62,7 +62,7 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
 uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t bytes, bool store)
 {
     const uint64_t first = address >> model->line_shift, last = (address + bytes - 1) >> model->line_shift;
-    if (first == last && first + 1 == model->last_line && (!store || model->last_store)) {
+    if (first == last && first + 1 == model->last_line && (!store || model->last_store || model->cache.n_levels == 0)) {
         model->count[PW_LOOKUPS]++;
         model->count[PW_HUGE_ACCESSES] += pw_mapping_class(&model->mapping, address) == PW_HUGE;
         return 0;

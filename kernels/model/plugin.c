@@ -151,6 +151,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         site->store = qemu_plugin_mem_is_store(info);
     }
     if (site->kind != plain) {
+        if (site->kind == not_of_program) return;
         if (!site->store || site->bytes != sizeof(char *)) return;
         if (site->kind == begins) begin(vcpu, address);
         if (site->kind == ends) end(vcpu, address);
@@ -213,6 +214,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
         if (site == NULL) stop("out of memory");
         site->next = trace.sites;
         site->info = UINT32_MAX;
+        site->place = qemu_plugin_insn_vaddr(instruction);
         site->symbol = qemu_plugin_insn_symbol(instruction);
         if (site->symbol != NULL && strcmp(site->symbol, "pw_mark_begin") == 0) site->kind = begins;
         if (site->symbol != NULL && strcmp(site->symbol, "pw_mark_end") == 0) site->kind = ends;
@@ -234,6 +236,9 @@ static void on_report(unsigned vcpu, uint64_t event, uint64_t address, uint64_t 
         *(volatile int *)(uintptr_t)address = 1;
         trace.library_begin = bytes;
         trace.library_end = stack;
+        /* Those that were translated before. */
+        for (struct site *site = trace.sites; site != NULL; site = site->next)
+            if (bytes <= site->place && site->place < stack) site->kind = not_of_program;
         pw_origins_reported();
         break;
     case PW_ORIGIN_BEGIN:

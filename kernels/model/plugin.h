@@ -19,7 +19,8 @@ struct site {
     qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
     uint32_t bytes;
     bool store;
-    enum { plain, begins, ends, array_starts } kind;
+    enum { plain, begins, ends, array_starts, not_of_program } kind;
+    uint64_t place;
     uint64_t accesses, tlb, walks, refills;
 };
 

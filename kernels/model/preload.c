@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +49,8 @@ static uintptr_t code_begin, code_end;
 OF_THREAD bool busy; /* the library's own work allocates */
 
 enum { most_distances = 1 << 16, most_probes = 16, most_words = 2048, varies = 0xffff };
-static _Atomic uint64_t distances[most_distances]; /* return address << 16 | words on the stack to the next one; 0: outermost */
+/* Each is stored at once, so threads need no lock. */
+static volatile uint64_t distances[most_distances]; /* return address << 16 | words on the stack to the next one; 0: outermost */
 
 static void report(enum pw_origin_event event, int frames, const void *address, size_t bytes, const void *stack)
 {
@@ -104,11 +104,11 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* The place of a return address's distance; NULL if there is no room for another. */
-static _Atomic uint64_t *distance_of(uintptr_t address)
+static volatile uint64_t *distance_of(uintptr_t address)
 {
     const uint64_t first = address * UINT64_C(0x9e3779b97f4a7c15) >> 48;
     for (uint64_t i = 0; i < most_probes; i++) {
-        _Atomic uint64_t *place = &distances[(first + i) % most_distances];
+        volatile uint64_t *place = &distances[(first + i) % most_distances];
         const uint64_t known = *place;
         if (known == 0 || known >> 16 == address) return place;
     }
@@ -137,8 +137,9 @@ static int unwind(const uintptr_t *slot, uintptr_t *stack)
         if (i + 1 == frames && !outermost) break;
         uint64_t words = outermost ? 0 : 1;
         while (!outermost && words < most_words && slot[words] != stack[i + 1]) words++;
-        _Atomic uint64_t *place = distance_of(stack[i]);
-        const bool differs = place != NULL && *place != 0 && (*place & varies) != words;
+        volatile uint64_t *place = distance_of(stack[i]);
+        const uint64_t known = place == NULL ? 0 : *place;
+        const bool differs = known != 0 && (known & varies) != words;
         if (words == most_words || differs) words = varies;
         if (place != NULL) *place = (uint64_t)stack[i] << 16 | words;
         if (words == varies) break;
@@ -151,9 +152,10 @@ static int unwind(const uintptr_t *slot, uintptr_t *stack)
 static int stack_of(const uintptr_t *slot, uintptr_t *stack)
 {
     const uintptr_t *next_slot = slot;
-    for (int frames = 0; frames < PW_ORIGIN_FRAMES;) {
-        stack[frames++] = *next_slot;
-        const _Atomic uint64_t *place = distance_of(*next_slot);
+    for (int frames = 1; frames <= PW_ORIGIN_FRAMES; frames++) {
+        stack[frames - 1] = *next_slot;
+        if (frames == PW_ORIGIN_FRAMES) break;
+        const volatile uint64_t *place = distance_of(*next_slot);
         const uint64_t known = place == NULL ? 0 : *place;
         if (known == 0 || (known & varies) == varies) return unwind(slot, stack);
         if ((known & varies) == 0) return frames;

@@ -46,6 +46,7 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 const char *qemu_plugin_insn_symbol(const struct qemu_plugin_insn *instruction);
 unsigned qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t info);
 const char *qemu_plugin_path_to_binary(void);

@@ -77,10 +77,10 @@ def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, 
         ("variable", 32, 200),
     ):
         origin = of(result, name)
-        assert pages * times <= walks([origin]) <= pages * times + 6 + times // 4, name
+        # Other data may have touched the first page before.
+        assert pages * times - 1 <= walks([origin]) <= pages * times + 6 + times // 4, name
         assert pages * PAGE <= origin.bytes <= (pages + 1) * PAGE, name
         if name not in ("second_use", "variable"):
-            # Other data may have touched the first page before.
             assert pages - 1 <= origin.page_faults <= pages + 2, name
     assert of(result, "table").kind == "static" and of(result, "table").place == "known"
     assert of(result, "repeated").place and of(result, "repeated").place.startswith("known.c:")
@@ -185,7 +185,7 @@ def test_allocatable_and_static_arrays_of_fortran_are_named(build: Path, tmp_pat
     )
     assert 2000 <= walks([density]) <= 2010 and 1000 <= walks([energy]) <= 1010
     lookup = of(result, "fields::lookup")
-    assert lookup.kind == "static" and 1500 <= walks([lookup]) <= 1510
+    assert lookup.kind == "static" and 1499 <= walks([lookup]) <= 1510
 
 
 @needs_tracer
@@ -195,7 +195,7 @@ def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
     assert result.sites is False
     (repeated,) = [origin for origin in result.origins or () if origin.identity == (str(65 * PAGE),)]
     assert repeated.kind == "anonymous" and 6400 <= walks([repeated]) <= 6500
-    assert of(result, "table").kind == "static" and 1280 <= walks([of(result, "table")]) <= 1290
+    assert of(result, "table").kind == "static" and 1279 <= walks([of(result, "table")]) <= 1290
 
 
 @needs_tracer

@@ -43,11 +43,11 @@ def view(result: Result) -> Report:
     records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
     sections = []
-    if records and about.origins is not None:
+    if records and about.origins is None:
+        sections.append(Section("Simulated counts", tuple(_blocks(records, about.functions))))
+    elif records and about.origins is not None:
         tables = tuple(_origin_tables(records, about.origins))
         sections.append(Section("Origins of the memory that misses the TLB", tables))
-    if records:
-        sections.append(Section("Simulated counts", tuple(_blocks(records, about.functions))))
     files = {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))}
     if about.origins is not None:
         files["origins.csv"] = Table.of("", map(Column, _ORIGIN_FIELDS), _origin_rows(records))

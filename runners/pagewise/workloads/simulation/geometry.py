@@ -149,13 +149,13 @@ class Geometry:
         content: dict[str, object] = unstructured(self)
         return content
 
-    def lines(self, sectors: Sequence[Sector] = ()) -> str:
-        """As kernels/model/geometry.h describes it; sectors are numbered from 1."""
+    def lines(self, sectors: Sequence[Sector] = (), *, caches: bool = True) -> str:
+        """As kernels/model/geometry.h describes it, also without its caches; sectors are numbered from 1."""
         out = [f"geometry {self.name}", f"pages {self.pages.base} {self.pages.huge}"]
         out += [
             f"tlb {tlb.level} {tlb.entries} {tlb.ways} {tlb.replacement} {tlb.pages}" for tlb in self.tlbs
         ]
-        for cache in self.caches:
+        for cache in self.caches if caches else ():
             level, line = cache.level, cache.line_bytes
             out.append(f"cache {level} {cache.bytes} {cache.ways} {line} {cache.inclusion}")
             out += [f"hash {level} {part.lowest} {part.width} {part.shift}" for part in cache.index_hash]

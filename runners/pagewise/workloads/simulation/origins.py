@@ -15,7 +15,7 @@ from typing import Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from pagewise.core.manifest_parts import Origin
 from pagewise.core.units import bytes_text
@@ -112,7 +112,9 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
         # A stack of wrappers alone: the C library's own memory.
         first = next((i for i, frame in enumerate(frames) if not frame.is_wrapper), 0)
         site, callers = frames[first], frames[first + 1 :]
-        name, place = site.function, site.line or Path(site.module).name or None
+        name, module = site.function, Path(site.module).name
+        # A function without a name has its module in its place.
+        place = site.line or (None if name.startswith(f"{module}+") else module)
         caller = next((frame.text for frame in callers if not frame.is_wrapper), None)
         outer = next((frame.address for frame in callers if frame.address != site.address), None)
         identity = (site.address,) if outer is None else (site.address, outer)
@@ -166,12 +168,35 @@ def _functions(module: str, offsets: Sequence[int]) -> Iterator[tuple[int, list[
             printed = output_of([tool, "-afCi", "-e", module, *addresses], check=False) or ""
             parts = re.split(r"^0x[0-9a-f]+\n", printed, flags=re.MULTILINE)[1:]
         for offset, part in zip(some, parts or [""] * len(some), strict=True):
-            found = [
+            functions = [
                 (_FORTRAN.sub(r"\1::\2", match["function"]), _line(match["file"], match["line"]))
                 for match in _FRAME.finditer(part)
                 if match["function"] != "??"
             ]
-            yield offset, found or [(f"{Path(module).name or '?'}+{offset:#x}", None)]
+            # Of a stripped module, addr2line names the exported function before the address.
+            if functions and (functions[0][1] is not None or _is_inside(module, (start or 0) + offset - 1)):
+                yield offset, functions
+            else:
+                yield offset, [(f"{Path(module).name or '?'}+{offset:#x}", None)]
+
+
+def _is_inside(module: str, address: int) -> bool:
+    """Whether a function of the symbol table, or of the dynamic one of a stripped module, has the address."""
+    return any(begin <= address < end for begin, end in _ranges(module))
+
+
+@cache
+def _ranges(module: str) -> tuple[tuple[int, int], ...]:
+    with Path(module).open("rb") as stream:
+        file = ELFFile(stream)
+        tables = [file.get_section_by_name(name) for name in (".symtab", ".dynsym")]
+        table = next((table for table in tables if isinstance(table, SymbolTableSection)), None)
+        return tuple(
+            (symbol["st_value"], symbol["st_value"] + symbol["st_size"])
+            for symbol in (table.iter_symbols() if table is not None else ())
+            if symbol["st_size"] > 0
+            and symbol["st_info"]["type"] in ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
+        )
 
 
 def _line(file: str, line: str) -> str | None:

@@ -156,7 +156,8 @@ class TraceLauncher(Launcher):
         traced = trace(
             target.tracer,
             target.plugin,
-            target.geometry.lines(sectors),
+            # Caches take most of the time, and do not change the TLBs.
+            target.geometry.lines(sectors, caches=target.preload is None),
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,

@@ -18,12 +18,12 @@ void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t read
     const uint64_t *source = line;
     uint64_t *target = (uint64_t *)line + groups * reads * pw_line_doubles;
     (void)delay;
-    while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+    do {
         const int64_t at = done->groups % groups, from = repeats ? at % ((groups + 1) / 2) : at;
         done->groups++;
         for (int64_t k = 0; k < (reads - reads_less) * pw_line_doubles - half * pw_line_doubles / 2; k++)
             done->sum += source[from * reads * pw_line_doubles + k];
         for (int64_t k = 0; k < (writes - writes_less) * pw_line_doubles; k++)
             target[at * writes * pw_line_doubles + k] = (uint64_t)done->groups;
-    }
+    } while (!__atomic_load_n(stop, __ATOMIC_RELAXED));
 }

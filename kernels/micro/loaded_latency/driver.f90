@@ -5,6 +5,7 @@
 module loaded_latency
     use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int32_t, c_int64_t, c_loc, c_ptr
     use pw_error, only: error_t, exit_usage
+    use pw_evidence, only: median
     use pw_harness, only: arrays_of, kernel_t, plan_t
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
@@ -13,6 +14,7 @@ module loaded_latency
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_text, only: bytes_to_text, to_text
     use pw_threads, only: thread_number
+    use pw_timer, only: wall_seconds
     use pw_traffic, only: per_element_t
     use pw_values, only: mixed
     implicit none
@@ -29,18 +31,23 @@ module loaded_latency
         integer(c_int64_t) :: groups = 0, sum = 0
     end type load_done_t
 
+    !> A call of `run`: seconds per hop of the chase alone, and the groups per second of all loading threads.
+    type :: call_t
+        integer(i8) :: passes = 0
+        real(r8) :: hop_seconds = 0.0_r8, rate = 0.0_r8
+    end type call_t
+
     type, extends(kernel_t), public :: loaded_latency_t
         private
         integer(i8) :: hops = 0, delay = 0
         integer(i8) :: reads = 0, writes = 0, groups = 0     ! lines of a group; groups of a thread
-        ! Of the latest calls with equally many passes: these, those of all calls, and the groups of all threads in them.
-        integer(i8) :: call_passes = 0, counted_passes = 0, counted_groups = 0
         type(c_ptr) :: at(1)
         integer(i8), pointer, contiguous :: load(:, :) => null()   ! word, line
         type(load_done_t), allocatable :: done(:)                  ! by thread, from 1: thread 0 chases
+        type(call_t), allocatable :: calls(:)
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
-        procedure, private :: first_line, load_traffic, wrong_words
+        procedure, private :: first_line, typical, wrong_words
     end type loaded_latency_t
 
     ! See loaded_latency.h.
@@ -132,7 +139,7 @@ contains
         !$omp end parallel do
         if (allocated(self%done)) deallocate (self%done)
         allocate (self%done(self%threads - 1))
-        self%call_passes = 0
+        self%calls = [call_t ::]
     end subroutine initialise
 
     !> The first line of a loading thread, from 1.
@@ -143,34 +150,55 @@ contains
         first_line = (thread - 1)*self%groups*(self%reads + self%writes) + 1
     end function first_line
 
-    !> All threads have started before the chase begins, and load until it ends.
+    !> All threads load before the chase begins, and until it ends. Each has its own clock: a thread that the system interrupts
+    !> delays the start and the end for all.
     subroutine run(self, passes)
         class(loaded_latency_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
+        real(r8), parameter :: resolution = 1.0e-9_r8
+        real(r8) :: rate, seconds, start
         integer(c_int32_t) :: stop
         integer(i8) :: groups
-        integer :: thread
+        integer :: thread, started, loading
 
-        if (passes /= self%call_passes) then
-            self%call_passes = passes
-            self%counted_passes = 0
-            self%counted_groups = 0
-        end if
-        groups = sum(self%done%groups)
         stop = 0
-        !$omp parallel private(thread)
+        started = 0
+        rate = 0.0_r8
+        seconds = 0.0_r8
+        !$omp parallel private(thread, start, groups, loading) reduction(+: rate, seconds)
         thread = thread_number()
-        !$omp barrier
         if (thread == 0) then
+            loading = 0
+            do while (loading < self%threads - 1)
+                !$omp atomic read
+                loading = started
+            end do
+            start = wall_seconds()
             call pw_chase_and_stop(self%hops*passes, self%at(1), stop)
+            seconds = wall_seconds() - start
         else
+            groups = self%done(thread)%groups
+            !$omp atomic update
+            started = started + 1
+            start = wall_seconds()
             call pw_load_until(stop, c_loc(self%load(1, self%first_line(thread))), self%groups, self%reads, self%writes, &
                                self%delay, self%done(thread))
+            rate = real(self%done(thread)%groups - groups, r8)/max(wall_seconds() - start, resolution)
         end if
         !$omp end parallel
-        self%counted_passes = self%counted_passes + passes
-        self%counted_groups = self%counted_groups + sum(self%done%groups) - groups
+        self%calls = [self%calls, call_t(passes, seconds/real(self%hops*passes, r8), rate)]
     end subroutine run
+
+    !> The medians of the calls with so many passes.
+    function typical(self, passes) result(median_call)
+        class(loaded_latency_t), intent(in) :: self
+        integer(i8), intent(in) :: passes
+        type(call_t) :: median_call
+
+        associate (counts => self%calls%passes == passes)
+            median_call = call_t(passes, median(pack(self%calls%hop_seconds, counts)), median(pack(self%calls%rate, counts)))
+        end associate
+    end function typical
 
     !> The end of the chase against the computed end of its hops, and the work of each loading thread.
     subroutine validate(self, outcome)
@@ -210,38 +238,35 @@ contains
         end associate
     end function wrong_words
 
-    !> Of the load during so many passes of the chase.
-    function load_traffic(self, passes) result(moved)
-        class(loaded_latency_t), intent(in) :: self
-        integer(i8), intent(in) :: passes
-        type(traffic_t) :: moved
-
-        moved = self%per_element%times(real(passes, r8)*real(self%counted_groups, r8)/real(self%counted_passes, r8), &
-                                       self%configuration%stores)
-    end function load_traffic
-
     !> Of the load, and one word per hop, whose line the hardware moves.
     function traffic(self, passes) result(moved)
         class(loaded_latency_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         type(traffic_t) :: moved
+        type(call_t) :: median_call
+        real(r8) :: hops
 
-        moved = self%load_traffic(passes)
-        moved%bytes_stream = moved%bytes_stream + real(word_bytes*self%hops*passes, r8)
-        moved%bytes_hardware = moved%bytes_hardware + real(line_bytes*self%hops*passes, r8)
+        median_call = self%typical(passes)
+        hops = real(self%hops*passes, r8)
+        moved = self%per_element%times(median_call%rate*median_call%hop_seconds*hops, self%configuration%stores)
+        moved%bytes_stream = moved%bytes_stream + word_bytes*hops
+        moved%bytes_hardware = moved%bytes_hardware + line_bytes*hops
     end function traffic
 
+    !> From the clocks of the threads; `seconds` also contains their start and end.
     function metrics(self, passes, seconds) result(figures)
         class(loaded_latency_t), intent(in) :: self
         integer(i8), intent(in) :: passes
         real(r8), intent(in) :: seconds
         type(metric_t), allocatable :: figures(:)
-        type(traffic_t) :: moved
+        type(call_t) :: median_call
+        type(traffic_t) :: per_second
 
-        moved = self%load_traffic(passes)
-        figures = [metric_t('latency_ns', 1.0e9_r8*seconds/real(self%hops*passes, r8)), &
-                   metric_t('load_bandwidth_hardware_gb_per_s', moved%bytes_hardware/seconds*1.0e-9_r8), &
-                   metric_t('load_bandwidth_stream_gb_per_s', moved%bytes_stream/seconds*1.0e-9_r8)]
+        median_call = self%typical(passes)
+        per_second = self%per_element%times(median_call%rate, self%configuration%stores)
+        figures = [metric_t('latency_ns', 1.0e9_r8*median_call%hop_seconds), &
+                   metric_t('load_bandwidth_hardware_gb_per_s', per_second%bytes_hardware*1.0e-9_r8), &
+                   metric_t('load_bandwidth_stream_gb_per_s', per_second%bytes_stream*1.0e-9_r8)]
     end function metrics
 
 end module loaded_latency

@@ -47,7 +47,7 @@ void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t read
     int64_t count = done->groups, at = count % groups;
     words sum = {0};
     struct pw_zeroing zero = pw_zero_begin(target, groups * writes * pw_line_vectors, sizeof(words), 0);
-    while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+    do {
         PW_NO_UNROLL
         for (int64_t r = at * reads; r < (at + 1) * reads; r++) {
             PW_UNROLL
@@ -61,7 +61,7 @@ void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t read
             wait_iterations(delay);
         }
         if (++at == groups) at = 0;
-    }
+    } while (!__atomic_load_n(stop, __ATOMIC_RELAXED));
 #ifdef PW_STORES_NONTEMPORAL
     pw_stream_fence();
 #endif

@@ -13,9 +13,10 @@ typedef struct pw_load_done {
     uint64_t sum;
 } pw_load_done;
 
-/* Until *stop is set, group after group: load `reads` lines, store `writes` lines, and wait `delay` iterations of an empty loop
- * after each line. `line` is first the lines that are loaded, `reads` of each of `groups` groups, then those that are stored;
- * after the last group comes the first. A stored line holds the number of its group in all words, counted from 1. */
+/* At least one group of lines, and others until *stop is set: load `reads` lines, store `writes` lines, and wait `delay`
+ * iterations of an empty loop after each line. `line` is first the lines that are loaded, `reads` of each of `groups` groups, then
+ * those that are stored; after the last group comes the first. A stored line holds the number of its group in all words, counted
+ * from 1. */
 void pw_load_until(const int32_t *stop, void *line, int64_t groups, int64_t reads, int64_t writes, int64_t delay,
                    pw_load_done *done);
 

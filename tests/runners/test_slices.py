@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from own_program import Own
+from pagewise.core.record import Record
+from pagewise.machine.groups import freezing
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
+from pagewise.session.processes import state_of
 from pagewise.session.turns import SlicedRun, run_in_slices
 
 # Writes when it could compute: begin and end of spans without a gap of 3 ms. So does its child.
@@ -38,14 +43,31 @@ if len(sys.argv) > 3 and not name.endswith("child"): os.wait()
 """
 
 
-def sliced(folder: Path, *programs: list[str], limit: float = 30.0) -> list[tuple[Measurement, int]]:
+# Computes for 0.1 s.
+COMPUTE = "import time\nwhile time.process_time() < 0.1: pass"
+BUSY = [sys.executable, "-S", "-c", COMPUTE]
+
+
+def can_freeze() -> bool:
+    with freezing() as freezer:
+        return freezer is not None
+
+
+needs_freezer = pytest.mark.skipif(not can_freeze(), reason="this process may not make a control group")
+BY = [pytest.param(True, marks=needs_freezer, id="freezer"), pytest.param(False, id="signals")]
+
+
+def sliced(
+    folder: Path, *programs: list[str], limit: float = 30.0, freezes: bool = False
+) -> list[tuple[Measurement, int]]:
     """What was measured of these programs, and the number of slices of each."""
     stopwatch = Stopwatch("", limit, folder)
     with ExitStack() as stack:
         runs = []
         for number, words in enumerate(programs):
+            freezer = stack.enter_context(freezing()) if freezes else None
             started = stopwatch.started(words, os.environ, nullcontext(), number=number)
-            runs.append(stack.enter_context(SlicedRun.stopped(stack.enter_context(started))))
+            runs.append(stack.enter_context(SlicedRun.stopped(stack.enter_context(started), freezer)))
         run_in_slices(runs, limit, "one")
     return [(run.run.measurement(), run.slices) for run in runs]
 
@@ -55,11 +77,11 @@ def spans_of(folder: Path, name: str) -> list[tuple[float, float]]:
     return [(float(begin), float(end)) for begin, end in map(str.split, lines)]
 
 
-def test_one_program_runs_at_a_time_with_its_children(tmp_path: Path):
+@pytest.mark.parametrize("freezes", BY)
+def test_one_program_runs_at_a_time_with_its_children(tmp_path: Path, freezes: bool):
     program = [sys.executable, "-S", "-c", PROGRAM]
-    runs = sliced(tmp_path, [*program, "a", "0.15"], [*program, "b", "0.15", "fork"])
+    runs = sliced(tmp_path, [*program, "a", "0.15"], [*program, "b", "0.15", "fork"], freezes=freezes)
     assert [(run.exit_code, run.fault) for run, _ in runs] == [(0, None), (0, None)]
-    assert all(slices > 5 for _, slices in runs)
     ours = [(*span, "a") for span in spans_of(tmp_path, "a")]
     theirs = [(*span, "b") for name in ("b", "b-child") for span in spans_of(tmp_path, name)]
     for (_, end, before), (begin, _, after) in pairwise(sorted(ours + theirs)):
@@ -84,17 +106,172 @@ def test_a_program_that_ends_at_once_or_is_killed_does_not_end_the_others(tmp_pa
     assert [run.exit_code for run, _ in runs] == [0, 128 + signal.SIGKILL, 0]
 
 
-def test_a_program_that_takes_too_long_is_ended(tmp_path: Path):
+@pytest.mark.parametrize("freezes", BY)
+def test_a_program_that_takes_too_long_is_ended(tmp_path: Path, freezes: bool):
     busy = [sys.executable, "-S", "-c", "while True: pass"]
-    [(run, _), (short, _)] = sliced(tmp_path, busy, ["true"], limit=0.2)
+    [(run, _), (short, _)] = sliced(tmp_path, busy, ["true"], limit=0.2, freezes=freezes)
     assert (run.exit_code, short.exit_code) == (TIMED_OUT, 0)
 
 
-def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path):
+# What it prints when nothing interrupts it, and whether it notices signals.
+SENSITIVE = {
+    "catches SIGCONT": (
+        "import signal\ncaught = []\nsignal.signal(signal.SIGCONT, lambda *_: caught.append(1))\n"
+        f"{COMPUTE}\nprint('continued' if caught else 'done')",
+        True,
+    ),
+    "waits for stopped children": (
+        f"import os\nif not (child := os.fork()):\n exec({COMPUTE!r})\n os._exit(0)\n"
+        "print('stopped' if os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1]) else 'done')",
+        True,
+    ),
+    "reads a pipe": (
+        "import os, subprocess, sys\n"
+        f"words = [sys.executable, '-S', '-c', {COMPUTE + chr(10) + 'print(chr(100) * 10**4)'!r}]\n"
+        "print('done' if len(subprocess.run(words, stdout=-1).stdout) == 10**4 + 1 else 'short')",
+        False,
+    ),
+    "begins another session": (
+        f"import os\nif not (child := os.fork()):\n os.setsid()\n exec({COMPUTE!r})\n os._exit(0)\n"
+        "print('done' if os.waitpid(child, 0)[1] == 0 else 'failed')",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("freezes", BY)
+@pytest.mark.parametrize("kind", SENSITIVE)
+def test_the_freezer_is_not_noticed_and_signals_are_only_by_some(tmp_path: Path, kind: str, freezes: bool):
+    program, notices = SENSITIVE[kind]
+    [(run, _), _] = sliced(tmp_path, [sys.executable, "-S", "-c", program], BUSY, freezes=freezes)
+    assert run.exit_code == 0
+    # On a busy machine, a program may be over before it is stopped.
+    assert run.output.strip() == "done" or (notices and not freezes)
+
+
+@pytest.mark.parametrize("freezes", BY)
+def test_a_shell_with_job_control_runs_its_commands_one_after_the_other(tmp_path: Path, freezes: bool):
+    script = f"set -m; '{sys.executable}' -S -c '{COMPUTE}' && echo done; echo end"
+    [(run, _), _] = sliced(tmp_path, ["bash", "-c", script], BUSY, freezes=freezes)
+    # By signals, the shell may see a stopped job, and take the next command.
+    assert "end" in run.output and ("done" in run.output or not freezes)
+
+
+@needs_freezer
+def test_a_group_is_removed_and_what_is_left_in_it_continues_above():
+    with freezing() as freezer, subprocess.Popen(["sleep", "60"]) as process:
+        freezer.add(process.pid)
+        freezer.freeze()
+        freezer.remove()
+        assert not freezer.folder.exists()
+        assert str(process.pid) in (freezer.folder.parent / "cgroup.procs").read_text().split()
+        process.terminate()
+        assert process.wait() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("freezes", BY)
+def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path, freezes: bool):
     with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
+        freezer = stack.enter_context(freezing()) if freezes else None
         started = Stopwatch("", 5.0, tmp_path).started(["sleep", "60"], os.environ, nullcontext(), number=0)
-        run = stack.enter_context(SlicedRun.stopped(stack.enter_context(started)))
+        run = stack.enter_context(SlicedRun.stopped(stack.enter_context(started), freezer))
         pid = run.run.running.pid
-        assert Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+        is_frozen = freezer is not None and "frozen 1" in (freezer.folder / "cgroup.events").read_text()
+        assert is_frozen or state_of(pid) == "T"
         raise KeyboardInterrupt
     assert not Path(f"/proc/{pid}").exists()
+
+
+# Beside a busy program: what whole runs measure, and why.
+WHOLE = {
+    "waits": ("time.sleep(0.4)", "it waits"),
+    "writes": (f"open('new', 'w').close()\n{COMPUTE}", "one folder"),
+    "exchanges": (
+        f"import os\nend, begin = os.pipe()\nif os.fork():\n os.read(end, 1)\n"
+        f"else:\n exec({COMPUTE!r})\n os.write(begin, b'x')",
+        "pipe",
+    ),
+    "is ended by a timeout": (f"import signal\nsignal.alarm(2)\n{COMPUTE.replace('0.1', '0.7')}", "SIGALRM"),
+    "ends by the clock": (
+        "begin = time.monotonic()\nwhile time.monotonic() < begin + 1.5: pass",
+        "it computed for",
+    ),
+    "is short": ("pass", "too short"),
+}
+
+
+def compared(own: Own, program: str, *options: str) -> list[Record]:
+    """The records of a comparison in slices."""
+    file = own.folder / "program.py"
+    file.write_text(f"import time\n{program}\n")
+    arguments = (
+        "compare",
+        "--output",
+        str(own.stage.results),
+        "--method",
+        "turns",
+        "--policies",
+        "none,reuse",
+    )
+    done = own.stage.run(*arguments, *options, "--", sys.executable, "-S", str(file), timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [*own.records(), *own.records("aa")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_slices_would_change_is_measured_in_whole_runs_with_the_reason(own: Own, kind: str):
+    program, reason = WHOLE[kind]
+    records = compared(own, program, "--rounds", "1", "--aa", "3" if "alarm" in program else "1")
+    assert {(one.status, one.run.method, one.run.slices) for one in records} == {("ok", "runs", None)}
+    assert all(reason in one.run.whole_because for one in records)
+
+
+@pytest.mark.long
+def test_a_program_that_only_computes_is_measured_in_slices(own: Own):
+    records = compared(own, COMPUTE.replace("0.1", "0.3"), "--rounds", "2")
+    assert {(one.status, one.run.method, one.run.whole_because) for one in records} == {("ok", "turns", None)}
+    assert len(records) == 6 and all(one.run.slices for one in records)
+
+
+OPTIONS = ("--method", "turns", "--policies", "none,reuse", "--rounds", "1")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(own: Own, number: int):
+    # What left its group is stopped with it.
+    file = own.folder / "program.py"
+    file.write_text(
+        "import os, time\nif not (child := os.fork()):\n os.setsid()\n"
+        f" exec({COMPUTE.replace('0.1', '1.0')!r})\n os._exit(0)\nos.waitpid(child, 0)\n"
+    )
+    command = own.command(*OPTIONS)
+    words = (sys.executable, "-S", str(file))
+    process = subprocess.Popen(
+        [*command, "--", *words], env=own.stage.variables(), cwd=own.folder, stderr=subprocess.DEVNULL
+    )
+
+    def ours() -> list[int]:
+        lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
+        living = []
+        for pid, line in lines.items():
+            with suppress(OSError):
+                if str(file).encode() in line.read_bytes() and pid != process.pid and state_of(pid) != "Z":
+                    living.append(pid)
+        return living
+
+    deadline = time.monotonic() + 60.0
+    # Three runs with a child each, of which two are stopped at least.
+    while len(started := ours()) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len(started) >= 5
+    process.send_signal(number)
+    process.wait()
+    while ours() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not ours()
+    done = own.stage.resume(own.stage.result())
+    assert done.returncode == 0, done.stderr
+    assert {(one.status, one.run.method) for one in own.records()} == {("ok", "turns")}
+    assert len(own.records()) == 2

@@ -56,7 +56,8 @@ class Row:
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the baseline's
     time. `differs` is what differs from the baseline; `change` is the comparison with the configuration from
     which it differs in one thing, None if there is none. `memory` is the ratio of a program's peak memory to
-    the baseline's; a row that is `over_budget` is never advised.
+    the baseline's; a row that is `over_budget` is never advised. `method`: `turns`, `runs`, or both, with the
+    reason for whole runs in `whole_because`.
     """
 
     cell: Cell
@@ -83,6 +84,8 @@ class Row:
     migration: Migration = Migration(0, 0)
     memory: Ratio | None = None
     over_budget: bool = False
+    method: str | None = None
+    whole_because: str | None = None
 
     @property
     def share(self) -> float:
@@ -201,6 +204,8 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
         seconds_trimmed=trimmed_mean(seconds),
         populate=_median([record.seconds.populate for record in valid if record.seconds]),
         wall=_median([record.run.wall_seconds for record in valid if record.run]),
+        method=", ".join(sorted({record.run.method for record in valid if record.run}, reverse=True)) or None,
+        whole_because=next((run.whole_because for record in valid if (run := record.run)), None),
         metrics={name: median(record.figures[name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         bimodal=bimodal(seconds),

@@ -370,6 +370,7 @@ class RunOf:
     method: Annotated[
         Literal["turns", "runs"], "turns: it alternated with others; runs: it ran without interruption"
     ] = "runs"
+    whole_because: Annotated[str, "why it took no turns, unless that was the request"] | None = None
     turns: Annotated[TurnsOf | None, "absent: of runs, slices and sweeps"] = None
     slices: Annotated[int | None, Limits(1), "in which a program without turns ran; absent: of others"] = None
     left_behind: Annotated[tuple[LeftProcess, ...], "outside of its group; absent: none"] | None = None

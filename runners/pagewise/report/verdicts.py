@@ -184,6 +184,8 @@ class ConfigurationRow(Dimensions):
     pass_seconds_trimmed_mean: Annotated[OptionalNumber, From("row.seconds_trimmed")]
     populate_seconds: Annotated[OptionalNumber, From("row.populate")]
     wall_seconds: Annotated[OptionalNumber, From("row.wall")]
+    method: Annotated[OptionalText, _OF_ROW, "of its runs: turns, runs (whole ones), or both"]
+    whole_because: Annotated[OptionalText, _OF_ROW, "why it took no turns, unless that was the request"]
     metric: Annotated[str, From("benchmark.headline.field")]
     metric_value: Annotated[
         OptionalNumber, From(lambda entry: entry.row.metrics.get(entry.benchmark.headline.field))

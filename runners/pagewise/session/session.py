@@ -186,9 +186,14 @@ class Session:
         changed = {module: changed[module] or self._watch.look(module) for module in modules}
         self.recorder.note_changed(changed)
         return [
-            self._keep(step, outcome if node is None else outcome.with_run(node=node), changed)
+            self._keep(step, self._described(step, outcome).with_run(node=node), changed)
             for step, outcome in zip(steps, outcomes, strict=True)
         ]
+
+    def _described(self, step: Step, outcome: Outcome) -> Outcome:
+        """The outcome with the reason of its method, if the plan decided that."""
+        because = None if step.series == "trial" else self.workload.planner.whole_because(step)
+        return outcome.with_run(whole_because=because) if because else outcome
 
     def _keep(self, step: Step, outcome: Outcome, changed: Mapping[str, Sequence[Path]]) -> Outcome:
         self.recorder.keep(step, outcome)

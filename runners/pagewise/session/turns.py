@@ -6,7 +6,8 @@ Turns of about 10 ms in random order see the same changes, which cancel in the r
 (docs/explanation/statistics.md).
 
 Any other program is stopped and continued in slices of 10 ms, with all processes that it started. Its time is
-the sum of its slices.
+the sum of its slices. Where this process may make a control group, its freezer stops and continues them,
+which nobody notices; elsewhere signals do.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagewise.core.record_parts import Failure
+from pagewise.machine.groups import Freezer
 from pagewise.session.launch import Measurement, StartedRun, Stopwatch
 from pagewise.session.processes import descendants, state_of
 
@@ -32,8 +34,7 @@ from pagewise.session.processes import descendants, state_of
 _SHARE_OF_START, _FEWEST_TURNS = 0.5, 8
 # Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
 _SLICE_SECONDS = 0.010
-# A process stops within microseconds, unless it waits for a disk.
-_POLL_SECONDS = 0.0001
+_LONGEST_STOP_SECONDS, _POLL_SECONDS = 0.1, 0.00002
 #: Why a run has no valid time that had other turns than it was given.
 STOPPED = Failure(
     4,
@@ -51,59 +52,97 @@ class Start:
     inherited: AbstractContextManager[Any]
 
 
-def _waited(run: StartedRun, began: float, flags: int = 0) -> bool:
-    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended.
-
-    flags: further ones of waitid; with WNOHANG, a program that its own debugger has stopped is stopped.
-    """
+def _waited(run: StartedRun, began: float) -> bool:
+    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended."""
     # An ended process stays a zombie, which its owner reaps.
-    while True:
-        state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | flags)
-        if state is not None or state_of(run.running.pid) == "t":
-            break
-        time.sleep(_POLL_SECONDS)
+    state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     run.seconds += time.monotonic() - began
-    return state is not None and state.si_code != os.CLD_STOPPED
+    return state is None or state.si_code != os.CLD_STOPPED
 
 
 @dataclass
 class SlicedRun:
-    """A run in slices. descriptor: of its process, readable when that has ended. slices: how many it had."""
+    """A run in slices. descriptor: of its process, readable when that has ended. slices: how many it had.
+
+    freezer: the control group of its processes; None: signals stop and continue them.
+    """
 
     run: StartedRun
     descriptor: int
+    freezer: Freezer | None = None
     slices: int = 1
     is_over: bool = False
 
     @classmethod
     @contextmanager
-    def stopped(cls, run: StartedRun) -> Iterator[SlicedRun]:
-        """A run that has just been started, stopped; its start is its first slice. Raises OSError."""
+    def stopped(cls, run: StartedRun, freezer: Freezer | None = None) -> Iterator[SlicedRun]:
+        """A run that has just been started, stopped; its start is its first slice. Raises OSError.
+
+        freezer: an empty group for its processes, if there is one.
+        """
         descriptor = os.pidfd_open(run.running.pid)
+        sliced = cls(run, descriptor, freezer)
         try:
-            sliced = cls(run, descriptor)
+            if freezer is not None:
+                freezer.add(run.running.pid)
             sliced._stop(run.running.began)
+            # What it started before it was in the group.
+            if freezer is not None:
+                for pid in descendants(run.running.pid):
+                    with suppress(OSError):
+                        freezer.add(pid)
             yield sliced
         finally:
+            if freezer is not None:
+                freezer.thaw()
             os.close(descriptor)
 
     def continue_for(self, seconds: float) -> None:
         """Continues it, and stops it after this time unless it ends before."""
         began = time.monotonic()
-        self._signal(signal.SIGCONT)
+        if self.freezer is None:
+            self._signal(signal.SIGCONT)
+        else:
+            self.freezer.thaw()
         self.slices += 1
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLIN)
-        if poll.poll(1000.0 * seconds):
+        if self._ends_within(seconds):
             self.run.seconds += time.monotonic() - began
             self.is_over = True
         else:
             self._stop(began)
 
     def _stop(self, began: float) -> None:
-        self._signal(signal.SIGSTOP)
-        # A debugger, such as that of a leak sanitizer, gets the signal instead of the parent.
-        self.is_over = _waited(self.run, began, os.WNOHANG)
+        if self.freezer is None:
+            self._signal(signal.SIGSTOP)
+            self.is_over = self._waits_for_stop()
+            self.run.seconds += time.monotonic() - began
+        else:
+            self.freezer.freeze()
+            self.run.seconds += time.monotonic() - began
+            self.is_over = self._ends_within(0.0)
+
+    def _waits_for_stop(self) -> bool:
+        """Waits until its process has stopped or ended; whether it has ended.
+
+        One that waits for a stopped child to begin (vfork), or for a disk, stops later, but does not run. A
+        debugger, such as that of a leak sanitizer, gets the signal instead of the parent.
+        """
+        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        latest = time.monotonic() + _LONGEST_STOP_SECONDS
+        while time.monotonic() < latest:
+            state = os.waitid(os.P_PID, self.run.running.pid, options)
+            if state is not None:
+                return state.si_code != os.CLD_STOPPED
+            if state_of(self.run.running.pid) in ("D", "t"):
+                break
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def _ends_within(self, seconds: float) -> bool:
+        """Waits at most so long for the end of its process; whether it has ended."""
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        return bool(poll.poll(1000.0 * seconds))
 
     def _signal(self, number: int) -> None:
         """Sends a signal to its group, and to processes that left the group."""

@@ -100,6 +100,10 @@ class Planner(Protocol):
         """Which later runs are not tried, because a run failed with these records."""
         return "configuration"
 
+    def whole_because(self, step: Step) -> str | None:
+        """Why the run takes no turns with others, empty if that needs no reason; None if it takes turns."""
+        return ""
+
     def together(self, steps: Sequence[Step]) -> list[list[Step]]:
         """The same runs in the same order, in groups that are launched together."""
         return [[step] for step in steps]
@@ -115,8 +119,7 @@ class Planner(Protocol):
 class ComparisonPlanner(Planner):
     """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
 
-    `in_turns`: whether a step can take turns with others of its kernel. `drafts` is what was analysed after
-    earlier rounds.
+    `whole`: see `whole_because`. `drafts` is what was analysed after earlier rounds.
     """
 
     subjects: list[Subject]
@@ -124,7 +127,7 @@ class ComparisonPlanner(Planner):
     aa: int = 1
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
-    in_turns: Callable[[Step], bool] = lambda _: False
+    whole: Callable[[Step], str | None] = lambda _: ""
     drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
@@ -140,9 +143,13 @@ class ComparisonPlanner(Planner):
         groups: list[list[Step]] = []
         for _, grouped in groupby(steps, key=lambda step: (step.benchmark.name, step.swept)):
             runs = list(grouped)
-            several = [step for step in runs if self.in_turns(step)]
+            several = [step for step in runs if self.whole(step) is None]
             groups += [several] * bool(several) + [[step] for step in runs if step not in several]
         return groups
+
+    def whole_because(self, step: Step) -> str | None:
+        """See `Planner`."""
+        return self.whole(step)
 
     def can_run(self, step: Step) -> bool:
         """Whether the step starts a program."""

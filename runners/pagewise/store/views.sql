@@ -92,7 +92,8 @@ WITH entries AS (
             host: 'STRUCT(hostname VARCHAR, cpu VARCHAR, kernel VARCHAR)',
             run: 'STRUCT(kernel VARCHAR, module VARCHAR, pages VARCHAR, placement VARCHAR, options VARCHAR,
                 hash VARCHAR, builder VARCHAR, series VARCHAR, sweep VARCHAR, round BIGINT, "position" BIGINT,
-                "group" VARCHAR, exit_code BIGINT, log VARCHAR, wall_seconds DOUBLE,
+                "group" VARCHAR, exit_code BIGINT, log VARCHAR, wall_seconds DOUBLE, method VARCHAR,
+                whole_because VARCHAR,
                 bound STRUCT(name VARCHAR, ranks BIGINT, had STRUCT(memory VARCHAR)))'})
     -- A line that is not JSON has no values.
     WHERE status IS NOT NULL AND configuration IS NOT NULL
@@ -106,6 +107,7 @@ SELECT f.result, coalesce(run.kernel, m.kernel) AS kernel, m.kernel AS program, 
        sizes.elements, sizes.element_bytes, sizes.arrays, sizes.working_set_bytes, sizes.array_spacing_bytes,
        list_median(m.seconds.repetitions) / coalesce(passes_per_repetition, 1) AS seconds,
        m.seconds.repetitions, passes_per_repetition, m.seconds.populate AS populate_seconds, run.wall_seconds,
+       run.method, run.whole_because,
        traffic.bytes_stream, traffic.bytes_hardware, traffic.flops, metrics,
        validation.passed AS validation_passed, validation.error AS validation_error,
        pages.page_size_requested_bytes, pages.page_size_observed_bytes, pages.huge_coverage,

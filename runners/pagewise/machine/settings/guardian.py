@@ -112,22 +112,33 @@ def main(descriptor: int, folder: str) -> None:
 
 
 def _end(group: int) -> None:
-    """Kills a process group, and waits until its memory is free."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+    """Kills a run, and waits until its memory is free."""
     deadline = time.monotonic() + _MOST_SECONDS_TO_END
-    while _is_alive(group) and time.monotonic() < deadline:
+    members = {group}
+    while (members := _members(members)) and time.monotonic() < deadline:
+        for pid in members:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         time.sleep(_POLL_SECONDS)
 
 
-def _is_alive(group: int) -> bool:
-    """Whether a process of the group holds memory: a zombie does not."""
+def _members(known: set[int]) -> set[int]:
+    """The processes of these groups, and what they started, that hold memory: a zombie does not.
+
+    What left the group may be stopped, too, and would stay so.
+    """
+    parents, living = dict[int, int](), set[int]()
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            state, _, of_group, *_ = file.read_bytes().rpartition(b")")[2].split()
-            if int(of_group) == group and state != b"Z":
-                return True
-    return False
+            state, parent, group, *_ = file.read_bytes().rpartition(b")")[2].split()
+            if state != b"Z":
+                pid = int(file.parent.name)
+                parents[pid] = int(parent)
+                if pid in known or int(group) in known:
+                    living.add(pid)
+    while started := {pid for pid, parent in parents.items() if parent in living and pid not in living}:
+        living |= started
+    return living
 
 
 def _report(text: str) -> None:

@@ -46,16 +46,24 @@ def facts(result: Result) -> list[tuple[str, str]]:
 
 
 def _method(result: Result) -> str:
-    """How kernels were compared: `in turns, 40 per run; ember: whole runs`; empty for whole runs alone."""
-    turns: dict[str, int] = {}
+    """How benchmarks were compared: `in turns, 40 per run; ember: whole runs (why)`; empty without turns."""
+    whole: dict[str, list[str]] = {}
+    turns, slices = 0, 0
     for record in result.records:
-        if record.run is not None and record.run.series == "compare":
-            number = 0 if record.run.turns is None else len(record.run.turns.baseline_seconds)
-            turns[record.of_kernel] = max(number, turns.get(record.of_kernel, 0))
-    if not any(turns.values()):
+        run = record.run
+        if run is None or run.series != "compare":
+            continue
+        if run.method == "runs":
+            names = whole.setdefault(run.whole_because or "", [])
+            names += [record.of_kernel] * (record.of_kernel not in names)
+        turns = max(turns, 0 if run.turns is None else len(run.turns.baseline_seconds))
+        slices = max(slices, run.slices or 0)
+    if not (turns or slices or any(whole)):
         return ""
-    whole = ", ".join(name for name, number in turns.items() if not number)
-    return f"in turns, {max(turns.values())} per run" + (f"; {whole}: whole runs" if whole else "")
+    texts = [f"in turns, {turns} per run"] * bool(turns) + [f"in slices, {slices} per run"] * bool(slices)
+    for reason, names in whole.items():
+        texts.append(f"{', '.join(names)}: whole runs" + (f" ({reason})" if reason else ""))
+    return "; ".join(texts)
 
 
 def condition(manifest: Manifest) -> str:

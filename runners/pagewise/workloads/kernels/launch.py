@@ -24,6 +24,9 @@ from pagewise.workloads.kernels.turns import TURNS, Room, turns_of
 # status.
 _EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
 
+#: See `run_in_turns`.
+_TOO_LARGE = "it does not fit into memory together with the baselines"
+
 
 @dataclass(frozen=True)
 class KernelLauncher(Launcher):
@@ -60,7 +63,7 @@ class KernelLauncher(Launcher):
         reference: TurnsOf | None = None
         for number, group in enumerate(self.room().groups(steps)):
             if len(group) == 1:
-                outcomes[group[0].position] = self.run(group[0])
+                outcomes[group[0].position] = self.run(group[0]).with_run(whole_because=_TOO_LARGE)
                 continue
             results = self._run_group(group, number)
             records = [result.records[0] for result in results]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pagewise.core.manifest import Manifest, ResultKind, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, placed
+from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
 from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
@@ -172,12 +172,22 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     for kernel in scaled:
         note("smaller:", kernel.text)
     able = turn_takers(subjects, catalog, places, options.runs.method) if not launchers else frozenset()
+
+    def whole(step: Step) -> str | None:
+        reasons = {
+            "": options.runs.method == "runs",
+            "it runs as MPI ranks": bool(launchers),
+            "its program does not take turns": step.benchmark.name not in able,
+            "settings of the machine differ": bool(step.cell.settings.machine),
+        }
+        return next((reason for reason, applies in reasons.items() if applies), None)
+
     planner = ComparisonPlanner(
         subjects,
         options.runs.seed,
         options.runs.aa,
         options.sweep,
-        in_turns=lambda step: step.benchmark.name in able and not step.cell.settings.machine,
+        whole=whole,
     )
     return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 

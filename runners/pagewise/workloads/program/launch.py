@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from pagewise.core.record_parts import (
 )
 from pagewise.core.result import utc_text
 from pagewise.core.signals import signal_name
+from pagewise.machine.groups import freezing
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
@@ -48,11 +49,13 @@ from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.program import memory, smaps
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
 from pagewise.workloads.program.program import Program
-from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns
+from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns, cpu_seconds
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
 from pagewise.workloads.program.verification import UNVERIFIED, verified
 
+# Of the CPU time of the trial run: a program that computes less in slices ended earlier, by a clock.
+_SAME_WORK = 0.6
 # Where a run may have written files: other runs at the same time would write them, too.
 _NEAR = ("*", "*/*")
 
@@ -60,7 +63,7 @@ _NEAR = ("*", "*/*")
 @dataclass(frozen=True)
 class Observation:
     """A run with its output (and that of its files) if it is not too large, why its result is wrong, and its
-    memory if observed. queued: the seconds of its threads in queues of CPUs, if it is a trial run.
+    memory if observed. queued, has_exchanged: see ProgramOutcome.
     """
 
     measured: Measurement
@@ -72,6 +75,7 @@ class Observation:
     images: Mapping[str, int]
     has_written: bool = False
     queued: float = 0.0
+    has_exchanged: bool = False
     service_log: str = ""
 
 
@@ -85,13 +89,17 @@ class _Active:
 
 @dataclass(frozen=True)
 class ProgramLauncher(Launcher):
-    """Runs programs. `programs` are by module, `placements` by the name that cells have."""
+    """Runs programs. `programs` are by module, `placements` by the name that cells have.
+
+    whole: by benchmark, why its runs cannot be in slices, as slices have shown.
+    """
 
     programs: Mapping[str, ProgramRuns]
     placements: Mapping[str | None, Placement]
     stopwatch: Stopwatch
     checked: CheckOptions
     settings: MachineSettings
+    whole: dict[str, str] = field(default_factory=dict)
 
     def run(self, step: Step) -> Outcome:
         """Runs the program once, unless its policy is unavailable; the one record then has the reason.
@@ -125,16 +133,38 @@ class ProgramLauncher(Launcher):
         return self._outcome(step, active, ranks, left)
 
     def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
-        """Runs programs at the same time, in slices."""
+        """Runs programs at the same time, in slices; those that cannot take it as whole runs from then on."""
+        name = steps[0].benchmark.name
+        if name not in self.whole:
+            outcomes = self._run_in_slices(steps)
+            reason = self._spoiled(steps, outcomes)
+            if reason is None:
+                return outcomes
+            self.whole[name] = reason
+        return [self.run(step).with_run(whole_because=self.whole[name]) for step in steps]
+
+    def _spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> str | None:
+        """Why slices did not leave these runs as they are; None if they did."""
+        for step, outcome in zip(steps, outcomes, strict=True):
+            record = outcome.records[0]
+            if record.failure is not None and not self.run(step).failed:
+                return f"only in slices, a run failed: {record.failure.message}"
+            used = cpu_seconds(record)
+            alone = self.programs[step.cell.measured.module].trial_cpu_seconds
+            if step.cell.is_baseline and record.status == "ok" and used < _SAME_WORK * alone:
+                return f"in slices, it computed for {used:.2f} s only, alone for {alone:.2f} s"
+        return None
+
+    def _run_in_slices(self, steps: Sequence[Step]) -> list[Outcome]:
         left = [list[LeftProcess]() for _ in steps]
         observed, sliced = [], []
         try:
             with ExitStack() as stack:
                 for number, step in enumerate(steps):
-                    runs = self.programs[step.cell.measured.module]
+                    runs, freezer = self.programs[step.cell.measured.module], stack.enter_context(freezing())
                     active = stack.enter_context(self._observing(step, runs, None, left[number], number))
                     assert active.run is not None
-                    sliced.append(stack.enter_context(SlicedRun.stopped(active.run)))
+                    sliced.append(stack.enter_context(SlicedRun.stopped(active.run, freezer)))
                     observed.append(active)
                 run_in_slices(sliced, self.stopwatch.limit, f"{steps[0].benchmark.name}:{steps[0].round}")
         except ServiceError:
@@ -170,8 +200,18 @@ class ProgramLauncher(Launcher):
         recorded = None if used is None else used.recorded()
         log = seen.measured.log + seen.service_log
         record = replace(record, program=recorded, run=run)
-        wall, wrote = seen.measured.wall, seen.has_written
-        return ProgramOutcome([record], wall, log, [], printed, of_trial, images, wrote, seen.queued)
+        return ProgramOutcome(
+            [record],
+            seen.measured.wall,
+            log,
+            [],
+            printed,
+            of_trial,
+            images,
+            seen.has_written,
+            seen.queued,
+            seen.has_exchanged,
+        )
 
     @contextmanager
     def _observing(
@@ -254,7 +294,6 @@ class ProgramLauncher(Launcher):
         if used is not None and ranks is not None:
             used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
-        queued = sum(samples.queued.values())
         active.seen = Observation(
             measured,
             faults,
@@ -264,7 +303,8 @@ class ProgramLauncher(Launcher):
             used,
             samples.images,
             has_written,
-            queued,
+            sum(samples.queued.values()),
+            samples.exchanges,
             log,
         )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pagewise.core.environment import influences
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import CellKey
+from pagewise.core.record import Record
 from pagewise.core.record_parts import Failure
 from pagewise.machine.placement import Placement
 from pagewise.session.options import Method
@@ -47,13 +48,19 @@ class ProgramOutcome(Outcome):
     """A run of a program: the memory that it used, and the files of all programs that ran (see Samples).
 
     has_written: whether there are new files in its folder. queued: the seconds of its threads in queues of
-    CPUs, if it is a trial run.
+    CPUs, if it is a trial run. has_exchanged: whether its processes had a pipe in common, too.
     """
 
     memory: Memory | None = None
     images: Mapping[str, int] = field(default_factory=dict)
     has_written: bool = False
     queued: float = 0.0
+    has_exchanged: bool = False
+
+
+def cpu_seconds(record: Record) -> float:
+    """The time that a run of a program used the CPUs; 0 if it failed."""
+    return sum(record.figures.get(name, 0.0) for name in ("user_seconds", "system_seconds"))
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class ProgramRuns:
 
     rank_launcher: what starts MPI ranks, None for one process. ran: the programs that ran in its trial run,
     None unless they decide on policies. memory: that of trial runs. not_sliced: why its runs cannot be in
-    slices; empty if they can, as far as the baseline's trial run shows.
+    slices; empty if they can, as far as the baseline's trial run shows. trial_cpu_seconds: of that run.
     """
 
     program: Program
@@ -71,6 +78,7 @@ class ProgramRuns:
     ran: tuple[Binary, ...] | None = None
     memory: Mapping[CellKey, Memory] = field(default_factory=dict)
     not_sliced: str = "it has not been tried"
+    trial_cpu_seconds: float = 0.0
 
     @property
     def baseline(self) -> str:
@@ -152,7 +160,13 @@ class ProgramRuns:
             if trial.step.cell.measured.module in self.policies and isinstance(trial.outcome, ProgramOutcome)
         ]
         memory = {cell.key: outcome.memory for cell, outcome in outcomes if outcome.memory is not None}
-        runs = replace(self, memory=memory, not_sliced=self._why_not_sliced([o for _, o in outcomes], method))
+        trial_outcomes = [outcome for _, outcome in outcomes]
+        runs = replace(
+            self,
+            memory=memory,
+            not_sliced=self._why_not_sliced(trial_outcomes, method),
+            trial_cpu_seconds=cpu_seconds(trial_outcomes[0].records[0]) if trial_outcomes else 0.0,
+        )
         images = outcomes[0][1].images if outcomes else {}
         least = max(images.values(), default=0) * _LEAST_MEMORY
         every = sorted(images, key=images.__getitem__, reverse=True)
@@ -175,16 +189,23 @@ class ProgramRuns:
         has_written = any(trial.has_written for trial in trials)
         record = trials[0].records[0] if trials and not trials[0].failed else None
         seconds = 0.0 if record is None else record.repetitions[0]
-        figures = {} if record is None else record.figures
-        used = figures.get("user_seconds", 0.0) + figures.get("system_seconds", 0.0)
+        used = 0.0 if record is None else cpu_seconds(record)
         # While others have the CPUs, it waits for nothing else.
         ready = used + (trials[0].queued if trials else 0.0)
+        of_machine = [
+            applied.answer.policy
+            for applied in self.policies.values()
+            if applied.unavailable is None and (applied.switched_size or applied.answer.by_counter)
+        ]
         reasons = {
             "a service is under load": program.service is not None,
             "it runs as MPI ranks": self.rank_launcher is not None,
+            f"{', '.join(of_machine)} switches or counts pages of the whole machine": bool(of_machine),
             "its metrics may use a clock, which continues": bool(program.metrics) and method != "turns",
             "it has no valid trial run": record is None,
             "its runs write to one folder": program.folder is not None and has_written,
+            # A write that is stopped may be cut short, and not all programs repeat the rest (Python's print).
+            "its processes exchange data by a pipe": any(trial.has_exchanged for trial in trials),
             "it is too short": seconds < _SHORTEST_SECONDS,
             f"it waits: it used the CPU for {used:.2f} of {seconds:.2f} s": ready < _BUSY * seconds,
         }

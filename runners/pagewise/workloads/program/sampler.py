@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,11 +69,18 @@ class Samples:
     images: dict[str, int] = field(default_factory=dict)
     #: By thread, the seconds for which it was ready and others had the CPUs; empty unless identified.
     queued: dict[str, float] = field(default_factory=dict)
+    #: By pipe, the processes that had it open; empty unless identified.
+    pipes: dict[str, set[int]] = field(default_factory=dict)
 
     def note(self, pid: int, resident: int) -> None:
         """Notes that a process had this many bytes in memory, if its program is known."""
         if image := self.programs.get(pid):
             self.images[image] = max(resident, self.images.get(image, 0))
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether processes had a pipe in common."""
+        return any(len(pids) > 1 for pids in self.pipes.values())
 
     @property
     def full(self) -> list[Sample]:
@@ -88,7 +95,7 @@ class Sampler(threading.Thread):
     programs that start the measured one, not sampled. counter: a file of the kernel's count of huge pages.
     cpus: where to sample, so as not to disturb the program. ranks: MPI ranks, sampled instead of the
     descendants, because a launcher such as srun has others start them. identify: look between samples, too,
-    which programs run and how long they queue: for a run that is not timed.
+    which programs run, how long they queue, and which pipes they have: for a run that is not timed.
     """
 
     def __init__(
@@ -191,6 +198,8 @@ class Sampler(threading.Thread):
                 self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
                 if self._identify:
                     self._samples.queued |= _queued(pid)
+                    for pipe in _pipes(pid):
+                        self._samples.pipes.setdefault(pipe, set()).add(pid)
                 yield pid
 
     def _looks(self, pids: Iterable[int], full: bool) -> list[Sample]:
@@ -262,6 +271,15 @@ def _queued(pid: int) -> dict[str, float]:
         return {}
     fields = {thread: _text(pid, f"task/{thread}/schedstat").split() for thread in threads}
     return {thread: 1e-9 * int(of_thread[1]) for thread, of_thread in fields.items() if of_thread}
+
+
+def _pipes(pid: int) -> set[str]:
+    """The pipes that a process has open."""
+    links = set()
+    with suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            links.add(os.readlink(f"/proc/{pid}/fd/{name}"))  # noqa: PTH115
+    return {link for link in links if link.startswith("pipe:")}
 
 
 def _image(pid: int) -> str:

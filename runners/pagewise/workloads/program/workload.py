@@ -74,31 +74,33 @@ class Programs:
     @property
     def planner(self) -> Planner:
         """Every policy of every program once per round."""
-        unavailable, sliced = self.unavailable, self._sliced()
+        unavailable, whole = self.unavailable, self._whole()
         return ComparisonPlanner(
             self.subjects,
             self.options.runs.seed,
             self.options.runs.aa,
             starts=lambda step: step.cell.measured.module not in unavailable,
-            in_turns=lambda step: step.cell.measured.module in sliced and not step.cell.settings.machine,
+            whole=lambda step: (
+                "settings of the machine differ" if step.cell.settings.machine else whole[step.benchmark.name]
+            ),
         )
 
-    def _sliced(self) -> set[str]:
-        """The modules whose runs are in slices: they wait for nothing, and fit into memory together."""
+    def _whole(self) -> dict[str, str | None]:
+        """By program, why its runs are not in slices; None: they wait for nothing, and fit into memory.
+
+        All builds and policies of a program are measured in the same way.
+        """
+        names = [subject.benchmark.name for subject in self.subjects]
         if self.options.runs.method != "turns":
-            return set()
+            return dict.fromkeys(names, "")
         room, number = available(), self.options.runs.aa + max(len(each.cells) for each in self.subjects)
-        return {
-            module
-            for runs in self.programs
-            for module, applied in runs.policies.items()
-            if not runs.not_sliced
-            and applied.unavailable is None
-            # These pages are switched on, or counted, for the whole machine.
-            and not applied.switched_size
-            and not applied.answer.by_counter
-            and (room is None or number * runs.peak_bytes <= room // 2)
-        }
+        whole: dict[str, str | None] = dict.fromkeys(names)
+        for runs in self.programs:
+            reason = runs.not_sliced
+            if room is not None and number * runs.peak_bytes > room // 2:
+                reason = reason or "its runs do not fit into memory together"
+            whole[runs.program.name] = whole[runs.program.name] or reason or None
+        return whole
 
     def described(self) -> dict[str, dict[str, object]]:
         """The programs for the manifest, by name."""
@@ -159,8 +161,8 @@ class Programs:
         workload = replace(self, programs=tuple(runs for runs, _ in decisions))
         lines = [line for _, lines in decisions for line in lines]
         if self.options.runs.method == "turns":
-            sliced = ((runs.program.key, runs.not_sliced) for runs, _ in decisions)
-            lines += [f"{name} is measured in whole runs: {reason}" for name, reason in sliced if reason]
+            whole = workload._whole().items()
+            lines += [f"{name} is measured in whole runs: {reason}" for name, reason in whole if reason]
         text = "\n".join(lines)
         return Decision(workload, {"programs": workload.described()} if text else {}, text)
 

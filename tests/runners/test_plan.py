@@ -9,6 +9,7 @@ import pytest
 
 from builders import chase, configuration, kernel, subject_of
 from pagewise.core.plan import order_of_round, order_of_sweeps
+from pagewise.session.workload import ComparisonPlanner
 from stage import ALL_LABELS, DISTANCES, TRIAD
 
 COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
@@ -83,6 +84,18 @@ def test_the_order_of_a_round_is_random():
     assert all(
         30 <= first[cell.measured.module] / (2 if cell.is_baseline else 1) <= 75 for cell in subjects[0].cells
     )
+
+
+def test_programs_that_are_compared_with_each_other_are_shuffled_together():
+    names = ("a", "b", "c", "d")
+    subjects = [subject_of(kernel(name=name), *ALL[:6]) for name in names]
+    steps = order_of_round(subjects, 1, 1, related={"c": "a"})
+    order = [step.benchmark.name for step in steps]
+    changes = Counter(pair for pair in pairwise(order) if pair[0] != pair[1])
+    assert changes["a", "c"] + changes["c", "a"] > 2
+    assert sum(changes.values()) - changes["a", "c"] - changes["c", "a"] == 2
+    planner = ComparisonPlanner(subjects, 1, whole=lambda step: None, related={"c": "a"})
+    assert sorted(len(group) for group in planner.together(steps)) == [len(steps) // 4] * 4
 
 
 def test_the_runs_of_a_kernel_are_consecutive_in_a_round():

@@ -243,25 +243,33 @@ def order_of_round(
     seed: int,
     pairs: int = 1,
     groups: Mapping[Any, tuple[tuple[str, str], ...]] = MappingProxyType({None: ()}),
+    *,
+    related: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Step]:
     """One round: every cell of every kernel once, the baselines `pairs` times more (A/A), shuffled.
 
     Kernels are shuffled, and cells within a kernel: paired runs are close in time, whatever the machine does
     during the round. Each round has another order; the same seed gives the same orders. groups: the settings
-    of runs by group of events; with groups, runs count them, and there is a run for each.
+    of runs by group of events; with groups, runs count them, and there is a run for each. related: by the
+    name of a program, that of another one with which it is compared, and shuffled.
     """
     shuffle = random.Random(f"pagewise:{seed}:{number}")
+    close: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        name = subject.benchmark.name
+        close.setdefault(related.get(name, name), []).append(subject)
     steps: list[Step] = []
-    for subject in shuffle.sample(subjects, len(subjects)):
-        runs: list[tuple[Cell, Series, str | None]] = []
-        for group in groups:
-            runs += [(cell, "counters" if group else "compare", group) for cell in subject.cells]
-            repeated = [cell for cell in subject.cells if cell.is_baseline for _ in range(pairs)]
-            runs += [(cell, "counters_aa" if group else "aa", group) for cell in repeated]
+    for several in shuffle.sample(list(close.values()), len(close)):
+        runs: list[tuple[Benchmark, Cell, Series, str | None]] = []
+        for subject, group in product(several, groups):
+            kernel, cells = subject.benchmark, subject.cells
+            runs += [(kernel, cell, "counters" if group else "compare", group) for cell in cells]
+            repeated = [cell for cell in cells if cell.is_baseline for _ in range(pairs)]
+            runs += [(kernel, cell, "counters_aa" if group else "aa", group) for cell in repeated]
         shuffle.shuffle(runs)
         steps += [
-            Step(subject.benchmark, cell, series, number, position, group, groups[group])
-            for position, (cell, series, group) in enumerate(runs, start=len(steps) + 1)
+            Step(kernel, cell, series, number, position, group, groups[group])
+            for position, (kernel, cell, series, group) in enumerate(runs, start=len(steps) + 1)
         ]
     return steps
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -119,7 +118,8 @@ class Planner(Protocol):
 class ComparisonPlanner(Planner):
     """Rounds in randomised order. `aa`: A/A pairs per round; `starts`: whether a step starts a program.
 
-    `whole`: see `whole_because`. `drafts` is what was analysed after earlier rounds.
+    `whole`: see `whole_because`. `related`: see `order_of_round`. `drafts` is what was analysed after
+    earlier rounds.
     """
 
     subjects: list[Subject]
@@ -128,11 +128,12 @@ class ComparisonPlanner(Planner):
     sweep: bool = False
     starts: Callable[[Step], bool] = lambda _: True
     whole: Callable[[Step], str | None] = lambda _: ""
+    related: Mapping[str, str] = field(default_factory=dict)
     drafts: Drafts = field(default_factory=dict)
 
     def steps_of_round(self, number: int, records: Sequence[Record]) -> list[Step]:
         """Every configuration of every kernel once, the baselines once more."""
-        return order_of_round(self.subjects, number, self.seed, self.aa)
+        return order_of_round(self.subjects, number, self.seed, self.aa, related=self.related)
 
     def sweeps(self) -> list[Step]:
         """The sweeps, if they were requested."""
@@ -140,12 +141,11 @@ class ComparisonPlanner(Planner):
 
     def together(self, steps: Sequence[Step]) -> list[list[Step]]:
         """The runs of a kernel, or of one of its sweeps, that can take turns, and others alone."""
-        groups: list[list[Step]] = []
-        for _, grouped in groupby(steps, key=lambda step: (step.benchmark.name, step.swept)):
-            runs = list(grouped)
-            several = [step for step in runs if self.whole(step) is None]
-            groups += [several] * bool(several) + [[step] for step in runs if step not in several]
-        return groups
+        groups: dict[tuple[str, str | None, int], list[Step]] = {}
+        for step in steps:
+            alone = 0 if self.whole(step) is None else step.position
+            groups.setdefault((step.benchmark.name, step.swept, alone), []).append(step)
+        return list(groups.values())
 
     def whole_because(self, step: Step) -> str | None:
         """See `Planner`."""

@@ -75,6 +75,8 @@ class Programs:
     def planner(self) -> Planner:
         """Every policy of every program once per round."""
         unavailable, whole = self.unavailable, self._whole()
+        names = {runs.program.key: runs.program.name for runs in self.programs}
+        relations = {runs.program.name: runs.program.relation for runs in self.programs}
         return ComparisonPlanner(
             self.subjects,
             self.options.runs.seed,
@@ -83,6 +85,7 @@ class Programs:
             whole=lambda step: (
                 "settings of the machine differ" if step.cell.settings.machine else whole[step.benchmark.name]
             ),
+            related={name: names[other.program] for name, other in relations.items() if other is not None},
         )
 
     def _whole(self) -> dict[str, str | None]:

@@ -28,26 +28,8 @@ struct points {
 
 /* A step of the latency: at most `entries` adjacent pages hit, in `sets` sets. */
 struct step {
-    double entries, sets, cost;
+    double entries, sets, cost; /* entries first: compare_numbers sorts steps */
 };
-
-/* splitmix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-void pw_tlb_shuffle(uint64_t *state, int32_t n, int32_t *number)
-{
-    for (int32_t i = n - 1; i > 0; i--) {
-        const int32_t k = (int32_t)(next_random(state) % (uint64_t)(i + 1)), kept = number[i];
-        number[i] = number[k];
-        number[k] = kept;
-    }
-}
 
 static struct point *add_point(struct points *points, int32_t n)
 {
@@ -257,12 +239,7 @@ static int fit_steps(const struct points *points, struct step *step)
         memcpy(step, tried, sizeof tried);
         count++;
     }
-    for (int s = 1; s < count; s++)
-        for (int k = s; k > 0 && step[k].entries < step[k - 1].entries; k--) {
-            const struct step kept = step[k];
-            step[k] = step[k - 1];
-            step[k - 1] = kept;
-        }
+    qsort(step, (size_t)count, sizeof *step, compare_numbers); /* by entries */
     return count;
 }
 

@@ -191,7 +191,7 @@ WHOLE = {
         f"else:\n exec({COMPUTE!r})\n os.write(begin, b'x')",
         "pipe",
     ),
-    "is ended by a timeout": (f"import signal\nsignal.alarm(2)\n{COMPUTE.replace('0.1', '0.7')}", "SIGALRM"),
+    "is ended by a timeout": (f"import signal\nsignal.alarm(4)\n{COMPUTE.replace('0.1', '0.7')}", "SIGALRM"),
     "ends by the clock": (
         "begin = time.monotonic()\nwhile time.monotonic() < begin + 1.5: pass",
         "it computed for",
@@ -222,7 +222,7 @@ def compared(own: Own, program: str, *options: str) -> list[Record]:
 @pytest.mark.parametrize("kind", WHOLE)
 def test_what_slices_would_change_is_measured_in_whole_runs_with_the_reason(own: Own, kind: str):
     program, reason = WHOLE[kind]
-    records = compared(own, program, "--rounds", "1", "--aa", "3" if "alarm" in program else "1")
+    records = compared(own, program, "--rounds", "1", "--aa", "5" if "alarm" in program else "1")
     assert {(one.status, one.run.method, one.run.slices) for one in records} == {("ok", "runs", None)}
     assert all(reason in one.run.whole_because for one in records)
 

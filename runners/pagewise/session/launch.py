@@ -6,6 +6,7 @@ import os
 import resource
 import shlex
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -223,6 +224,7 @@ class Stopwatch:
             ]
             arguments.append(self._as_text(command))
         started, reached = datetime.now(timezone.utc), read_reached()
+        inherits: list[ProcessPlacement] = []
         with (
             self.meter.measuring() if number is None else nullcontext() as energy,
             in_session(
@@ -230,13 +232,12 @@ class Stopwatch:
                 output,
                 environment,
                 folder or self.scratch,
-                inherited,
+                _observing(inherited, inherits),
                 end_leftovers=self.end_leftovers,
                 given=given,
             ) as running,
         ):
-            observed = observed_placement(running.pid)
-            yield StartedRun(running, output, exported, started, reached, observed, energy)
+            yield StartedRun(running, output, exported, started, reached, inherits[0], energy)
 
     def _as_text(self, command: Sequence[str]) -> str:
         """The command for hyperfine; a script has what it does not take: long texts, bytes, an input."""
@@ -286,6 +287,14 @@ class Stopwatch:
             text = f"ended after {self.limit:g} s, the limit of a run"
             return Failure(code, text, "allow more with --timeout")
         return Failure(code, exit_text(code))
+
+
+@contextmanager
+def _observing(within: AbstractContextManager[Any], inherits: list[ProcessPlacement]) -> Iterator[None]:
+    """The context; adds the placement that a program inherits in it, which may bind itself when it starts."""
+    with within:
+        inherits.append(observed_placement(threading.get_native_id()))
+        yield
 
 
 def limited_by(limit: str | None, failure: Failure) -> Failure:

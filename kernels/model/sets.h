@@ -43,6 +43,11 @@ static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint
         if (entry[i] >> 1 != wanted) continue;
         const uint64_t found = entry[i] | mark;
         if (array->replacement == PW_LRU) {
+            /* Most hits are near the front: a call of memmove would take longer than the look-up. */
+            for (; i > 0 && i <= 8; i--) {
+                entry[i] = entry[i - 1];
+                __asm__ volatile(""); /* otherwise compilers make that call of the loop */
+            }
             memmove(entry + 1, entry, i * sizeof *entry);
             i = 0;
         }

@@ -38,7 +38,7 @@ def command(parameters: Parameters, console: Console) -> Session:
     """Find the memory of a program that misses the TLB: by allocation site, static array, stack and mapping.
 
     The program runs in QEMU's user-mode emulation under the simulator of `pagewise simulate`, without its
-    caches, 40 to 80 times slower than natively. Give it a small input. The table has, for each origin of
+    caches, 10 to 60 times slower than natively. Give it a small input. The table has, for each origin of
     memory, its size, lifetime and page faults, and its share of the simulated TLB misses and page walks:
     docs/explanation/origins.md. Compile with -g for files and lines.
     """

@@ -7,7 +7,7 @@ module pw_system
     implicit none
     private
 
-    public :: base_page_size, page_faults, placement, turn_comes
+    public :: base_page_size, begin_turns, page_faults, placement, turn_comes
     public :: cpus_allowed, last_level_cache, free_memory, memory_bound
     public :: host_name, host_kernel, host_cpu, utc_now, append_line
 
@@ -28,6 +28,10 @@ module pw_system
             import :: c_int32_t
             integer(c_int32_t), intent(out) :: cpu, numa_node
         end subroutine placement
+
+        !> Before threads are created: a SIGUSR1 waits until turn_comes sees it.
+        subroutine begin_turns() bind(c, name='pw_system_begin_turns')
+        end subroutine begin_turns
 
         integer(c_int32_t) function c_wait_for_turn() bind(c, name='pw_system_wait_for_turn')
             import :: c_int32_t

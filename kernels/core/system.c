@@ -47,20 +47,20 @@ void pw_system_placement(int32_t *cpu, int32_t *numa_node)
     }
 }
 
-static volatile sig_atomic_t is_last_turn;
-
-static void end_turns(int number)
+void pw_system_begin_turns(void)
 {
-    (void)number;
-    is_last_turn = 1;
+    sigset_t last;
+    sigemptyset(&last);
+    sigaddset(&last, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &last, NULL);
 }
 
 int32_t pw_system_wait_for_turn(void)
 {
-    struct sigaction action = {.sa_handler = end_turns, .sa_flags = SA_RESTART};
-    sigaction(SIGUSR1, &action, NULL);
+    sigset_t pending;
     raise(SIGSTOP);
-    return is_last_turn;
+    /* A handler could run in another thread, after this one has continued. */
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1;
 }
 
 int64_t pw_system_base_page_size(void)

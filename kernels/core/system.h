@@ -13,8 +13,11 @@ void pw_system_page_faults(int64_t *minor, int64_t *major);
 /* The logical CPU and the NUMA node on which the calling thread runs now; -1 if the kernel does not report it. */
 void pw_system_placement(int32_t *cpu, int32_t *numa_node);
 
-/* Stop all threads of this process until another process continues it (SIGCONT). Returns 1 if a signal SIGUSR1 has arrived
-   since the first call: there is no further turn. */
+/* Before threads are created: SIGUSR1 waits until pw_system_wait_for_turn sees it. */
+void pw_system_begin_turns(void);
+
+/* Stop all threads of this process until another process continues it (SIGCONT). Returns 1 if a signal SIGUSR1 has arrived:
+   there is no further turn. */
 int32_t pw_system_wait_for_turn(void);
 
 /* Bytes of a base page. */

@@ -20,7 +20,7 @@ module pw_harness
     use pw_region, only: mark_array, region_begin_team, region_end_team, region_handle, regions_open, regions_reset
     use pw_summary, only: print_point, print_summary
     use pw_sweep, only: sweep_t
-    use pw_system, only: append_line, base_page_size, free_memory, page_faults, turn_comes, utc_now
+    use pw_system, only: append_line, base_page_size, begin_turns, free_memory, page_faults, turn_comes, utc_now
     use pw_text, only: bytes_to_text
     use pw_threads, only: placement_begin, placement_update, threads_begin, threads_ladder
     use pw_traffic, only: per_element_t
@@ -183,7 +183,10 @@ contains
             call options%get('repetitions', session%repetitions)
             call options%get('turns', turns)
             session%in_turns = turns > 0
-            if (session%in_turns) session%repetitions = turns
+            if (session%in_turns) then
+                session%repetitions = turns
+                call begin_turns()
+            end if
             call options%get('threads', kernel%threads)
             call options%get('record', session%record_file)
             call options%get('first-touch', word)

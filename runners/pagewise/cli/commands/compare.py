@@ -89,8 +89,8 @@ def _check(context: click.Context) -> None:
         AA,
         partial(
             opt.METHOD,
-            help="How runs are compared: in slices of 10 ms (turns), as whole runs one by one (runs), or in "
-            "slices where the program never waits (auto; docs/explanation/statistics.md).",
+            help="How runs are compared: in slices of 10 ms, if the program never waits (turns), or whole "
+            "runs one by one (runs, auto; docs/explanation/statistics.md).",
         ),
         *opt.SESSION_RUNS,
     ),

@@ -94,7 +94,7 @@ class Programs:
         All builds and policies of a program are measured in the same way.
         """
         names = [subject.benchmark.name for subject in self.subjects]
-        if self.options.runs.method == "runs":
+        if self.options.runs.method != "turns":
             return dict.fromkeys(names, "")
         room, number = available(), self.options.runs.aa + max(len(each.cells) for each in self.subjects)
         whole: dict[str, str | None] = dict.fromkeys(names)
@@ -163,7 +163,7 @@ class Programs:
         decisions = [runs.decided(trials, self.options.runs.method) for runs in self.programs]
         workload = replace(self, programs=tuple(runs for runs, _ in decisions))
         lines = [line for _, lines in decisions for line in lines]
-        if self.options.runs.method != "runs":
+        if self.options.runs.method == "turns":
             whole = workload._whole().items()
             lines += [f"{name} is measured in whole runs: {reason}" for name, reason in whole if reason]
         text = "\n".join(lines)

@@ -20,6 +20,7 @@ from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
 from pagewise.stack.binary import read_elf
+from pagewise.stack.c_code import can_be_preloaded
 from pagewise.stack.commands import output_of
 from pagewise.workloads.simulation.origins import name_origins
 
@@ -156,6 +157,8 @@ def trace(
     loaded += "" if preload is None else ",origins=on"
     command = [tracer.command, *_CPUS.get(tracer.machine, ()), "-plugin", loaded]
     if preload is not None and _takes_library(program):
+        if not can_be_preloaded(preload):
+            preload = Path(shutil.copy(preload, scratch))
         libraries = filter(None, (str(preload), environment.get("LD_PRELOAD")))
         command += ["-E", f"LD_PRELOAD={':'.join(libraries)}"]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]

@@ -25,7 +25,7 @@ from pagewise.workloads.kernels.turns import TURNS, Room, turns_of
 _EXIT_WITH_RECORD: dict[int, Status] = {0: "failed", 1: "check_failed", 3: "pages_unavailable"}
 
 #: See `run_in_turns`.
-_TOO_LARGE = "it does not fit into memory together with the baselines"
+_TOO_LARGE = "one of its configurations does not fit into memory together with the baselines"
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ class KernelLauncher(Launcher):
         """
         outcomes: dict[int, Outcome] = {}
         reference: TurnsOf | None = None
-        for number, group in enumerate(self.room().groups(steps)):
-            if len(group) == 1:
-                outcomes[group[0].position] = self.run(group[0]).with_run(whole_because=_TOO_LARGE)
-                continue
+        groups = self.room().groups(steps)
+        if not groups:
+            # Times in turns and of whole runs are not compared: others use the caches during turns.
+            return [self.run(step).with_run(whole_because=_TOO_LARGE) for step in steps]
+        for number, group in enumerate(groups):
             results = self._run_group(group, number)
             records = [result.records[0] for result in results]
             baselines = (each for step, each in zip(group, records, strict=True) if step.cell.is_baseline)

@@ -27,19 +27,19 @@ class Room:
     pools: Mapping[int, int] = field(default_factory=dict)
 
     def groups(self, steps: Sequence[Step]) -> list[list[Step]]:
-        """The runs in groups that fit, each with all runs of baselines; what does not fit is alone."""
+        """The runs in groups that fit, each with all runs of baselines; empty if one of them does not fit."""
         baselines = [step for step in steps if step.cell.is_baseline]
-        groups, alone = [list(baselines)], []
+        groups = [list(baselines)]
         for step in steps:
             if step.cell.is_baseline:
                 continue
             if not self._holds([*baselines, step]):
-                alone.append([step])
-            elif self._holds([*groups[-1], step]):
+                return []
+            if self._holds([*groups[-1], step]):
                 groups[-1].append(step)
             else:
                 groups.append([*baselines, step])
-        return [*(sorted(group, key=lambda step: step.position) for group in groups), *alone]
+        return [sorted(group, key=lambda step: step.position) for group in groups]
 
     def _holds(self, steps: Iterable[Step]) -> bool:
         needed: dict[int | None, float] = {}

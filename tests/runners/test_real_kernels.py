@@ -128,6 +128,16 @@ def sabotaged(stage: Path) -> dict[str, str]:
     return {**modules, "last-element-skipped": add(stage, "last-element-skipped", path)}
 
 
+def test_kernels_with_threads_take_the_turns_that_they_are_given(kernels: Path):
+    """The signal of the last turn may reach any of their threads."""
+    words, how = command(kernels, "--rounds", "3", "--threads", str(min(2, len(os.sched_getaffinity(0)))))
+    done = subprocess.run(words, **how, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(done.stdout)
+    assert {row["code"] for row in rows.values()} == {None}
+    assert {row["method"] for row in rows.values()} == {"turns"}
+
+
 def test_faults_in_real_kernels_are_reported_and_not_ranked(kernels: Path):
     modules = sabotaged(kernels)
     words, how = command(kernels, "--rounds", "3")

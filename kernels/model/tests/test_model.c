@@ -269,7 +269,6 @@ static void test_refusals(void)
         {"", "'geometry'"},
         {"geometry t\n", "'pages'"},
         {"geometry t\npages 4096 65536\n", "TLB"},
-        {"geometry t\npages 4096 65536\ntlb 1 4 4 lru both\n", "cache"},
         {"geometry t\npages 4096 65536\ntlb 2 4 4 lru both\ncache 1 256 4 64 none\n", "TLB level 1 is missing"},
         {"geometry t\n\npages 65536 4096\n", "line 3: huge pages"},
         {"pages 4096 65000\n", "line 1: a page size"},

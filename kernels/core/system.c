@@ -47,9 +47,19 @@ void pw_system_placement(int32_t *cpu, int32_t *numa_node)
     }
 }
 
+static volatile sig_atomic_t is_last_turn;
+
+static void end_turns(int number)
+{
+    (void)number;
+    is_last_turn = 1;
+}
+
 void pw_system_begin_turns(void)
 {
+    struct sigaction action = {.sa_handler = end_turns, .sa_flags = SA_RESTART};
     sigset_t last;
+    sigaction(SIGUSR1, &action, NULL);
     sigemptyset(&last);
     sigaddset(&last, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &last, NULL);
@@ -57,10 +67,13 @@ void pw_system_begin_turns(void)
 
 int32_t pw_system_wait_for_turn(void)
 {
+    const struct timespec a_moment = {.tv_nsec = 50000};
     sigset_t pending;
     raise(SIGSTOP);
-    /* A handler could run in another thread, after this one has continued. */
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1;
+    if (sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1) return 1;
+    /* A thread that a library created earlier does not block the signal; it may handle it after this one has continued. */
+    nanosleep(&a_moment, NULL);
+    return is_last_turn;
 }
 
 int64_t pw_system_base_page_size(void)

@@ -26,7 +26,7 @@ module loaded_latency
     !> Iterations after which a thread at the latest looks whether the chase has ended: about a millisecond.
     integer(i8), parameter :: most_delay = 1000000_i8
 
-    !> See loaded_latency.h.
+    !> struct pw_load_done.
     type, bind(c) :: load_done_t
         integer(c_int64_t) :: groups = 0, sum = 0
     end type load_done_t

@@ -35,7 +35,11 @@ def checkout(tmp_path: Path) -> Path:
     programs.mkdir()
     for name in ("cmake", "ninja"):
         program = programs / name
-        program.write_text(f"#!/bin/sh\ntrap 'exit 1' INT\ntouch '{tmp_path}/runs'\nsleep {SECONDS}\n")
+        # A signal between fork and exec of one long sleep would be lost.
+        script = (
+            f"trap 'exit 1' INT\ntouch '{tmp_path}/runs'\nfor i in $(seq {10 * SECONDS}); do sleep 0.1; done"
+        )
+        program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
     return root
 

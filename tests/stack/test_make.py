@@ -132,7 +132,7 @@ def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     (project / "started").unlink()
     subprocess.run([project / "setup/first-look"], check=True)
     programs = [json.loads(line)[:2] for line in (project / "started").read_text().splitlines()]
-    look = ["kernels", "--env", "quick", "--rounds", "3", "--no-sweep", "--name", "first-look"]
+    look = ["kernels", "--env", "quick", "--budget", "1m", "--no-sweep", "--name", "first-look"]
     assert programs == [["build", ["quick"]], ["pagewise", look]]
     stamp = project / ".pagewise/stamps/installed-default"
     stamp.parent.mkdir(parents=True, exist_ok=True)

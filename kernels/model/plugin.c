@@ -390,10 +390,8 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     if (trace.origins) pw_origins_open(&executed);
     pw_observer_open(&trace.observer);
     pw_mapping_set(&trace.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &trace.observer);
-    if (trace.whole) {
-        trace.vcpu = 0;
-        trace.active = true;
-    }
+    if (trace.whole) trace.vcpu = 0;
+    trace.active = trace.whole;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
     qemu_plugin_register_vcpu_syscall_ret_cb(id, on_syscall_return);

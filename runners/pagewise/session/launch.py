@@ -22,13 +22,7 @@ from pagewise.core.environment import C_LOCALE, ENV
 from pagewise.core.plan import Step
 from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, Status
-from pagewise.core.record_parts import (
-    BuildReport,
-    Failure,
-    LeftProcess,
-    ProcessPlacement,
-    RunOf,
-)
+from pagewise.core.record_parts import BuildReport, Failure, LeftProcess, ProcessPlacement, RunOf
 from pagewise.core.result import utc_text
 from pagewise.core.signals import exit_text, signal_name
 from pagewise.machine.energy import Meter, Reading, find_meter

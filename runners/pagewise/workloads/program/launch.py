@@ -46,7 +46,7 @@ from pagewise.session.ranks import Ranks
 from pagewise.session.settings import MachineSettings
 from pagewise.session.turns import SlicedRun, run_in_slices
 from pagewise.session.workload import Launcher, Outcome
-from pagewise.workloads.program import memory, smaps
+from pagewise.workloads.program import memory
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer
 from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns, cpu_seconds
@@ -65,7 +65,7 @@ _NEAR = ("*", "*/*")
 @dataclass(frozen=True)
 class Observation:
     """A run with its output (and that of its files) if it is not too large, why its result is wrong, and its
-    memory if observed. queued, has_exchanged: see ProgramOutcome.
+    memory if observed.
     """
 
     measured: Measurement
@@ -74,11 +74,9 @@ class Observation:
     values: Mapping[str, float]
     fault: str | None
     memory: memory.Memory | None
-    images: Mapping[str, int]
-    has_written: bool = False
-    queued: float = 0.0
-    has_exchanged: bool = False
-    service_log: str = ""
+    samples: Samples
+    has_written: bool
+    service_log: str
 
 
 @dataclass
@@ -193,7 +191,7 @@ class ProgramLauncher(Launcher):
         targets = {kind for part in applied.answer.reached for kind in part.kinds}
         trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
         used = memory.chosen(seen.memory, trial, targets)
-        of_trial, images = (seen.memory, seen.images) if is_trial else (None, {})
+        of_trial, images = (seen.memory, seen.samples.images) if is_trial else (None, {})
         seen = replace(seen, memory=used)
         record = self._record(step, runs, seen)
         if ranks is not None:
@@ -214,8 +212,8 @@ class ProgramLauncher(Launcher):
             of_trial,
             images,
             seen.has_written,
-            seen.queued,
-            seen.has_exchanged,
+            sum(seen.samples.queued.values()),
+            seen.samples.exchanges,
         )
 
     @contextmanager
@@ -251,12 +249,7 @@ class ProgramLauncher(Launcher):
         counter = pages_in_use(page) if applied.answer.by_counter else None
         # Measured before the run: both write to the same files.
         overhead = self.stopwatch.measure_overhead(is_timed=number is None)
-        launchers = (
-            Path(ENV),
-            Path(self.stopwatch.hyperfine),
-            applied.launcher.file,
-            *map(Path, command[:1]),
-        )
+        launchers = (Path(ENV), Path(self.stopwatch.hyperfine), applied.launcher.file, Path(command[0]))
         others = sorted(os.sched_getaffinity(0) - set(placement.cpus))
         with (
             self.settings.set_for(step.cell),
@@ -265,13 +258,7 @@ class ProgramLauncher(Launcher):
             Shell(folder, program.environment, scratch, self.stopwatch.end_leftovers, left) as shell,
         ):
             sampler = Sampler(
-                page,
-                self.checked.interval,
-                launchers,
-                counter,
-                others,
-                ranks=ranks,
-                identify=is_trial,
+                page, self.checked.interval, launchers, counter, others, ranks=ranks, identify=is_trial
             )
             began, inherited, log = time.time(), placement.bound(), ""
             try:
@@ -294,23 +281,13 @@ class ProgramLauncher(Launcher):
             output = None if files is None else measured.output + files
             is_valid = measured.implausible is None and measured.exit_code in program.case.exit_codes
             values, fault = program.judged(output, shell) if is_valid else ({}, None)
-        written = _read_snapshots(snapshots, page, samples)
+        written = memory.read_snapshots(snapshots, page, samples)
         used = memory.observed(samples, list(written.values()))
         if used is not None and ranks is not None:
-            used = replace(used, ranks=_memory_by_rank(ranks, sampler, written))
+            used = replace(used, ranks=memory.memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
         active.seen = Observation(
-            measured,
-            faults,
-            output,
-            values if number is None else {},
-            fault,
-            used,
-            samples.images,
-            has_written,
-            sum(samples.queued.values()),
-            samples.exchanges,
-            log,
+            measured, faults, output, values if number is None else {}, fault, used, samples, has_written, log
         )
 
     def _command(
@@ -421,26 +398,3 @@ def _has_written(folder: Path, since: float) -> bool:
             if file.lstat().st_mtime >= since:
                 return True
     return False
-
-
-def _read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, smaps.Usage]]]:
-    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes its size."""
-    by_process: dict[str, list[dict[str, smaps.Usage]]] = {}
-    for file in sorted(folder.glob("smaps.*")):
-        kinds = smaps.by_kind(smaps.parse(file.read_text(encoding="utf-8", errors="replace")), page)
-        if kinds:
-            process = file.name.split(".")[1]
-            samples.note(int(process), sum(usage.resident for usage in kinds.values()))
-            by_process.setdefault(process, []).append(kinds)
-    return by_process
-
-
-def _memory_by_rank(
-    ranks: Ranks, sampler: Sampler, written: Mapping[str, list[dict[str, smaps.Usage]]]
-) -> tuple[memory.Memory | None, ...]:
-    processes = ranks.processes()
-    snapshots = ([written.get(str(processes.get(number)), [])] for number in range(ranks.number))
-    return tuple(
-        memory.observed(sampler.by_rank.get(number, Samples()), of_rank)
-        for number, of_rank in enumerate(snapshots)
-    )

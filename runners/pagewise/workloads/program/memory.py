@@ -1,10 +1,11 @@
-"""The observed memory of a run: from samples, and from snapshots that its processes wrote. Pure."""
+"""The observed memory of a run: from samples, and from snapshots that its processes wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise, zip_longest
+from pathlib import Path
 
 from pagewise.core.record_parts import (
     PEAK_MEMORY,
@@ -14,8 +15,9 @@ from pagewise.core.record_parts import (
     PageTables,
     ProgramMemory,
 )
-from pagewise.workloads.program.sampler import Sample, Samples
-from pagewise.workloads.program.smaps import KINDS, Usage, add_usages
+from pagewise.session.ranks import Ranks
+from pagewise.workloads.program.sampler import Sample, Sampler, Samples
+from pagewise.workloads.program.smaps import KINDS, Usage, add_usages, by_kind, parse
 
 #: With fewer samples by kind, the memory of an untimed run counts.
 FEWEST_SAMPLES = 3
@@ -208,3 +210,26 @@ def _mean(samples: Sequence[Sample], usage_of: Callable[[Sample], Usage], end: f
         return round(total / sum(weights))
 
     return Usage(*map(mean, _NUMBERS))
+
+
+def read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, Usage]]]:
+    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes its size."""
+    by_process: dict[str, list[dict[str, Usage]]] = {}
+    for file in sorted(folder.glob("smaps.*")):
+        kinds = by_kind(parse(file.read_text(encoding="utf-8", errors="replace")), page)
+        if kinds:
+            process = file.name.split(".")[1]
+            samples.note(int(process), sum(usage.resident for usage in kinds.values()))
+            by_process.setdefault(process, []).append(kinds)
+    return by_process
+
+
+def memory_by_rank(
+    ranks: Ranks, sampler: Sampler, written: Mapping[str, list[dict[str, Usage]]]
+) -> tuple[Memory | None, ...]:
+    """The memory of each rank: from its samples, and from what its processes wrote (see read_snapshots)."""
+    processes = ranks.processes()
+    snapshots = ([written.get(str(processes.get(number)), [])] for number in range(ranks.number))
+    return tuple(
+        observed(sampler.by_rank.get(number, Samples()), of_rank) for number, of_rank in enumerate(snapshots)
+    )

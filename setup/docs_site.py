@@ -113,9 +113,14 @@ def kernels() -> Iterator[str]:
 
 
 def _page(name: str) -> str:
+    """The name of a kernel as a link: to the page of that name, or to the page with a row for it in a table."""
+    reference = ROOT / "docs" / "reference"
     for file in (f"kernels/{name}.md", f"{name}.md"):
-        if (ROOT / "docs" / "reference" / file).is_file():
+        if (reference / file).is_file():
             return f"[{name}]({file})"
+    for page in (*sorted(reference.glob("kernels/*.md")), *sorted(reference.glob("*.md"))):
+        if f"\n| `{name}` |" in page.read_text(encoding="utf-8"):
+            return f"[{name}]({page.relative_to(reference)})"
     return name
 
 

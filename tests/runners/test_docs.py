@@ -1,4 +1,4 @@
-"""The documents: every link leads somewhere, docs/README.md lists them all, options in commands exist."""
+"""The documents: links lead somewhere, index and site list them all in one order, options in commands exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from json_schema import SCHEMAS
 from stage import ROOT
 from test_options import COMMANDS
 
+sys.path.insert(0, str(ROOT / "setup"))
+
+import docs_site
+
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: The pages that setup/docs_site.py generates.
+GENERATED = {f"reference/{name.removesuffix('.md')}" for name in docs_site.PAGES}
+#: Files with the groups of pages, and what they are there.
+GROUPS = ((ROOT / "docs" / "README.md", r"^## (.*)$"), (ROOT / "mkdocs.yml", r"^- (.*):$"))
+LINKED = re.compile(r"^\| \[(\w+)\]\((\S+)\)")
 
 
 def links(file: Path) -> list[Path]:
@@ -26,10 +35,27 @@ def test_every_link_leads_somewhere():
     assert [(file, link) for file, link in broken if not Path(link).exists()] == []
 
 
-def test_the_index_names_every_document():
-    named = {ROOT / "docs" / "README.md", *links(ROOT / "docs" / "README.md")}
-    pages = [file for file in DOCUMENTS[1:] if file.parent.name != "kernels"]
-    assert [file.name for file in pages if file not in named] == []
+def pages_of_the_site() -> list[str]:
+    """The pages that mkdocs.yml lists, without their suffix."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    return re.findall(r"(\S+)\.md$", text[text.index("\nnav:") :], re.MULTILINE)
+
+
+def test_index_and_site_list_every_page_in_one_order():
+    index = ROOT / "docs" / "README.md"
+    listed = [str(link.relative_to(ROOT / "docs").with_suffix("")) for link in links(index)]
+    assert listed == [name for name in pages_of_the_site() if name not in ("README", *GENERATED)]
+    groups = [re.findall(pattern, file.read_text(), re.MULTILINE) for file, pattern in GROUPS]
+    assert groups[0] == groups[1] and len(groups[0]) == 5
+    assert {ROOT / "docs" / f"{name}.md" for name in listed} == {*DOCUMENTS[1:]} - {index}
+
+
+def test_the_list_of_kernels_links_each_of_them():
+    rows = [line for line in docs_site.kernels() if line.startswith("| ")]
+    linked = {name: ROOT / "docs/reference" / page for row in rows for name, page in LINKED.findall(row)}
+    described = {file.parent.name for file in (ROOT / "kernels").glob("m*/*/kernel.yaml")}
+    assert described - {*linked} == set() and len(described) > 30
+    assert [page for name, page in linked.items() if name not in page.read_text()] == []
 
 
 def test_the_commands_and_options_in_the_documents_are_there():
@@ -89,15 +115,11 @@ def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     build = [sys.executable, ROOT / "setup" / "docs_site.py", site]
     done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    text = (ROOT / "mkdocs.yml").read_text()
-    listed = re.findall(r"(\S+)\.md$", text[text.index("\nnav:") :], re.MULTILINE)
+    listed = pages_of_the_site()
     assert len(listed) == len(set(listed))
     # The generated pages, and no others, are in the site and not in the sources.
     committed = {str(file.relative_to(ROOT / "docs"))[: -len(".md")] for file in DOCUMENTS[1:]}
-    generated = {
-        f"reference/{name}" for name in ("commands", "environments", "kernels", "policies", "schemas")
-    }
-    assert set(listed) == committed | generated
+    assert set(listed) == committed | GENERATED
     pages = {name: (site / name.replace("README", "index")).with_suffix(".html") for name in listed}
     assert [name for name, page in pages.items() if not page.is_file()] == []
     # They have what the program has.

@@ -63,7 +63,7 @@ def alone(user: str, home: Path, *command: str | Path) -> subprocess.CompletedPr
 def page(origin: Path, section: str, **values: str) -> list[str]:
     """The paragraphs of the page's section, for this machine's processor."""
     target = TARGET if "avx2" in FLAGS else "host"
-    return printed(origin, "air-gap", section, {TARGET: target, **values})
+    return printed(origin, "release", section, {TARGET: target, **values})
 
 
 @dataclass(frozen=True)

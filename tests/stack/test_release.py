@@ -25,7 +25,7 @@ NAMED = {
     "CITATION.cff": r"^version: (\S+)$",
     RECIPES: r'^RELEASES = \{\n    "(.*?)"',
     **{f"envs/{name}/spack.yaml": ENVIRONMENT for name in ("release", "release-quick", "source")},
-    **{f"docs/how-to/{name}.md": PRINTED for name in ("air-gap", "centre", "spack-user")},
+    **{f"docs/how-to/{name}.md": PRINTED for name in ("centre", "release", "spack-user")},
     "setup/help.txt": PRINTED,
 }
 

@@ -1,5 +1,5 @@
 # This site for ReFrame (https://reframe-hpc.readthedocs.io, Configuration Reference): an example to copy. ReFrame runs
-# comparisons on every node, see docs/how-to/node-sweeps.md.
+# comparisons on every node, see docs/how-to/cluster.md.
 site_configuration = {
     "systems": [
         {

@@ -1,4 +1,4 @@
-!> Plotfiles: mesh and zones in the layout of FLASH, for people and visualisation programs (docs/reference/ember-files.md).
+!> Plotfiles: mesh and zones in the layout of FLASH, for people and visualisation programs (docs/reference/ember.md).
 !>
 !> The layout is known from its readers: yt (yt.frontends.flash) and VisIt (databases/FLASH). It holds the whole tree, parents
 !> before their children; ember has no data of parents, and computes them here as volume-weighted means of the children's

@@ -92,7 +92,7 @@ contains
         table_layout = merge(table_arrays, table_nodes, name == 'arrays')
     end function table_layout
 
-    !> Load the table in the file `path` (docs/reference/helmholtz-table.md) into memory on the pages of `policy`, for which
+    !> Load the table in the file `path` (docs/reference/helmholtz.md) into memory on the pages of `policy`, for which
     !> `pages_begin` was called, first touched by the caller's threads. Exit codes: 2 the file is not a table; 3 the pages are
     !> unavailable; 4 the file is damaged, or the system refuses file or memory.
     subroutine load(self, path, policy, error)

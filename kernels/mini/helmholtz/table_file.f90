@@ -1,4 +1,4 @@
-!> The table's file (docs/reference/helmholtz-table.md), and the conversion of its numbers to those that rows.c interpolates.
+!> The table's file (docs/reference/helmholtz.md), and the conversion of its numbers to those that rows.c interpolates.
 module helmholtz_table_file
     use, intrinsic :: ieee_arithmetic, only: ieee_is_finite
     use helmholtz_constants, only: gas_constant

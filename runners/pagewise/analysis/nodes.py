@@ -1,6 +1,6 @@
 """Which nodes of a partition differ from the others in what they measure, and in settings. Pure functions.
 
-docs/how-to/node-sweeps.md explains the choices and gives the error rates.
+docs/how-to/cluster.md explains the choices and gives the error rates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A comparison on the nodes of a cluster, as a test of ReFrame (docs/how-to/node-sweeps.md).
+"""A comparison on the nodes of a cluster, as a test of ReFrame (docs/how-to/cluster.md).
 
     reframe -C envs/sites/rocky/reframe.py -c runners/pagewise/cluster/reframe_nodes.py \\
         --distribute=idle -S options='--env quick --rounds 7' -r

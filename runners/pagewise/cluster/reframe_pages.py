@@ -1,4 +1,4 @@
-"""Page policies for regression tests of ReFrame, with verification (docs/how-to/node-sweeps.md)."""
+"""Page policies for regression tests of ReFrame, with verification (docs/how-to/cluster.md)."""
 
 from __future__ import annotations
 

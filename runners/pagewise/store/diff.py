@@ -65,7 +65,7 @@ class Diff:
         return sum(change.status == status for change in self.changes)
 
     def exit_code(self, strict: bool) -> Literal[0, 1, 5, 6, 7]:
-        """0, or the code of the worst change; docs/reference/diff.md has the list."""
+        """0, or the code of the worst change; docs/reference/results.md has the list."""
         if not self.judged:
             return INCOMPARABLE
         if self.count("regression"):

@@ -1,5 +1,5 @@
 !> The table of the free energy of electrons and positrons: computed point by point, written to a file
-!> (docs/reference/helmholtz-table.md).
+!> (docs/reference/helmholtz.md).
 module eos_table
     use eos_table_pair_plasma, only: cold_electrons, n_functions, n_positron_values, n_pressure_eta, plasma_t
     use helmholtz_constants, only: avogadro, boltzmann, constants_source, electron_mass, planck, speed_of_light

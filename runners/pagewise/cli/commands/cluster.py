@@ -14,7 +14,7 @@ from pagewise.cli.types import Percent
 
 @click.group(cls=opt.CommandGroup)
 def command() -> None:
-    """Compare the nodes of a cluster (docs/how-to/node-sweeps.md)."""
+    """Compare the nodes of a cluster (docs/how-to/cluster.md)."""
 
 
 @opt.command(

@@ -177,7 +177,7 @@ def query(
 @opt.argument("old", nargs=-1, required=True, metavar="OLD...")
 @opt.argument("new")
 def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
-    """Show what became slower or faster from the results OLD to the result NEW (docs/reference/diff.md).
+    """Show what became slower or faster from the results OLD to the result NEW (docs/reference/results.md).
 
     Differences of machine, system, compilers and builds are listed first. Exit codes: 0 no regression; 1 a
     regression; 5 configurations of OLD are missing or invalid in NEW; 6 the machines cannot be compared; 7 a

@@ -92,7 +92,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
 def kernels() -> Iterator[str]:
     """All kernels by group, from their kernel.yaml files."""
     yield from ("# Kernels", "")
-    yield "Generated from the files `kernel.yaml`. `pagewise list kernels` lists those that are installed."
+    yield "Generated from the files `kernel.yaml`. `pagewise list kernels` lists those that are installed. Each run"
+    yield "validates its result; the record has the method, the error and the tolerance (`validation`)."
     groups: dict[str, list[dict[str, Any]]] = {}
     for file in sorted((ROOT / "kernels").glob("m*/*/*.yaml")):
         if file.read_text(encoding="utf-8").startswith("schema: pagewise.kernel/1\n"):

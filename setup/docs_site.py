@@ -92,8 +92,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
 def kernels() -> Iterator[str]:
     """All kernels by group, from their kernel.yaml files."""
     yield from ("# Kernels", "")
-    yield "Generated from the files `kernel.yaml`. `pagewise list kernels` lists those that are installed. Each run"
-    yield "validates its result; the record has the method, the error and the tolerance (`validation`)."
+    yield "Generated from the files `kernel.yaml`. `pagewise list kernels` lists those that are installed."
+    yield "Each run validates its result; the record has method, error and tolerance (`validation`)."
     groups: dict[str, list[dict[str, Any]]] = {}
     for file in sorted((ROOT / "kernels").glob("m*/*/*.yaml")):
         if file.read_text(encoding="utf-8").startswith("schema: pagewise.kernel/1\n"):
@@ -114,7 +114,7 @@ def kernels() -> Iterator[str]:
 
 
 def _page(name: str) -> str:
-    """The name of a kernel as a link: to the page of that name, or to the page with a row for it in a table."""
+    """The name of a kernel as a link: to the page of that name, or to a page with a row for it in a table."""
     reference = ROOT / "docs" / "reference"
     for file in (f"kernels/{name}.md", f"{name}.md"):
         if (reference / file).is_file():

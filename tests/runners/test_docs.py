@@ -1,4 +1,4 @@
-"""The documents: links lead somewhere, index and site list them all in one order, options in commands exist."""
+"""The documents: links lead somewhere, index and site list all pages in one order, options exist."""
 
 from __future__ import annotations
 

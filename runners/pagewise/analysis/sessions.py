@@ -1,8 +1,8 @@
 """Two results, or one and several before it: what changed from session to session. Pure functions.
 
 Within a session ratios to the baseline are paired by round. Rounds of two sessions have nothing in common, so
-values of different sessions are compared unpaired. docs/reference/results.md gives the rates of false verdicts
-on recorded noise.
+values of different sessions are compared unpaired. docs/reference/results.md gives the rates of false
+verdicts on recorded noise.
 """
 
 from __future__ import annotations

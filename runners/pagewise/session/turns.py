@@ -5,9 +5,10 @@ with SIGUSR1 before it, the program ends. The speed of a shared machine changes 
 Turns of about 10 ms in random order see the same changes, which cancel in the ratio of two programs
 (docs/explanation/statistics.md).
 
-Any other program is stopped and continued in slices of 10 ms, with all processes that it started. Its time is
-the sum of its slices. Where this process may make a control group, its freezer stops and continues them,
-which nobody notices; elsewhere signals do.
+Any other program is stopped and continued in slices, with all processes that it started. Its time is the sum
+of its slices. Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
+Where this process may make a control group, its freezer stops and continues them, which nobody notices;
+elsewhere signals do.
 """
 
 from __future__ import annotations
@@ -32,8 +33,6 @@ from pagewise.session.processes import descendants, state_of
 # between processes where free memory is in pieces). Half the time of starting is never far from the best
 # number of turns.
 _SHARE_OF_START, _FEWEST_TURNS = 0.5, 8
-# Longer slices see other speeds of the machine; shorter ones begin with cold caches more often.
-_SLICE_SECONDS = 0.010
 _LONGEST_STOP_SECONDS, _POLL_SECONDS = 0.1, 0.00002
 #: Why a run has no valid time that had other turns than it was given.
 STOPPED = Failure(
@@ -154,15 +153,15 @@ class SlicedRun:
                     os.kill(pid, number)
 
 
-def run_in_slices(runs: Sequence[SlicedRun], limit: float, seed: str) -> None:
-    """Continues each of these runs in turn, in random order, until all have ended.
+def run_in_slices(runs: Sequence[SlicedRun], seconds: float, limit: float, seed: str) -> None:
+    """Continues each of these runs in turn for so many seconds, in random order, until all have ended.
 
     limit: seconds in its slices after which a run is ended. seed: of the order.
     """
     shuffle = random.Random(seed)
     while living := [run for run in runs if not run.is_over]:
         for run in shuffle.sample(living, len(living)):
-            run.continue_for(_SLICE_SECONDS)
+            run.continue_for(seconds)
             if run.run.seconds > limit and not run.is_over:
                 run.run.running.is_ended_by_us = run.is_over = True
                 run.run.running.send(signal.SIGKILL)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
 from pathlib import Path
+from statistics import fmean
 
 from pagewise.core.environment import ENV
 from pagewise.core.plan import Step
@@ -56,8 +57,9 @@ from pagewise.workloads.program.verification import UNVERIFIED, verified
 
 # Of the CPU time of the trial run: a program that computes less in slices ended earlier, by a clock.
 _SAME_WORK = 0.6
-# One that computes longer loses its place in the caches to the others: SQLite with 31 MiB, 1.3 times.
-_MOST_LOST = 1.15
+# One that computes longer loses its place in the caches to the others: its slices are then longer.
+_MOST_LOST = 1.1
+_SLICE_SECONDS = (0.010, 0.040)
 # Where a run may have written files: other runs at the same time would write them, too.
 _NEAR = ("*", "*/*")
 
@@ -91,6 +93,7 @@ class _Active:
 class ProgramLauncher(Launcher):
     """Runs programs. `programs` are by module, `placements` by the name that cells have.
 
+    slices: by benchmark, the seconds of its slices, shortest first, without those that were too short.
     whole: by benchmark, why its runs cannot be in slices, as slices have shown.
     """
 
@@ -99,6 +102,7 @@ class ProgramLauncher(Launcher):
     stopwatch: Stopwatch
     checked: CheckOptions
     settings: MachineSettings
+    slices: dict[str, list[float]] = field(default_factory=dict)
     whole: dict[str, str] = field(default_factory=dict)
 
     def run(self, step: Step) -> Outcome:
@@ -116,9 +120,8 @@ class ProgramLauncher(Launcher):
             record = failed_record(step, started, "pages_unavailable", applied.unavailable)
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
         is_trial = step.series == "trial"
-        ranks = None
-        if runs.rank_launcher is not None:
-            ranks = Ranks(runs.rank_launcher, placement, self.stopwatch.scratch / "ranks")
+        launcher = runs.rank_launcher
+        ranks = launcher and Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
             with self._observing(step, runs, ranks, left) as active:
@@ -135,30 +138,33 @@ class ProgramLauncher(Launcher):
     def run_in_turns(self, steps: Sequence[Step]) -> list[Outcome]:
         """Runs programs at the same time, in slices; those that cannot take it as whole runs from then on."""
         name = steps[0].benchmark.name
-        if name not in self.whole:
-            outcomes = self._run_in_slices(steps)
-            reason = self._spoiled(steps, outcomes)
+        lengths = self.slices.setdefault(name, list(_SLICE_SECONDS))
+        while lengths:
+            outcomes = self._run_in_slices(steps, lengths[0])
+            reason, is_final = self._spoiled(steps, outcomes)
             if reason is None:
                 return outcomes
             self.whole[name] = reason
+            del lengths[: None if is_final else 1]
         return [self.run(step).with_run(whole_because=self.whole[name]) for step in steps]
 
-    def _spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> str | None:
-        """Why slices did not leave these runs as they are; None if they did."""
+    def _spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> tuple[str | None, bool]:
+        """Why these runs could not be in slices, and whether in no longer ones either; None: they could."""
+        times_as_long = list[float]()
         for step, outcome in zip(steps, outcomes, strict=True):
             record = outcome.records[0]
             if record.failure is not None and not self.run(step).failed:
-                return f"only in slices, a run failed: {record.failure.message}"
-            used = cpu_seconds(record)
-            alone = self.programs[step.cell.measured.module].trial_cpu_seconds
+                return f"only in slices, a run failed: {record.failure.message}", True
             if step.cell.is_baseline and record.status == "ok":
-                if used < _SAME_WORK * alone:
-                    return f"in slices, it computed for {used:.2f} s only, alone for {alone:.2f} s"
-                if used > _MOST_LOST * alone:
-                    return f"in slices, it computed for {used:.2f} s instead of {alone:.2f} s: it lost caches"
-        return None
+                alone = self.programs[step.cell.measured.module].trial_cpu_seconds
+                times_as_long.append(cpu_seconds(record) / alone)
+        change = fmean(times_as_long or [1.0])
+        if _SAME_WORK <= change <= _MOST_LOST:
+            return None, False
+        why = "it lost caches" if change > 1.0 else "a clock ends it"
+        return f"in slices, it computed {change:.2f} times as long as alone: {why}", change < 1.0
 
-    def _run_in_slices(self, steps: Sequence[Step]) -> list[Outcome]:
+    def _run_in_slices(self, steps: Sequence[Step], seconds: float) -> list[Outcome]:
         left = [list[LeftProcess]() for _ in steps]
         observed, sliced = [], []
         try:
@@ -169,7 +175,7 @@ class ProgramLauncher(Launcher):
                     assert active.run is not None
                     sliced.append(stack.enter_context(SlicedRun.stopped(active.run, freezer)))
                     observed.append(active)
-                run_in_slices(sliced, self.stopwatch.limit, f"{steps[0].benchmark.name}:{steps[0].round}")
+                run_in_slices(sliced, seconds, self.stopwatch.limit, f"{steps[0].round}")
         except ServiceError:
             # A command before a run failed: which one, whole runs show.
             return [self.run(step) for step in steps]
@@ -234,10 +240,8 @@ class ProgramLauncher(Launcher):
         active = _Active()
         placement = self.placements[step.cell.placement]
         program, applied = runs.program, runs.policies[step.cell.measured.module]
-        scratch, is_trial = self.stopwatch.scratch, step.series == "trial"
-        if number is not None:
-            scratch = scratch / f"program-{number}"
-            scratch.mkdir(exist_ok=True)
+        scratch, is_trial = self.stopwatch.scratch / f"program-{number or 0}", step.series == "trial"
+        scratch.mkdir(exist_ok=True)
         snapshots = scratch / "snapshots"
         shutil.rmtree(snapshots, ignore_errors=True)
         snapshots.mkdir()
@@ -318,13 +322,9 @@ class ProgramLauncher(Launcher):
         pages, unverified = verified(applied.answer, self.checked.enough, seen.memory, mmap.PAGESIZE)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
-        metrics = {
-            **seen.values,
-            **(measured.cpu_seconds if runs.is_accounted else {}),
-        }
+        metrics = {**seen.values, **measured.energy, **(measured.cpu_seconds if runs.is_accounted else {})}
         if seen.memory is not None:
             metrics |= seen.memory.metrics
-        metrics |= measured.energy
         return Record(
             kernel=step.benchmark.name,
             started=utc_text(started),

@@ -94,7 +94,7 @@ class Programs:
         All builds and policies of a program are measured in the same way.
         """
         names = [subject.benchmark.name for subject in self.subjects]
-        if self.options.runs.method != "turns":
+        if self.options.runs.method == "runs":
             return dict.fromkeys(names, "")
         room, number = available(), self.options.runs.aa + max(len(each.cells) for each in self.subjects)
         whole: dict[str, str | None] = dict.fromkeys(names)

@@ -111,6 +111,22 @@ def test_a_kernel_that_reports_nothing(tmp_path: Path):
     assert read_host(tmp_path).free_page_reporting is None
 
 
+TOUCH = """
+import resource, sys
+from pagewise.machine import memory
+memory.free_page_reporting = lambda: sys.argv[1] == "reports"
+memory.request_back(64 << 20)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.parametrize(("machine", "touches"), [("reports", True), ("keeps", False)])
+def test_memory_that_the_hypervisor_took_back_is_touched(machine: str, touches: bool):
+    command = [sys.executable, "-c", TOUCH, machine]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert (int(printed) > 64) is touches
+
+
 def run(
     of: Configuration,
     number: int,

@@ -54,7 +54,7 @@ def read_host(root: Path = Path("/")) -> Host:
         pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
         perf_event_paranoid=number(root / "proc/sys/kernel/perf_event_paranoid"),
         khugepaged=khugepaged(root),
-        free_page_reporting=_free_page_reporting(root),
+        free_page_reporting=free_page_reporting(root),
         scaling_drivers=_cpufreq(root, "scaling_driver"),
         boost=_boost(root),
     )
@@ -157,7 +157,7 @@ def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:
     return {name: value for name, value in values.items() if value is not None} or None
 
 
-def _free_page_reporting(root: Path) -> bool | None:
+def free_page_reporting(root: Path = Path("/")) -> bool | None:
     """Whether the hypervisor takes back freed memory; None without a virtio balloon."""
     features = [read(file) or "" for file in (root / _BALLOON).glob("virtio*/features")]
     return any(bits[_REPORTING : _REPORTING + 1] == "1" for bits in features) if features else None

@@ -89,8 +89,8 @@ def _check(context: click.Context) -> None:
         AA,
         partial(
             opt.METHOD,
-            help="How runs are compared: in slices of 10 ms, if the program never waits (turns), or whole "
-            "runs one by one (runs, auto; docs/explanation/statistics.md).",
+            help="How runs are compared: in slices of 10 or 40 ms if the program only computes, or whole "
+            "runs one by one (runs). turns: in slices also with --metric (docs/explanation/statistics.md).",
         ),
         *opt.SESSION_RUNS,
     ),

@@ -112,8 +112,9 @@ def notes(result: Result) -> list[str]:
         )
     if manifest.host.free_page_reporting and manifest.kind != "simulation":
         texts.append(
-            "The hypervisor takes back freed memory (free page reporting). The first touch of such memory "
-            "takes longer, and depends on when other programs freed it."
+            "The hypervisor takes back free memory (free page reporting). Before each run of a program, "
+            "pagewise touches as much memory as it needs. A program that starts without this takes longer, "
+            "above all on huge pages."
         )
     if manifest.prefetchers:
         texts.append(f"Hardware prefetchers were changed: {_prefetchers(manifest.prefetchers)}.")

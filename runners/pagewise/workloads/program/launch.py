@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -30,6 +29,7 @@ from pagewise.core.record_parts import (
 from pagewise.core.result import utc_text
 from pagewise.core.signals import signal_name
 from pagewise.machine.groups import freezing
+from pagewise.machine.memory import request_back
 from pagewise.machine.placement import Placement
 from pagewise.machine.settings.thp import only_size, pages_in_use
 from pagewise.session.launch import (
@@ -60,8 +60,6 @@ _SAME_WORK = 0.6
 # One that computes longer loses its place in the caches to the others: its slices are then longer.
 _MOST_LOST = 1.1
 _SLICE_SECONDS = (0.010, 0.040)
-# Where a run may have written files: other runs at the same time would write them, too.
-_NEAR = ("*", "*/*")
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class ProgramLauncher(Launcher):
             return Outcome([replace(record, run=about_run(step, None, 3, command))], None, "", [])
         is_trial = step.series == "trial"
         launcher = runs.rank_launcher
-        ranks = launcher and Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
+        ranks = None if launcher is None else Ranks(launcher, placement, self.stopwatch.scratch / "ranks")
         started, left = datetime.now(timezone.utc), list[LeftProcess]()
         try:
             with self._observing(step, runs, ranks, left) as active:
@@ -264,6 +262,8 @@ class ProgramLauncher(Launcher):
             sampler = Sampler(
                 page, self.checked.interval, launchers, counter, others, ranks=ranks, identify=is_trial
             )
+            with placement.bound():
+                request_back(2 * runs.peak_bytes)
             began, inherited, log = time.time(), placement.bound(), ""
             try:
                 if program.service is None:
@@ -392,8 +392,8 @@ def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Fail
 
 
 def _has_written(folder: Path, since: float) -> bool:
-    """Whether a run has written files in its folder, or one below it."""
-    for file in chain(*map(folder.glob, _NEAR)):
+    """Whether a run has written files in its folder, or one below it, as others would at the same time."""
+    for file in (*folder.glob("*"), *folder.glob("*/*")):
         with suppress(OSError):
             if file.lstat().st_mtime >= since:
                 return True

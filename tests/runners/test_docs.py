@@ -35,6 +35,24 @@ def test_every_link_leads_somewhere():
     assert [(file, link) for file, link in broken if not Path(link).exists()] == []
 
 
+def anchors(file: Path) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    text = re.sub(r"^```.*?^```$", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = (
+        re.sub(r"[^\w\s-]", "", found.lower()) for found in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    )
+    return {re.sub(r"[-\s]+", "-", heading.strip()) for heading in headings}
+
+
+def test_every_anchor_is_that_of_a_heading():
+    broken = []
+    for file in DOCUMENTS:
+        for page, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", file.read_text()):
+            if anchor not in anchors((file.parent / page).resolve() if page else file):
+                broken.append((file.name, page, anchor))
+    assert broken == []
+
+
 def pages_of_the_site() -> list[str]:
     """The pages that mkdocs.yml lists, without their suffix."""
     text = (ROOT / "mkdocs.yml").read_text()

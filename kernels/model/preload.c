@@ -1,19 +1,12 @@
 /* The library that `pagewise where` preloads into the program that it simulates: reports each allocation with its call site to
    the plug-in (origin_calls.h). All calls reach the program's allocator unchanged. In a process that the
-   plug-in does not observe, such as one that the program starts, it reports nothing.
-
-   A site is the stack of return addresses. Unwinding takes longer than an allocation, so the distance from a return address on
-   the stack to the next one is remembered by return address: it is constant except for functions with arrays of variable
-   length. Those are noticed by an unknown address at that distance, and are then unwound each time. */
+   plug-in does not observe, such as one that the program starts, it reports nothing. */
 #define _GNU_SOURCE
+#include "call_stack.h"
 #include "origin_calls.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,10 +14,6 @@
 #include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default")))
-/* Where the return address of the current function is on the stack (x86-64, aarch64). */
-#define HERE ((const uintptr_t *)__builtin_frame_address(0) + 1)
-/* Not by a function of the loader, which may allocate. */
-#define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
 
 /* The allocator's functions: of the next library that has them. */
 static struct {
@@ -48,9 +37,7 @@ static volatile int observed; /* by the plug-in */
 static uintptr_t code_begin, code_end;
 OF_THREAD bool busy; /* the library's own work allocates */
 
-enum { most_distances = 1 << 16, most_probes = 16, most_words = 2048, varies = 0xffff };
-/* Each is stored at once, so threads need no lock. */
-static volatile uint64_t distances[most_distances]; /* return address << 16 | words on the stack to the next one; 0: outermost */
+_Static_assert((int)MOST_FRAMES == (int)PW_ORIGIN_FRAMES, "the plug-in takes all frames");
 
 static void report(enum pw_origin_event event, int frames, const void *address, size_t bytes, const void *stack)
 {
@@ -103,65 +90,31 @@ __attribute__((constructor)) static void start(void)
     report(PW_ORIGIN_HELLO, 0, (void *)&observed, code_begin, (void *)code_end);
 }
 
-/* The place of a return address's distance; NULL if there is no room for another. */
-static volatile uint64_t *distance_of(uintptr_t address)
+static void before_unwinding(void)
 {
-    const uint64_t first = address * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-    for (uint64_t i = 0; i < most_probes; i++) {
-        volatile uint64_t *place = &distances[(first + i) % most_distances];
-        const uint64_t known = *place;
-        if (known == 0 || known >> 16 == address) return place;
-    }
-    return NULL;
-}
-
-/* Unwind the stack by its unwind tables, and remember the distances. Returns the number of return addresses. */
-static int unwind(const uintptr_t *slot, uintptr_t *stack)
-{
-    enum { most = PW_ORIGIN_FRAMES + 5 /* this library's functions */ };
-    void *all[most];
     busy = true;
     report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
-    const int depth = backtrace(all, most);
+}
+
+static void after_unwinding(void)
+{
     report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
     busy = false;
-    int begun = 0, frames = 0;
-    while (begun < depth && (uintptr_t)all[begun] >= code_begin && (uintptr_t)all[begun] < code_end) begun++;
-    for (; begun + frames < depth && frames < PW_ORIGIN_FRAMES; frames++) stack[frames] = (uintptr_t)all[begun + frames];
-    if (frames == 0 || stack[0] != *slot) {
-        stack[0] = *slot;
-        return frames == 0 ? 1 : frames;
-    }
-    for (int i = 0; i < frames; i++) {
-        const bool outermost = depth < most && begun + i + 1 == depth;
-        if (i + 1 == frames && !outermost) break;
-        uint64_t words = outermost ? 0 : 1;
-        while (!outermost && words < most_words && slot[words] != stack[i + 1]) words++;
-        volatile uint64_t *place = distance_of(stack[i]);
-        const uint64_t known = place == NULL ? 0 : *place;
-        const bool differs = known != 0 && (known & varies) != words;
-        if (words == most_words || differs) words = varies;
-        if (place != NULL) *place = (uint64_t)stack[i] << 16 | words;
-        if (words == varies) break;
-        slot += words;
-    }
-    return frames;
 }
 
 /* The return addresses from the one at `slot` on. */
 static int stack_of(const uintptr_t *slot, uintptr_t *stack)
 {
     const uintptr_t *next_slot = slot;
-    for (int frames = 1; frames <= PW_ORIGIN_FRAMES; frames++) {
+    for (int frames = 1; frames <= MOST_FRAMES; frames++) {
         stack[frames - 1] = *next_slot;
-        if (frames == PW_ORIGIN_FRAMES) break;
-        const volatile uint64_t *place = distance_of(*next_slot);
-        const uint64_t known = place == NULL ? 0 : *place;
-        if (known == 0 || (known & varies) == varies) return unwind(slot, stack);
-        if ((known & varies) == 0) return frames;
-        next_slot += known & varies;
+        if (frames == MOST_FRAMES) break;
+        const uint64_t words = distance_at(next_slot);
+        if (words == VARIES) return unwind(slot, stack);
+        if (words == 0) return frames;
+        next_slot += words;
     }
-    return PW_ORIGIN_FRAMES;
+    return MOST_FRAMES;
 }
 
 /* Reports memory of the site whose return address is at `slot`. Returns the memory. */

@@ -30,8 +30,9 @@ def compiled_replay(folder: Path) -> Path:
 def compiled_build(folder: Path) -> Path:
     """A build folder as `--build` names one: the plug-in, the preloaded library, and a program."""
     (folder / "model").mkdir()
-    flags = ("-shared", "-fPIC", "-fvisibility=hidden")
-    plugin = [SOURCES / f"{name}.c" for name in ("plugin", "report", "origins", "origin_map", "elf_symbols")]
+    shared = ROOT / "runners/pagewise/workloads/program"
+    flags = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{shared}")
+    plugin = [SOURCES / f"{name}.c" for name in ("plugin", "report", "origins", "origin_map")]
     compiled(folder / "model" / "libpagewise-model.so", *flags, *plugin, *PARTS)
     compiled(folder / "model" / "libpagewise-preload.so", *flags, SOURCES / "preload.c")
     region = ROOT / "kernels" / "region"

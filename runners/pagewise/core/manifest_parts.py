@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pagewise.core.events import EventFile
@@ -149,7 +149,8 @@ class Origin:
     """Memory of one origin: allocation site, static array, stack, heap or mapping; `others`: further ones.
 
     place: file and line, or module. identity: equal in each run: build ID and offset of the site's and its
-    caller's return address, or build ID and symbol. begin, end: in executed instructions.
+    caller's return address, or build ID and symbol. wrappers: such addresses in functions that allocate for
+    the site. begin, end: in executed instructions.
     """
 
     kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]
@@ -157,6 +158,10 @@ class Origin:
     place: str | None = None
     caller: str | None = None
     identity: tuple[str, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    modules: Annotated[Mapping[str, str], "files of identity and wrappers by build ID"] = field(
+        default_factory=dict
+    )
     bytes: Annotated[
         Count, "most at one time; of stack, heap and anonymous memory: those that missed the TLB"
     ]

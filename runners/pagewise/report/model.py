@@ -364,8 +364,8 @@ class Report:
 
     `condition` is what the headline holds for. `brief` are the blocks that a terminal shows instead of the
     sections; empty for all. `reading`: template `reading-*`, the explanation; `method`: its sentence.
-    `tables` are the CSV files by name; `data` is the JSON object; `analysis` is that of the file for
-    `results query`. `faulty`: a result was wrong, or a run crashed.
+    `tables` are the CSV files by name; `texts` further files, kept where they exist; `data` is the JSON
+    object; `analysis` is that of the file for `results query`. `faulty`: wrong results, or a crash.
     """
 
     title: str
@@ -382,6 +382,7 @@ class Report:
     recommendations: tuple[Recommendation, ...] = ()
     brief: tuple[Block, ...] = ()
     analysis: Mapping[str, object] | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def figures(blocks: Sequence[Block]) -> Iterator[Figure]:

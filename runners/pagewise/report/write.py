@@ -29,6 +29,9 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         files[SUMMARY] = markdown.render(report)
         for name, text in files.items():
             write_inside(folder, str(Path(inside, name)), text)
+        for name, text in report.texts.items():
+            if not (folder / inside / name).exists():
+                write_inside(folder, str(Path(inside, name)), text)
         measured = [name for name in _MEASURED if (folder / inside / name).exists()]
         if report.analysis is not None:
             write_inside(folder, str(Path(inside, ANALYSIS)), json_text(report.analysis))

@@ -17,6 +17,7 @@ from pagewise.cli.types import Folder
 @opt.command(
     "pagewise exec thp -- ./my_app its arguments",
     "mpiexec -n 4 pagewise exec --record pages.jsonl reuse+thp -- ./my_app",
+    "pagewise exec --where results/where-my_app -- ./my_app",
     "pagewise exec --install ~/pagewise  # ~/pagewise/bin/pagewise-exec, which needs no Python",
     cls=TakesProgram,
     options=(
@@ -25,6 +26,11 @@ from pagewise.cli.types import Folder
             "--record",
             "Append the report to this file as a line of JSON; %h is the host's name, %p the process.",
             metavar="FILE",
+        ),
+        opt.option(
+            "--where selection",
+            "Result of `pagewise where`, or selection file, for the policy where (the default then).",
+            metavar="RESULT",
         ),
         opt.option(
             "--for started",
@@ -44,6 +50,7 @@ def command(
     *,
     quiet: bool,
     record: str | None,
+    selection: str | None,
     started: str | None,
     prefix: Path | None,
     policy: str | None,
@@ -63,10 +70,12 @@ def command(
             raise click.UsageError("--install runs nothing: name no policy and no program.")
         click.echo(install(prefix))
         return 0
+    policy = policy or ("where" if selection is not None else None)
     if policy is None or not command:
         raise click.UsageError("Name a policy, and a program after --.")
     words = [str(find_launcher()), *(["--quiet"] if quiet else [])]
     words += [] if record is None else ["--record", record]
+    words += [] if selection is None else ["--where", selection]
     words += [] if started is None else ["--for", started]
     # Python ignores these, and a program inherits what is ignored.
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):

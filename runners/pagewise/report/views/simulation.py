@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.validity import excluding, exclusion
-from pagewise.core.manifest_parts import Simulated
+from pagewise.core.manifest_parts import Origin, Simulated
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
@@ -14,6 +14,7 @@ from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.origins import sum_of
+from pagewise.workloads.simulation.selection import SELECTION, selection_text
 
 Records = Mapping[str, Record]
 _ASSUMPTIONS = {
@@ -49,8 +50,12 @@ def view(result: Result) -> Report:
         tables = tuple(_origin_tables(records, about.origins))
         sections.append(Section("Origins of the memory that misses the TLB", tables))
     files = {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))}
+    texts: dict[str, str] = {}
     if about.origins is not None:
         files["origins.csv"] = Table.of("", map(Column, _ORIGIN_FIELDS), _origin_rows(records))
+        first = next(iter(records.values()), None)
+        listed = [] if first is None else _listed(figures.simulation(first), about.origins)
+        texts = {SELECTION: selection_text(listed)}
     return Report(
         f"pagewise {'simulate' if about.origins is None else 'where'}: {name}",
         f"{name}, simulated on {geometry['title']}; nothing was measured."
@@ -78,6 +83,7 @@ def view(result: Result) -> Report:
             tuple(missing),
         ),
         not records or any(why.code != _UNAVAILABLE for why in missing),
+        texts=texts,
     )
 
 
@@ -134,13 +140,8 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
     for policy, record in records.items():
         simulated = figures.simulation(record)
         origins, whole = simulated.origins or (), simulated.instructions or 1
-        misses, walks = (sum(origin.counts[name] for origin in origins) or 1 for name in (_MISSES, _WALKS))
-        shown = [
-            origin
-            for origin in origins[:most]
-            if origin.counts[_MISSES] >= _LEAST_SHARE * misses
-            or origin.counts[_WALKS] >= _LEAST_SHARE * walks
-        ]
+        misses, walks = _sums(origins)
+        shown = _listed(simulated, most)
         rest = [origin for origin in origins if origin not in shown]
         rows = [
             (
@@ -155,6 +156,23 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
         yield Table(
             f"Origins by page walks{'' if len(records) == 1 else ', ' + policy}", columns, tuple(rows)
         )
+
+
+def _sums(origins: Sequence[Origin]) -> tuple[int, int]:
+    """The TLB misses and page walks of all origins, at least 1."""
+    misses, walks = (sum(origin.counts[name] for origin in origins) or 1 for name in (_MISSES, _WALKS))
+    return misses, walks
+
+
+def _listed(simulated: Simulated, most: int) -> list[Origin]:
+    """The origins that are listed one by one, at most as many as given."""
+    origins = simulated.origins or ()
+    misses, walks = _sums(origins)
+    return [
+        origin
+        for origin in origins[:most]
+        if origin.counts[_MISSES] >= _LEAST_SHARE * misses or origin.counts[_WALKS] >= _LEAST_SHARE * walks
+    ]
 
 
 def _blocks(records: Records, functions: int) -> Iterator[Block]:

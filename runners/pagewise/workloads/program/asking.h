@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "next.h"
 #include "node.h"
+#include "selected.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ static void before_filter(void)
 static int is_overruled(int option, unsigned long value)
 {
     if (!plan.known) read_plan();
-    return option == PR_SET_THP_DISABLE && plan.advise && value;
+    return option == PR_SET_THP_DISABLE && (plan.advise || pagewise_is_selected) && value;
 }
 
 static uintptr_t up(uintptr_t value, uintptr_t step) { return (value + step - 1) & -step; }
@@ -269,14 +270,14 @@ void *mmap(void *address, size_t length, int protection, int flags, int file, of
     void *got = NULL;
     if (is_plain && kind == MAP_PRIVATE && plan.pool_malloc && is_malloc_s) got = from_pool(length, kind);
     if (is_plain && kind == MAP_SHARED && plan.pool_shared) got = from_pool(length, kind);
-    int is_advised = !plan.is_filtered && (plan.advise || (plan.advise_malloc && is_malloc_s));
+    int is_selected = is_anonymous && kind == MAP_PRIVATE && pagewise_is_selected && pagewise_is_selected(HERE);
+    int is_advised = !plan.is_filtered && (plan.advise || (plan.advise_malloc && is_malloc_s) || is_selected);
     if (is_plain && !got && is_advised && (flags & ~MAP_NORESERVE) == (MAP_PRIVATE | MAP_ANONYMOUS)) got = advised(length, flags);
     if (got) return got;
     if (flags & MAP_FIXED) forget((uintptr_t)address, (uintptr_t)address + length);
     got = (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
-    uintptr_t start = (uintptr_t)got;
     if (got == MAP_FAILED) return got;
-    uintptr_t end = start + up(length, plan.base);
+    uintptr_t start = (uintptr_t)got, end = start + up(length, plan.base);
     if (is_advised && kind == MAP_PRIVATE && is_anonymous && !(flags & (MAP_GROWSDOWN | MAP_STACK))) {
         advise(start, end);
         if (protection == PROT_NONE && length >= plan.huge) note_reserved(start, end);

@@ -9,11 +9,15 @@
 #include "answer.h"
 #include "checks.h"
 #include "quiet.h"
+#include "where.h"
 
 #include <sys/prctl.h>
 
 #ifndef PAGEWISE_REMAP
 #define PAGEWISE_REMAP "../lib/pagewise/remap.so"
+#endif
+#ifndef PAGEWISE_SELECTED
+#define PAGEWISE_SELECTED "../lib/pagewise/selected.so"
 #endif
 #ifndef PAGEWISE_REPORT
 #define PAGEWISE_REPORT "../lib/pagewise/report.so"
@@ -39,6 +43,8 @@ static void usage(FILE *stream)
           "Become PROGRAM, under a page policy. At its end it reports on standard error which pages it had.\n\n"
           "  --quiet         Report nothing on standard error.\n"
           "  --record FILE   Append the report to FILE as a line of JSON; %h is the host's name, %p the process.\n"
+          "  --where FILE    The memory of the policy where: a selection, or a result of `pagewise where`. POLICY is where\n"
+          "                  if it is omitted.\n"
           "  --for FILE      Apply the policy to this program, which PROGRAM starts.\n"
           "  --check         Start nothing: report as JSON whether the policy is available, and what it sets.\n"
           "  --assume WHAT   With --check: `thp`, transparent huge pages will be switched on; `pool`, the hugetlb pool\n"
@@ -157,6 +163,9 @@ static void print_module(const struct policy *policy, const char *name)
 {
     static const struct conditions everywhere = {1, 1};
     static char actions[LIST];
+    const char *selection = has(policy, "where") ? getenv("PAGEWISE_WHERE") : NULL;
+    if (has(policy, "where") && !selection) fail(USAGE, NULL, "--module: the policy where needs --where FILE");
+    if (selection) selection = strdup(selection);
     if (clearenv()) fail(REFUSED, NULL, "%s", strerror(errno));
     apply_settings(policy, &everywhere, actions);
     append_refusal(policy, actions);
@@ -190,6 +199,8 @@ static void print_module(const struct policy *policy, const char *name)
     fputs("prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"remap.so\"))\n"
           "prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"report.so\"))\n",
           stdout);
+    if (selection)
+        printf("prepend_path(\"LD_PRELOAD\", pathJoin(libraries, \"selected.so\"))\nsetenv(\"PAGEWISE_WHERE\", [[%s]])\n", selection);
 }
 
 /* Adds a library to those that are preloaded. */
@@ -268,11 +279,14 @@ static void apply(const struct policy *policy, const char *name, const struct im
     const struct conditions conditions = {pages.is_advised, can_preload(image)};
     check_node(policy, &pages);
     apply_settings(policy, &conditions, actions);
-    check_program(policy, image, needs_preloading(policy, actions));
+    check_program(policy, image, has(policy, "where") || needs_preloading(policy, actions));
+    if (has(policy, "where")) check_selection(image);
     if (needs(policy, "pool")) check_pool(pages.pool);
     append_refusal(policy, actions);
     if (has(policy, "libhugetlbfs")) append(libraries, ':', "%s", find_libhugetlbfs());
     if (can_preload(image) || *image->runtime) {
+        /* Calls of malloc come from the program, not from another library. */
+        if (has(policy, "where")) preload(PAGEWISE_SELECTED, libraries);
         /* It looks before remap.so gives memory back. */
         if (reporting || *image->runtime || getenv("PAGEWISE_SNAPSHOT")) preload(PAGEWISE_REPORT, libraries);
         preload(PAGEWISE_REMAP, libraries);
@@ -290,7 +304,7 @@ static void apply(const struct policy *policy, const char *name, const struct im
 }
 
 static struct {
-    const char *record, *program;
+    const char *record, *program, *selection;
     int is_quiet, is_check, is_module;
 } options;
 
@@ -299,9 +313,9 @@ static int read_options(int count, char **arguments)
 {
     static const struct {
         const char *name, **value;
-    } valued[] = {{"--record", &options.record}, {"--for", &options.program}, {"--assume", NULL}};
+    } valued[] = {{"--record", &options.record}, {"--for", &options.program}, {"--where", &options.selection}, {"--assume", NULL}};
     int at = 1;
-    for (; at < count && arguments[at][0] == '-'; at++) {
+    for (; at < count && arguments[at][0] == '-' && strcmp(arguments[at], "--"); at++) {
         size_t number = 0, length = strcspn(arguments[at], "=");
         if (!strcmp(arguments[at], "--quiet")) options.is_quiet = 1;
         else if (!strcmp(arguments[at], "--check")) options.is_check = 1;
@@ -328,20 +342,28 @@ static int read_options(int count, char **arguments)
 int main(int count, char **arguments)
 {
     int at = read_options(count, arguments), program = at + 1;
-    if (program < count && !strcmp(arguments[program], "--")) program++;
-    if (options.is_module ? at >= count : program >= count) return usage(stderr), USAGE;
+    /* With a selection the policy may be omitted. */
+    int is_omitted = options.selection && (at == count || !strcmp(arguments[at], "--"));
+    if (!is_omitted && program < count && !strcmp(arguments[program], "--")) program++;
+    int is_named = is_omitted || (at < count && strcmp(arguments[at], "--"));
+    if (!is_named || (!options.is_module && program >= count)) return usage(stderr), USAGE;
+    const char *text = is_omitted ? "where" : arguments[at];
     static struct policy policy;
     static struct image image;
     static char name[256], process[16];
-    const char *why = parse_policy(arguments[at], &policy);
-    if (options.is_check) begin_answer(arguments[at], why ? NULL : &policy, &image);
+    const char *why = parse_policy(text, &policy);
+    if (!why && options.selection && !has(&policy, "where")) why = "--where needs the part where";
+    if (options.is_check) begin_answer(text, why ? NULL : &policy, &image);
     if (why && options.is_check) fail(USAGE, NULL, "%s", why);
     if (why) {
-        fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", plain(arguments[at]), why);
+        fprintf(stderr, "pagewise: error: %s: %s\nThere are:\n", is_omitted ? text : plain(arguments[at]), why);
         list_policies(stderr);
         return USAGE;
     }
     write_name(&policy, name, sizeof name);
+    if (options.selection) name_selection(options.selection);
+    /* Its own malloc would not be seen. */
+    is_thorough |= has(&policy, "where");
     if (options.is_module) return print_module(&policy, name), 0;
     if (access("/proc/self", F_OK))
         fail(REFUSED, "as root: mount -t proc proc /proc", "/proc is missing, which shows the pages of programs");

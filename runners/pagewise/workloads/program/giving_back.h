@@ -5,6 +5,7 @@
  */
 #include "filter.h"
 #include "next.h"
+#include "selected.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,12 @@ int munmap(void *address, size_t length)
     /* That of remap.c, if it is preloaded too. */
     if (!next_munmap) *(void **)&next_munmap = next_function("munmap");
     return next_munmap(address, length);
+}
+
+/* Asked by selected.c, which keeps what is freed or gives it back itself. */
+void pagewise_before_release(size_t bytes)
+{
+    if (bytes >= LARGE && is_looking()) look(0);
 }
 
 __attribute__((noreturn)) void _exit(int status)

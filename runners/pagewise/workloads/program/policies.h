@@ -24,7 +24,8 @@
  *              the allocator, the language or the library that the kind names
  *   value      {size}: the page size in bytes
  *
- * A policy without targets refuses huge pages (prctl PR_SET_THP_DISABLE), with `advised` except in advised memory.
+ * A policy without targets refuses huge pages (prctl PR_SET_THP_DISABLE), with `advised` and `where` except in advised
+ * memory. The memory of `where` is in the file that PAGEWISE_WHERE names (selection.h).
  *
  * Sources of the settings: glibc's manual (Memory Allocation Tunables), jemalloc(3), the pages "Environment Options" of
  * mimalloc, gperftools' tcmalloc.html, OpenJDK's java(1), CPython 3.15's Doc/using/cmdline.rst, libhugetlbfs(7).
@@ -33,6 +34,7 @@
 PART("none", "", "", "", "base pages: huge pages refused (prctl PR_SET_THP_DISABLE), no tunables")
 PART("reuse", "", "", "", "freed memory is kept and used again (settings of glibc, jemalloc, mimalloc, tcmalloc)")
 PART("advised", "", "thp", "", "transparent huge pages only where the program or another part asks for them (Linux 6.18)")
+PART("where", "", "thp", "", "transparent huge pages for the memory of selected origins alone (preloaded library; pagewise where)")
 PART("collapse", "", "", "heap anonymous bss", "private and shared memory moved onto transparent huge pages from outside, for any program (root)")
 PART("text", "", "thp", "text", "machine code copied onto huge pages (preloaded library)")
 PART("bss", "", "thp", "bss", "zeroed static arrays on transparent huge pages (preloaded library)")

@@ -23,7 +23,11 @@ MODULES = "share/pagewise/modulefiles"
 _FOLDER = "lib/pagewise"
 _HERE = Path(__file__).parent
 # The libraries that the launcher preloads (macros of exec.c).
-_LIBRARIES = {"PAGEWISE_REMAP": "remap.c", "PAGEWISE_REPORT": "report.c"}
+_LIBRARIES = {
+    "PAGEWISE_REMAP": "remap.c",
+    "PAGEWISE_REPORT": "report.c",
+    "PAGEWISE_SELECTED": "selected.c",
+}
 _LIBRARY = Product(
     "the library to be preloaded", "preload", ("-std=c11", "-O2", "-fPIC", "-shared"), suffix=".so"
 )
@@ -37,6 +41,15 @@ class KindRow:
     resident_bytes: Natural
     huge_bytes: Natural
     eligible_bytes: Natural
+
+
+@dataclass(frozen=True)
+class SelectedMemory:
+    """The memory that the policy `where` selects. allocated_bytes: most at one time, with static objects."""
+
+    allocated_bytes: Natural
+    resident_bytes: Natural
+    huge_bytes: Natural
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class ExecRecord:
     observed_bytes: Annotated[Natural, "in memory at the moment for which the kinds are"]
     kinds: Mapping[Literal["heap", "anonymous", "bss", "data", "stack", "text", "file", "shared"], KindRow]
     unobserved_processes: Annotated[Natural, "with memory, ended by a signal: without a record"] = 0
+    selected: Annotated[SelectedMemory | None, "null: another policy"] = None
 
 
 def find_launcher() -> Path:

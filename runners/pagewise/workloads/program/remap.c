@@ -114,7 +114,8 @@ static void remap(uintptr_t from, uintptr_t length, int protection, int is_pool)
         return;
     }
     uintptr_t copy = up(start, step), rest = start, rest_end = start + room;
-    if (!is_pool && madvise((void *)copy, length, MADV_HUGEPAGE)) report("remap: huge pages were refused: ");
+    /* Not the madvise of another library, which may ignore advice. */
+    if (!is_pool && syscall(SYS_madvise, copy, length, MADV_HUGEPAGE)) report("remap: huge pages were refused: ");
     memcpy((void *)copy, (const void *)from, length);
     /* Where the first touch found no free huge page. Older kernels do not have it; page verification shows the effect. */
     if (!is_pool) madvise((void *)copy, length, MADV_COLLAPSE);
@@ -160,6 +161,9 @@ static int each_object(struct dl_phdr_info *object, size_t size, void *unused)
     return 0;
 }
 
+/* Selected static objects with content. */
+static void move_data(uintptr_t from, uintptr_t to) { remap_whole_pages(from, to, PROT_READ | PROT_WRITE, 0); }
+
 __attribute__((constructor)) static void begin(void)
 {
     if (!plan.known) read_plan();
@@ -167,14 +171,16 @@ __attribute__((constructor)) static void begin(void)
     if (plan.refuse && syscall(SYS_prctl, PR_SET_THP_DISABLE, plan.refuse & 1, plan.refuse & UNLESS_ADVISED, 0, 0))
         report("refuse: ");
     pthread_atfork(hold, release, release);
-    if (!plan.bss && !plan.text && !plan.pool_data) return;
+    int is_moved = plan.text || plan.pool_data || pagewise_each_data;
+    if (!plan.bss && !is_moved) return;
     struct stat tasks;
-    if ((plan.text || plan.pool_data) && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {
+    if (is_moved && (stat("/proc/self/task", &tasks) || tasks.st_nlink != LINES_OF_ITSELF + 1)) {
         errno = EBUSY;
         report("remap: other threads run already: ");
-        plan.text = plan.pool_data = 0;
+        plan.text = plan.pool_data = is_moved = 0;
     }
     int before = errno;
-    dl_iterate_phdr(each_object, NULL);
+    if (plan.bss || plan.text || plan.pool_data) dl_iterate_phdr(each_object, NULL);
+    if (is_moved && pagewise_each_data) pagewise_each_data(move_data);
     errno = before;
 }

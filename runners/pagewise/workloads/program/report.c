@@ -100,6 +100,12 @@ static int is_met(uint64_t peak, double *coverage)
     unsigned long setting = thp_setting(&state.policy);
     if (setting & UNLESS_ADVISED && state.most.unasked) return 0;
     if (setting == REFUSED_THP && state.most.huge) return 0;
+    if (has(&state.policy, "where")) {
+        const struct usage *selected = &state.most.advised;
+        if (!is_observed || selected->eligible < sizes.page) return -1;
+        *coverage = (double)selected->huge / (double)selected->eligible;
+        if (*coverage < enough) return 0;
+    }
     if (!wants_huge_pages(&state.policy)) return is_observed ? 1 : -1;
     /* smaps does not show transparent huge pages of other sizes. */
     if (!is_observed || (has(&state.policy, "thp") && sizes.page != pmd_size())) return -1;
@@ -180,7 +186,12 @@ static void write_record(uint64_t peak, int met, double coverage)
                (unsigned long long)used->eligible);
         separator = ",";
     }
-    append(text, &at, "}}\n");
+    append(text, &at, "}");
+    if (pagewise_selected_memory)
+        append(text, &at, ",\"selected\":{\"allocated_bytes\":%llu,\"resident_bytes\":%llu,\"huge_bytes\":%llu}",
+               (unsigned long long)pagewise_selected_memory().bytes, (unsigned long long)state.most.advised.resident,
+               (unsigned long long)state.most.advised.huge);
+    append(text, &at, "}\n");
     /* A pipe that nobody reads is not waited for. */
     int file = open(state.record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
     int error = file < 0 ? errno : write_quietly(file, text, at);
@@ -198,6 +209,25 @@ static void append_size(char text[ROOM], size_t *at, uint64_t bytes)
     int unit = 0;
     for (; value >= 1000 && unit < 3; unit++) value /= 1024;
     append(text, at, "%.3g %s", value, units[unit]);
+}
+
+static void append_selected(char text[ROOM], size_t *at)
+{
+    const struct usage *used = &state.most.advised;
+    append(text, at, "; selected: allocated ");
+    append_size(text, at, pagewise_selected_memory().bytes);
+    if (used->resident) append(text, at, ", on huge pages %.0f %% of ", 100.0 * (double)used->huge / (double)used->resident);
+    if (used->resident) append_size(text, at, used->resident);
+}
+
+/* The selection is that of other files: the program was built again, or is another one. */
+static void warn_of_change(void)
+{
+    char text[ROOM];
+    size_t at = 0;
+    append(text, &at, "pagewise: warning: no file of the selection is in this process, or the selection cannot be used: "
+                      "no memory is selected; run `pagewise where` again\n");
+    write_errors(text, at);
 }
 
 static void write_line(uint64_t peak, int met)
@@ -221,6 +251,7 @@ static void write_line(uint64_t peak, int met)
         separator = ",";
     }
     if (*separator != ',') append(text, &at, ": nothing, no kind of its memory fills one");
+    if (pagewise_selected_memory) append_selected(text, &at);
     if (unobserved.number) append(text, &at, "; not observed: %u ended by signals", unobserved.number);
     const char *why = NULL;
     int is_shown = *separator == ',';
@@ -244,6 +275,8 @@ static void finish(const char *status)
     int met = is_met(peak, &coverage);
     if (is_minor(peak)) met = -1;
     if (*state.record) write_record(peak, met, coverage);
+    if (pagewise_selected_memory && !pagewise_selected_memory().is_loaded && peak >= least_memory && state.lines)
+        warn_of_change();
     if (state.lines == LINE || (state.lines == WARNING && !met)) write_line(peak, met);
 }
 

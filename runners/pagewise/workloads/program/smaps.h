@@ -13,7 +13,7 @@ struct usage {
 };
 struct memory {
     uint64_t total, huge, unasked; /* unasked: transparent huge pages in mappings that were not advised */
-    struct usage by_kind[KINDS];
+    struct usage by_kind[KINDS], advised;
 };
 struct mapping {
     uintptr_t start, end;
@@ -63,11 +63,13 @@ static void add(struct memory *memory, const struct mapping *one)
     uint64_t room = to > from ? to - from : 0, outside = one->end - one->start - room;
     uint64_t eligible = one->resident > outside ? one->resident - outside : 0;
     if (eligible > room) eligible = room;
-    struct usage *sum = &memory->by_kind[kind];
-    sum->resident += one->resident;
-    sum->huge += one->huge;
-    sum->pool += one->huge - one->transparent;
-    sum->eligible += eligible > one->huge ? eligible : one->huge;
+    struct usage *const sums[] = {&memory->by_kind[kind], &memory->advised};
+    for (int number = 0; number < 1 + one->is_advised; number++) {
+        sums[number]->resident += one->resident;
+        sums[number]->huge += one->huge;
+        sums[number]->pool += one->huge - one->transparent;
+        sums[number]->eligible += eligible > one->huge ? eligible : one->huge;
+    }
     memory->total += one->resident;
     memory->huge += one->huge;
     if (!one->is_advised) memory->unasked += one->transparent;

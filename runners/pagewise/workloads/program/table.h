@@ -82,7 +82,7 @@ __attribute__((unused)) static int is_transparent(const struct policy *policy)
 enum { ALLOWED = 0, REFUSED_THP = 1, UNLESS_ADVISED = 2 };
 __attribute__((unused)) static unsigned long thp_setting(const struct policy *policy)
 {
-    if (has(policy, "advised")) return REFUSED_THP | UNLESS_ADVISED;
+    if (has(policy, "advised") || has(policy, "where")) return REFUSED_THP | UNLESS_ADVISED;
     return wants_huge_pages(policy) ? ALLOWED : REFUSED_THP;
 }
 

@@ -81,7 +81,10 @@ def name_origins(reported: Sequence[Mapping[str, Any]]) -> tuple[Origin, ...]:
 def sum_of(origins: Sequence[Origin]) -> Origin:
     """The sum of origins that are not listed one by one."""
     summed = reduce(_sum, origins)
-    return replace(summed, kind="others", name=f"{len(origins)} others", place=None, caller=None, identity=())
+    name = f"{len(origins)} others"
+    return replace(
+        summed, kind="others", name=name, place=None, caller=None, identity=(), wrappers=(), modules={}
+    )
 
 
 def _rank(origin: Origin) -> tuple[int, int, int]:
@@ -92,6 +95,8 @@ def _sum(one: Origin, other: Origin) -> Origin:
     """Both, such as two call paths of a site; their peak is at most the sum of the two."""
     return replace(
         one,
+        wrappers=tuple(dict.fromkeys((*one.wrappers, *other.wrappers))),
+        modules={**one.modules, **other.modules},
         bytes=one.bytes + other.bytes,
         allocations=one.allocations + other.allocations,
         begin=min(one.begin, other.begin),
@@ -105,6 +110,8 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
     kind, module = reported["kind"], reported["module"]
     name, place, caller = reported["name"], None, None
     identity: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
+    files: dict[str, str] = {}
     if kind == "allocation":
         frames = [
             frame for part in reported["frames"] for frame in symbolized[part["module"], part["offset"]]
@@ -116,10 +123,15 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
         # A function without a name has its module in its place.
         place = site.line or (None if name.startswith(f"{module}+") else module)
         caller = next((frame.text for frame in callers if not frame.is_wrapper), None)
-        outer = next((frame.address for frame in callers if frame.address != site.address), None)
-        identity = (site.address,) if outer is None else (site.address, outer)
+        outer = next((frame for frame in callers if frame.address != site.address), None)
+        identity = (site.address,) if outer is None else (site.address, outer.address)
+        wrappers = [frame for frame in frames[:first] if frame.address != site.address]
+        inner = tuple(dict.fromkeys(frame.address for frame in wrappers))
+        known = (site, *wrappers, *((outer,) if outer is not None else ()))
+        files = {_build_id(frame.module): frame.module for frame in known}
     elif kind in ("static", "file"):
         identity = (_build_id(module), *filter(None, [name]))
+        files = {identity[0]: module}
         place = Path(module).name if name else None
         name = _FORTRAN.sub(r"\1::\2", name) or Path(module).name
     elif kind == "anonymous":
@@ -132,6 +144,8 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
         place=place,
         caller=caller,
         identity=identity,
+        wrappers=inner,
+        modules=files,
         bytes=reported["bytes"],
         allocations=reported["allocations"],
         begin=reported["begin"],

@@ -1,14 +1,17 @@
-/* See elf_symbols.h. */
-#define _GNU_SOURCE
-#include "elf_symbols.h"
+/* The segments and static objects of an ELF file in memory. */
+#ifndef PAGEWISE_ELF_SYMBOLS_H
+#define PAGEWISE_ELF_SYMBOLS_H
 
 #include <elf.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+typedef void (*pw_elf_visit)(void *context, const char *name, uint64_t start, uint64_t bytes);
 
 static void visit_symbols(const char *content, size_t size, const Elf64_Shdr *sections, const Elf64_Shdr *table, uint64_t bias,
                           pw_elf_visit object, void *context)
@@ -45,7 +48,9 @@ static void visit(const char *content, size_t size, uint64_t base, pw_elf_visit 
     if (table != NULL && table->sh_link < head->e_shnum) visit_symbols(content, size, sections, table, bias, object, context);
 }
 
-void pw_elf_each(const char *path, uint64_t base, pw_elf_visit segment, pw_elf_visit object, void *context)
+/* Visit each loaded segment of the 64-bit ELF file that is mapped from `base` on, then each object of its symbol table, or
+   of its dynamic one where it is stripped. Does nothing for any other file. */
+static void pw_elf_each(const char *path, uint64_t base, pw_elf_visit segment, pw_elf_visit object, void *context)
 {
     struct stat status;
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -60,3 +65,5 @@ void pw_elf_each(const char *path, uint64_t base, pw_elf_visit segment, pw_elf_v
     }
     close(file);
 }
+
+#endif

@@ -31,16 +31,15 @@ def origins_of(folder: Path, *command: str | Path, modules: Sequence[Path] = ())
     out.unlink(missing_ok=True)
     environment = {**os.environ, "SITES": str(out), "LD_PRELOAD": str(library), "NUMPY_MADVISE_HUGEPAGE": "0"}
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    counts = {"L1D_TLB_REFILL": 1, "PAGE_WALKS": 1}
-    about: dict[str, Any] = {"begin": 0, "end": 0, "page_faults": 0, "allocations": 1, "name": "", **counts}
+    about: dict[str, Any] = {"begin": 0, "end": 0, "page_faults": 0, "allocations": 1, "name": ""}
     reported = []
     for line in out.read_text().splitlines():
         size, *words = line.split()
         places = zip(words[::2], words[1::2], strict=True)
         frames = [{"module": str(Path(path).resolve()), "offset": int(offset)} for path, offset in places]
-        site = {"kind": "allocation", "module": "", "frames": frames[:14], "bytes": int(size)}
-        reported.append({**about, **site})
-    reported.sort(key=lambda each: -each["bytes"])
+        reported.append(
+            {**about, "kind": "allocation", "module": "", "frames": frames[:14], "bytes": int(size)}
+        )
     for module in modules:
         with module.open("rb") as stream:
             table = ELFFile(stream).get_section_by_name(".symtab")
@@ -51,4 +50,7 @@ def origins_of(folder: Path, *command: str | Path, modules: Sequence[Path] = ())
             for symbol in objects
             if (size := symbol["st_size"]) >= _LEAST
         ]
-    return name_origins(reported)
+    # By size, because only the first ones are kept.
+    return name_origins(
+        [{**each, "L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)} for each in reported]
+    )

@@ -234,6 +234,10 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
     rows = list(csv.DictReader((folder / "origins.csv").open(newline="")))
     assert [int(row["page_walks"]) for row in rows] == ranked
     assert {"table", "repeated"} <= {row["origin"] for row in rows}
+    lines = [line.split() for line in (folder / "selection.txt").read_text().splitlines()[1:]]
+    assert {words[0] for words in lines} == {"module", "wrapper", "allocation", "static"}
+    chosen = {words[words.index("#") + 1] for words in lines if "#" in words}
+    assert {"table", "repeated"} <= chosen
     (record,) = read_result(folder).records
     assert record.modelled is not None and len(record.modelled.origins or ()) == len(rows)
     assert (folder / "report.html").exists() and folder.name.endswith("-where-known")

@@ -243,8 +243,7 @@ def test_exported_kernels_run(clone: Path, tmp_path: Path) -> None:
     program = tmp_path / "pagewise"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pagewise "$@"\n')
     program.chmod(0o755)
-    done = stage.run("export", "ramble", "exported", "--rounds", "1")
-    assert done.returncode == 0, done.stderr
+    stage.run("export", "ramble", "exported", "--rounds", "1", code=0)
     ramble = Ramble(clone, tmp_path, **stage.variables())
     ramble.run("repo", "add", "-t", "applications", "exported/repo")
     files = ("-c", "exported/configs/ramble.yaml", "-t", "exported/configs/execute_experiment.tpl")

@@ -1,4 +1,4 @@
-"""A user's program that fails in one run of its session: PW_FAKE_OWN names the fault (red_team.py)."""
+"""A program that fails in one run of its session: PW_FAKE_OWN names the fault (docs/explanation/trust.md)."""
 
 import os
 import sys

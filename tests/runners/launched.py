@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from json_schema import faults
+from scripts import called
 
 MIB = 1 << 20
 
@@ -19,15 +20,7 @@ class Launcher:
         self.program, self.folder = program, folder
 
     def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.program, *words],
-            cwd=self.folder,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        return called([self.program, *words], cwd=self.folder, env={**os.environ, **environment}, timeout=60)
 
     def records(self, name: str = "pages.jsonl") -> list[dict]:
         lines = (self.folder / name).read_text().splitlines()

@@ -13,6 +13,7 @@ import pytest
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.machine.host import chosen
+from scripts import called
 from stage import Stage, write_case
 
 SOURCES = Path(__file__).with_name("own_programs")
@@ -69,9 +70,7 @@ def bytes_on_huge_pages(size: int) -> int:
 
     The program touches no more of it as soon as 1 % is on base pages.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", _ADVISED, str(size)], capture_output=True, text=True, check=True
-    )
+    done = called([sys.executable, "-c", _ADVISED, str(size)], check=True)
     return int(done.stdout) * 1024
 
 
@@ -97,10 +96,10 @@ class Own:
         return self.stage.command("compare", "--output", str(self.stage.results), *arguments)
 
     def run(
-        self, *arguments: str, program: str = "memory", way: str = "large"
+        self, *arguments: str, program: str = "memory", way: str = "large", code: int | None = None
     ) -> subprocess.CompletedProcess[str]:
-        words = ["compare", "--output", str(self.stage.results), *arguments]
-        return self.stage.run(*words, "--", str(self.programs / program), *way.split(), timeout=120)
+        words = ["compare", "--output", str(self.stage.results), *arguments, "--"]
+        return self.stage.run(*words, str(self.programs / program), *way.split(), timeout=120, code=code)
 
     def case(self, **fields: object) -> tuple[str, str]:
         return "--case", write_case(self.folder, **fields)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fake_root import CPUS, tree
 from pagewise.machine.settings.kinds import Msr
+from scripts import write_script
 
 Processor = tuple[str, int, int, str]
 XEON = ("GenuineIntel", 6, 0x55, "Intel(R) Xeon(R) Gold 6230")
@@ -59,11 +60,10 @@ def contents(files: dict[str, Path]) -> dict[str, str]:
 def hwpfctl(folder: Path, monkeypatch) -> Path:
     """A stand-in for Fujitsu's program: notes its arguments and CPUs, and starts the command."""
     log, program = folder / "log", folder / "bin/hwpfctl"
-    program.parent.mkdir()
-    program.write_text(
+    write_script(
+        program,
         f'#!/bin/sh\necho "$* $(grep Cpus_allowed_list /proc/self/status | cut -f 2)" >> {log}\n'
-        'while [ "${1#--}" != "$1" ]; do shift; done\n[ $# = 0 ] || exec "$@"\n'
+        'while [ "${1#--}" != "$1" ]; do shift; done\n[ $# = 0 ] || exec "$@"\n',
     )
-    program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     return log

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from forked import PYTHON, run_module
+from scripts import called, write_script
 
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "runners"
@@ -161,9 +162,9 @@ class Stage:
         (prefix / "share/pagewise/kernels").mkdir(parents=True)
         (prefix / "share/pagewise/events").symlink_to(EVENTS)
         for kernel in kernels:
-            program = prefix / "bin" / kernel["executable"]
-            program.write_text(f"#!{sys.executable} -SE\n" + FAKE.read_text())
-            program.chmod(0o755)
+            write_script(
+                prefix / "bin" / kernel["executable"], f"#!{sys.executable} -SE\n" + FAKE.read_text()
+            )
             (prefix / f"share/pagewise/kernels/{kernel['name']}.yaml").write_text(yaml.safe_dump(kernel))
         facts = {
             "PACKAGE": "pagewise-micro",
@@ -223,12 +224,17 @@ class Stage:
             **self.environment,
         }
 
-    def run(self, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        return run_module("pagewise", arguments, self.variables(), self.folder, timeout)
+    def run(
+        self, *arguments: str, timeout: float = 60, code: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run pagewise; it must end with this code, if there is one."""
+        done = run_module("pagewise", arguments, self.variables(), self.folder, timeout)
+        assert code in (None, done.returncode), done.stdout + done.stderr
+        return done
 
-    def compare(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def compare(self, *arguments: str, code: int | None = None) -> subprocess.CompletedProcess[str]:
         name = "compare" if {"--", "--suite", "--case"} & {*arguments} else "kernels"
-        return self.run(name, "--output", str(self.results), *arguments)
+        return self.run(name, "--output", str(self.results), *arguments, code=code)
 
     def started(self, name: str, *arguments: str, records: int = 1) -> subprocess.Popen[str]:
         """Start a command that measures; it has written so many records, or has ended."""
@@ -247,26 +253,24 @@ class Stage:
             time.sleep(0.01)
         return process
 
-    def resume(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    def resume(
+        self, folder: Path, *options: str, code: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Repeat the command of a result with --resume."""
         _, name, *words = json.loads((folder / "manifest.json").read_text())["command"]
-        return self.run(name, "--resume", str(folder), *options, *words)
+        return self.run(name, "--resume", str(folder), *options, *words, code=code)
 
     def reframe(self, site: Path, settings: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
         """Run the test of `pagewise.cluster.reframe_nodes`, with its variables as `settings`."""
-        program = self.folder / "pagewise"
-        program.write_text(f'#!/bin/sh\nexec {" ".join(self.command())} "$@"\n')
-        program.chmod(0o755)
+        program = write_script(self.folder / "pagewise", f'#!/bin/sh\nexec {" ".join(self.command())} "$@"\n')
         settings = {"pagewise": str(program), **settings}
         command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r", *more]
         command += [word for name, value in settings.items() for word in ("-S", f"{name}={value}")]
         command += ["-C", str(site), "-c", str(RUNNERS / "pagewise/cluster/reframe_nodes.py")]
-        return subprocess.run(
+        return called(
             [*command, "--prefix", str(self.folder / "reframe")],
             env={**self.variables(), "HOME": str(self.folder)},
             cwd=self.folder,
-            capture_output=True,
-            text=True,
             timeout=300,
         )
 

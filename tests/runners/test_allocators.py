@@ -12,6 +12,7 @@ import pytest
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, THP, Own, build, needs_madvise
 from pagewise.workloads.program.policy import FILE
+from scripts import called
 
 LIBRARIES = {
     "jemalloc": "libjemalloc.so.2",
@@ -120,8 +121,7 @@ def test_small_objects_of_python_are_on_huge_pages(launcher: Launcher, policy: s
 @needs_madvise
 def test_freed_memory_is_kept_by_the_settings_of_jemalloc(own: Own):
     own.stage.environment["LD_PRELOAD"] = library("jemalloc")
-    done = own.run("--policies", "none,reuse", "--rounds", "1", way="again")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.run("--policies", "none,reuse", "--rounds", "1", way="again", code=0)
     faults = {one.configuration.hugepages: one.page_faults.compute_minor for one in own.records()}
     assert faults["reuse"] < faults["none"] / 2
 
@@ -169,8 +169,7 @@ def test_a_comparison_over_kinds_of_memory(own: Own):
     """The pool's size comes from the memory that the policies are for; settings are restored."""
     before = POOL.read_text(), SHARED.read_text()
     policies = "none,shared,hugetlbfs-shared"
-    done = own.run(*("--policies", policies, "--rounds", "1", "--prepare-pages"), way="shared 0.3")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.run(*("--policies", policies, "--rounds", "1", "--prepare-pages"), way="shared 0.3", code=0)
     assert own.statuses() == {policy: {"ok"} for policy in policies.split(",")}
     assert (POOL.read_text(), SHARED.read_text()) == before
 
@@ -179,13 +178,13 @@ def test_a_comparison_over_kinds_of_memory(own: Own):
 @needs_collapse
 @pytest.mark.alone
 def test_the_memory_of_a_static_program_is_moved_from_outside(own: Own):
-    done = own.run(
+    own.run(
         *("--policies", "none,collapse", "--rounds", "1", "--enough-coverage", "50%"),
         *("--end-leftovers",),
         program="memory-static",
         way="large 3",
+        code=0,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "collapse": {"ok"}}
     moved = next(one for one in own.records() if one.configuration.hugepages == "collapse")
     assert moved.program.kinds["anonymous"].peak.huge_bytes >= 48 * MIB and moved.run.left_behind is None
@@ -196,7 +195,7 @@ def test_what_moves_memory_ends_with_the_program(launcher: Launcher, programs: P
     done = launcher.run("--quiet", "collapse", "--", "sh", "-c", "echo $PPID $$; kill -TERM $$")
     assert done.returncode == -15 and done.stderr == ""
     own = os.getpgrp()
-    listed = subprocess.run(["ps", "-eo", "pgid=,stat=,comm="], capture_output=True, text=True, check=True)
+    listed = called(["ps", "-eo", "pgid=,stat=,comm="], check=True)
     running = [line.split() for line in listed.stdout.splitlines() if "pagewise-exec" in line]
     assert not [words for words in running if int(words[0]) == own and "Z" not in words[1]]
     assert launcher.run("--quiet", "collapse", "--", "/nonexistent").returncode == 127

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pagewise.core.result import read_result
 from pagewise.session.launch import implausible
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.store.diff import differences
+from scripts import called, write_script
 from stage import CHASE, Stage
 
 CALLERS = {
@@ -54,8 +54,7 @@ def test_what_influences_a_program_is_known_by_its_name():
 def test_a_kernel_has_its_modules_environment_alone(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], seen="1")
     stage.environment = CALLERS
-    done = stage.run("run", "*", "--", "env")
-    assert done.returncode == 0, done.stderr
+    done = stage.run("run", "*", "--", "env", code=0)
     seen = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
     assert seen["PW_FAKE_SEEN"] == "1" and influences(seen) == {}
 
@@ -105,9 +104,7 @@ def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
 def hyperfine(folder: Path, says: str, does: str = "exit 1") -> dict[str, str]:
     """PATH with a stand-in for hyperfine before all else."""
     folder.mkdir(exist_ok=True)
-    program = folder / "hyperfine"
-    program.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {{ {says}; exit; }}\n{does}\n')
-    program.chmod(0o755)
+    write_script(folder / "hyperfine", f'#!/bin/sh\n[ "$1" != --version ] || {{ {says}; exit; }}\n{does}\n')
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
@@ -151,8 +148,7 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
     does += f'sh -c "$last"\ncat >"$file" <<\'E\'\n{export}\nE'
     stage.environment = hyperfine(stage.folder / "bin", "echo hyperfine 1.18.0", does)
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
-    done = stage.compare("--rounds", "1", "--no-sweep")
-    assert done.returncode == 1, done.stderr
+    stage.compare("--rounds", "1", "--no-sweep", code=1)
     statuses = {one.status for one in read_result(stage.result()).records}
     assert statuses == {"failed"}
     arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
@@ -163,8 +159,5 @@ def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
 def test_a_folders_matplotlibrc_decides_nothing(tmp_path: Path):
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\n")
     script = "import pagewise.report.render.figure, matplotlib as m; print(m.rcParams['text.usetex'])"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=Stage(tmp_path).variables(),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = called([sys.executable, "-c", script], cwd=tmp_path, env=Stage(tmp_path).variables())
     assert done.stdout == "False\n"

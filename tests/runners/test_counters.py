@@ -22,8 +22,6 @@ from stage import CHASE, EVENTS, TRIAD, Stage
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 ZEN4 = EventFile.from_file(EVENTS / "zen4.yaml")
 SOFTWARE = kernel_events()["software"]
-#: What the fake kernel records.
-NO_PAPI = "built without PAPI"
 LABELS = [(pages, "hardware", "regular") for pages in ("none", "thp", "hugetlbfs")]
 
 
@@ -118,15 +116,6 @@ def test_a_machine_without_counters_counts_software_events(stage: Stage, monkeyp
     assert "PAGE_FAULTS" in done.stdout and rate in done.stdout
     ratios = {row["quantity"]: float(row["ratio"]) for row in rows(stage.result() / "comparisons.csv")}
     assert ratios["PAGE_FAULTS"] == pytest.approx(0.1, rel=0.2)
-
-
-@pytest.mark.long
-def test_programs_without_papi_say_so(stage: Stage):
-    done = counted(stage, "--events", "zen4", "--groups", "tlb", "--rounds", "1", papi="off")
-    (note,) = notes(stage, done, "tlb")
-    assert NO_PAPI in note
-    quantities = {row["quantity"] for row in rows(stage.result() / "counters.csv")}
-    assert "time" in quantities and not quantities & ZEN4.events.keys()
 
 
 @pytest.mark.long

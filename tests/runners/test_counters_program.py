@@ -33,6 +33,7 @@ from pagewise.workloads.counters.program import (
     perf_name,
 )
 from pagewise.workloads.program.launch import ProgramLauncher
+from scripts import write_script
 from stage import Stage
 
 FILES = kernel_events()
@@ -60,8 +61,7 @@ def counted(folder: Path, text: str) -> Counts:
 def test_a_counter_runs_in_the_c_locale_and_the_program_in_its_own(tmp_path: Path, chosen: dict[str, str]):
     counter, program = tmp_path / "counter", tmp_path / "program"
     for file, rest in ((counter, 'exec "$@"\n'), (program, "")):
-        file.write_text(f'#!/bin/sh\necho "${{LC_ALL-unset}}" > {file}.locale\n{rest}')
-        file.chmod(0o755)
+        write_script(file, f'#!/bin/sh\necho "${{LC_ALL-unset}}" > {file}.locale\n{rest}')
     given = {name: value for name, value in os.environ.items() if name != "LC_ALL"} | chosen
     stopwatch = Stopwatch(find_hyperfine(), 20, tmp_path, wrapper=(str(counter),))
     stopwatch.measure([str(program)], given, nullcontext())
@@ -120,9 +120,7 @@ def test_without_perf_the_kernels_accounting_is_chosen(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     counter, choice = choose(Selection())
     assert isinstance(counter, Accounting) and choice.file.name == SOFTWARE and choice.remedy is not None
-    broken = tmp_path / "perf"
-    broken.write_text("#!/bin/sh\nexit 2\n")
-    broken.chmod(0o755)
+    broken = write_script(tmp_path / "perf", "#!/bin/sh\nexit 2\n")
     assert isinstance(choose(Selection())[0], Accounting)
     broken.write_text("#!/bin/sh\nexit 0\n")
     assert isinstance(choose(Selection())[0], PerfStat)
@@ -230,8 +228,9 @@ def test_a_policy_that_is_unavailable_starts_no_program(subject: Subject):
 @pytest.mark.long
 def test_a_program_is_counted_under_each_policy(stage: Stage):
     words = ("counters", "--output", str(stage.results), "--policies", "none,reuse", "-n", "2")
-    done = stage.run(*words, "--json", "--check", "done", "--", sys.executable, "-c", TEXT, timeout=120)
-    assert done.returncode == 0, done.stderr
+    done = stage.run(
+        *words, "--json", "--check", "done", "--", sys.executable, "-c", TEXT, timeout=120, code=0
+    )
     data = json.loads(done.stdout)
     quantities = {row["quantity"] for row in data["values"]}
     assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from pagewise.stack.binary import NotElfError, read_elf
+from scripts import called
 
 PYTHON = Path(sys.executable).resolve()
 
 
 def test_sizes_are_those_of_readelfs_segments() -> None:
     elf = read_elf(PYTHON)
-    printed = subprocess.run(
-        ["readelf", "--wide", "--segments", PYTHON],
-        env={"LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    printed = called(["readelf", "--wide", "--segments", PYTHON], env={"LC_ALL": "C"}, check=True).stdout
     rows = re.findall(r"LOAD +0x\w+ 0x(\w+) 0x\w+ 0x(\w+) 0x(\w+) ([RWE ]{3})", printed)
     parts = [(*(int(value, 16) for value in row[:3]), row[3]) for row in rows]
     assert elf.text_bytes == sum(in_file for _, in_file, _, flags in parts if "E" in flags)

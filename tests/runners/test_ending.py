@@ -21,6 +21,7 @@ from pagewise.cli.output import ignore_bad_sizes
 from pagewise.core.errors import Interrupted, RefusedError, SetupError, refused_by_system
 from pagewise.core.result import read_result
 from pagewise.store import sources
+from scripts import called
 from stage import Stage
 
 COMMANDS = cli.root.list_commands(click.Context(cli.root))
@@ -150,15 +151,7 @@ def test_a_session_and_its_result(tmp_path: Path):
     stage = Stage(tmp_path)
 
     def run(*words: str) -> str:
-        done = subprocess.run(
-            stage.command(*words),
-            env=stage.variables(),
-            cwd=tmp_path,
-            preexec_fn=limited,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = called(stage.command(*words), env=stage.variables(), cwd=tmp_path, preexec_fn=limited)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

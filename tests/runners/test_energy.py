@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -28,6 +27,7 @@ from pagewise.report.views.kernels import view
 from pagewise.session.launch import Stopwatch
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.workloads.doctor import energy_finding
+from scripts import called
 from stage import RUNNERS, Stage
 
 POWERCAP, HWMON = "sys/class/powercap", "sys/class/hwmon"
@@ -199,13 +199,10 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
     script = f"read -r now < {counter}; echo $((now + MODE * 2000000)) > {counter}; sleep 0.05"
     words = ["compare", "--output", str(stage.results), "--rounds", "7", "--vary", "MODE=1,2"]
     words += ["--policies", "none", "--json", "--", "/bin/sh", "-c", script]
-    done = subprocess.run(
+    done = called(
         [sys.executable, "-c", start, *words],
         env={**stage.variables(), "PYTHONPATH": str(RUNNERS)},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -181,15 +181,6 @@ def has(line: str, part: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(part)}(?!\.?\w)", line) is not None
 
 
-@pytest.mark.parametrize("content", ["- a\n", "{", "\xff"])
-def test_a_file_that_is_not_an_event_file_is_refused(tmp_path: Path, content: str):
-    file = tmp_path / "bad.yaml"
-    file.write_bytes(content.encode("latin-1"))
-    with pytest.raises(FormatError) as caught:
-        EventFile.from_file(file)
-    assert caught.value.where == str(file)
-
-
 def test_a_file_extends_another_of_its_folder(tmp_path: Path):
     own = {
         **{

@@ -22,8 +22,7 @@ from stage import Stage
 @pytest.fixture
 def exported(small: Stage) -> tuple[Stage, Path]:
     folder = small.folder / "exported"
-    done = small.run("export", "ramble", str(folder), "--rounds", "3", "--threads", "2")
-    assert done.returncode == 0, done.stderr
+    done = small.run("export", "ramble", str(folder), "--rounds", "3", "--threads", "2", code=0)
     assert [Path(line).is_file() for line in done.stdout.split()] == [True] * 5
     return small, folder
 
@@ -119,6 +118,5 @@ def test_an_experiment_succeeds_if_pagewise_excludes_nothing(
 
 def test_a_folder_with_something_in_it_is_refused(exported: tuple[Stage, Path]) -> None:
     stage, folder = exported
-    done = stage.run("export", "ramble", str(folder))
-    assert done.returncode == 2
+    done = stage.run("export", "ramble", str(folder), code=2)
     assert f" {folder}\n" in done.stderr

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from own_program import needs_thp
+from scripts import called
 from stage import ROOT, RUNNERS
 
 PROGRAMS = Path("runners/pagewise/workloads/program")
@@ -38,14 +39,7 @@ class Tree:
 
     def python(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         own = {"PYTHONPATH": str(self.root / "runners"), "PAGEWISE_ROOT": str(self.root)}
-        return subprocess.run(
-            [sys.executable, *words],
-            env={**os.environ, **own, **variables},
-            cwd=self.root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return called([sys.executable, *words], env={**os.environ, **own, **variables}, cwd=self.root)
 
     def run(self, *words: str, program: tuple[str | Path, ...] = (), **variables: str) -> dict[str, Any]:
         """The JSON of a command."""
@@ -77,9 +71,7 @@ def test_a_policy_by_settings_is_rows_of_one_file(copy: Tree, programs: Path) ->
     )
     copy.add(PROGRAMS / "policies.h", rows)
     program = (programs / "memory", "large")
-    checked = subprocess.run(
-        [copy.launcher, "--check", "arena", "--", *program], capture_output=True, text=True, check=True
-    )
+    checked = called([copy.launcher, "--check", "arena", "--", *program], check=True)
     answer = json.loads(checked.stdout)
     assert answer["available"] and "glibc.malloc.hugetlb=1" in answer["settings"]["environment"].values()
     listed = copy.run("list", "policies", program=program)["policies"]
@@ -107,7 +99,7 @@ def test_a_policy_with_a_new_mechanism_is_three_files(copy: Tree) -> None:
     ask = "import ctypes; print(ctypes.CDLL(None).prctl(30, 0, 0, 0, 0))"  # PR_GET_TIMERSLACK
     for policy, is_set in (("punctual", True), ("none", False)):
         command = [copy.launcher, policy, "--", sys.executable, "-c", ask]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = called(command, check=True)
         assert (done.stdout == "1\n") == is_set
 
 

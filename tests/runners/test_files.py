@@ -72,8 +72,7 @@ def test_a_report_replaces_links_in_a_received_result(compared: Compared, tmp_pa
     for name in names:
         (received / name).unlink()
         (received / name).symlink_to(outside / "file")
-    done = compared[0].run("report", str(received))
-    assert done.returncode == 0, done.stderr
+    compared[0].run("report", str(received), code=0)
     assert (outside / "file").read_text() == "untouched"
     assert all(not (received / name).is_symlink() and (received / name).stat().st_size for name in names)
 
@@ -83,8 +82,7 @@ def test_a_report_draws_into_no_linked_folder(target: str, compared: Compared, t
     received = tmp_path / "received"
     shutil.copytree(compared[0].result(), received)
     (received / "figures").symlink_to(tmp_path / target)
-    done = compared[0].run("report", str(received), "--png")
-    assert done.returncode == 4, done.stderr
+    compared[0].run("report", str(received), "--png", code=4)
     assert [file.name for file in outside.iterdir()] == ["file"] and not (tmp_path / "nowhere").exists()
 
 
@@ -126,8 +124,7 @@ def test_names_of_a_received_result_are_text_in_every_report(compared: Compared,
     for one in manifest["configurations"]:
         one["target"] = EVIL
     file.write_text(json.dumps(manifest))
-    done = compared[0].run("report", str(received), "--png")
-    assert done.returncode == 0, done.stderr
+    compared[0].run("report", str(received), "--png", code=0)
     for written in (received / "report.html", received / "summary.md", *received.glob("figures/*.svg")):
         # Markdown takes a sign after a backslash as text.
         assert not re.search(r"(?<!\\)<(script|img)", written.read_text()), written

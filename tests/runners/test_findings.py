@@ -157,8 +157,7 @@ def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, argument
     for module in (BASE, THP):
         label = (module.hugepages, module.prefetch, module.stores)
         stage.add("gcc-12.2.0", label, [TRIAD], factor="0.8" if module is THP else "1")
-    done = stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
+    stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments, code=0)
     manifest = read_result(stage.result()).manifest
     until = manifest.until
     assert (until.ended, manifest.aa, manifest.rounds) == (ended, 2, 3)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from scripts import called
 from stage import ROOT
 
 FLASH_X = ROOT / "studies" / "flash_x"
@@ -69,7 +70,7 @@ def star(tmp_path_factory: pytest.TempPathFactory) -> Star:
     sources = [SIMULATION / "Simulation_data.F90", *parts]
     command = [compiler, *FLAGS, f"-I{STAND_INS}", *sources, "-o", "star"]
     subprocess.run(command, cwd=folder, check=True, timeout=120)
-    done = subprocess.run([folder / "star"], capture_output=True, text=True, check=True, timeout=60)
+    done = called([folder / "star"], check=True, timeout=60)
     rows = [line.split() for line in done.stdout.splitlines()]
     shells = [(float(row[1]), float(row[2])) for row in rows if row[0] == "shell"]
     size = 4.0e8 / 64

@@ -18,6 +18,7 @@ from own_program import needs_thp
 from pagewise.machine.groups import Reached, memory_left, pool_pages_left, read_reached
 from pagewise.machine.host import read_host
 from pagewise.workloads.doctor import page_findings
+from scripts import called
 from stage import ROOT, Stage
 
 MIB, HUGE, GIB = 1 << 20, 2 << 20, 1 << 30
@@ -148,7 +149,7 @@ def test_doctor_shows_what_a_limit_leaves_and_what_is_hidden(tmp_path: Path):
 
 def with_files(launcher: Launcher, *files: str, policy: str) -> subprocess.CompletedProcess[str]:
     command = [WITH_FILES, *files, "--", launcher.program, policy, "--", "/bin/echo", "started"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = called(command)
     if done.returncode == SKIPPED:
         pytest.skip(done.stderr)
     return done
@@ -172,14 +173,7 @@ def without(mount: str, command: list[str | Path], cwd: Path) -> subprocess.Comp
     """Run a command where nothing is mounted at this place."""
     inside = f'mount --make-rprivate / && umount --lazy {mount} && exec "$@"'
     words = ["unshare", "--mount", "sh", "-c", inside, "sh", *map(str, command)]
-    return subprocess.run(
-        words,
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "runners")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return called(words, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT / "runners")})
 
 
 @pytest.fixture

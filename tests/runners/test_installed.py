@@ -16,6 +16,7 @@ from pagewise.cli.options import _Panelled
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
 from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
+from scripts import called, write_script
 from stage import ROOT, RUNNERS, Stage
 
 SPACK = """#!/bin/sh
@@ -35,10 +36,7 @@ find "${folder}/Core" -name '*.lua' -exec sh -c 'echo "-- created by spack on $(
 @pytest.fixture
 def installed(small: Stage) -> Stage:
     """A stage without a checkout, whose user has a Spack with the stage's configurations."""
-    spack = small.folder / "spack" / "bin" / "spack"
-    spack.parent.mkdir(parents=True)
-    spack.write_text(SPACK)
-    spack.chmod(0o755)
+    write_script(small.folder / "spack" / "bin" / "spack", SPACK)
     small.environment = {
         "PAGEWISE_ROOT": "",
         "PAGEWISE_MODULES": "",
@@ -52,8 +50,7 @@ def installed(small: Stage) -> Stage:
 
 def listed(stage: Stage) -> tuple[Path, list[str]]:
     """The module tree and the modules that `pagewise list` shows."""
-    done = stage.run("list", "configurations", "--json")
-    assert done.returncode == 0, done.stderr
+    done = stage.run("list", "configurations", "--json", code=0)
     data = json.loads(done.stdout)
     return Path(data["tree"]), sorted(row["module"] for row in data["configurations"])
 
@@ -80,8 +77,7 @@ def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
 
 @pytest.mark.long
 def test_a_comparison_is_measured_and_reported(installed: Stage):
-    done = installed.run("kernels", "--rounds", "1", "--no-sweep", "--kernels", "triad")
-    assert done.returncode == 0, done.stderr
+    installed.run("kernels", "--rounds", "1", "--no-sweep", "--kernels", "triad", code=0)
     manifest = json.loads((installed.result() / "manifest.json").read_text())
     facts = manifest["provenance"]
     # The commit of the user's own folder would be wrong.
@@ -123,16 +119,12 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
     ],
 )
 def test_what_needs_a_checkout_ends_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):
-    done = installed.run(*arguments)
-    assert done.returncode == 3, done.stderr
+    installed.run(*arguments, code=3)
 
 
 def test_places_of_spack(tmp_path: Path):
     def program(name: str) -> Path:
-        file = tmp_path / name / "bin" / "spack"
-        file.parent.mkdir(parents=True)
-        file.write_text("#!/bin/sh\n")
-        file.chmod(0o755)
+        file = write_script(tmp_path / name / "bin" / "spack", "#!/bin/sh\n")
         return file
 
     root, on_path, by_package = map(program, ("root", "path", "package"))
@@ -192,12 +184,9 @@ def test_an_installed_package_has_all_files_and_runs_without_the_checkout(tmp_pa
         for folder in (source / "pagewise", built / "pagewise")
     )
     assert packaged == installed
-    done = subprocess.run(
+    done = called(
         [sys.executable, "-P", "-m", "pagewise", "list", "policies"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(built)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0 and "hugetlbfs" in done.stdout, done.stderr

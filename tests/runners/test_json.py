@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from json_schema import faults
-from stage import TRIAD, Stage
+from stage import Stage
 
-#: The message of the fake kernel.
-SUM = "sum is 3, not 4"
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 
 
@@ -37,15 +35,6 @@ def test_verdicts_of_compare_and_report_are_those_of_the_table(small: Stage):
     assert again == data | {"timing": again["timing"], "folder": data["folder"]}
 
 
-def test_a_wrong_result_keeps_its_exit_code_and_is_reported(stage: Stage):
-    stage.add("gcc-12.2.0", BASE, [TRIAD])
-    stage.add("gcc-12.2.0", THP, [TRIAD], mode="check_failed")
-    data = reported(stage.compare("--json", "--rounds", "1", "--no-sweep"), "verdicts", code=1)
-    [bad] = [row for row in data["kernels"][0]["configurations"] if row["invalid"]]
-    assert bad["hugepages"] == "thp" and bad["verdict"] is None
-    assert bad["code"] == "wrong_result" and SUM in bad["invalid"]
-
-
 def test_an_error_leaves_standard_output_empty(stage: Stage):
     done = stage.compare("--json")
     assert (done.returncode, done.stdout) == (3, "") and str(stage.modules) in done.stderr
@@ -67,23 +56,3 @@ def test_plan_list_doctor_and_survey(small: Stage):
     assert survey["program"].endswith("/true") and reasons["none"] is None
     assert "libhugetlbfs" in reasons and len(reasons) == len(survey["policies"])
     assert reported(small.run("list", "policies", "--json"), "survey")["program"] is None
-
-
-def test_a_program_of_the_users_own(stage: Stage):
-    arguments = ("--output", str(stage.results), "--policies", "none,reuse", "--rounds", "3")
-    data = reported(stage.run("compare", "--json", *arguments, "--", "true"), "verdicts")
-    assert {row["hugepages"] for row in data["kernels"][0]["configurations"]} == {"none", "reuse"}
-    assert {"memory", "advice"} == set(data["program"])
-
-
-@pytest.mark.long
-def test_counts(stage: Stage):
-    stage.add("gcc-12.2.0", BASE, [TRIAD])
-    stage.add("gcc-12.2.0", THP, [TRIAD])
-    arguments = ("--output", str(stage.results), "--rounds", "1", "--events", "software")
-    done = stage.run("counters", "--json", *arguments)
-    data = reported(done, "counts")
-    assert data["events"] == "software" and TRIAD["title"] in done.stderr
-    assert {row["hugepages"] for row in data["values"]} >= {"none", "thp"}
-    assert reported(stage.run("report", "--json", data["folder"]), "counts")["values"] == data["values"]
-    assert reported(stage.run("counters", "--plan", "--json", *arguments), "plan")["runs"] == 3

@@ -23,6 +23,7 @@ from pagewise.stack.lmod import find_init
 from pagewise.workloads.kernels.choose import choose, fit, room_for
 from pagewise.workloads.kernels.sizes import default_working_set, sized
 from pagewise.workloads.kernels.workload import prepare
+from scripts import write_script
 from stage import CHASE, ROOT, TRIAD, Stage
 from test_choice import options
 
@@ -137,9 +138,7 @@ def test_kernels_that_measure_memory_have_no_fixed_size(description: Path):
 
 def test_a_program_that_does_not_list_its_options_is_an_error(tmp_path: Path):
     for text in ("exit 1", "echo no JSON", "echo '[{}]'"):
-        program = tmp_path / "program"
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
+        program = write_script(tmp_path / "program", f"#!/bin/sh\n{text}\n")
         with pytest.raises(SetupError):
             default_working_set(str(program), {}, tuple(os.sched_getaffinity(0)))
     program.write_text("#!/bin/sh\necho '[]'\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, read_state, unit_of_process
 from pagewise.report.views.tables import evidence as views
 from pagewise.workloads.doctor import supply_findings
+from scripts import called
 from stage import TRIAD, Stage
 
 BUDDYINFO = """\
@@ -183,8 +183,7 @@ def test_the_report_shows_the_share(tmp_path: Path):
 def test_every_run_records_the_state(stage: Stage):
     for label in (("none", "hardware", "regular"), ("thp", "hardware", "regular")):
         stage.add("gcc-12.2.0", label, [TRIAD])
-    done = stage.compare("--rounds", "2", "--no-sweep", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = stage.compare("--rounds", "2", "--no-sweep", "--json", code=0)
     shown = json.loads(done.stdout)
     assert faults("verdicts", shown) == []
     assert {row["hugepages"]: row["runs"] for row in shown["node_state"]} == {"none": 4, "thp": 2}
@@ -308,7 +307,7 @@ from pagewise.machine.settings.thp import process_thp
 print(process_thp(), ctypes.CDLL(None).prctl(41, 1, 0, 0, 0), process_thp())
 print(ctypes.CDLL(None).prctl(41, 1, 2, 0, 0), process_thp())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = called([sys.executable, "-c", code], check=True)
     before, result, after, flagged, advised = done.stdout.split()
     assert (before, result, after) == ("allowed", "0", "refused")
     # PR_THP_DISABLE_EXCEPT_ADVISED needs Linux 6.18.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from click.testing import CliRunner
 from pagewise.cli import root
 from pagewise.cli.options import REPLACED
 from pagewise.cli.types import Duration, Percent
+from scripts import called
 from stage import RUNNERS, Stage
 
 
@@ -155,5 +155,5 @@ LIST = "import pagewise.cli.commands.list, pagewise.report.views.catalog, pagewi
 )
 def test_help_and_lists_import_nothing_heavy(script: str, heavy: set[str]):
     code = f"import sys; sys.path.insert(0, {str(RUNNERS)!r})\n{script}\nprint(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = called([sys.executable, "-c", code], check=True)
     assert heavy & set(done.stderr.split()) == set()

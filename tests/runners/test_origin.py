@@ -19,6 +19,7 @@ from pagewise.core.result import read_result
 from pagewise.core.text import command_text
 from pagewise.report.verdicts import BuildAdvice, PolicyAdvice
 from pagewise.report.views.applying import commands
+from scripts import called, write_script
 from stage import Stage
 
 # Arguments that a shell or a terminal could interpret.
@@ -74,9 +75,7 @@ def parsed(folder: Path, line: str) -> list[str]:
     """The arguments of `pagewise`, its folder and MARK, as bash passes them."""
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
-    program = tools / "pagewise"
-    program.write_text('#!/bin/bash\nprintf "%s\\0" "$PWD" "$MARK" "$@"\n')
-    program.chmod(0o755)
+    write_script(tools / "pagewise", '#!/bin/bash\nprintf "%s\\0" "$PWD" "$MARK" "$@"\n')
     done = subprocess.run(
         ["bash", "-c", line], cwd=folder, env={"PATH": f"{tools}:{os.environ['PATH']}"}, capture_output=True,
         check=True,
@@ -117,10 +116,7 @@ def test_the_command_line_of_a_result_measures_the_same(small: Stage):
     variables = {name: value for name, value in stage.variables().items() if name != "PAGEWISE_MODULES"}
     command = command_text(stage.command())
     functions = f'pagewise() {{ {command} "$@"; }}; env() {{ export "$1" "$2"; shift 2; "$@"; }}'
-    done = subprocess.run(
-        ["bash", "-c", f"{functions}; {line}"], cwd="/", env=variables, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    done = called(["bash", "-c", f"{functions}; {line}"], cwd="/", env=variables)  # fmt: skip
     assert done.returncode == 0, done.stderr
     old, new = (read_result(folder).manifest for folder in (first, stage.result()))
     assert old.id != new.id

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from pagewise.cli.output import Output, PlainConsole, standard_streams
 from pagewise.core.files import write_inside
 from pagewise.core.text import json_text, printable
 from pagewise.report.render.csv import text as csv_text
+from scripts import called
 from stage import Stage
 
 EVIL = "a\x1b[31mb\x1b]0;title\x07c\x9b2Jd\u202ee\x7f\rf\u2028g"
@@ -90,12 +90,10 @@ def test_streams_are_put_back(capsys: pytest.CaptureFixture[str]):
 def test_output_that_cannot_be_written_ends_with_4(small: Stage, output: str, command: list[str]):
     small.results.mkdir()
     redirected = {"full": ">/dev/full", "closed": ">&-", "read-only": "1</dev/null"}[output]
-    done = subprocess.run(
+    done = called(
         ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *small.command(*command)],
         env=small.variables(),
         cwd=small.folder,
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 4 and done.stderr.startswith("pagewise: error:")
     assert "Traceback" not in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.cluster.page_runs import prefix_programs, read_pages
+from scripts import called
 from stage import RUNNERS
 
 MIB = 1 << 20
@@ -43,10 +44,7 @@ def test_the_shell_reads_the_same_commands(tmp_path: Path):
         "A='1 2' env | grep ^A=; cd / && pwd; for i in a b; do printf '%s;' $i; done; [[ a && b ]] && uname"
     )
     prefixed = prefix_programs(line, "env -- ")
-    outputs = {
-        subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True).stdout
-        for text in (line, prefixed)
-    }
+    outputs = {called(["bash", "-c", text], check=True).stdout for text in (line, prefixed)}
     assert prefixed.count("env -- ") == 3 and len(outputs) == 1
 
 

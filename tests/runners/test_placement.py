@@ -31,6 +31,7 @@ from pagewise.machine.topology import bitmap, parse, read_topology
 from pagewise.report.views.data import configurations
 from pagewise.report.views.kernel import noise_table
 from pagewise.report.views.kernels import notes_of
+from scripts import called, write_script
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
 XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"
@@ -48,7 +49,7 @@ EPYC = "pack:1 l3:4 core:3 pu:1"
 @cache
 def topology(description: str) -> str:
     command = ["lstopo-no-graphics", "-i", description, "--of", "xml"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return called(command, check=True).stdout
 
 
 def machine(description: str, allowed: str | None = None) -> AvailableMachine:
@@ -308,8 +309,7 @@ def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(SetupError) as caught:
         read_topology()
     assert caught.value.where == "PATH" and "apt-get install hwloc" in (caught.value.remedy or "")
-    (tmp_path / "lstopo-no-graphics").write_text("#!/bin/sh\necho no topology\n")
-    (tmp_path / "lstopo-no-graphics").chmod(0o755)
+    write_script(tmp_path / "lstopo-no-graphics", "#!/bin/sh\necho no topology\n")
     with pytest.raises(SetupError) as caught:
         read_topology()
     assert "lstopo-no-graphics" in (caught.value.where or "")

@@ -26,8 +26,8 @@ def test_a_program_with_a_large_array(own: Own):
     done = own.run(
         *("--policies", "none,thp,malloc,reuse+malloc", "--rounds", "3", "--name", "large"),
         *("--metric", "rate[GB/s]=rate: (\\S+)", "--check", "sum: -?[0-9]", "--check", "! nan"),
+        code=0,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {policy: {"ok"} for policy in ("none", "thp", "malloc", "reuse+malloc")}
     for one in own.records():
         huge = one.configuration.hugepages != "none"
@@ -56,8 +56,7 @@ def test_a_program_with_a_large_array(own: Own):
     brief = own.stage.run("report", str(folder)).stdout.splitlines()
     rows = [line for line in brief if (" MiB " in line or "──" in line) and not line.endswith(".")]
     assert max(map(len, rows)) <= 100
-    again = own.stage.run("report", "--verbose", str(folder))
-    assert again.returncode == 0, again.stderr
+    again = own.stage.run("report", "--verbose", str(folder), code=0)
     for shown in ("anonymous", "rate [GB/s]", "2 MiB"):
         assert shown in again.stdout
 
@@ -65,8 +64,7 @@ def test_a_program_with_a_large_array(own: Own):
 @needs_thp
 def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
     # As rarely as this no timed run is seen often enough.
-    done = own.run("--policies", "none,malloc", "--rounds", "1", "--sample-interval", "60", way="short")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.run("--policies", "none,malloc", "--rounds", "1", "--sample-interval", "60", way="short", code=0)
     assert own.statuses() == {"none": {"ok"}, "malloc": {"ok"}}
     untimed = from_snapshots([[{"heap": Usage()}]]).method
     assert all(untimed in one.program.method for one in own.records())
@@ -75,8 +73,7 @@ def test_a_program_too_short_to_sample_is_verified_in_an_untimed_run(own: Own):
 @pytest.mark.changes_machine
 def test_pages_are_reserved_used_and_given_back(own: Own):
     before = POOL.read_text()
-    done = own.run("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", way="large 0.2")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.run("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", way="large 0.2", code=0)
     assert own.statuses() == {"none": {"ok"}, "hugetlbfs": {"ok"}}
     assert POOL.read_text() == before
     assert json.loads((own.stage.result() / "manifest.json").read_text())["pool"][0]["needed"] >= 32
@@ -103,11 +100,11 @@ def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own
 
 @pytest.mark.changes_machine
 def test_a_pool_that_runs_short_is_not_ranked(own: Own):
-    done = own.run(
+    own.run(
         *("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", "2M:8MiB"),
         way="large 0.2",
+        code=0,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     assert own.statuses() == {"none": {"ok"}, "hugetlbfs": {"pages_unavailable"}}
     (short,) = [one for one in own.records() if one.configuration.hugepages == "hugetlbfs"]
     assert short.pages.huge_coverage < 0.8
@@ -116,8 +113,7 @@ def test_a_pool_that_runs_short_is_not_ranked(own: Own):
 @pytest.mark.changes_machine
 def test_multi_size_pages_for_their_runs_alone(own: Own):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
-    done = own.run("--policies", "none,thp,thp:64k", "--rounds", "1", "--prepare-pages", way="large 0.2")
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.run("--policies", "none,thp,thp:64k", "--rounds", "1", "--prepare-pages", way="large 0.2", code=0)
     assert own.statuses() == {"none": {"ok"}, "thp": {"ok"}, "thp:64k": {"ok"}}
     assert {file: file.read_text() for file in before} == before
     small = next(one for one in own.records() if one.configuration.hugepages == "thp:64k")

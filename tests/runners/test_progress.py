@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import shlex
 import signal
-import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from pagewise.report.render import terminal
 from pagewise.report.views import verdicts_of
 from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
+from scripts import called
 from stage import Stage
 
 #: The line below the heads of a table.
@@ -139,13 +139,10 @@ def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
 def on_a_terminal(small: Stage, *arguments: str) -> str:
     """What a comparison prints on a terminal."""
     command = shlex.join(small.command("kernels", "--output", str(small.results), *arguments))
-    done = subprocess.run(
+    done = called(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
         env={**small.variables(), "TERM": "xterm"},
         cwd=small.folder,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -20,6 +20,7 @@ from pagewise.core.structure import unstructured
 from pagewise.machine.placement import Where, placements
 from pagewise.session.ranks import Ranks
 from pagewise.stack.launcher import KINDS, RankLauncher, find_launcher
+from scripts import called, write_script
 from stage import ROOT, TRIAD, Stage
 from test_placement import A64FX, XEON, machine
 
@@ -64,10 +65,7 @@ def test_ranks_that_do_not_fit_are_refused(where: Where):
 
 
 def launcher_at(folder: Path, name: str, reports: str) -> Path:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"#!/bin/sh\necho '{reports}'\n")
-    file.chmod(0o755)
+    file = write_script(folder / name, f"#!/bin/sh\necho '{reports}'\n")
     return file
 
 
@@ -107,9 +105,7 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
     assert ranks.failure() is not None
     started = command[len(ranks.launcher.command(1, 1)) :]
     for variable in KINDS[kind].variables:
-        done = subprocess.run(
-            started, env={"PATH": "/usr/bin:/bin", variable: "0"}, capture_output=True, text=True, check=True
-        )
+        done = called(started, env={"PATH": "/usr/bin:/bin", variable: "0"}, check=True)
         assert done.stdout.split()[0] == f"{{{place.cpus[0]}}}" and done.stdout.split()[-1] == str(
             place.cpus[0]
         )
@@ -164,8 +160,7 @@ def test_each_rank_of_a_program_is_verified(own: Own, program: str):
 @pytest.mark.long
 @needs_mpi
 def test_a_rank_that_dies_fails_its_run(own: Own, program: str):
-    done = own.run("--ranks", "2", "--rounds", "1", "--policies", "none", program=program, way="1 dies")
-    assert done.returncode == 1, done.stdout + done.stderr
+    own.run("--ranks", "2", "--rounds", "1", "--policies", "none", program=program, way="1 dies", code=1)
     assert {one.failure.exit_code for one in own.records()} == {7}
 
 
@@ -189,8 +184,7 @@ def test_ranks_of_a_kernel_are_in_its_record(stage: Stage):
     """With thp, rank 1 is on base pages."""
     for label, mode in ((BASE, "ok"), (THP, "wrong_rank")):
         stage.add("gcc-12.2.0", label, [{**TRIAD, "ranks": True}], mode=mode)
-    done = stage.compare("--rounds", "1", "--no-sweep", "--ranks", "2")
-    assert done.returncode == 1, done.stdout + done.stderr
+    stage.compare("--rounds", "1", "--no-sweep", "--ranks", "2", code=1)
     records = read_result(stage.result()).records
     for one in records:
         assert [use.rank for use in one.ranks] == [0, 1] and one.run.bound.ranks == 2

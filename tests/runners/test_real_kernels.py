@@ -1,7 +1,4 @@
-"""Faults in real kernels: what is in their memory, what pages they lie on, and what the machine gives them.
-
-The table of all faults is red_team.py.
-"""
+"""Faults in real kernels: what is in their memory, their pages, and what the machine gives them."""
 
 from __future__ import annotations
 
@@ -16,7 +13,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from red_team import OF_MACHINE, OF_MEMORY, Fault
+from red_team import CODES
+from scripts import called
 from stage import ROOT
 
 pytestmark = pytest.mark.long
@@ -32,6 +30,9 @@ BY_DEFAULT, OF_KNOWN_SIZE = (
 # Huge pages of 2 MiB, enough for the arrays.
 RESERVED = 100
 SABOTAGE = {"nan-in-memory": "nan", "wrong-element": "wrong", "real-pages-split": "split"}
+OF_MEMORY = (*SABOTAGE, "last-element-skipped")
+#: The setting that is changed during a session: for a page policy, a file and its value.
+OF_MACHINE = {"thp-switched-off": ("thp", THP, "never"), "pool-emptied": ("hugetlbfs", POOL, "0")}
 
 
 def build(folder: Path, policy: str, *, install: bool = True) -> Path:
@@ -51,7 +52,7 @@ def build(folder: Path, policy: str, *, install: bool = True) -> Path:
         ["cmake", "--build", made],
         ["cmake", "--install", made],
     )[: 3 if install else 2]:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = called(command)
         assert done.returncode == 0, done.stdout + done.stderr
     return made
 
@@ -145,7 +146,7 @@ def test_faults_in_real_kernels_are_reported_and_not_ranked(kernels: Path):
     assert done.returncode == 1, done.stderr
     rows = rows_of(done.stdout)
     reported = {fault: rows[module]["code"] for fault, module in modules.items()}
-    assert reported == {fault.name: fault.code for fault in OF_MEMORY}
+    assert reported == {fault: CODES[fault] for fault in OF_MEMORY}
     assert {rows[module]["time_ratio"] for module in modules.values()} == {None}
     sound = [row for module, row in rows.items() if module not in modules.values()]
     assert {row["hugepages"]: row["code"] for row in sound} == {"none": None, "thp": None}
@@ -167,22 +168,19 @@ def kept() -> Iterator[Callable[[Path, str], None]]:
 
 
 @pytest.mark.changes_machine
-@pytest.mark.parametrize("fault", OF_MACHINE, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", OF_MACHINE)
 def test_a_setting_that_changes_during_the_session_is_a_finding(
-    fault: Fault, kernels: Path, kept: Callable[[Path, str], None]
+    fault: str, kernels: Path, kept: Callable[[Path, str], None]
 ):
-    policy, file, value = {
-        "thp-switched-off": ("thp", THP, "never"),
-        "pool-emptied": ("hugetlbfs", POOL, "0"),
-    }[fault.name]
+    policy, file, value = OF_MACHINE[fault]
     if policy == "hugetlbfs":
         build(kernels, policy)
         kept(POOL, str(RESERVED))
     words, how = command(kernels, "--rounds", "6", "--configurations", f"*/{policy}/hardware-regular")
-    words[words.index("--output") + 1] = str(kernels / fault.name)
+    words[words.index("--output") + 1] = str(kernels / fault)
     process = subprocess.Popen(words, **how, stdout=subprocess.PIPE)
     while process.poll() is None:
-        records = list((kernels / fault.name).glob("*/records.jsonl"))
+        records = list((kernels / fault).glob("*/records.jsonl"))
         if records and records[0].read_bytes().count(b"\n") >= 7:
             kept(file, value)
             break
@@ -191,6 +189,6 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
     reported = json.loads(out)
     assert process.returncode == 1
     [found] = reported["findings"]
-    assert (found["code"], found["hugepages"]) == (fault.code, policy)
+    assert (found["code"], found["hugepages"]) == (CODES[fault], policy)
     assert 0 < found["rounds"] < found["rounds_made"] == 6
     assert [one for one in reported["answers"] if one["factor"] == "hugepages"] == []

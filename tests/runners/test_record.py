@@ -19,6 +19,7 @@ from pagewise.core.record import RecordWriter, dumped, parse_record, read_record
 from pagewise.core.result import read_result
 from pagewise.core.text import json_text
 from pagewise.workloads.kernels.launch import read_written
+from scripts import write_script
 
 ONE = record(configuration(), 1.0)
 
@@ -101,9 +102,7 @@ def test_a_manifest_keeps_them():
 def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
     folder = own.folder / os.fsdecode(b"f\xff")
     folder.mkdir()
-    program = folder / os.fsdecode(b"p\xfe")
-    program.write_text('#!/bin/sh\nprintf %s "$1" | od -An -tx1\n')
-    program.chmod(0o755)
+    program = write_script(folder / os.fsdecode(b"p\xfe"), '#!/bin/sh\nprintf %s "$1" | od -An -tx1\n')
     command = own.stage.command(
         *("compare", "--output", str(folder / "results"), "--rounds", "1", "--policies", "none,reuse"),
         *("--check", "61 ff 62", "--", str(program), ARGUMENT),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from own_program import needs_thp
 from pagewise.workloads.program.production import install
+from scripts import called
 from stage import RUNNERS
 
 #: Tests as a user has them, with hooks that change what is run.
@@ -116,7 +116,7 @@ def cases(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     (folder / "settings.py").write_text(SETTINGS)
     command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r"]
     report = folder / "report.json"
-    done = subprocess.run(
+    done = called(
         [
             *command,
             *("-c", folder / "tests.py", "--prefix", folder, "--report-file", report),
@@ -124,8 +124,6 @@ def cases(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         ],
         env={**os.environ, **AS_ROOT, "PYTHONPATH": str(RUNNERS), "HOME": str(folder)},
         cwd=folder,
-        capture_output=True,
-        text=True,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     tests = json.loads(report.read_text())["runs"][0]["testcases"]

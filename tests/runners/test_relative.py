@@ -17,6 +17,7 @@ from pagewise.core.errors import FormatError
 from pagewise.core.result import read_result
 from pagewise.workloads.program.output import CodeMetric, pattern_of
 from pagewise.workloads.program.suite import read_code
+from scripts import write_script
 from stage import Stage
 
 RATE = {"label": "Rate", "unit": "GB/s", "better": "higher", "pattern": r"^rate (?P<rate>\S+)"}
@@ -39,9 +40,7 @@ def stage(tmp_path: Path) -> Stage:
     (tmp_path / "envs/suites/codes").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
     for name, rate in (("ours", 90), ("theirs", 100)):
-        program = tmp_path / "bin" / name
-        program.write_text(f"#!/bin/sh\necho rate $(({rate} * $1 * $2))\n")
-        program.chmod(0o755)
+        write_script(tmp_path / "bin" / name, f"#!/bin/sh\necho rate $(({rate} * $1 * $2))\n")
     stage.environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
     write(stage, code("theirs"))
     return stage
@@ -135,9 +134,7 @@ def test_the_ratio_of_two_programs_and_its_target(
 @pytest.mark.long
 def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
     (stage.folder / "slow").mkdir()
-    slow = stage.folder / "slow/ours"
-    slow.write_text("#!/bin/sh\necho rate $((45 * $1 * $2))\n")
-    slow.chmod(0o755)
+    write_script(stage.folder / "slow/ours", "#!/bin/sh\necho rate $((45 * $1 * $2))\n")
     aimed(stage, 0.85, None)
     builds = ("--build", f"fast={stage.folder}/bin", "--build", f"slow={stage.folder}/slow")
     for words in (

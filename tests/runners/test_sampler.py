@@ -20,6 +20,7 @@ from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed
 from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler, Samples
 from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
+from scripts import write_script
 
 MIB, HUGE = 1 << 20, 2 << 20
 SIZE, CHILDREN = 64 * MIB, 4
@@ -198,15 +199,14 @@ def test_a_program_that_may_not_be_read(tmp_path: Path):
 @pytest.mark.long
 def test_a_program_that_cannot_be_examined_ends_no_session(own: Own):
     # It is no program any more when it is examined.
-    script = own.folder / "run.sh"
-    script.write_text(
+    script = write_script(
+        own.folder / "run.sh",
         f"#!/bin/sh\nrm -f p\ncp {own.programs / 'memory'} p\n./p large 0.3 &\n"
         'until [ "$(readlink /proc/$!/exe)" = "$PWD/p" ]; do kill -0 $! || exit; sleep 0.01; done\n'
-        "chmod 644 p\nwait $!\n"
+        "chmod 644 p\nwait $!\n",
     )
-    script.chmod(0o755)
-    done = own.stage.run(
+    own.stage.run(
         *("compare", "--output", str(own.stage.results), "--policies", "none,reuse", "--rounds", "1"),
         *("--", str(script)),
+        code=0,
     )
-    assert done.returncode == 0, done.stdout + done.stderr

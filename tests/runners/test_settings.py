@@ -40,6 +40,7 @@ from pagewise.machine.settings.kinds import (
 )
 from pagewise.machine.settings.session import kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
+from scripts import called
 from stage import RUNNERS
 
 KILLED = Path(killed_sessions.__file__)
@@ -119,7 +120,7 @@ def test_what_others_change_at_the_same_place_is_not_restored(tmp_path: Path, ma
 def test_sessions_killed_anywhere_leave_nothing(tmp_path: Path, which: str, count: int):
     """`alone`: the guardian restores; `both`: it is killed too, and the journal suffices to restore."""
     command = [sys.executable, str(KILLED), str(tmp_path), str(count), which]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = called(command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from pagewise.core.text import choose_of
+from scripts import called, write_script
 from stage import GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -31,10 +31,9 @@ def offering(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     result = stage.folder / "results" / "20261121T010203Z-mine"
     result.mkdir(parents=True)
     (result / "manifest.json").write_text('{"state": "complete"}')
-    program = stage.folder / "bin" / "pagewise"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pagewise "$@"\n')
-    program.chmod(0o755)
+    program = write_script(
+        stage.folder / "bin" / "pagewise", f'#!/bin/sh\nexec {sys.executable} -m pagewise "$@"\n'
+    )
     stage.environment["PATH"] = f"{program.parent}:{os.environ['PATH']}"
     return stage
 
@@ -45,9 +44,7 @@ def test_a_shell_is_offered_words(offering: Stage, shell: str):
 
     def answer(**variables: str) -> str:
         command = [shutil.which("pagewise", path=offering.environment["PATH"])]
-        done = subprocess.run(
-            command, env=offering.variables() | variables, capture_output=True, text=True, check=True
-        )
+        done = called(command, env=offering.variables() | variables, check=True)
         return done.stdout
 
     assert f"_PAGEWISE_COMPLETE={shell}_complete" in answer(_PAGEWISE_COMPLETE=f"{shell}_source")
@@ -85,6 +82,5 @@ def test_what_was_meant_is_asked(offering: Stage, arguments: tuple[str, ...], me
 def test_the_environment_that_was_meant_is_asked(stage: Stage):
     stage.environment = {"PAGEWISE_MODULES": ""}
     (stage.folder / ".pagewise" / "modules" / "quick").mkdir(parents=True)
-    done = stage.compare("--env", "quik")
-    assert done.returncode == 3
+    done = stage.compare("--env", "quik", code=3)
     assert choose_of("quik", ["quick"]) in done.stderr and "make stack ENV=quik" in done.stderr

@@ -15,6 +15,7 @@ import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
 from pagewise.stack.site import read_site, site_names, toolchain_compilers
+from scripts import called
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,13 +48,8 @@ def environment(checkout: Path) -> dict[str, str]:
 
 def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command line."""
-    return subprocess.run(
-        [sys.executable, "-m", "pagewise", *arguments],
-        env=environment(checkout),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
+    return called(
+        [sys.executable, "-m", "pagewise", *arguments], env=environment(checkout), stdin=subprocess.DEVNULL
     )
 
 
@@ -142,7 +138,7 @@ def test_a_new_site_is_made_of_what_was_detected_by_the_documented_commands(chec
     text = (ROOT / "docs" / "how-to" / "new-site.md").read_text()
     lines = re.findall(r"^    ((?:mkdir|cp|sed) .*envs/sites/mine.*)$", text, re.M)
     assert len(lines) == 3
-    done = subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=checkout, capture_output=True, text=True)
+    done = called(["sh", "-ec", "\n".join(lines)], cwd=checkout)
     assert done.returncode == 0, done.stderr
     site = read_site("mine", checkout)
     assert site.data.target is None and site.toolchains == ["pagewise-gcc", "pagewise-llvm"]

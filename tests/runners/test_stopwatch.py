@@ -14,6 +14,7 @@ from pagewise.core.record_parts import ProcessPlacement
 from pagewise.session import launch
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
 from pagewise.stack.provenance import find_hyperfine
+from scripts import write_script
 
 
 def measure(folder: Path, script: str, limit: float = 30.0, wrapper: tuple[str, ...] = ()) -> Measurement:
@@ -91,9 +92,7 @@ def test_a_long_command_line_is_measured(tmp_path: Path, long: list[str]):
 
 
 def fake_hyperfine(folder: Path, script: str) -> Stopwatch:
-    program = folder / "hyperfine"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
+    program = write_script(folder / "hyperfine", f"#!/bin/sh\n{script}\n")
     return Stopwatch(str(program), 30.0, folder)
 
 

@@ -19,6 +19,7 @@ from pagewise.core.errors import FormatError, SelectionError
 from pagewise.core.result import Result, read_result
 from pagewise.session.processes import Shell
 from pagewise.workloads.program.suite import SuiteFile, example, known_codes, read_code
+from scripts import write_script
 from stage import ROOT, Stage, write_case
 
 OUTPUTS = Path(__file__).with_name("suite_outputs")
@@ -118,9 +119,7 @@ def test_the_example_of_a_case_is_one(tmp_path: Path):
 @pytest.mark.long
 @pytest.mark.parametrize(("last", "status"), [("true", "ok"), ("exit 3", "failed")])
 def test_a_case_of_ones_own_finds_its_program_and_input(suites: Stage, last: str, status: str):
-    program = suites.folder / "opt/mine"
-    program.write_text("#!/bin/sh\ncat given text >result; cat made\n")
-    program.chmod(0o755)
+    write_script(suites.folder / "opt/mine", "#!/bin/sh\ncat given text >result; cat made\n")
     (suites.folder / "given").write_text("value 7\n")
     case = write_case(
         suites.folder, programs=["./opt/mine"], inputs=["given"], input={"text": "right"}, reads=["res*"],
@@ -203,9 +202,7 @@ def suites(tmp_path: Path) -> Stage:
     stage = Stage(tmp_path)
     shutil.copytree(ROOT / "envs/suites/codes", tmp_path / "envs/suites/codes")
     (tmp_path / "opt").mkdir()
-    program = tmp_path / "opt/stream_c.exe"
-    program.write_text(f"#!/bin/sh\ncat {OUTPUTS}/stream.txt\n")
-    program.chmod(0o755)
+    write_script(tmp_path / "opt/stream_c.exe", f"#!/bin/sh\ncat {OUTPUTS}/stream.txt\n")
     module = tmp_path / ".pagewise/modules/suites/stream/5.10.lua"
     module.parent.mkdir(parents=True)
     module.write_text(f'prepend_path("PATH", "{tmp_path}/opt")\n')
@@ -221,8 +218,7 @@ def metrics(result: Result) -> set[tuple[str, str, str]]:
 @pytest.mark.long
 def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stage):
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
-    done = suites.run("compare", "--output", str(suites.results), *words)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = suites.run("compare", "--output", str(suites.results), *words, code=0)
     assert any("STREAM" in line and "stream/5.10" in line for line in done.stderr.splitlines())
     result = read_result(suites.result())
     assert ("triad", "MB/s", "higher") in metrics(result)
@@ -234,11 +230,9 @@ def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stag
 def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Stage):
     program = suites.folder / "flashx"
     output = OUTPUTS / "flash-x.txt"
-    program.write_text(f"#!/bin/sh\ngrep -q sim_nsubzones flash.par && cat {output} >sedov.log\n")
-    program.chmod(0o755)
+    write_script(program, f"#!/bin/sh\ngrep -q sim_nsubzones flash.par && cat {output} >sedov.log\n")
     words = ("--policies", "none", "--rounds", "1", "--suite", "flash-x")
-    done = suites.run("compare", "--output", str(suites.results), *words, "--", str(program))
-    assert done.returncode == 0, done.stdout + done.stderr
+    suites.run("compare", "--output", str(suites.results), *words, "--", str(program), code=0)
     assert ("hydro", "s", "lower") in metrics(read_result(suites.result()))
 
 
@@ -247,8 +241,7 @@ def test_flash_x_of_the_user_gets_its_parameters_and_its_log_is_read(suites: Sta
 def test_the_input_of_a_code_has_the_number_of_ranks(suites: Stage):
     program = suites.folder / "hpcc"
     output = OUTPUTS / "hpcc.txt"
-    program.write_text(f"#!/bin/sh\ngrep -q '^2 *Qs' hpccinf.txt && cat {output} >hpccoutf.txt\n")
-    program.chmod(0o755)
+    write_script(program, f"#!/bin/sh\ngrep -q '^2 *Qs' hpccinf.txt && cat {output} >hpccoutf.txt\n")
     words = ("--policies", "none", "--rounds", "1", "--ranks", "2", "--suite", "hpcc")
     done = suites.run("compare", "--output", str(suites.results), *words, "--", str(program))
     assert "hpl" in {name for name, *_ in metrics(read_result(suites.result()))}, done.stderr
@@ -279,8 +272,7 @@ def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable:
         unavailable("needs sqlite3 (make setup-tests)")
     file = suites.folder / "envs/suites/codes/sqlite.yaml"
     file.write_text(re.sub("policies: .*", "policies: [none, thp]", file.read_text()))
-    done = suites.run("compare", "--output", str(suites.results), "--rounds", "1", "--suite", "sqlite")
-    assert done.returncode == 0, done.stderr
+    suites.run("compare", "--output", str(suites.results), "--rounds", "1", "--suite", "sqlite", code=0)
     result = read_result(suites.result())
     assert {record.status for record in result.records} == {"ok"} and len(result.records) == 5
     assert {name for name, *_ in metrics(result)} >= {"fill", "index", "join"}
@@ -297,10 +289,10 @@ def test_the_gallery_measures_what_is_installed(tmp_path: Path, endings: tuple[i
     for name in ("setup/gallery", "setup/messages.sh"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / "pagewise").write_text(
-        '#!/bin/sh\necho "$@" >>calls\ntest "$1" != compare || exit "$(sed -n "$(wc -l <calls)p" endings)"\n'
+    write_script(
+        tmp_path / "pagewise",
+        '#!/bin/sh\necho "$@" >>calls\ntest "$1" != compare || exit "$(sed -n "$(wc -l <calls)p" endings)"\n',
     )
-    (tmp_path / "pagewise").chmod(0o755)
     (tmp_path / "endings").write_text("".join(f"{ending}\n" for ending in endings))
     settings = {"PATH": os.environ["PATH"], "SUITES": "redis sqlite java"}
     command = [tmp_path / "setup" / "gallery", "--rounds", "5"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pagewise.core.errors import PagewiseError
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.tracer import TracedProgram, Tracer, trace
+from scripts import called
 
 SET, GET = 41, 42
 PRCTL = ctypes.CDLL(None).prctl
@@ -32,7 +32,7 @@ def inherited(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def started() -> int:
-    return int(subprocess.run(ASK, capture_output=True, text=True, check=True).stdout)
+    return int(called(ASK, check=True).stdout)
 
 
 def test_programs_are_refused_huge_pages_and_then_inherit_as_before(inherited: int):

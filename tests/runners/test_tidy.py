@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import called
+
 SCRIPT = Path(__file__).parents[1] / "tidy.py"
 DEFECTS = {
     "uninitialised": "int next; return at + next;",
@@ -20,7 +22,7 @@ def check(folder: Path, bodies: dict[str, str]) -> subprocess.CompletedProcess[s
     for name, body in bodies.items():
         (folder / f"{name}.c").write_text(f"int part(int at);\nint part(int at)\n{{\n    {body}\n}}\n")
     files = [folder / f"{name}.c" for name in bodies]
-    return subprocess.run([sys.executable, SCRIPT, *files], capture_output=True, text=True, check=False)
+    return called([sys.executable, SCRIPT, *files])
 
 
 @pytest.mark.long

@@ -9,13 +9,11 @@ import pytest
 from builders import configuration, kernel
 from json_schema import faults
 from pagewise.core.environment import influences
-from pagewise.core.kernel import Kernel
 from pagewise.core.plan import Subject, subject
-from pagewise.core.reading import read_document
 from pagewise.core.result import read_result
 from pagewise.session.options import SessionOptions
 from pagewise.session.settings import in_all_states
-from stage import ROOT, TRIAD, Stage
+from stage import TRIAD, Stage
 
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
 
@@ -40,8 +38,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
 def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     program = ("sh", "-c", 'echo "A is ${A-0}"; sleep 0.05')
     options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--vary", "A=-,3,5")
-    done = stage.run("compare", "--json", *options, "--", *program)
-    assert done.returncode == 0, done.stderr
+    done = stage.run("compare", "--json", *options, "--", *program, code=0)
     found = json.loads(done.stdout)
     assert faults("verdicts", found) == []
     values = {row["setting"]: row["value"] for row in found["comparisons"] if row["label"] == "A"}
@@ -54,18 +51,6 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
         ("A=3", False),
         ("A=5", False),
     ]
-
-
-@pytest.mark.long
-def test_kernels_run_with_each_setting(stage: Stage) -> None:
-    stage.add("gcc-12.2.0", PAGES[0], [TRIAD])
-    done = stage.compare("--rounds", "2", "--no-sweep", "--vary", "OMP_WAIT_POLICY=active,passive", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (found,) = json.loads(done.stdout)["kernels"]
-    assert {row["setting"] for row in found["configurations"]} == {
-        "OMP_WAIT_POLICY=active",
-        "OMP_WAIT_POLICY=passive",
-    }
 
 
 # Of Fujitsu's libmpg, with two values each (A64FX microarchitecture guide, large pages).
@@ -87,8 +72,7 @@ def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> Non
     stage.add("gcc-12.2.0", PAGES[0], [TRIAD], seen="1")
     names = {f"XOS_MMM_L_{name}": values for name, values in LIBMPG.items()}
     given = [word for name, values in names.items() for word in ("--vary", f"{name}={','.join(values)}")]
-    done = stage.compare("--rounds", "1", "--no-sweep", *given, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = stage.compare("--rounds", "1", "--no-sweep", *given, "--json", code=0)
     (kernel_,) = json.loads(done.stdout)["kernels"]
     first = {name: values[0] for name, values in names.items()}
     expected = [first, *(first | {name: values[1]} for name, values in names.items())]
@@ -96,13 +80,6 @@ def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> Non
     for run in (one.run for one in read_result(stage.result()).records):
         assert dict(option.split("=", 1) for option in (run.options or "").split(",")) in expected
     assert influences(first) == dict(sorted(first.items()))
-
-
-def test_kernels_of_the_heap_and_of_page_placement_depend_on_pages() -> None:
-    for name in ("allocate", "page_faults"):
-        assert read_document(
-            Kernel, ROOT / "kernels" / "micro" / name / "kernel.yaml"
-        ).benchmark.is_sensitive_to("hugepages")
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[st
 def succeed(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command that must end with code 0."""
     done = run(*command, **settings)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, f"{done.args}: {done.stdout}"
     return done
 
 
@@ -108,8 +108,7 @@ def checkout(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.fixture(scope="session")
 def built(checkout: Path) -> Path:
     """The checkout with the quick environment built."""
-    done = run(checkout / "setup" / "stack", "quick")
-    assert done.returncode == 0, done.stdout
+    succeed(checkout / "setup" / "stack", "quick")
     return checkout
 
 
@@ -123,15 +122,13 @@ GIT = {
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git in a folder."""
-    done = run("git", "-C", folder, *arguments, **GIT)
-    assert done.returncode == 0, done.stdout
+    done = succeed("git", "-C", folder, *arguments, **GIT)
     return done.stdout
 
 
 def release(root: Path, version: str) -> None:
     """Release a checkout's kernels and runner as in docs/how-to/release.md."""
-    done = run(root / "setup" / "release", version, **GIT)
-    assert done.returncode == 0, done.stdout
+    succeed(root / "setup" / "release", version, **GIT)
     git(root, "tag", "--force", f"v{version}")
 
 
@@ -215,8 +212,7 @@ def locked(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFac
     """A clone with a lock of release-quick for this machine, in the folder `lock`."""
     folder = tmp_path_factory.mktemp("maker") / "clone"
     git(origin, "clone", "--quiet", f"file://{origin}", str(folder))
-    done = run(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
-    assert done.returncode == 0, done.stdout
+    succeed(set_up(folder) / "setup" / "lock", "release-quick", "host", folder / "lock")
     return folder
 
 

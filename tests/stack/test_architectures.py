@@ -125,8 +125,7 @@ def test_every_kernel_computes_the_right_result(build: Path, tmp_path: Path) -> 
         record = tmp_path / f"{kernel['name']}.jsonl"
         program = build / "micro" / kernel["name"] / kernel["executable"]
         arguments = (*kernel["smoke"]["arguments"], "--record", record)
-        done = run(*command(program), *arguments)
-        assert done.returncode == 0, f"{kernel['name']}: {done.stdout}"
+        succeed(*command(program), *arguments)
         assert json.loads(record.read_text().splitlines()[0])["validation"]["passed"]
         checked += 1
     assert checked >= 30
@@ -136,8 +135,7 @@ def test_explicit_vectors_and_scalar_code_agree_with_the_reference(build: Path, 
     for kernel in ("stream_triad", "stream_dot"):
         for width in target.widths:
             arguments = ("--working-set", "101kB", "--repetitions", "1", "--simd", width)
-            done = run(*command(build / "micro" / kernel / f"pw-{kernel}"), *arguments)
-            assert done.returncode == 0, f"{kernel} {width}: {done.stdout}"
+            succeed(*command(build / "micro" / kernel / f"pw-{kernel}"), *arguments)
 
 
 def test_what_the_processor_has_no_instruction_for_is_refused(target: Target, tmp_path: Path) -> None:

@@ -158,8 +158,7 @@ def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
             for root in json.loads((built / "envs" / name / "spack.lock").read_text())["roots"]:
                 prefix = next((built / ".pagewise" / "opt").glob(f"pagewise-micro/*{root['hash']}"))
                 for program in sorted(prefix.glob("bin/pw-*")):
-                    done = run(program, "--version")
-                    assert done.returncode == 0, f"{program}: {done.stdout}"
+                    done = succeed(program, "--version")
                     compilers.add(done.stdout.split("compiler ")[1].split("-")[0].strip())
         assert compilers == {"gcc", "llvm"}
     finally:
@@ -169,8 +168,7 @@ def test_programs_run_after_an_edit_of_the_library(built: Path) -> None:
 
 def test_nothing_is_done_twice(built: Path) -> None:
     assert run(built / "setup" / "stack", "quick").returncode == 0
-    done = run(built / "setup" / "stack", "quick")
-    assert done.returncode == 0
+    done = succeed(built / "setup" / "stack", "quick")
     assert done.stdout == ""
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from fault import Ended, Fault, Place
 
 from pagewise.core.structure import unstructured
 from pagewise.machine.host import read_host
+from scripts import write_script
 
 LONG = "x" * 5000
 # Variables with odd values; `list` is run with each.
@@ -49,9 +48,9 @@ def process(name: str, code: str) -> Fault:
     """A comparison of a program that misbehaves; it is ended and reported as failed."""
 
     def happen(place: Place) -> Ended:
-        program = place.folder / "program.py"
-        program.write_text(f"#!{sys.executable} -SE\nimport os, signal, sys, time\n{code}\n")
-        program.chmod(0o755)
+        program = write_script(
+            place.folder / "program.py", f"#!{sys.executable} -SE\nimport os, signal, sys, time\n{code}\n"
+        )
         chosen = ["--rounds", "1", "--policies", "none", "--timeout", "1", "--end-leftovers"]
         chosen += ["--output", str(place.results), "--json"]
         ended = place.fork("compare", *chosen, "--", str(program))
@@ -175,36 +174,12 @@ def _at_once(*commands: list[str]) -> Callable[[Place], list[Ended]]:
     return happen
 
 
-def _no_hyperfine(place: Place) -> Ended:
-    place.environment["PATH"] = str(Path(sys.executable).parent) + ":/bin:/usr/sbin"
-    folder = place.folder / "bin"
-    folder.mkdir()
-    for name in ("bash", "env", "sh", "git"):
-        (folder / name).symlink_to(shutil.which(name) or "/bin/sh")
-    place.environment["PATH"] = str(folder)
-    return place.run("kernels", "--plan")
-
-
-_DAEMON = """
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        for descriptor in (0, 1, 2): os.close(descriptor)
-        time.sleep(60)
-    os._exit(0)
-os.wait()
-"""
 _QUERY = ["results", "query", "slow-nodes"]
 FAULTS = [
     *(variable(*row) for row in VARIABLES),
     *(modules(one) for one in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")),
-    process("stops itself", "os.kill(os.getpid(), signal.SIGSTOP)"),
-    process("stops its group", "os.killpg(0, signal.SIGSTOP)"),
-    process("ignores signals", "signal.signal(15, signal.SIG_IGN); time.sleep(60)"),
     process("is killed", "os.kill(os.getpid(), signal.SIGKILL)"),
     process("kills its parent", "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"),
-    process("leaves a daemon", _DAEMON),
-    process("leaves a child in its group", "if os.fork() == 0: time.sleep(60)"),
     process("says escapes and bytes", 'sys.stdout.buffer.write(b"\\x1b[31m\\xff\\x00[/]\\n"); sys.exit(3)'),
     process("says a lot", 'sys.stdout.write("x" * 5_000_000); sys.exit(3)'),
     process("closes its streams", "os.close(0); os.close(1); os.close(2)"),
@@ -225,7 +200,6 @@ FAULTS = [
     Fault("signal: SIGTERM", _interrupted(signal.SIGTERM), (143,)),
     Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,)),
     Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,)),
-    Fault("PATH without hyperfine", _no_hyperfine, (3,)),
     Fault("report and query at once", _at_once(["report", "{good}"], _QUERY), (0, 1)),
     Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0, 1)),
     host("no files", {}),

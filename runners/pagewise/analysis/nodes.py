@@ -205,7 +205,10 @@ def host_facts(host: Host) -> dict[str, str | float]:
             for cache in host.caches
         },
     }
-    return {name: _text_of(value) for name, value in facts.items()}
+    return {
+        name: UNKNOWN if value is None else value if isinstance(value, float) else str(value)
+        for name, value in facts.items()
+    }
 
 
 def differences(nodes: Mapping[str, Mapping[str, str | float]]) -> list[NodeDifference]:
@@ -237,10 +240,6 @@ def _texts(by_node: Mapping[str, str | float]) -> dict[str, str]:
         return bytes_text(center if abs(value - center) <= _ALIKE * center else value)
 
     return {node: text(value) for node, value in by_node.items()}
-
-
-def _text_of(value: str | float | None) -> str | float:
-    return UNKNOWN if value is None else value if isinstance(value, float) else str(value)
 
 
 def _switch(value: bool | None) -> str | None:

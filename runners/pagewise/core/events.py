@@ -307,8 +307,5 @@ def _metric_faults(metric: DerivedMetric, units: Mapping[str, Unit]) -> Iterator
         yield str(fault)
         return
     if declared.powers != computed.powers:
-        yield f"its formula gives {_powers_text(computed)}, its unit is {metric.unit}"
-
-
-def _powers_text(unit: Unit) -> str:
-    return " * ".join(f"{name}^{power}" for name, power in unit.powers.items()) or "a number"
+        powers = " * ".join(f"{name}^{power}" for name, power in computed.powers.items()) or "a number"
+        yield f"its formula gives {powers}, its unit is {metric.unit}"

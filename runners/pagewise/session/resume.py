@@ -165,7 +165,7 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
         manifest.until is not None and manifest.until.ended is not None,
         _complete_rounds(result),
     )
-    stopped = manifest.finished or _last_seen(result)
+    stopped = manifest.finished or str(result.records[-1].started if result.records else manifest.created)
     interruption = Break(
         manifest.state, stopped, utc_text(), manifest.rounds_done, len(earlier.runs), aside=0
     )
@@ -249,11 +249,6 @@ def set_aside(file: Path, rounds: int, announce: Callable[[Digest], None]) -> No
             where=file,
             remedy="free some space or allow writing, and resume again",
         ) from fault
-
-
-def _last_seen(result: Result) -> str:
-    """When a killed session last wrote a record."""
-    return str(result.records[-1].started if result.records else result.manifest.created)
 
 
 def _short(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pagewise.core.dimensions import DIMENSIONS, Dimension
+from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.kernel import Kernel
 from pagewise.core.structure import unstructured
 from pagewise.report.model import Column, Table
@@ -33,7 +33,7 @@ def configuration_table(catalog: Catalog, entries: Sequence[Entry]) -> Table:
     """A row per configuration; the module's name contains the compiler."""
     configurations = [entry.configuration for entry in entries]
     shown = [each for each in DIMENSIONS if each.always or len({*map(each.of, configurations)}) > 1]
-    columns = (Column("module"), *map(_column, shown), Column("builder"))
+    columns = (Column("module"), *(Column(each.name, get=each.cell) for each in shown), Column("builder"))
     return Table.of(f"Configurations in {catalog.tree}", columns, configurations)
 
 
@@ -53,7 +53,3 @@ def kernel_table(kernels: Sequence[Kernel]) -> Table:
 def _options(kernel: Kernel) -> str:
     """The options that a comparison can vary: `layout=studies,soa`."""
     return " ".join(f"{name}={','.join(values)}" for name, values in (kernel.options or {}).items())
-
-
-def _column(dimension: Dimension) -> Column:
-    return Column(dimension.name, get=dimension.cell)

@@ -235,11 +235,7 @@ def metrics(kernels: Sequence[KernelResult], checks: Mapping[str, Sequence[str]]
     return Section("Metrics", (Table.of("Metrics by policy", columns, rows), Text(text, style="dim")))
 
 
-def _metric_text(row: Comparison) -> str:
-    return f"{row.quantity.label} [{row.quantity.unit}]"
-
-
-_METRIC = Column("metric", merged=True, get=_metric_text)
+_METRIC = Column("metric", merged=True, get=lambda row: f"{row.quantity.label} [{row.quantity.unit}]")
 
 
 def _target(row: Comparison) -> str:

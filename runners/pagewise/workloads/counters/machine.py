@@ -126,7 +126,11 @@ def permissions(
     hardware = hardware_counters(host, root, opens)
     yield hardware
     yield _software(opens)
-    if hardware.state == "good" and read(root / "proc/sys/kernel/nmi_watchdog") == "1" and _is_x86():
+    if (
+        hardware.state == "good"
+        and read(root / "proc/sys/kernel/nmi_watchdog") == "1"
+        and platform.machine() in ("x86_64", "i686")
+    ):
         yield note(
             "counters taken",
             "the kernel's watchdog uses one of the CPU's counters: full groups may not fit",
@@ -255,7 +259,3 @@ def has_capability(root: Path = Path("/")) -> bool:
     """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
     held = int(field(root / "proc/self/status", "CapEff") or "0", 16)
     return bool(held >> _CAP_PERFMON & 1 or held >> _CAP_SYS_ADMIN & 1)
-
-
-def _is_x86() -> bool:
-    return platform.machine() in ("x86_64", "i686")

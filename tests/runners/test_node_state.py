@@ -122,8 +122,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 @pytest.mark.parametrize(("machine", "touches"), [("reports", True), ("keeps", False)])
 def test_memory_that_the_hypervisor_took_back_is_touched(machine: str, touches: bool):
-    command = [sys.executable, "-c", TOUCH, machine]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = called([sys.executable, "-c", TOUCH, machine], check=True).stdout
     assert (int(printed) > 64 << 10) is touches
 
 

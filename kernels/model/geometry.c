@@ -56,6 +56,11 @@ static bool read_pages(struct reader *reader, char words[][word_length + 1], str
     if (!is_power_of_two(geometry->page[PW_BASE]) || !is_power_of_two(geometry->page[PW_HUGE]))
         return fail(reader, "a page size must be a power of two");
     if (geometry->page[PW_BASE] >= geometry->page[PW_HUGE]) return fail(reader, "huge pages must be larger than base pages");
+    geometry->entry = geometry->page[PW_HUGE];
+    if (words[PW_PAGE_CLASSES][0] == '\0') return true;
+    if (!numbers(reader, words + PW_PAGE_CLASSES, 1, &geometry->entry)) return false;
+    if (!is_power_of_two(geometry->entry) || geometry->entry < geometry->page[PW_BASE] || geometry->entry > geometry->page[PW_HUGE])
+        return fail(reader, "an entry translates a power of two of bytes, from a base page to a huge page");
     return true;
 }
 
@@ -174,10 +179,10 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
 {
     static const struct {
         const char *word;
-        int arguments;
+        int arguments, optional;
         bool (*read)(struct reader *, char[][word_length + 1], struct pw_geometry *);
-    } kinds[] = {{"geometry", 1, read_name}, {"pages", 2, read_pages}, {"tlb", 5, read_tlb},
-                 {"cache", 5, read_cache},   {"hash", 4, read_hash},   {"sector", 3, read_sector}, {"array", 2, read_array}};
+    } kinds[] = {{"geometry", 1, 0, read_name}, {"pages", 2, 1, read_pages}, {"tlb", 5, 0, read_tlb},      {"cache", 5, 0, read_cache},
+                 {"hash", 4, 0, read_hash},     {"sector", 3, 0, read_sector}, {"array", 2, 0, read_array}};
     enum { n_kinds = sizeof kinds / sizeof kinds[0] };
     struct reader reader = {.fault = fault};
     *geometry = (struct pw_geometry){.line = 0};
@@ -197,8 +202,9 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         int kind = n_kinds - 1;
         while (kind >= 0 && strcmp(words[0], kinds[kind].word) != 0) kind--;
         if (kind < 0) return fail(&reader, "unknown keyword '%s'", words[0]);
-        if (count - 1 != kinds[kind].arguments)
+        if (count - 1 < kinds[kind].arguments || count - 1 > kinds[kind].arguments + kinds[kind].optional)
             return fail(&reader, "'%s' takes %d values, not %d", words[0], kinds[kind].arguments, count - 1);
+        if (count < most_words) words[count][0] = '\0';
         if (!kinds[kind].read(&reader, words + 1, geometry)) return false;
     }
     if (geometry->n_cache_levels == 0) geometry->line = geometry->page[PW_BASE];

@@ -2,14 +2,15 @@
    file (docs/explanation/simulation.md):
 
        geometry NAME
-       pages BASE HUGE
+       pages BASE HUGE [ENTRY]
        tlb LEVEL ENTRIES WAYS lru|fifo base|huge|both
        cache LEVEL BYTES WAYS LINE none|inclusive|victim
        hash LEVEL LOWEST WIDTH SHIFT
        sector LEVEL ID WAYS
        array NAME ID
 
-   BASE and HUGE are the page sizes in bytes, powers of two. A TLB level has one array for both page sizes or one for each.
+   BASE and HUGE are the page sizes in bytes, powers of two. ENTRY: the bytes of a huge page that one TLB entry translates
+   (default: HUGE). A TLB level has one array for both page sizes or one for each.
    `inclusive` caches evict from the levels before them the lines that they evict themselves; `victim` caches contain the
    lines that the level before them evicted, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST
    on, shifted left by SHIFT, into the set number of that cache. A `sector` line gives lines of the arrays of this ID (1 to 3)
@@ -53,6 +54,7 @@ struct pw_sector_array {
 struct pw_geometry {
     char name[PW_GEOMETRY_NAME + 1];
     uint64_t page[PW_PAGE_CLASSES];
+    uint64_t entry; /* the bytes of a huge page that one TLB entry translates */
     uint64_t line; /* bytes, of all levels; without caches a base page, which counts as one look-up */
     uint32_t n_tlb_levels, n_cache_levels;
     uint32_t n_tlbs[PW_MOST_LEVELS];

@@ -16,7 +16,8 @@ struct pw_model *pw_model_open(const struct pw_geometry *geometry)
     if (model == NULL) return NULL;
     model->geometry = *geometry;
     pw_mapping_set(&model->mapping, PW_ALL_BASE, NULL, NULL);
-    for (int class = 0; class < PW_PAGE_CLASSES; class++) model->page_shift[class] = shift_of(geometry->page[class]);
+    model->page_shift[PW_BASE] = shift_of(geometry->page[PW_BASE]);
+    model->page_shift[PW_HUGE] = shift_of(geometry->entry);
     model->line_shift = shift_of(geometry->line);
     if (!pw_tlb_open(&model->tlb, geometry) || !pw_cache_open(&model->cache, geometry)) {
         pw_model_close(model);
@@ -29,8 +30,32 @@ void pw_model_close(struct pw_model *model)
 {
     if (model == NULL) return;
     pw_tlb_close(&model->tlb);
+    pw_tlb_close(&model->tlb_on_huge);
     pw_cache_close(&model->cache);
     free(model);
+}
+
+bool pw_model_open_on_huge(struct pw_model *model, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context)
+{
+    if (model->tlb.holds[0][PW_HUGE] == NULL) return false;
+    pw_mapping_set(&model->mapping_on_huge, rule, is_huge, context);
+    return pw_tlb_open(&model->tlb_on_huge, &model->geometry);
+}
+
+/* Another access to the previous page changes nothing, and most are that. */
+static uint32_t access_on_huge(struct pw_model *model, uint64_t address)
+{
+    const enum pw_page_class class = pw_mapping_class(&model->mapping_on_huge, address);
+    const uint64_t page = address >> model->page_shift[class], key = page * PW_PAGE_CLASSES + (uint64_t)class + 1;
+    if (key == model->last_on_huge) return 0;
+    model->last_on_huge = key;
+    uint32_t refilled;
+    const uint32_t translated = pw_tlb_access(&model->tlb_on_huge, class, page, &refilled);
+    if (translated == 0) return 0;
+    model->count[PW_TLB_REFILL_ON_HUGE]++;
+    if (translated < model->tlb.n_levels) return PW_MISSED_TLB_ON_HUGE;
+    model->count[PW_PAGE_WALKS_ON_HUGE]++;
+    return PW_MISSED_TLB_ON_HUGE | PW_MISSED_ALL_TLBS_ON_HUGE;
 }
 
 static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
@@ -50,6 +75,7 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
             missed |= PW_MISSED_ALL_TLBS;
         }
     }
+    if (model->tlb_on_huge.n_levels > 0) missed |= access_on_huge(model, address);
     const uint32_t found = pw_cache_access(&model->cache, line, store);
     if (found > 0) {
         missed |= PW_MISSED_CACHE;
@@ -92,6 +118,8 @@ const char *pw_model_name(const struct pw_model *model, enum pw_count count)
     case PW_HUGE_ACCESSES: return "HUGE_PAGE_LOOKUPS";
     case PW_LOOKUPS: return "L1D_CACHE";
     case PW_PAGE_WALKS: return "PAGE_WALKS";
+    case PW_TLB_REFILL_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "L1D_TLB_REFILL_ON_HUGE" : NULL;
+    case PW_PAGE_WALKS_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "PAGE_WALKS_ON_HUGE" : NULL;
     default: break;
     }
     if (count >= PW_CACHE_WRITE_BACK) {

@@ -17,11 +17,20 @@ enum pw_count {
     PW_PAGE_WALKS = PW_TLB_REFILL + PW_MOST_LEVELS,
     PW_CACHE_REFILL, /* one for each level follows; of a victim cache, its misses */
     PW_CACHE_WRITE_BACK = PW_CACHE_REFILL + PW_MOST_LEVELS, /* one for each level follows */
-    PW_COUNTS = PW_CACHE_WRITE_BACK + PW_MOST_LEVELS
+    PW_TLB_REFILL_ON_HUGE = PW_CACHE_WRITE_BACK + PW_MOST_LEVELS, /* of the first level of the second TLBs */
+    PW_PAGE_WALKS_ON_HUGE,
+    PW_COUNTS
 };
 
 /* What one access missed. */
-enum { PW_MISSED_TLB = 1, PW_MISSED_ALL_TLBS = 2, PW_MISSED_CACHE = 4, PW_MISSED_ALL_CACHES = 8 };
+enum {
+    PW_MISSED_TLB = 1,
+    PW_MISSED_ALL_TLBS = 2,
+    PW_MISSED_CACHE = 4,
+    PW_MISSED_ALL_CACHES = 8,
+    PW_MISSED_TLB_ON_HUGE = 16,
+    PW_MISSED_ALL_TLBS_ON_HUGE = 32
+};
 
 struct pw_model {
     struct pw_geometry geometry;
@@ -32,11 +41,19 @@ struct pw_model {
     uint64_t last_line; /* the previous access, plus one; another access to it changes nothing */
     bool last_store;
     uint64_t count[PW_COUNTS];
+    /* Second TLBs of the same geometry, for the same accesses with data on huge pages; without levels: none. */
+    struct pw_tlb tlb_on_huge;
+    struct pw_mapping mapping_on_huge;
+    uint64_t last_on_huge; /* the previous page there, as a key, plus one */
 };
 
 /* An empty machine; NULL if memory is exhausted. The mapping treats all pages as base pages until set otherwise. */
 struct pw_model *pw_model_open(const struct pw_geometry *geometry);
 void pw_model_close(struct pw_model *model);
+
+/* Simulate second TLBs as well, with pages by this rule. False: memory is exhausted, or the first level has no entries for
+   huge pages. */
+bool pw_model_open_on_huge(struct pw_model *model, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context);
 
 /* The program accesses `bytes` bytes at an address. Counts look-ups and misses, not LOADS and STORES: an instruction's access may
    arrive in pieces. Returns its misses. */

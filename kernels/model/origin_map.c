@@ -129,6 +129,14 @@ bool pw_map_touch(uint64_t address, bool touched)
     return before;
 }
 
+bool pw_map_is_untouched(uint64_t address)
+{
+    const struct extent *extent = extent_of(address, false);
+    for (int i = 0; extent != NULL && i < pages / 64; i++)
+        if (extent->touched[i] != 0) return false;
+    return true;
+}
+
 void pw_map_untouch(uint64_t address, uint64_t bytes)
 {
     for (uint64_t page = address; page < address + bytes;) {

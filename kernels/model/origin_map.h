@@ -19,6 +19,9 @@ uint32_t pw_map_at(uint64_t address);
 /* Whether the page was touched since it was mapped; from now on it is, or not, as `touched`. */
 bool pw_map_touch(uint64_t address, bool touched);
 
+/* Whether no page of the extent around an address was touched: its first access would be the fault of a huge page. */
+bool pw_map_is_untouched(uint64_t address);
+
 /* The pages from an address on are untouched. */
 void pw_map_untouch(uint64_t address, uint64_t bytes);
 

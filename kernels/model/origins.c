@@ -17,6 +17,12 @@
 enum { smallest_object = 1024, smallest_listed = 1 << 16 };
 enum { most_pending = 8, header_bytes = 32 /* of an allocator, around its blocks */ };
 
+/* The misses of an origin. FOLLOWING: on the page next to the last miss of the same instruction. */
+enum { tlb, walks, tlb_following, walks_following, tlb_on_huge, walks_on_huge, faults_on_huge, counts };
+static const char *const count_names[counts] = {"L1D_TLB_REFILL",           "PAGE_WALKS",             "L1D_TLB_REFILL_FOLLOWING",
+                                                "PAGE_WALKS_FOLLOWING", "L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE",
+                                                "PAGE_FAULTS_ON_HUGE"};
+
 enum kind { nothing, allocation, object, stack, heap, file, anonymous };
 static const char *const kinds[] = {"", "allocation", "static", "stack", "heap", "file", "anonymous"};
 
@@ -33,7 +39,7 @@ struct origin {
     uint64_t frames[PW_ORIGIN_FRAMES];
     struct place *places; /* of the frames */
     uint64_t live, peak, times, first, last; /* bytes now and at most; number of allocations; instructions at begin and end */
-    uint64_t tlb, walks, faults;
+    uint64_t faults, count[counts];
 };
 
 struct mapping {
@@ -60,7 +66,7 @@ static struct {
     struct miss {
         uint64_t address;
         uint32_t origin;
-        bool walk, fault;
+        bool is[counts], fault;
     } pending[most_pending];
     int n_pending;
     /* The last freed memory: its allocator touches it afterwards. */
@@ -246,12 +252,11 @@ void pw_origins_reported(void)
 static void count(uint32_t number, int times, struct miss miss)
 {
     struct origin *origin = &all.origin[number];
-    origin->tlb += (uint64_t)times;
-    origin->walks += miss.walk ? (uint64_t)times : 0;
+    for (int i = 0; i < counts; i++) origin->count[i] += miss.is[i] ? (uint64_t)times : 0;
     origin->faults += miss.fault ? (uint64_t)times : 0;
 }
 
-void pw_origins_missed(uint64_t address, bool walk, uint64_t page)
+void pw_origins_missed(uint64_t address, uint32_t missed, bool follows, uint64_t page)
 {
     pthread_mutex_lock(&all.lock);
     uint32_t number = pw_map_at(address);
@@ -260,8 +265,13 @@ void pw_origins_missed(uint64_t address, bool walk, uint64_t page)
     if (ownerless && all.freed_end > 0 && all.freed_begin <= address + header_bytes &&
         address < all.freed_end + header_bytes)
         number = all.freed;
-    const bool fault = walk && !pw_map_touch(address & ~(page - 1), true);
-    const struct miss miss = {address, number, walk, fault};
+    const bool miss_of_base = (missed & PW_MISSED_TLB) != 0, walk = (missed & PW_MISSED_ALL_TLBS) != 0;
+    const bool first = pw_map_is_untouched(address), fault = walk && !pw_map_touch(address & ~(page - 1), true);
+    const struct miss miss = {.address = address,
+                              .origin = number,
+                              .is = {miss_of_base, walk, miss_of_base && follows, walk && follows,
+                                     (missed & PW_MISSED_TLB_ON_HUGE) != 0, (missed & PW_MISSED_ALL_TLBS_ON_HUGE) != 0, fault && first},
+                              .fault = fault};
     count(number, 1, miss);
     if (ownerless) all.pending[all.n_pending++ % most_pending] = miss;
     pthread_mutex_unlock(&all.lock);
@@ -347,7 +357,7 @@ void pw_origins_write(FILE *out, void (*text)(FILE *, const char *))
     const char *separator = "[";
     for (uint32_t i = 1; i < all.n_origins; i++) {
         const struct origin *origin = &all.origin[i];
-        if (origin->tlb == 0 && (origin->peak < smallest_listed || origin->kind != allocation)) continue;
+        if (origin->count[tlb] == 0 && (origin->peak < smallest_listed || origin->kind != allocation)) continue;
         fprintf(out, "%s{\"kind\":\"%s\",\"name\":", separator, kinds[origin->kind]);
         text(out, origin->name != NULL ? origin->name : "");
         fputs(",\"module\":", out);
@@ -359,9 +369,11 @@ void pw_origins_write(FILE *out, void (*text)(FILE *, const char *))
             fprintf(out, ",\"offset\":%" PRIu64 "}", origin->places[k].offset);
         }
         fprintf(out, "],\"bytes\":%" PRIu64 ",\"allocations\":%" PRIu64 ",\"begin\":%" PRIu64 ",\"end\":%" PRIu64
-                     ",\"page_faults\":%" PRIu64 ",\"L1D_TLB_REFILL\":%" PRIu64 ",\"PAGE_WALKS\":%" PRIu64 "}",
-                origin->peak, origin->times, origin->first, origin->live > 0 ? *all.now : origin->last, origin->faults, origin->tlb,
-                origin->walks);
+                     ",\"page_faults\":%" PRIu64 ",\"counts\":{",
+                origin->peak, origin->times, origin->first, origin->live > 0 ? *all.now : origin->last, origin->faults);
+        for (int k = 0; k < (trace.model->tlb_on_huge.n_levels > 0 ? counts : tlb_on_huge); k++)
+            fprintf(out, "%s\"%s\":%" PRIu64, k > 0 ? "," : "", count_names[k], origin->count[k]);
+        fputs("}}", out);
         separator = ",";
     }
     fputs(separator[0] == '[' ? "[]" : "]", out);

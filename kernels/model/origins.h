@@ -13,8 +13,9 @@ void pw_origins_open(const uint64_t *now);
 /* The first access of a program is to its stack. */
 void pw_origins_stack(uint64_t address);
 
-/* A TLB miss at this address; of the last level: `walk`. page: the size of the address's page. */
-void pw_origins_missed(uint64_t address, bool walk, uint64_t page);
+/* TLB misses at this address (PW_MISSED_ of model.h); `follows`: on the page next to the last miss of this instruction. page: the size
+   of the address's page. */
+void pw_origins_missed(uint64_t address, uint32_t missed, bool follows, uint64_t page);
 
 /* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames);

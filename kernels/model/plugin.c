@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "../region/marks.h"
 #include "origin_calls.h"
+#include "origin_events.h"
 #include "origins.h"
 #include "plugin.h"
 
@@ -29,8 +30,8 @@ struct trace trace;
 /* Of the interface, see tracer.h. */
 __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
 
-/* Instructions of all entered blocks, in all threads; and those among them whose accesses QEMU does not report. */
-static uint64_t executed, executed_unseen;
+/* Instructions whose accesses QEMU does not report. */
+static uint64_t executed_unseen;
 
 void stop(const char *format, ...)
 {
@@ -46,11 +47,10 @@ void stop(const char *format, ...)
 static void read_counts(uint64_t counts[PW_COUNTS])
 {
     pw_model_counts(trace.model, counts);
-    counts[PW_INSTRUCTIONS] = executed;
+    counts[PW_INSTRUCTIONS] = trace.executed;
 }
 
-/* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
-static bool peek(uint64_t address, void *value, size_t bytes)
+bool peek(uint64_t address, void *value, size_t bytes)
 {
     struct iovec here = {value, bytes}, there = {(void *)(uintptr_t)address, bytes};
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
@@ -61,6 +61,7 @@ static void ask_again(void)
 {
     if (trace.observer.program == NULL) trace.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
     pw_mapping_forget(&trace.model->mapping);
+    pw_mapping_forget(&trace.model->mapping_on_huge);
     pw_observer_forget(&trace.observer);
 }
 
@@ -163,7 +164,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         return;
     }
     struct pw_model *model = trace.model;
-    const uint64_t block = executed;
+    const uint64_t block = trace.executed;
     const bool piece = site == trace.last && address == trace.last_end && block == trace.last_block &&
                        site->store == trace.last_store;
     trace.last = site;
@@ -178,8 +179,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     }
     const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
     if (missed == 0) return;
-    if (trace.origins && (missed & PW_MISSED_TLB) != 0)
-        pw_origins_missed(address, (missed & PW_MISSED_ALL_TLBS) != 0, model->geometry.page[pw_mapping_class(&model->mapping, address)]);
+    if (trace.origins) origins_missed(site, address, missed);
     site->tlb += (missed & PW_MISSED_TLB) != 0;
     site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
     site->refills += (missed & PW_MISSED_CACHE) != 0;
@@ -207,7 +207,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     /* The preloaded library is not part of the program. */
     const uint64_t start = qemu_plugin_tb_vaddr(block);
     if (trace.library_begin <= start && start < trace.library_end) return;
-    qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &executed, instructions);
+    qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &trace.executed, instructions);
     for (size_t i = 0; i < instructions; i++) {
         struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
         struct site *site = calloc(1, sizeof *site);
@@ -226,40 +226,6 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     }
 }
 
-/* What the preloaded library reports (origin_calls.h). */
-static void on_report(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack)
-{
-    uint64_t frames[PW_ORIGIN_FRAMES];
-    const uint64_t n_frames = event >> 8;
-    switch ((enum pw_origin_event)(event & 0xff)) {
-    case PW_ORIGIN_HELLO:
-        *(volatile int *)(uintptr_t)address = 1;
-        trace.library_begin = bytes;
-        trace.library_end = stack;
-        /* Those that were translated before. */
-        for (struct site *site = trace.sites; site != NULL; site = site->next)
-            if (bytes <= site->place && site->place < stack) site->kind = not_of_program;
-        pw_origins_reported();
-        break;
-    case PW_ORIGIN_BEGIN:
-        if (n_frames <= PW_ORIGIN_FRAMES && peek(stack, frames, n_frames * sizeof *frames))
-            pw_origins_begin(address, bytes, frames, (int)n_frames);
-        break;
-    case PW_ORIGIN_END: pw_origins_end(address, bytes); break;
-    case PW_ORIGIN_PAUSE:
-        if (vcpu != trace.vcpu) break;
-        trace.paused = trace.active;
-        trace.paused_at = executed;
-        trace.active = false;
-        break;
-    case PW_ORIGIN_RESUME:
-        if (vcpu != trace.vcpu) break;
-        trace.active = trace.paused;
-        executed -= executed - trace.paused_at;
-        break;
-    }
-}
-
 /* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
                        uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
@@ -269,31 +235,12 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     memcpy(trace.arguments, arguments, sizeof arguments);
     for (int i = 0; i < 3; i++)
         trace.children += number == trace.sys_forks[i] && (number != trace.sys_forks[0] || (a1 & CLONE_THREAD) == 0);
-    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) on_report(vcpu, a2, a3, a4, a5);
+    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) origins_reported(vcpu, a2, a3, a4, a5);
     if (number != trace.sys_changes[call_madvise]) return;
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
     if (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse)
         madvise((void *)(uintptr_t)a1, a2, (int)a3);
     errno = kept;
-}
-
-/* The program has changed its memory by a call that succeeded. */
-static void on_change(enum changing_call call, uint64_t result)
-{
-    const uint64_t *given = trace.arguments;
-    switch (call) {
-    case call_mmap:
-        pw_origins_discarded(result, given[1], true);
-        if ((given[3] & MAP_ANONYMOUS) != 0 && given[2] != PROT_NONE) pw_origins_mapped(result, given[1]);
-        break;
-    case call_munmap: pw_origins_discarded(given[0], given[1], true); break;
-    case call_mremap: pw_origins_moved(given[0], given[1], result, given[2]); break;
-    case call_brk: pw_origins_break(result); break;
-    case call_madvise:
-        if (given[2] == MADV_DONTNEED) pw_origins_discarded(given[0], given[1], false);
-        break;
-    case changing_calls: break;
-    }
 }
 
 static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
@@ -302,7 +249,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
     for (int i = 0; i < changing_calls; i++) {
         if (number != trace.sys_changes[i]) continue;
         ask_again();
-        if (trace.origins && (result >= 0 || result < -4095)) on_change((enum changing_call)i, (uint64_t)result);
+        if (trace.origins && (result >= 0 || result < -4095)) origins_changed((enum changing_call)i, (uint64_t)result);
     }
 }
 
@@ -310,7 +257,6 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
 {
     (void)id, (void)data;
     if (getpid() != trace.process) return;
-    trace.executed = executed;
     if (trace.whole) {
         read_counts(trace.total);
         trace.unseen = executed_unseen;
@@ -387,9 +333,9 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     int rule = 0;
     while (rule < 4 && strcmp(trace.pages, rules[rule]) != 0) rule++;
     if (rule == 4) stop("pages=%s must be observed, base, huge or fjmpg", trace.pages);
-    if (trace.origins) pw_origins_open(&executed);
     pw_observer_open(&trace.observer);
     pw_mapping_set(&trace.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &trace.observer);
+    if (trace.origins) origins_begin();
     if (trace.whole) trace.vcpu = 0;
     trace.active = trace.whole;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -20,7 +20,7 @@ struct site {
     uint32_t bytes;
     bool store;
     enum { plain, begins, ends, array_starts, not_of_program } kind;
-    uint64_t place;
+    uint64_t place, last_miss; /* last_miss: the base page */
     uint64_t accesses, tlb, walks, refills;
 };
 
@@ -54,7 +54,7 @@ struct trace {
     uint64_t arguments[4]; /* of the last system call */
     pid_t process;         /* not a child of it */
     uint64_t children;     /* that it forked */
-    uint64_t executed;     /* instructions of the whole run, at its end */
+    uint64_t executed;     /* instructions of all entered blocks, in all threads */
     bool started;          /* has accessed memory */
     /* TLB misses are counted by the origin of the memory (origins.h). */
     bool origins, paused;
@@ -66,6 +66,9 @@ extern struct trace trace;
 
 /* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
 void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
+bool peek(uint64_t address, void *value, size_t bytes);
 
 /* Write all counts to trace.out as JSON. */
 void write_report(void);

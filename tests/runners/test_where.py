@@ -91,6 +91,36 @@ def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, 
 
 
 @needs_tracer
+def test_one_run_has_the_misses_on_both_page_sizes(build: Path, tmp_path: Path) -> None:
+    """On a TLB of 8 pages, 12 huge pages in turn miss each time; two of them once."""
+    program = compiled(tmp_path / "pages", "-g", SOURCES / "pages.c")
+    result = simulated(build, tmp_path, program)
+    for name, accesses, on_huge, following in (
+        ("far_apart", 50 * 12, 50 * 12, 0),
+        ("dense", 10 * 1000, 2, 10 * 999),
+        ("scattered", 10 * 1000, 2, 0),
+        ("table", 20 * 12, 20 * 12, 0),
+    ):
+        counts = of(result, name).counts
+        assert accesses <= counts["PAGE_WALKS"] <= accesses + 4, name
+        # The 8 entries also have to hold the stack and the program.
+        assert on_huge <= counts["PAGE_WALKS_ON_HUGE"] <= on_huge + 2, name
+        # The compiler may unroll a loop: each of its instructions then accesses each second page.
+        assert following // 2 <= counts["PAGE_WALKS_FOLLOWING"] <= following + 10, name
+    for count in ("L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE"):
+        assert sum(origin.counts[count] for origin in result.origins or ()) == result.counts[count]
+
+
+@needs_tracer
+def test_without_entries_for_huge_pages_base_pages_are_counted_alone(
+    build: Path, tmp_path: Path, known: Path
+) -> None:
+    result = simulated(build, tmp_path, known, geometry=TINY.replace("both", "base"))
+    assert "PAGE_WALKS_ON_HUGE" not in {*result.counts, *of(result, "table").counts}
+    assert walks([of(result, "table")]) >= 1279
+
+
+@needs_tracer
 def test_memory_that_is_reused_grows_or_is_small_belongs_to_its_site(
     build: Path, tmp_path: Path, known: Path
 ) -> None:
@@ -265,10 +295,10 @@ def test_what_is_missing_is_reported(
 
 
 def test_origins_after_the_first_are_summed() -> None:
-    counts = {"bytes": 16, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1, "L1D_TLB_REFILL": 3}
+    numbers = {"bytes": 16, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
     frames = [{"module": "", "offset": 0}]
     reported = [
-        {"kind": "anonymous", "name": str(i), "module": "", "frames": frames, **counts, "PAGE_WALKS": i}
+        {"kind": "anonymous", "name": str(i), "module": "", "frames": frames, **numbers, "counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i}}
         for i in range(MOST + 5)
     ]
     origins = name_origins(reported)

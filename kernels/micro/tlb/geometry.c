@@ -83,11 +83,14 @@ bool pw_tlb_write(const char *file)
         const struct pw_tlb_level *level = &tlb->found.level[i];
         (void)fprintf(out, "  - {level: %d, entries: %d, ways: %d, replacement: %s, %s,\n", i + 1, level->entries, level->ways,
                 level->replacement == pw_tlb_fifo ? "fifo" : "lru", kind_of(tlb->page));
-        (void)fprintf(out, "     source: \"pw-tlb; confidence: entries %.2f, ways %.2f, %s %.2f; a miss costs %.2f ns%s%s\"}\n",
+        (void)fprintf(out, "     miss_ns: %.2f,", level->cost_ns);
+        if (tlb->held < tlb->page) (void)fprintf(out, " entry_bytes: %lld,", (long long)tlb->held);
+        (void)fputc('\n', out);
+        (void)fprintf(out, "     source: \"pw-tlb; confidence: entries %.2f, ways %.2f, %s %.2f, cost of a miss %.2f%s%s\"}\n",
                 level->entries_confidence, level->ways_confidence,
                 level->replacement == pw_tlb_unknown ? "LRU is assumed, neither LRU nor FIFO" : "replacement",
-                level->replacement_confidence, level->cost_ns, level->hashed ? "; its index is hashed, here it is not" : "",
-                tlb->held < tlb->page ? "; an entry holds a base page of a huge page, here the huge page" : "");
+                level->replacement_confidence, level->cost_confidence, level->hashed ? "; its index is hashed, here it is not" : "",
+                tlb->held < tlb->page ? "; an entry holds a base page of a huge page" : "");
     }
     written &= ferror(out) == 0;
     return fclose(out) == 0 && written;

@@ -141,6 +141,34 @@ static void test_page_sizes(void)
     pw_model_close(model);
 }
 
+static void test_both_page_sizes(void)
+{
+    /* 6 base pages of 2 huge pages, three times, in 4 entries: all miss on base pages, each huge page once. */
+    uint64_t boundary = 0;
+    struct pw_model *model = machine(TLBS("tlb 1 4 4 lru both\ntlb 2 64 4 lru both\n"));
+    EXPECT(pw_model_open_on_huge(model, PW_OBSERVED, is_huge, &boundary));
+    for (int k = 0; k < 3; k++)
+        for (uint64_t page = 0; page < 6; page++) {
+            const uint32_t missed = pw_model_access(model, page % 2 * 65536 + page * 4096, 8, false);
+            const uint32_t on_huge = PW_MISSED_TLB_ON_HUGE | PW_MISSED_ALL_TLBS_ON_HUGE;
+            EXPECT((missed & on_huge) == (k == 0 && page < 2 ? on_huge : 0));
+        }
+    COUNTS(PW_TLB_REFILL, 18, 6, 0, 6);
+    COUNTS(PW_TLB_REFILL_ON_HUGE, 2, 2);
+    pw_model_close(model);
+    /* Where an entry translates two base pages of a huge page, six pages are three entries. */
+    model = machine("geometry t\npages 4096 65536 8192\ntlb 1 4 4 lru both\ncache 1 65536 4 64 none\n");
+    EXPECT(pw_model_open_on_huge(model, PW_OBSERVED, is_huge, &boundary));
+    for (uint64_t page = 0; page < 6; page++) pw_model_access(model, page * 4096, 8, false);
+    COUNTS(PW_TLB_REFILL_ON_HUGE, 3, 3);
+    pw_model_close(model);
+    /* A geometry without entries for huge pages has no second TLBs. */
+    model = machine(TLBS("tlb 1 4 4 lru base\n"));
+    EXPECT(!pw_model_open_on_huge(model, PW_OBSERVED, is_huge, &boundary));
+    EXPECT(pw_model_name(model, PW_PAGE_WALKS_ON_HUGE) == NULL);
+    pw_model_close(model);
+}
+
 static void test_across_ends(void)
 {
     /* Eight bytes across a line's end are two look-ups; across a page's end, two translations. */
@@ -274,6 +302,7 @@ static void test_refusals(void)
         {"pages 4096 65000\n", "line 1: a page size"},
         {"pages 4096\n", "line 1: 'pages' takes 2 values, not 1"},
         {"pages 4096 x\n", "line 1: 'x' is not a number"},
+        {"pages 4096 65536 2048\n", "line 1: an entry"},
         {"pages 4096 -65536\n", "line 1: '-65536' is not a number"},
         {"tlb 1 10 4 lru both\n", "line 1: the entries"},
         {"tlb 1 4 4 random both\n", "line 1: 'random'"},
@@ -305,6 +334,7 @@ int main(void)
     test_sets();
     test_two_tlb_levels();
     test_page_sizes();
+    test_both_page_sizes();
     test_across_ends();
     test_write_backs();
     test_two_cache_levels();

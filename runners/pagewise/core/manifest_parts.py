@@ -129,6 +129,10 @@ class SimulationPart:
     origins: Annotated[Count | None, "how many origins the report shows; null: as absent"] = None
 
 
+#: Least and most.
+Interval = Annotated[tuple[float, ...], Limits(2, 2), "least and most"]
+
+
 def _check_function(counts: Mapping[str, int | str]) -> None:
     """Raises ValueError unless it has the name of a function, and counts."""
     if [name for name, count in counts.items() if isinstance(count, str)] != ["function"]:
@@ -150,7 +154,9 @@ class Origin:
 
     place: file and line, or module. identity: equal in each run: build ID and offset of the site's and its
     caller's return address, or build ID and symbol. wrappers: such addresses in functions that allocate for
-    the site. begin, end: in executed instructions.
+    the site. begin, end: in executed instructions. counts: misses on base pages (L1D_TLB_REFILL, PAGE_WALKS),
+    those among them on the page next to the last miss of the same instruction (_FOLLOWING), and with data on
+    huge pages (_ON_HUGE). saved_seconds: what huge pages are forecast to save for this origin, least and most.
     """
 
     kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]
@@ -170,6 +176,16 @@ class Origin:
     end: Count
     page_faults: Annotated[Count, "pages of the simulated machine that were touched first"]
     counts: Mapping[str, Count]
+    saved_seconds: Annotated[Interval | None, "null: no forecast"] = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What huge pages are forecast to save. time_ratio: of policy thp, to none."""
+
+    native_seconds: Annotated[tuple[Seconds, ...], Limits(1), "of runs on base pages"]
+    saved_seconds: Interval
+    time_ratio: Interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +208,4 @@ class Simulated:
     sites: Annotated[bool, "whether the program's allocations were reported"] | None = None
     instructions: Annotated[Count, "of the whole run, also outside of regions"] | None = None
     child_processes: Annotated[Count, "forked, and not simulated"] | None = None
+    forecast: Annotated[Forecast | None, "null: the geometry has no costs of misses"] = None

@@ -27,9 +27,14 @@ _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
 _FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
 _ORIGIN_FIELDS = (
     *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
-    *("page_faults", "tlb_misses", "page_walks"),
+    *("page_faults", "tlb_misses", "page_walks", "tlb_misses_following", "page_walks_following"),
+    *("tlb_misses_on_huge", "page_walks_on_huge"),
 )
 _MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
+_MISSES_OF_ORIGINS = tuple(
+    f"{count}{suffix}" for suffix in ("", "_FOLLOWING", "_ON_HUGE") for count in (_MISSES, _WALKS)
+)
+_ON_HUGE = f"{_WALKS}_ON_HUGE"
 #: Origins with less of the TLB misses and of the page walks are summed in the table.
 _LEAST_SHARE = 0.001
 _UNAVAILABLE = "pages_unavailable"
@@ -125,7 +130,7 @@ def _origin_rows(records: Records) -> Iterator[dict[str, Value]]:
             fields = (
                 *(policy, origin.kind, origin.name, origin.place, origin.caller, " ".join(origin.identity)),
                 *(origin.bytes, origin.allocations, origin.begin, origin.end, origin.page_faults),
-                *(origin.counts[_MISSES], origin.counts[_WALKS]),
+                *(origin.counts.get(name) for name in _MISSES_OF_ORIGINS),
             )
             yield dict(zip(_ORIGIN_FIELDS, fields, strict=True))
 
@@ -135,7 +140,7 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
         *(Column("origin", wrap=True), Column("place", wrap=True), Column("called from", wrap=True)),
         *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent")),
         *(Column("page faults", kind="count"), Column("TLB misses", kind="percent")),
-        Column("page walks", kind="percent"),
+        *(Column("page walks", kind="percent"), Column("on huge pages", kind="percent")),
     )
     for policy, record in records.items():
         simulated = figures.simulation(record)
@@ -150,6 +155,7 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
                 origin.page_faults,
                 origin.counts[_MISSES] / misses,
                 origin.counts[_WALKS] / walks,
+                origin.counts[_ON_HUGE] / walks if _ON_HUGE in origin.counts else None,
             )
             for origin in (*shown, *([sum_of(rest)] if rest else []))
         ]

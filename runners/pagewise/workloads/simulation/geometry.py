@@ -21,21 +21,27 @@ _ARRAY = re.compile(r"[A-Za-z_]\w*")
 _SECTOR = "--sector"
 
 AtLeastOne = Annotated[int, Limits(1)]
+AtLeastZero = Annotated[float, Limits(0)]
 Level = Annotated[int, Limits(1, 3)]
 
 
 @dataclass(frozen=True)
 class PageSizes:
-    """The sizes of its pages in bytes."""
+    """The sizes of its pages in bytes. base_fault_ns, huge_fault_ns: the first access to a page of this size."""
 
     base: AtLeastOne
     huge: AtLeastOne
     source: SomeText
+    base_fault_ns: AtLeastZero | None = None
+    huge_fault_ns: AtLeastZero | None = None
 
 
 @dataclass(frozen=True)
 class TlbPart:
-    """A TLB."""
+    """A TLB. miss_ns: how much longer a load takes that misses this level and no other.
+
+    entry_bytes: what an entry translates of a huge page, where this is less than the page.
+    """
 
     level: Level
     entries: AtLeastOne
@@ -43,6 +49,8 @@ class TlbPart:
     replacement: Literal["lru", "fifo"]
     pages: Literal["base", "huge", "both"]
     source: SomeText
+    miss_ns: AtLeastZero | None = None
+    entry_bytes: AtLeastOne | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,9 @@ class Geometry:
         for i, tlb in enumerate(self.tlbs):
             if tlb.entries % tlb.ways != 0:
                 yield f"tlbs.{i}", f"{tlb.entries} entries are not a multiple of {tlb.ways} ways"
+            entry = tlb.entry_bytes or self.pages.huge
+            if not _is_power_of_two(entry) or not self.pages.base <= entry <= self.pages.huge:
+                yield f"tlbs.{i}.entry_bytes", f"{entry} is not a power of two from a base to a huge page"
             held.update((tlb.level, kind) for kind in ("base", "huge") if tlb.pages in (kind, "both"))
         for (level, kind), number in held.items():
             if number > 1:
@@ -149,9 +160,29 @@ class Geometry:
         content: dict[str, object] = unstructured(self)
         return content
 
+    @property
+    def entry_bytes(self) -> int:
+        """The bytes of a huge page that an entry translates."""
+        held = [tlb.entry_bytes for tlb in self.tlbs if tlb.entry_bytes is not None]
+        return min(held, default=self.pages.huge)
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether the costs of misses on both page sizes are known."""
+        return self.miss_costs("base") is not None and self.miss_costs("huge") is not None
+
+    def miss_costs(self, pages: Literal["base", "huge"]) -> tuple[float, float] | None:
+        """Nanoseconds of a miss of the first level, and those that a walk adds; None: not measured."""
+        costs = {tlb.level: tlb.miss_ns for tlb in self.tlbs if tlb.pages in (pages, "both")}
+        known = [cost for _, cost in sorted(costs.items()) if cost is not None]
+        if not known or len(known) < len(costs):
+            return None
+        # With one level, each miss is a walk.
+        return known[0], sum(known[1:])
+
     def lines(self, sectors: Sequence[Sector] = (), *, caches: bool = True) -> str:
         """As kernels/model/geometry.h describes it, also without its caches; sectors are numbered from 1."""
-        out = [f"geometry {self.name}", f"pages {self.pages.base} {self.pages.huge}"]
+        out = [f"geometry {self.name}", f"pages {self.pages.base} {self.pages.huge} {self.entry_bytes}"]
         out += [
             f"tlb {tlb.level} {tlb.entries} {tlb.ways} {tlb.replacement} {tlb.pages}" for tlb in self.tlbs
         ]
@@ -204,7 +235,7 @@ def find_geometry(name: str) -> Geometry:
         raise SelectionError(
             f"no geometry is called {name}",
             where="--geometry",
-            remedy=f"{choose_of(name, known())}; or name a file of your own, ending in .yaml",
+            remedy=f"{choose_of(name, known())}; or name a file of yours that ends in .yaml",
         )
     return read_geometry(file)
 

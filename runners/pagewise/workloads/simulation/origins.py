@@ -103,7 +103,13 @@ def _sum(one: Origin, other: Origin) -> Origin:
         end=max(one.end, other.end),
         page_faults=one.page_faults + other.page_faults,
         counts={name: count + other.counts[name] for name, count in one.counts.items()},
+        saved_seconds=_saved((one, other)),
     )
+
+
+def _saved(origins: Sequence[Origin]) -> tuple[float, ...] | None:
+    known = [origin.saved_seconds for origin in origins if origin.saved_seconds is not None]
+    return tuple(map(sum, zip(*known, strict=True))) if len(known) == len(origins) else None
 
 
 def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], list[_Frame]]) -> Origin:
@@ -151,7 +157,7 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
         begin=reported["begin"],
         end=reported["end"],
         page_faults=reported["page_faults"],
-        counts={count: reported[count] for count in (_MISSES, _WALKS)},
+        counts=dict(reported["counts"]),
     )
 
 

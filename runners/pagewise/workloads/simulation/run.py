@@ -40,7 +40,9 @@ from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
 from pagewise.workloads.simulation.build import PLUGIN_TARGET, PRELOAD_TARGET, TracedBuild, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
+from pagewise.workloads.simulation.forecast import with_forecast
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
+from pagewise.workloads.simulation.node import KERNEL, NODE, kept_file, node_geometry
 from pagewise.workloads.simulation.tracer import (
     OUTPUT,
     PAGES,
@@ -49,6 +51,7 @@ from pagewise.workloads.simulation.tracer import (
     Tracer,
     find_program,
     find_tracer,
+    native_seconds,
     trace,
 )
 
@@ -57,6 +60,8 @@ ASSUMED = PAGES[1:]
 #: The policy of a program that is not ours: it runs unchanged.
 UNCHANGED = "as it is"
 _DEFAULT = ("none", "thp")
+#: Runs of the program for a forecast; the fastest counts.
+_NATIVE_RUNS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +158,9 @@ class TraceLauncher(Launcher):
         sectors = target.sectors if step.cell.measured.sector else ()
         requested = "none" if policy in ASSUMED else policy
         own = ("--threads", "1", "--pages", requested) if target.ours else ()
+        folder = None if target.ours else Path.cwd()
+        # A kernel depends on nothing but its options; the user's program runs as it would by itself.
+        environment = without_influences(os.environ) if target.ours else os.environ
         traced = trace(
             target.tracer,
             target.plugin,
@@ -161,14 +169,13 @@ class TraceLauncher(Launcher):
             target.program,
             (*target.arguments, *own),
             scratch=self.scratch,
-            folder=None if target.ours else Path.cwd(),
-            pages=policy if policy in ASSUMED else PAGES[0],
+            folder=folder,
+            pages=_pages(policy, target.preload is not None),
             without_thp=target.ours and requested == "none",
             records=target.ours,
             preload=target.preload,
             limit=self.limit,
-            # A kernel depends on nothing but its options; the user's program runs as it would by itself.
-            environment=without_influences(os.environ) if target.ours else os.environ,
+            environment=environment,
             given=target.given.path,
         )
         record = traced.record or Record(
@@ -177,7 +184,14 @@ class TraceLauncher(Launcher):
             status="ok",
             configuration=build_of(step.cell.measured),
         )
-        return simulated_record(record, traced.modelled, target.tracer.name)
+        record = simulated_record(record, traced.modelled, target.tracer.name)
+        if target.preload is None or record.modelled is None or not target.geometry.has_costs:
+            return record
+        seconds = [
+            native_seconds(target.program, (*target.arguments, *own), scratch=self.scratch, folder=folder, limit=self.limit, environment=environment, given=target.given.path)
+            for _ in range(_NATIVE_RUNS)
+        ]
+        return replace(record, modelled=with_forecast(record.modelled, target.geometry, seconds))
 
 
 @dataclass(frozen=True)
@@ -244,10 +258,17 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     return Session.of(options, workload, manifest, console, began)
 
 
+def _pages(policy: str, origins: bool) -> str:
+    """The pages that are simulated. With origins, huge pages are simulated next to base pages."""
+    if policy in ASSUMED:
+        return policy
+    return "base" if origins else PAGES[0]
+
+
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> TraceTarget:
-    geometry = find_geometry(options.geometry)
-    sectors = tuple(map(Sector.parse, options.sector))
-    geometry.check(sectors)
+    # Without a geometry: that of this node.
+    node = kept_file() if options.geometry == NODE else None
+    geometry = find_geometry(options.geometry) if node is None else None
     root = project_root()
     build = TracedBuild.of_checkout(root, options.compiler)
     if options.build is not None:
@@ -266,6 +287,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         find_tracer("x86_64" if folder is not None else program.machine)
         targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
         targets += [PRELOAD_TARGET] if options.origins is not None else []
+        targets += [f"pw-{KERNEL}"] if node is not None and not node.exists() else []
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
@@ -278,6 +300,12 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
             "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
     ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
+    if geometry is None:
+        assert node is not None
+        measuring = build.folder / "micro" / KERNEL / f"pw-{KERNEL}"
+        geometry = node_geometry(build.program(KERNEL), console, kept_file())
+    sectors = tuple(map(Sector.parse, options.sector))
+    geometry.check(sectors)
     tracer = find_tracer(program.machine)
     title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
     given = NO_INPUT if ours else take_input(console)

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,10 @@ _PAGES_UNAVAILABLE = 3
 _LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
 _CPUS = {"aarch64": ("-cpu", "a64fx")}
 _MARK = b"pw_mark_begin"
-#: The output of the traced program, a file in the scratch folder.
-OUTPUT = "output.txt"
+# Kernels would choose their passes by time, which emulation stretches.
+_VARIABLES = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1"}
+#: The output of the traced program, and of the program without the emulator: files in the scratch folder.
+OUTPUT, NATIVE_OUTPUT = "output.txt", "native.txt"
 
 
 class PagesUnavailableError(PagewiseError):
@@ -162,8 +165,7 @@ def trace(
         libraries = filter(None, (str(preload), environment.get("LD_PRELOAD")))
         command += ["-E", f"LD_PRELOAD={':'.join(libraries)}"]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
-    # Kernels would choose their passes by time, which emulation stretches.
-    variables = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1", **environment}
+    variables = {**_VARIABLES, **environment}
     root = _LIBRARIES.get(tracer.machine)
     if root is not None and root.is_dir() and os.uname().machine != tracer.machine:
         variables.setdefault("QEMU_LD_PREFIX", str(root))
@@ -187,6 +189,35 @@ def trace(
         reported: Any = modelled["origins"]
         modelled["origins"] = unstructured(name_origins(reported))
     return Traced(modelled, _record(written))
+
+
+def native_seconds(
+    program: TracedProgram,
+    arguments: Sequence[str],
+    *,
+    scratch: Path,
+    folder: Path | None,
+    limit: float,
+    environment: Mapping[str, str],
+    given: Path,
+) -> float:
+    """Wall time in seconds of a run on base pages, without the emulator. Raises RefusedError."""
+    variables, output = {**_VARIABLES, **environment}, scratch / NATIVE_OUTPUT
+    began = time.monotonic()
+    with in_session(
+        [str(program.file), *arguments],
+        output,
+        variables,
+        folder or scratch,
+        refused_to_programs(),
+        end_leftovers=True,
+        given=given,
+    ) as running:
+        running.wait(limit)
+        seconds = time.monotonic() - began
+    if running.is_ended_by_us or running.process.returncode != 0:
+        raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), program)
+    return seconds
 
 
 def _takes_library(program: TracedProgram) -> bool:

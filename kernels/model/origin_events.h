@@ -1,0 +1,19 @@
+/* What the plug-in passes on to the origins (origins.h). */
+#ifndef PAGEWISE_ORIGIN_EVENTS_H
+#define PAGEWISE_ORIGIN_EVENTS_H
+
+#include "plugin.h"
+
+/* Record origins, and simulate second TLBs with data on huge pages. */
+void origins_begin(void);
+
+/* An access of this instruction missed (PW_MISSED_ of model.h). */
+void origins_missed(struct site *site, uint64_t address, uint32_t missed);
+
+/* What the preloaded library reports (origin_calls.h). */
+void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack);
+
+/* The program has changed its memory by a call that succeeded. */
+void origins_changed(enum changing_call call, uint64_t result);
+
+#endif

@@ -253,7 +253,7 @@ def invoked(folder: Path, *arguments: str) -> Any:
 
 @needs_tracer
 def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--json", "--", str(known))
+    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--json", "--", str(known))
     assert done.exception is None and done.return_value == 0, done.output
     reported = json.loads(done.stdout)
     assert faults("modelled", reported) == []
@@ -275,7 +275,7 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
 
 @needs_tracer
 def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--", str(known), "fails")
+    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--", str(known), "fails")
     assert done.return_value == 1
     (folder,) = tmp_path.iterdir()
     (record,) = read_result(folder).records
@@ -285,11 +285,11 @@ def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known:
 def test_what_is_missing_is_reported(
     build: Path, tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = invoked(tmp_path, "--build", str(tmp_path), "--", str(known))
+    done = invoked(tmp_path, "--build", str(tmp_path), "--geometry", "zen4", "--", str(known))
     assert isinstance(done.exception, SelectionError)
     assert invoked(tmp_path, "--build", str(build)).exception is not None
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoked(tmp_path, "--build", str(build), "--", str(known))
+    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--", str(known))
     assert isinstance(done.exception, SetupError) and done.exception.exit_code == 3
     assert "qemu-user" in done.exception.remedy
 
@@ -298,7 +298,14 @@ def test_origins_after_the_first_are_summed() -> None:
     numbers = {"bytes": 16, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
     frames = [{"module": "", "offset": 0}]
     reported = [
-        {"kind": "anonymous", "name": str(i), "module": "", "frames": frames, **numbers, "counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i}}
+        {
+            "kind": "anonymous",
+            "name": str(i),
+            "module": "",
+            "frames": frames,
+            **numbers,
+            "counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i},
+        }
         for i in range(MOST + 5)
     ]
     origins = name_origins(reported)

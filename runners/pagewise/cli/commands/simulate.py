@@ -17,17 +17,21 @@ if TYPE_CHECKING:
     from pagewise.session.session import Session
 
 
-GEOMETRY = opt.option(
-    "--geometry",
-    "Simulated machine: a64fx, zen4, or a geometry file (.yaml).",
-    default="a64fx",
-    metavar="NAME|FILE",
-)
 BUILD = opt.option(
     "--build",
     "Build folder with traceable programs and the simulator (default: built by a CMake preset).",
     type=Folder(exists=True),
 )
+
+
+def takes_geometry(default: str) -> opt.OptionMaker:
+    """The option for the simulated machine."""
+    return opt.option(
+        "--geometry",
+        "Simulated machine: a64fx, zen4, node (this one, measured once), or a geometry file (.yaml).",
+        default=default,
+        metavar="NAME|FILE",
+    )
 
 
 class _Simulating(Measuring, TakesProgram):
@@ -44,7 +48,7 @@ class _Simulating(Measuring, TakesProgram):
     "pagewise simulate --resume results/20261121T115458Z-simulate-ember ember  # after an interruption",
     cls=_Simulating,
     subject=(
-        GEOMETRY,
+        takes_geometry("a64fx"),
         opt.option(
             "--policies",
             "Page policies, the baseline first; several with commas (default: none,thp for a kernel). "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.commands.simulate import BUILD, GEOMETRY, found
+from pagewise.cli.commands.simulate import BUILD, found, takes_geometry
 from pagewise.cli.measuring import Measuring, Parameters, TakesProgram, options_of
 from pagewise.cli.types import Number
 
@@ -27,7 +26,7 @@ class _Locating(Measuring, TakesProgram):
     "pagewise where --geometry a64fx --origins 30 -- ./my_app input.dat",
     "pagewise where -- python3 my_script.py",
     cls=_Locating,
-    subject=(partial(GEOMETRY, default="zen4"), BUILD),
+    subject=(takes_geometry("node"), BUILD),
     runs=(opt.TIMEOUT,),
     result=(
         opt.option("--origins", "Number of origins to show.", type=Number(1), default=15),

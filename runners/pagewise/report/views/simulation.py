@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.validity import excluding, exclusion
-from pagewise.core.manifest_parts import Origin, Simulated
+from pagewise.core.manifest_parts import Forecast, Origin, Simulated
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
@@ -13,6 +13,7 @@ from pagewise.report.documents import MissingPolicy, ModelledDocument, Simulated
 from pagewise.report.model import Block, Column, Report, Section, Table, Value
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
+from pagewise.workloads.simulation.forecast import LEAST_GAIN, share_saved
 from pagewise.workloads.simulation.origins import sum_of
 from pagewise.workloads.simulation.selection import SELECTION, selection_text
 
@@ -28,7 +29,8 @@ _FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
 _ORIGIN_FIELDS = (
     *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
     *("page_faults", "tlb_misses", "page_walks", "tlb_misses_following", "page_walks_following"),
-    *("tlb_misses_on_huge", "page_walks_on_huge"),
+    *("tlb_misses_on_huge", "page_walks_on_huge", "page_faults_on_huge"),
+    *("saved_seconds_least", "saved_seconds_most"),
 )
 _MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
 _MISSES_OF_ORIGINS = tuple(
@@ -63,9 +65,7 @@ def view(result: Result) -> Report:
         texts = {SELECTION: selection_text(listed)}
     return Report(
         f"pagewise {'simulate' if about.origins is None else 'where'}: {name}",
-        f"{name}, simulated on {geometry['title']}; nothing was measured."
-        if records
-        else f"{name} could not be simulated under any page policy.",
+        _summary(name, geometry["title"], list(records.values())),
         (*sections, *session.sections(result)),
         (("Geometry", geometry["title"]), ("Policies", ", ".join(records)), ("Emulator", about.tool)),
         (
@@ -90,6 +90,29 @@ def view(result: Result) -> Report:
         not records or any(why.code != _UNAVAILABLE for why in missing),
         texts=texts,
     )
+
+
+def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
+    if not records:
+        return f"{name} could not be simulated under any page policy."
+    simulated = figures.simulation(records[0])
+    text = f"{name}, simulated on {machine}"
+    if simulated.forecast is None:
+        return f"{text}; nothing was measured."
+    return f"{text}. Forecast: {forecast_text(simulated, simulated.forecast)}."
+
+
+def forecast_text(simulated: Simulated, forecast: Forecast) -> str:
+    """The forecast in short: `thp: 0.93-0.97 of the time, mostly table.c:88`."""
+    low, high = forecast.time_ratio
+    if low > 1.0 - LEAST_GAIN and high < 1.0 + LEAST_GAIN:
+        return f"nothing to gain with thp (less than {LEAST_GAIN:.0%} of the time); measure anyway"
+    most = max(simulated.origins or (), key=lambda origin: sum(origin.saved_seconds or (0.0,)))
+    return f"thp: {low:.2f}-{high:.2f} of the time, mostly {most.place or most.name}"
+
+
+def _percents(shares: tuple[float, float] | None) -> str | None:
+    return None if shares is None else f"{100 * shares[0]:.1f} to {100 * shares[1]:.1f} %"
 
 
 def by_policy(result: Result) -> tuple[Records, list[MissingPolicy]]:
@@ -130,7 +153,8 @@ def _origin_rows(records: Records) -> Iterator[dict[str, Value]]:
             fields = (
                 *(policy, origin.kind, origin.name, origin.place, origin.caller, " ".join(origin.identity)),
                 *(origin.bytes, origin.allocations, origin.begin, origin.end, origin.page_faults),
-                *(origin.counts.get(name) for name in _MISSES_OF_ORIGINS),
+                *(origin.counts.get(name) for name in (*_MISSES_OF_ORIGINS, "PAGE_FAULTS_ON_HUGE")),
+                *(origin.saved_seconds or (None, None)),
             )
             yield dict(zip(_ORIGIN_FIELDS, fields, strict=True))
 
@@ -141,10 +165,12 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
         *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent")),
         *(Column("page faults", kind="count"), Column("TLB misses", kind="percent")),
         *(Column("page walks", kind="percent"), Column("on huge pages", kind="percent")),
+        Column("forecast saving"),
     )
     for policy, record in records.items():
         simulated = figures.simulation(record)
         origins, whole = simulated.origins or (), simulated.instructions or 1
+        forecast = simulated.forecast
         misses, walks = _sums(origins)
         shown = _listed(simulated, most)
         rest = [origin for origin in origins if origin not in shown]
@@ -156,6 +182,7 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
                 origin.counts[_MISSES] / misses,
                 origin.counts[_WALKS] / walks,
                 origin.counts[_ON_HUGE] / walks if _ON_HUGE in origin.counts else None,
+                None if forecast is None else _percents(share_saved(origin, forecast)),
             )
             for origin in (*shown, *([sum_of(rest)] if rest else []))
         ]
@@ -216,6 +243,11 @@ def _notes(simulated: Simulated) -> list[str]:
         notes.append("assumed, not observed: " + _ASSUMPTIONS[simulated.pages])
     if simulated.whole:
         notes.append("the program marks no regions: it is simulated from its start to its end")
+    if simulated.origins is not None and simulated.forecast is None:
+        notes.append(
+            "no forecast: the geometry has no costs of misses (miss_ns) of both page sizes, or the program "
+            "does not run on this node; --geometry node measures them"
+        )
     if simulated.sites is False:
         notes.append(
             "allocation sites are unknown, because this program takes no preloaded library (it is static, "

@@ -5,19 +5,21 @@ docs/explanation/origins.md: what it assumes, and how wrong it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pagewise.core.manifest_parts import Forecast, Origin, Simulated
 from pagewise.workloads.simulation.geometry import Geometry
 
-# Shares of the cost of a miss that a program waits for, least and most. Out-of-order execution overlaps misses
-# of independent accesses; a chase waits for each.
+# Shares of the cost of a miss that a program waits for, least and most. Out-of-order execution overlaps
+# misses of independent accesses; a chase waits for each.
 _EXPOSED = (0.2, 1.0)
-# Of a miss on the page next to the last one of the same instruction: hardware prefetches it, or its walk.
+# Of a miss on the page next to the last one of the same instruction: it is prefetched.
 _EXPOSED_FOLLOWING = (0.0, 0.3)
-# Shares of the cost of page faults: in part, the first access only fetches lines that a later one would fetch.
+# Shares of the cost of page faults: they fetch lines that a later access would fetch otherwise.
 _FAULTS = (0.7, 1.0)
+#: Smaller savings are reported as nothing to gain.
+LEAST_GAIN = 0.01
 # Linux puts neither on huge pages by policy thp.
 _ON_BASE_PAGES = ("file", "stack")
 

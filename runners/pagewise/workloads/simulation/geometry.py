@@ -27,7 +27,10 @@ Level = Annotated[int, Limits(1, 3)]
 
 @dataclass(frozen=True)
 class PageSizes:
-    """The sizes of its pages in bytes. base_fault_ns, huge_fault_ns: the first access to a page of this size."""
+    """The sizes of its pages in bytes.
+
+    base_fault_ns, huge_fault_ns: CPU time of the first access to a page of this size.
+    """
 
     base: AtLeastOne
     huge: AtLeastOne

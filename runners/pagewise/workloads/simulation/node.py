@@ -5,18 +5,20 @@ from __future__ import annotations
 import mmap
 import os
 import resource
+import shutil
 import statistics
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
 from rich.console import Console
 
-from pagewise.core.errors import RefusedError, SetupError
-from pagewise.core.files import make_private, user_folder
+from pagewise.core.errors import RefusedError, SelectionError, SetupError
+from pagewise.core.files import make_private, user_folder, write_inside
 from pagewise.core.text import identifier
 from pagewise.machine import memory
 from pagewise.machine.host import read_host
@@ -35,6 +37,8 @@ _PROBED_BYTES = 64 << 20
 _PROBES = 5
 _PAGES_UNAVAILABLE = 3
 _LIMIT = 300.0
+# Each page size is measured so often. Costs that differ by more than this factor are reported.
+_RUNS, _UNCERTAIN = 3, 1.5
 
 
 def kept_file(environ: Mapping[str, str] = os.environ) -> Path:
@@ -52,49 +56,75 @@ def kept_file(environ: Mapping[str, str] = os.environ) -> Path:
     return folder / "geometry" / f"{identifier(f'{host.cpu or host.architecture}-{host.kernel}')}.yaml"
 
 
-def node_geometry(program: Path, console: Console, file: Path) -> Geometry:
-    """The geometry of this node, from its file, or measured with `program`, the kernel tlb.
+def node_geometry(program: Path | None, console: Console) -> Geometry:
+    """The geometry of this node as it was kept, or measured with `program`, the kernel tlb.
 
-    Raises RefusedError, FormatError.
+    Raises SelectionError without the program, RefusedError, SetupError, FormatError.
     """
+    file = kept_file()
     if file.exists():
         return read_geometry(file)
+    if program is None:
+        raise SelectionError(
+            f"this build has no pw-{KERNEL}, which measures the geometry of this node",
+            where="--geometry",
+            remedy=f"build it there: ninja pw-{KERNEL}; or {_REMEDY}",
+        )
     console.print(
         f"Measuring the TLBs of this node, once: {file}", highlight=False, soft_wrap=True, markup=False
     )
-    written = file.with_suffix(f".{os.getpid()}.yaml")
-    try:
-        _run_kernel(program, written, "--pages", "none")
-        room = (memory.available() or 2 * _SMALLEST) // 2
-        size = max(_SMALLEST, min(_LARGEST, 1 << room.bit_length() - 1))
-        _run_kernel(program, written, "--pages", "thp", "--working-set", f"{size >> 20}MiB")
-        geometry = read_geometry(written)
-        base, huge = fault_costs(geometry.pages.base, geometry.pages.huge)
-        geometry = replace(geometry, pages=replace(geometry.pages, base_fault_ns=base, huge_fault_ns=huge))
-        written.write_text(yaml.safe_dump(geometry.data, sort_keys=False), encoding="utf-8")
-        written.replace(file)
-    finally:
-        written.unlink(missing_ok=True)
+    room = (memory.available() or 2 * _SMALLEST) // 2
+    size = max(_SMALLEST, min(_LARGEST, 1 << room.bit_length() - 1))
+    huge = ("thp", "--working-set", f"{size >> 20}MiB")
+    with tempfile.TemporaryDirectory() as folder:
+        base = _measured(program, None, ("none",), Path(folder), console)
+        assert base is not None
+        geometry = read_geometry(_measured(program, base, huge, Path(folder), console) or base)
+    base_ns, huge_ns = fault_costs(geometry.pages.base, geometry.pages.huge)
+    geometry = replace(geometry, pages=replace(geometry.pages, base_fault_ns=base_ns, huge_fault_ns=huge_ns))
+    write_inside(file.parent, file.name, yaml.safe_dump(geometry.data, sort_keys=False))
     return geometry
 
 
-def _run_kernel(program: Path, file: Path, *arguments: str) -> None:
-    """Measures the TLBs of one page size. Raises RefusedError, unless these pages are unavailable."""
-    command = [str(program), "--geometry", str(file), "--threads", "1", *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_LIMIT, check=False
+def _measured(
+    program: Path, before: Path | None, pages: Sequence[str], folder: Path, console: Console
+) -> Path | None:
+    """A geometry file with the TLBs of one page size: that of several runs whose misses cost the median.
+
+    before: a file with the TLBs of another page size. None: such pages are unavailable. Raises RefusedError.
+    """
+    files: dict[Path, float] = {}
+    for attempt in range(_RUNS):
+        file = folder / f"{pages[0]}{attempt}.yaml"
+        if before is not None:
+            shutil.copy(before, file)
+        command = [str(program), "--geometry", str(file), "--pages", *pages]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=_LIMIT, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as fault:
+            raise RefusedError(
+                f"the TLBs of this node cannot be measured: {fault}", where=program, remedy=_REMEDY
+            ) from fault
+        if before is not None and done.returncode == _PAGES_UNAVAILABLE:
+            return None
+        if done.returncode != 0 or not file.exists():
+            raise RefusedError(
+                "the TLBs of this node cannot be measured:\n    " + done.stderr.strip(),
+                where=" ".join(command),
+                remedy=_REMEDY,
+            )
+        files[file] = sum(read_geometry(file).miss_costs("base" if before is None else "huge") or (0.0,))
+    least, *_, most = sorted(files.values())
+    if most > _UNCERTAIN * least:
+        console.print(
+            f"note: the cost of a TLB miss is uncertain ({least:.1f} to {most:.1f} ns): is the node busy?",
+            highlight=False,
+            soft_wrap=True,
         )
-    except (OSError, subprocess.TimeoutExpired) as fault:
-        raise RefusedError(
-            f"the TLBs of this node cannot be measured: {fault}", where=program, remedy=_REMEDY
-        ) from fault
-    if done.returncode not in (0, _PAGES_UNAVAILABLE) or not file.exists():
-        raise RefusedError(
-            "the TLBs of this node cannot be measured:\n    " + done.stderr.strip().replace("\n", "\n    "),
-            where=" ".join(command),
-            remedy=_REMEDY,
-        )
+    middle = statistics.median_low(files.values())
+    return next(file for file, cost in files.items() if cost == middle)
 
 
 def fault_costs(base: int, huge: int) -> tuple[float | None, float | None]:

@@ -185,10 +185,19 @@ class TraceLauncher(Launcher):
             configuration=build_of(step.cell.measured),
         )
         record = simulated_record(record, traced.modelled, target.tracer.name)
-        if target.preload is None or record.modelled is None or not target.geometry.has_costs:
+        here = target.program.machine == platform.machine()
+        if target.preload is None or record.modelled is None or not target.geometry.has_costs or not here:
             return record
         seconds = [
-            native_seconds(target.program, (*target.arguments, *own), scratch=self.scratch, folder=folder, limit=self.limit, environment=environment, given=target.given.path)
+            native_seconds(
+                target.program,
+                (*target.arguments, *own),
+                scratch=self.scratch,
+                folder=folder,
+                limit=self.limit,
+                environment=environment,
+                given=target.given.path,
+            )
             for _ in range(_NATIVE_RUNS)
         ]
         return replace(record, modelled=with_forecast(record.modelled, target.geometry, seconds))
@@ -266,9 +275,7 @@ def _pages(policy: str, origins: bool) -> str:
 
 
 def _target(options: SimulationOptions, command: Sequence[str], console: Console) -> TraceTarget:
-    # Without a geometry: that of this node.
-    node = kept_file() if options.geometry == NODE else None
-    geometry = find_geometry(options.geometry) if node is None else None
+    known = None if options.geometry == NODE else find_geometry(options.geometry)
     root = project_root()
     build = TracedBuild.of_checkout(root, options.compiler)
     if options.build is not None:
@@ -287,7 +294,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         find_tracer("x86_64" if folder is not None else program.machine)
         targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
         targets += [PRELOAD_TARGET] if options.origins is not None else []
-        targets += [f"pw-{KERNEL}"] if node is not None and not node.exists() else []
+        targets += [f"pw-{KERNEL}"] if known is None and not kept_file().exists() else []
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
@@ -300,10 +307,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
             "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
     ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
-    if geometry is None:
-        assert node is not None
-        measuring = build.folder / "micro" / KERNEL / f"pw-{KERNEL}"
-        geometry = node_geometry(build.program(KERNEL), console, kept_file())
+    geometry = known or node_geometry(build.program(KERNEL), console)
     sectors = tuple(map(Sector.parse, options.sector))
     geometry.check(sectors)
     tracer = find_tracer(program.machine)

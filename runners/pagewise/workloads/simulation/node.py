@@ -80,6 +80,11 @@ def node_geometry(program: Path | None, console: Console) -> Geometry:
         base = _measured(program, None, ("none",), Path(folder), console)
         assert base is not None
         geometry = read_geometry(_measured(program, base, huge, Path(folder), console) or base)
+    levels = [sum(tlb.pages == pages for tlb in geometry.tlbs) for pages in ("base", "huge")]
+    if geometry.entry_bytes == geometry.pages.base and len(set(levels)) > 1:
+        _note_uncertainty(
+            f"{levels[0]} and {levels[1]} levels were found, although entries hold base pages", console
+        )
     base_ns, huge_ns = fault_costs(geometry.pages.base, geometry.pages.huge)
     geometry = replace(geometry, pages=replace(geometry.pages, base_fault_ns=base_ns, huge_fault_ns=huge_ns))
     write_inside(file.parent, file.name, yaml.safe_dump(geometry.data, sort_keys=False))
@@ -118,13 +123,19 @@ def _measured(
         files[file] = sum(read_geometry(file).miss_costs("base" if before is None else "huge") or (0.0,))
     least, *_, most = sorted(files.values())
     if most > _UNCERTAIN * least:
-        console.print(
-            f"note: the cost of a TLB miss is uncertain ({least:.1f} to {most:.1f} ns): is the node busy?",
-            highlight=False,
-            soft_wrap=True,
-        )
+        _note_uncertainty(f"a miss of the TLBs costs {least:.1f} to {most:.1f} ns", console)
     middle = statistics.median_low(files.values())
     return next(file for file, cost in files.items() if cost == middle)
+
+
+def _note_uncertainty(why: str, console: Console) -> None:
+    console.print(
+        f"note: the geometry of this node is uncertain: {why}. If other programs run, remove its file "
+        "later, to measure it again",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def fault_costs(base: int, huge: int) -> tuple[float | None, float | None]:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,9 +202,9 @@ def native_seconds(
 ) -> float:
     """Wall time in seconds of a run on base pages, without the emulator. Raises RefusedError."""
     variables, output = {**_VARIABLES, **environment}, scratch / NATIVE_OUTPUT
-    began = time.monotonic()
+    # Absolute: a file in the working folder may have the name of another program on PATH.
     with in_session(
-        [str(program.file), *arguments],
+        [str(program.file.absolute()), *arguments],
         output,
         variables,
         folder or scratch,
@@ -214,10 +213,9 @@ def native_seconds(
         given=given,
     ) as running:
         running.wait(limit)
-        seconds = time.monotonic() - began
     if running.is_ended_by_us or running.process.returncode != 0:
         raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), program)
-    return seconds
+    return running.elapsed
 
 
 def _takes_library(program: TracedProgram) -> bool:

@@ -156,7 +156,7 @@ class Origin:
     caller's return address, or build ID and symbol. wrappers: such addresses in functions that allocate for
     the site. begin, end: in executed instructions. counts: misses on base pages (L1D_TLB_REFILL, PAGE_WALKS),
     those among them on the page next to the last miss of the same instruction (_FOLLOWING), and with data on
-    huge pages (_ON_HUGE). saved_seconds: what huge pages are forecast to save for this origin, least and most.
+    huge pages (_ON_HUGE). saved_seconds: what huge pages are forecast to save here, least and most.
     """
 
     kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]

@@ -52,5 +52,5 @@ def origins_of(folder: Path, *command: str | Path, modules: Sequence[Path] = ())
         ]
     # By size, because only the first ones are kept.
     return name_origins(
-        [{**each, "L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)} for each in reported]
+        [{**each, "counts": {"L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)}} for each in reported]
     )

@@ -38,8 +38,9 @@ def command(parameters: Parameters, console: Console) -> Session:
 
     The program runs in QEMU's user-mode emulation under the simulator of `pagewise simulate`, without its
     caches, 10 to 60 times slower than natively. Give it a small input. The table has, for each origin of
-    memory, its size, lifetime and page faults, and its share of the simulated TLB misses and page walks:
-    docs/explanation/origins.md. Compile with -g for files and lines.
+    memory, its size, lifetime and page faults, its share of the simulated TLB misses and page walks, and the
+    time that huge pages are forecast to save: docs/explanation/origins.md. Two native runs on base pages
+    give the time. Compile with -g for files and lines.
     """
     from pagewise.workloads.simulation.run import SimulationOptions, prepare
 

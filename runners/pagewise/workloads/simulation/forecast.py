@@ -1,6 +1,6 @@
 """Forecast of the time that huge pages save, from simulated misses and their measured costs. Pure functions.
 
-docs/explanation/origins.md: what it assumes, and how wrong it was.
+docs/explanation/origins.md: what it assumes.
 """
 
 from __future__ import annotations

@@ -189,9 +189,13 @@ class Measuring(Command):
             _begin_session(options_of(MachineOptions, parameters).changes)
         prepared = self._prepare({**parameters, "resume": resume}, make_messages())
         if not planning:
-            return publish_session(prepared, as_json)
+            return self.publish(prepared, as_json)
         show(plan.view(prepared), as_json)
         return 0
+
+    def publish(self, prepared: Session, as_json: bool) -> int:
+        """Measures what was prepared, and publishes it; the exit code."""
+        return publish_session(prepared, as_json)
 
 
 def _begin_session(changes: bool) -> None:

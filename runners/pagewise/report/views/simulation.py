@@ -197,6 +197,16 @@ def _sums(origins: Sequence[Origin]) -> tuple[int, int]:
     return misses, walks
 
 
+def listed_origins(result: Result) -> tuple[Simulated, list[Origin]]:
+    """The simulated figures of a result of `where`, and the origins that it lists. Raises ValueError."""
+    about = result.manifest.simulation
+    records, _ = by_policy(result)
+    if about is None or about.origins is None or not records:
+        raise ValueError("this result has no origins")
+    simulated = figures.simulation(next(iter(records.values())))
+    return simulated, _listed(simulated, about.origins)
+
+
 def _listed(simulated: Simulated, most: int) -> list[Origin]:
     """The origins that are listed one by one, at most as many as given."""
     origins = simulated.origins or ()

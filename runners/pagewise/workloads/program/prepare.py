@@ -31,6 +31,8 @@ from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.runs import ProgramRuns
 from pagewise.workloads.program.workload import ProgramOptions, Programs
 
+#: The policy for chosen origins of memory, and the variable with their numbers in the selection.
+SELECTED, ORIGINS = "where", "PAGEWISE_ORIGINS"
 #: The `compiler` of a program that was not built by pagewise.
 UNCHANGED = "unchanged binary"
 # The metrics of every program.
@@ -67,7 +69,7 @@ def arrange(
     plain = _subjects(every)
     by_module = {module: runs for runs in every for module in runs.policies}
     measured = [cell.measured for subject in plain for cell in subject.cells]
-    subjects = placed(in_all_states(plain, options), [place.name for place in places])
+    subjects = placed(without_equal(in_all_states(plain, options)), [place.name for place in places])
     workload = Programs(options, hyperfine, launcher, places, settings, given, tuple(every), subjects)
     first = every[0]
     manifest = new_manifest(
@@ -82,6 +84,19 @@ def arrange(
         **further,
     )
     return workload, manifest
+
+
+def without_equal(subjects: Sequence[Subject]) -> list[Subject]:
+    """The subjects; of cells that differ in chosen origins, which their policy does not use, the first."""
+    reduced = []
+    for subject in subjects:
+        cells: dict[tuple[str, ...], Cell] = {}
+        for cell in subject.cells:
+            uses = SELECTED in cell.measured.hugepages.split("+")
+            settings = [each for each in cell.settings.entries if uses or not each.startswith(f"{ORIGINS}=")]
+            cells.setdefault((cell.measured.module, *settings), cell)
+        reduced.append(replace(subject, cells=tuple(cells.values())))
+    return reduced
 
 
 def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: PolicyLauncher) -> None:

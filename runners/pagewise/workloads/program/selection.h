@@ -6,6 +6,7 @@
  *   static ID SYMBOL            a static object
  *
  * ID is a build ID, or the name of a file without one. OFFSET counts from the first mapped byte. # begins a comment.
+ * PAGEWISE_ORIGINS=1+3 takes the first and third of the allocation sites and static objects; without it, all are taken.
  */
 #pragma once
 #include "build_id.h"
@@ -33,7 +34,7 @@ struct module {
 struct selection {
     struct entry *entries;
     struct module *modules;
-    unsigned entry_count, module_count;
+    unsigned entry_count, module_count, origins;
 };
 
 /* The number of a module, which is added if it is new. */
@@ -54,6 +55,15 @@ static int read_address(struct selection *selection, char *word, struct address 
     address->offset = strtoull(plus + 1, &end, 16);
     address->module = module_of(selection, word);
     return !*end && address->offset;
+}
+
+/* Whether PAGEWISE_ORIGINS names the origin with this number. */
+static int is_taken(unsigned number)
+{
+    const char *at = getenv("PAGEWISE_ORIGINS");
+    int is_named = !at || !*at;
+    for (char *end; !is_named && *at; at = *end ? end + 1 : end) is_named = strtoul(at, &end, 10) == number;
+    return is_named;
 }
 
 /* Reads one line; returns whether it is well formed. */
@@ -81,7 +91,8 @@ static int read_entry(struct selection *selection, char *line)
         if (!entry.text || !*entry.text) return 0;
         entry.first.module = module_of(selection, first);
     }
-    selection->entries[selection->entry_count++] = entry;
+    int is_origin = entry.kind == ALLOCATION || entry.kind == STATIC;
+    if (!is_origin || is_taken(++selection->origins)) selection->entries[selection->entry_count++] = entry;
     return 1;
 }
 

@@ -60,16 +60,15 @@ ASSUMED = PAGES[1:]
 #: The policy of a program that is not ours: it runs unchanged.
 UNCHANGED = "as it is"
 _DEFAULT = ("none", "thp")
-#: Runs of the program for a forecast; the fastest counts.
-_NATIVE_RUNS = 2
+_NATIVE_RUNS = 2  # for a forecast; the fastest counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(SessionOptions):
     """What is simulated: a kernel with its arguments, or a program; see `pagewise simulate --help`.
 
-    functions, origins: how many the report shows; origins None: not recorded. sector: each a sector of the
-    caches as text; every policy is simulated without and with all of them.
+    functions, origins: how many the report shows; origins None: not recorded. measures: compare them, too.
+    sector: each a sector of the caches as text; every policy is simulated without and with all of them.
     """
 
     kernel: str | None = None
@@ -82,6 +81,7 @@ class SimulationOptions(SessionOptions):
     functions: int = 5
     sector: tuple[str, ...] = ()
     origins: int | None = None
+    measures: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,150 @@
+"""Which origins `where --measure` compares, and which it selects."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tracing import needs_tracer
+
+from builders import configuration, kernel, record, subject_of
+from own_program import Own, needs_thp
+from pagewise.analysis.analysis import analyse
+from pagewise.core.configuration import RunSettings
+from pagewise.core.manifest_parts import Forecast, Origin, Simulated
+from pagewise.core.plan import with_settings
+from pagewise.core.result import read_result
+from pagewise.workloads.program.prepare import ORIGINS, without_equal
+from pagewise.workloads.simulation.measured import Choice, sets_of, smallest, worth_measuring
+
+MIB = 1 << 20
+
+
+def origin(name: str, mib: int, walks: int, saved: float | None = None) -> Origin:
+    return Origin(
+        kind="static",
+        name=name,
+        bytes=mib * MIB,
+        allocations=1,
+        begin=0,
+        end=9,
+        page_faults=1,
+        counts={"PAGE_WALKS": walks},
+        saved_seconds=None if saved is None else (0.0, saved),
+    )
+
+
+def simulated(*origins: Origin, seconds: float | None = None) -> Simulated:
+    forecast = None if seconds is None else Forecast((seconds, 2 * seconds), (0.0, 1.0), (0.0, 1.0))
+    return Simulated(
+        geometry="any",
+        tool="any",
+        pages="base",
+        whole=True,
+        counts={},
+        regions=(),
+        origins=origins,
+        forecast=forecast,
+    )
+
+
+def test_what_may_save_one_per_cent_is_measured_most_first() -> None:
+    # Of 2 s: 0.5, 2, 40, 5, 3 and 4 %.
+    every = [origin(str(i), 1, 1, saved) for i, saved in enumerate((0.01, 0.04, 0.8, 0.1, 0.06, 0.08))]
+    assert worth_measuring(simulated(*every, seconds=2.0), every) == [3, 4, 6, 5]
+    without = [origin("few", 1, 9), origin("most", 1, 900), origin("some", 1, 91)]
+    assert worth_measuring(simulated(*without), without) == [2, 3]
+    assert sets_of([3, 4, 6]) == ["3", "4", "6", "3+4", "3+4+6"] and sets_of([2]) == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        # One of them has 19 of 20 parts of the gain.
+        ({"thp": 0.8, "-": 0.8, "1": 0.98, "2": 0.81, "1+2": 0.8}, Choice((2,), 0.81, 0.8)),
+        # Both are needed, and all have more memory.
+        ({"thp": 0.8, "-": 0.8, "1": 0.9, "2": 0.9, "1+2": 0.8}, Choice((1, 2), 0.8, 0.8)),
+        # The gain is elsewhere.
+        ({"thp": 0.5, "-": 0.9, "1": 0.95, "2": 0.95, "1+2": 0.9}, None),
+        ({"thp": 1.2, "-": 1.1, "1": 1.1, "2": 1.0, "1+2": 1.1}, None),
+    ],
+)
+def test_the_smallest_set_with_most_of_the_gain_is_chosen(
+    times: dict[str, float], expected: Choice | None
+) -> None:
+    origins = [origin("small", 1, 1), origin("large", 64, 1), origin("third", 8, 1)]
+    base, thp, where = (
+        configuration(label=(name, "hardware", "regular")) for name in ("none", "thp", "where")
+    )
+    values = [value for value in times if value != "thp"]
+    settings = [RunSettings(environment={ORIGINS: value}) for value in values]
+    subjects = without_equal(with_settings([subject_of(kernel(), base, thp, where)], settings))
+    assert len(subjects[0].cells) == 2 + len(values)
+    records = []
+    for number in range(1, 8):
+        scatter = 1.0 + 0.001 * (number % 3)
+        for cell in subjects[0].cells:
+            value = cell.settings.environment[ORIGINS]
+            ratio = {"none": 1.0, "thp": times["thp"]}.get(cell.measured.hugepages, times[value])
+            made = record(cell.measured, ratio * scatter, number=number)
+            records.append(replace(made, run=replace(made.run, options=cell.settings.text)))
+            if cell.is_baseline:
+                records.append(replace(records[-1], run=replace(records[-1].run, series="aa")))
+    (result,) = analyse(subjects, records, 1)
+    choice = smallest(result.ranked, origins)
+    if expected is None:
+        assert choice is None
+    else:
+        assert choice is not None and choice.numbers == expected.numbers
+        assert (choice.time_ratio, choice.full) == pytest.approx(
+            (expected.time_ratio, expected.full), rel=0.01
+        )
+
+
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned long small[1 << 12];
+int main(void)
+{
+    const unsigned long count = 1ul << 23;
+    unsigned long *table = malloc(count * sizeof *table), x = 1, sum = 0;
+    unsigned long *other = malloc(1 << 20);
+    for (unsigned long i = 0; i < count; i++) table[i] = i, other[i >> 6] = 1;
+    for (int i = 0; i < 4000000; i++) {
+        x = x * 6364136223846793005ul + 1442695040888963407ul;
+        sum += table[x >> 41] + small[x >> 52];
+    }
+    printf("%lu %lu\\n", sum, other[7]);
+    return 0;
+}
+"""
+
+
+@needs_thp
+@needs_tracer
+@pytest.mark.long
+def test_the_origin_that_misses_is_measured_and_selected(own: Own, build: Path) -> None:
+    source, program = own.folder / "reads.c", own.folder / "reads"
+    source.write_text(PROGRAM)
+    subprocess.run(["cc", "-g", "-O1", "-o", program, source], check=True)
+    words = ("--build", str(build), "--geometry", "zen4", "--measure", "--output", str(own.stage.results))
+    done = own.stage.run("where", *words, "--", str(program), timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = [read_result(folder) for folder in own.stage.results.iterdir()]
+    (located,) = [each for each in results if each.manifest.kind == "simulation"]
+    (compared,) = [each for each in results if each.manifest.kind == "programs"]
+    measured = {
+        (each.configuration.hugepages, each.run.options.removeprefix(f"{ORIGINS}="))
+        for each in compared.records
+        if each.run.series == "compare" and each.status == "ok"
+    }
+    assert measured >= {("none", "-"), ("thp", "-"), ("where", "-"), ("where", "1")}
+    assert {value for policy, value in measured if policy != "where"} == {"-"}
+    every, selection = (
+        (located.folder / name).read_text().splitlines() for name in ("origins.txt", "selection.txt")
+    )
+    assert sum("reads.c:8" in line for line in selection) == 1 and set(selection) <= set(every)
+    assert own.stage.run("exec", "--where", str(located.folder), "--", str(program)).returncode == 0

@@ -17,7 +17,7 @@ from pagewise.core.manifest_parts import Forecast, Origin, Simulated
 from pagewise.core.plan import with_settings
 from pagewise.core.result import read_result
 from pagewise.workloads.program.prepare import ORIGINS, without_equal
-from pagewise.workloads.simulation.measured import Choice, sets_of, smallest, worth_measuring
+from pagewise.workloads.simulation.measured import ChosenOrigins, sets_of, smallest, worth_measuring
 
 MIB = 1 << 20
 
@@ -63,16 +63,16 @@ def test_what_may_save_one_per_cent_is_measured_most_first() -> None:
     ("times", "expected"),
     [
         # One of them has 19 of 20 parts of the gain.
-        ({"thp": 0.8, "-": 0.8, "1": 0.98, "2": 0.81, "1+2": 0.8}, Choice((2,), 0.81, 0.8)),
+        ({"thp": 0.8, "-": 0.8, "1": 0.98, "2": 0.81, "1+2": 0.8}, ChosenOrigins((2,), 0.81, 0.8)),
         # Both are needed, and all have more memory.
-        ({"thp": 0.8, "-": 0.8, "1": 0.9, "2": 0.9, "1+2": 0.8}, Choice((1, 2), 0.8, 0.8)),
+        ({"thp": 0.8, "-": 0.8, "1": 0.9, "2": 0.9, "1+2": 0.8}, ChosenOrigins((1, 2), 0.8, 0.8)),
         # The gain is elsewhere.
         ({"thp": 0.5, "-": 0.9, "1": 0.95, "2": 0.95, "1+2": 0.9}, None),
         ({"thp": 1.2, "-": 1.1, "1": 1.1, "2": 1.0, "1+2": 1.1}, None),
     ],
 )
 def test_the_smallest_set_with_most_of_the_gain_is_chosen(
-    times: dict[str, float], expected: Choice | None
+    times: dict[str, float], expected: ChosenOrigins | None
 ) -> None:
     origins = [origin("small", 1, 1), origin("large", 64, 1), origin("third", 8, 1)]
     base, thp, where = (

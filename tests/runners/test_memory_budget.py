@@ -113,6 +113,9 @@ def test_a_comparison_reports_time_for_memory(own: Own):
     assert rows["thp"]["memory_ratio_low"] <= rows["thp"]["memory_ratio"] <= rows["thp"]["memory_ratio_high"]
     assert rows["thp"]["over_memory_budget"] == (rows["thp"]["memory_ratio"] > 1.1)
     assert read_result(own.stage.result()).manifest.programs["case"]["memory_budget"] == 0.1
-    for one in own.records():
+    # On a busy machine, a run may end before its first sample.
+    sampled = [one for one in own.records() if one.program.page_tables is not None]
+    assert sampled
+    for one in sampled:
         assert one.program.page_tables.peak_bytes >= one.program.page_tables.mean_bytes > 0
         assert one.metrics["page_tables_mib"] > 0 and one.metrics["mean_memory_gib"] > 0

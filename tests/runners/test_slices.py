@@ -188,7 +188,7 @@ WHOLE = {
     "writes": (f"open('new', 'w').close()\n{COMPUTE}", "one folder"),
     "exchanges": (
         f"import os\nend, begin = os.pipe()\nif os.fork():\n os.read(end, 1)\n"
-        f"else:\n exec({COMPUTE!r})\n os.write(begin, b'x')",
+        f"else:\n exec({COMPUTE.replace('0.1', '0.6')!r})\n os.write(begin, b'x')",
         "pipe",
     ),
     "is ended by a timeout": (f"import signal\nsignal.alarm(4)\n{COMPUTE.replace('0.1', '0.7')}", "SIGALRM"),

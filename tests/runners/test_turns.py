@@ -85,10 +85,12 @@ def test_a_program_that_somebody_else_stopped_has_no_result(tmp_path: Path):
     assert whole.exit_code == 0
 
 
-def test_programs_that_take_too_long_are_ended(tmp_path: Path):
+@pytest.mark.parametrize("limit", [0.2, 0.0])
+def test_programs_that_take_too_long_are_ended(tmp_path: Path, limit: float):
+    """Also if the time was over before they began."""
     endless = Start(["sleep", "60"], os.environ, nullcontext())
     began = time.monotonic()
-    [(run, _)] = measure_in_turns(Stopwatch("", 0.2, tmp_path), [endless], 1, "one")
+    [(run, _)] = measure_in_turns(Stopwatch("", limit, tmp_path), [endless], 1, "one")
     assert run.exit_code == TIMED_OUT
     assert time.monotonic() - began < 20.0
 

@@ -233,18 +233,20 @@ def measure_in_turns(
 
 @contextmanager
 def _ended_after(limit: float, takers: Sequence[_TurnTaker]) -> Iterator[None]:
-    """Kills the runs that are left after so many seconds in the block."""
+    """Kills the runs that are left after so many seconds in the block, also those that start later."""
+    done = threading.Event()
 
     def end() -> None:
-        for taker in takers:
-            if not taker.is_over:
-                taker.run.running.is_ended_by_us = True
-                taker.run.running.send(signal.SIGKILL)
+        seconds = limit
+        while not done.wait(seconds):
+            for taker in list(takers):
+                if not taker.is_over:
+                    taker.run.running.is_ended_by_us = True
+                    taker.run.running.send(signal.SIGKILL)
+            seconds = _LONGEST_STOP_SECONDS
 
-    timer = threading.Timer(limit, end)
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=end, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()

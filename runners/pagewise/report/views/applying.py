@@ -71,7 +71,8 @@ def policy_of(
     if not programs and (policy == "none" or PagePolicy(policy).kind not in PARTS):
         return None
     command = next(iter(programs.values()))["command"] if len(programs) == 1 else (PROGRAM,)
-    words = ("pagewise", "exec", policy, "--", *command)
+    selection = ("--where", "RESULT") if "where" in policy.split("+") else ()
+    words = ("pagewise", "exec", *selection, policy, "--", *command)
     return PolicyAdvice(policy=policy, command=words, module=module_of(policy))
 
 

@@ -178,6 +178,15 @@ def test_a_pattern_without_end_is_a_wrong_result(
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
+def test_after_a_carriage_return_a_line_begins(tmp_path: Path):
+    """As of redis-benchmark, which overwrites its progress."""
+    printed = "GET: rps=1\rGET: rps=2\r      \r====== GET ======\r\n  throughput: 3 rps\r\n"
+    checks = (parse_check("^====== GET"), parse_check("! ^GET: rps=3"))
+    program = made(tmp_path, checks=checks, metrics=(parse_metric(r"last=^GET: rps=(\d+)$"),))
+    values, fault = program.judged(printed, shell(tmp_path))
+    assert fault is None and list(values.values()) == [2.0]
+
+
 def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
     (tmp_path / "log").write_text("rate 3")
     os.mkfifo(tmp_path / "pipe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -161,6 +162,8 @@ class Program:
         values: dict[str, float] = {}
         if output is None:
             return values, self._too_large
+        # Progress that overwrites itself: a carriage return begins a line, too.
+        output = re.sub("\r\n?", "\n", output)
         faults = (check.fault(output, shell) for check in self.checks)
         if (fault := next(filter(None, faults), None)) is not None:
             return values, fault

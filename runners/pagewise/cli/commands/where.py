@@ -102,11 +102,13 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     words += ["--timeout", f"{options.runs.limit:g}s", "--", *options.command]
     parameters = complete(compare.make_context("compare", words).params, "none")
     session = prepare_command(options_of(ProgramOptions, parameters), console, time.monotonic())
-    code = publish_session(session, as_json=False)
+    if (code := publish_session(session, as_json=False)) not in (0, 1):
+        return code
     (result,) = analyse_result(session.result)
     choice = measured.smallest(result.ranked, selectable)
     if choice is None:
-        console.print("Huge pages on these origins do not make the program faster; nothing is selected.")
+        text = f"No measured set of origins has 90 % of a gain; {SELECTION} keeps all listed origins."
+        console.print(text, highlight=False, soft_wrap=True)
         return code
     chosen = [selectable[number - 1] for number in choice.numbers]
     write_selection(folder / SELECTION, chosen)

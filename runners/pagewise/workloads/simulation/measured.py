@@ -54,7 +54,7 @@ class ChosenOrigins:
 
 
 def smallest(rows: Iterable[Row], selectable: Sequence[Origin]) -> ChosenOrigins | None:
-    """The measured set with the least memory that has 90 % of the gain; None if huge pages do not help.
+    """The measured set with the least memory that has 90 % of the gain; None: no set, or no gain.
 
     rows: of a comparison of the policies none, thp and where.
     """

@@ -2,6 +2,7 @@
    the plug-in (origin_calls.h). All calls reach the program's allocator unchanged. In a process that the
    plug-in does not observe, such as one that the program starts, it reports nothing. */
 #define _GNU_SOURCE
+#include "allocator.h"
 #include "call_stack.h"
 #include "origin_calls.h"
 
@@ -15,23 +16,9 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The allocator's functions: of the next library that has them. */
-static struct {
-    void *(*malloc)(size_t);
-    void *(*calloc)(size_t, size_t);
-    void *(*realloc)(void *, size_t);
-    void (*free)(void *);
-    int (*posix_memalign)(void **, size_t, size_t);
-    void *(*aligned_alloc)(size_t, size_t);
-    void *(*memalign)(size_t, size_t);
-    size_t (*usable_size)(void *);
-    void *(*mmap)(void *, size_t, int, int, int, off_t);
-} next;
-
-/* The loader may allocate while it looks the functions up. Volatile: dlsym is declared not to call back (`leaf`). */
-static _Alignas(16) char early[1 << 16];
-static volatile size_t early_used;
-static volatile bool finding, found;
+static struct allocator next;
+static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
+static bool found;
 
 static volatile int observed; /* by the plug-in */
 static uintptr_t code_begin, code_end;
@@ -48,30 +35,13 @@ static void report(enum pw_origin_event event, int frames, const void *address, 
 
 static void find_next(void)
 {
-    static const char *const names[] = {"malloc",   "calloc",             "realloc", "free",  "posix_memalign", "aligned_alloc",
-                                        "memalign", "malloc_usable_size", "mmap"};
-    if (found || finding) return;
-    finding = true;
+    if (found) return;
     report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *function = dlsym(RTLD_NEXT, names[i]);
-        memcpy((char *)&next + i * sizeof function, &function, sizeof function);
-    }
+    void *function = next_function("mmap");
+    memcpy(&next_mmap, &function, sizeof function);
+    find_allocator(&next);
     report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
-    finding = false;
     found = true;
-}
-
-static void *allocate_early(size_t bytes)
-{
-    void *memory = early + early_used;
-    early_used += (bytes + 15) & ~(size_t)15;
-    return early_used <= sizeof early ? memory : NULL;
-}
-
-static bool is_early(const void *memory)
-{
-    return (const char *)memory >= early && (const char *)memory < early + sizeof early;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -130,37 +100,29 @@ static void *begin(void *memory, size_t bytes, const uintptr_t *slot)
 static void *begin_block(void *memory, const uintptr_t *slot)
 {
     if (memory == NULL || !observed || busy) return memory;
-    return begin(memory, next.usable_size(memory), slot);
+    return begin(memory, next.malloc_usable_size(memory), slot);
 }
 
 static void end_block(void *memory)
 {
-    if (memory != NULL && observed && !busy) report(PW_ORIGIN_END, 0, memory, next.usable_size(memory), NULL);
+    if (memory != NULL && observed && !busy) report(PW_ORIGIN_END, 0, memory, next.malloc_usable_size(memory), NULL);
 }
 
 EXPORTED void *malloc(size_t bytes)
 {
     find_next();
-    if (finding) return allocate_early(bytes);
     return begin_block(next.malloc(bytes), HERE);
 }
 
 EXPORTED void *calloc(size_t count, size_t bytes)
 {
     find_next();
-    if (finding) return allocate_early(count * bytes);
     return begin_block(next.calloc(count, bytes), HERE);
 }
 
 static void *reallocate(void *memory, size_t bytes, const uintptr_t *slot)
 {
     find_next();
-    if (finding || is_early(memory)) {
-        void *moved = finding ? allocate_early(bytes) : begin_block(next.malloc(bytes), slot);
-        const size_t left = (size_t)(early + sizeof early - (char *)memory);
-        if (moved != NULL && memory != NULL) memcpy(moved, memory, bytes < left ? bytes : left);
-        return moved;
-    }
     end_block(memory);
     void *moved = next.realloc(memory, bytes);
     begin_block(moved == NULL && bytes > 0 ? memory : moved, slot);
@@ -185,7 +147,6 @@ EXPORTED void *reallocarray(void *memory, size_t count, size_t bytes)
 EXPORTED void free(void *memory)
 {
     find_next();
-    if (finding || is_early(memory)) return;
     end_block(memory);
     next.free(memory);
 }
@@ -214,7 +175,7 @@ EXPORTED void *memalign(size_t alignment, size_t bytes)
 EXPORTED void *mmap(void *address, size_t bytes, int access, int flags, int file, off_t offset)
 {
     find_next();
-    void *memory = next.mmap(address, bytes, access, flags, file, offset);
+    void *memory = next_mmap(address, bytes, access, flags, file, offset);
     if (memory != MAP_FAILED && access != PROT_NONE && (flags & MAP_ANONYMOUS) != 0) begin(memory, bytes, HERE);
     return memory;
 }

@@ -5,40 +5,20 @@
  * program's allocator unchanged. The program's advice (MADV_HUGEPAGE) is ignored, unless the policy has the part `advised`.
  */
 #define _GNU_SOURCE
+#include "allocator.h"
 #include "arena.h"
-#include "next.h"
 #include "node.h"
 #include "resolved.h"
 #include "selected.h"
 
 static void give_first(void *memory);
 
-/* The allocator's functions: of the next library that has them. */
-static struct {
-    void *(*malloc)(size_t);
-    void *(*calloc)(size_t, size_t);
-    void *(*realloc)(void *, size_t);
-    void (*free)(void *);
-    int (*posix_memalign)(void **, size_t, size_t);
-    void *(*aligned_alloc)(size_t, size_t);
-    void *(*memalign)(size_t, size_t);
-    size_t (*malloc_usable_size)(void *);
-    int (*madvise)(void *, size_t, int);
-} next = {.free = give_first};
+static struct allocator next = {.free = give_first};
+static int (*next_madvise)(void *, size_t, int);
 
 static struct {
     int started, is_usable, keeps_advice;
 } state;
-
-static void find_next(void)
-{
-    static const char *const names[] = {"malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "memalign",
-                                        "malloc_usable_size", "madvise"};
-    for (size_t number = 0; number < sizeof names / sizeof *names; number++) {
-        void *function = next_function(names[number]);
-        memcpy((char *)&next + number * sizeof function, &function, sizeof function);
-    }
-}
 
 /* At the first call, which may come before any constructor has run. */
 static void start(void)
@@ -46,7 +26,9 @@ static void start(void)
     const char *file = getenv("PAGEWISE_WHERE"), *policy = getenv("PAGEWISE_EXEC_POLICY");
     int before = errno;
     uintptr_t huge = pmd_size();
-    find_next();
+    void *function = next_function("madvise");
+    memcpy(&next_madvise, &function, sizeof function);
+    find_allocator(&next);
     state.started = 1;
     state.keeps_advice = policy && listed(policy, "advised", '+');
     state.is_usable = file && open_arena(huge, pagewise_before_release) && open_selection(file, huge);
@@ -191,5 +173,5 @@ int madvise(void *address, size_t length, int advice)
 {
     if (!state.started) start();
     if (advice == MADV_HUGEPAGE && state.is_usable && !state.keeps_advice) return 0;
-    return next.madvise(address, length, advice);
+    return next_madvise(address, length, advice);
 }

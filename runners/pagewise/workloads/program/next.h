@@ -3,19 +3,25 @@
  * Not by dlsym: it allocates and frees, and it takes away the message that the program expects from dlerror. Programs call
  * these functions before any constructor has run, and from inside of dlsym.
  */
-#pragma once
+#ifndef PAGEWISE_NEXT_H
+#define PAGEWISE_NEXT_H
+
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+/* The linker names it so. NOLINTNEXTLINE(bugprone-reserved-identifier) */
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 /* The table that an entry of an object's dynamic section points to. The loader has relocated most of them. */
 static const void *table_of(const struct link_map *object, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = object->l_ld; entry && entry->d_tag != DT_NULL; entry++)
-        if (entry->d_tag == tag) return (const char *)(entry->d_un.d_ptr < object->l_addr ? object->l_addr : 0) + entry->d_un.d_ptr;
+        if (entry->d_tag == tag) {
+            const ElfW(Addr) place = (entry->d_un.d_ptr < object->l_addr ? object->l_addr : 0) + entry->d_un.d_ptr;
+            return (const void *)place;
+        }
     return NULL;
 }
 
@@ -32,7 +38,7 @@ struct symbols {
 static int is_defined(const struct symbols *symbols, uint32_t number, const char *name)
 {
     const ElfW(Sym) *symbol = &symbols->entries[number];
-    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || strcmp(symbols->names + symbol->st_name, name)) return 0;
+    if (symbol->st_shndx == SHN_UNDEF || !symbol->st_value || strcmp(symbols->names + symbol->st_name, name) != 0) return 0;
     return !symbols->versions || !(symbols->versions[number] & HIDDEN_VERSION);
 }
 
@@ -52,9 +58,10 @@ static const ElfW(Sym) *find_symbol(const struct link_map *object, const char *n
             if ((of_symbol | 1) == (hash | 1) && is_defined(&symbols, number, name)) return &symbols.entries[number];
             if (of_symbol & 1) break;
         }
-    } else if (plain && !hashes)
+    } else if (plain && !hashes) {
         for (uint32_t number = 0; number < plain[1]; number++)
             if (is_defined(&symbols, number, name)) return &symbols.entries[number];
+    }
     return NULL;
 }
 
@@ -80,3 +87,5 @@ static const struct link_map *next_object(const char *name)
 }
 
 __attribute__((unused)) static void *next_function(const char *name) { return function_in(next_object(name), name); }
+
+#endif

@@ -112,9 +112,8 @@ def notes(result: Result) -> list[str]:
         )
     if manifest.host.free_page_reporting and manifest.kind != "simulation":
         texts.append(
-            "The hypervisor takes back free memory (free page reporting). Before each run of a program, "
-            "pagewise touches as much memory as it needs. A program that starts without this takes longer, "
-            "above all on huge pages."
+            "The hypervisor takes back free memory (free page reporting). Its next first touch takes longer, "
+            "above all on huge pages. Programs of a comparison get memory that was touched before."
         )
     if manifest.prefetchers:
         texts.append(f"Hardware prefetchers were changed: {_prefetchers(manifest.prefetchers)}.")

@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -22,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 
 from pagewise.machine import settings
-from pagewise.machine.settings.journal import RESTORING, Journal, JournalFolder, shared_folder
+from pagewise.machine.settings.journal import RESTORING, Journal, lock, shared_folder
 from pagewise.machine.settings.kinds import Msr, Pool, Word
 from pagewise.machine.settings.session import kept, restore, session
 
@@ -129,20 +130,13 @@ def guardian_of(session: int) -> int:
 
 def settle(root: Path) -> None:
     """Wait until the guardian has finished."""
-    try:
-        folder = JournalFolder(shared_folder(root))
-    except FileNotFoundError:
-        return
-    os.close(folder.lock(RESTORING, fcntl.LOCK_EX))
-    folder.close()
+    with suppress(FileNotFoundError):
+        os.close(lock(shared_folder(root) / RESTORING, fcntl.LOCK_EX))
 
 
 def left_of(root: Path) -> list[str]:
     """The changes in the journal."""
-    try:
-        return [change.text for change in Journal.load(JournalFolder(shared_folder(root))).changes]
-    except FileNotFoundError:
-        return []
+    return [change.text for change in Journal.load(shared_folder(root)).changes]
 
 
 def left_by(work: Work, root: Path, count: int, both: bool) -> list[dict[str, Any]]:

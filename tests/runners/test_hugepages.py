@@ -29,11 +29,11 @@ MACHINE = Path("/") / POOL / "nr_hugepages"
 class FakePool(Pool):
     """A pool in a folder: a kernel that grants at most `limit` pages, more after compaction."""
 
-    def resize(self, pages: int) -> None:
-        limit = self.folder / "limit"
+    def put(self, value: str) -> None:
+        limit, pages = self.folder / "limit", int(value)
         granted = min(pages, int(limit.read_text())) if limit.exists() else pages
         used = self.total() - self.free()
-        super().resize(granted)
+        super().put(str(granted))
         (self.folder / "free_hugepages").write_text(str(max(0, granted - used)))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pagewise.core.errors import Interrupted, RefusedError, SelectionError
 from pagewise.machine.settings import prefetchers
-from pagewise.machine.settings.journal import Journal, JournalFolder, shared_folder
+from pagewise.machine.settings.journal import Journal, make_folder, shared_folder
 from pagewise.machine.settings.kinds import Hwpfctl, Msr
 from pagewise.machine.settings.prefetchers import find_control, run_without_prefetchers, switched_off
 from pagewise.machine.settings.session import restore, traces
@@ -263,7 +263,8 @@ def test_hwpfctl_resets_after_a_session_that_was_killed(tmp_path: Path, monkeypa
     root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
     control = find_control(["off"], {CPUS[0]}, root)
     setting = Hwpfctl(Path(control.program[0]), control.cpus)
-    Journal(JournalFolder.made(shared_folder(root))).change(setting, "off", before="default")
+    make_folder(shared_folder(root))
+    Journal(shared_folder(root)).change(setting, "off", before="default")
     assert not log.exists()
     restore(root)
     assert log.read_text() == f"--reset {control.cpus[0]}\n" and traces(root) == []

@@ -18,15 +18,17 @@ import pytest
 import killed_sessions
 from fake_root import tree
 from killed_sessions import state
-from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.errors import RefusedError
+from pagewise.core.structure import StructureError, structured
 from pagewise.machine.settings import journal
 from pagewise.machine.settings.journal import (
     RESTORING,
     SESSION,
     HeldError,
     Journal,
-    JournalFolder,
     SettingChange,
+    lock,
+    make_folder,
     shared_folder,
 )
 from pagewise.machine.settings.kinds import (
@@ -35,8 +37,6 @@ from pagewise.machine.settings.kinds import (
     Pool,
     Setting,
     Word,
-    described,
-    setting_of,
 )
 from pagewise.machine.settings.session import kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
@@ -111,7 +111,7 @@ def test_what_others_change_at_the_same_place_is_not_restored(tmp_path: Path, ma
         machine["msr"].write(machine["msr"].read() ^ 0xF0)
         changes.change(machine["pool"], "144")
         (machine["pool"].folder / "surplus_hugepages").write_text("44\n")
-        machine["pool"].resize(188)
+        machine["pool"].put("188")
     assert machine["pool"].total() == 10 and machine["msr"].read() == 0xB2
 
 
@@ -160,7 +160,8 @@ def run() -> Iterator[subprocess.Popen[bytes]]:
     ],
 )
 def test_a_journal_with_foreign_paths_restores_nothing(tmp_path: Path, setting: Setting, before: str):
-    left = Journal(JournalFolder.made(shared_folder(tmp_path)))
+    make_folder(shared_folder(tmp_path))
+    left = Journal(shared_folder(tmp_path))
     left.changes = [SettingChange(setting, before)]
     left._write()
     with pytest.raises(RefusedError):
@@ -191,7 +192,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
 def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, machine: dict[str, Any], monkeypatch):
     killed(tmp_path, guardian=True)
     left = state(machine)
-    earlier = shared_folder(tmp_path) / Journal.name()
+    earlier = Journal(shared_folder(tmp_path)).file
     assert earlier.exists() and len(traces(tmp_path)) == 1
     next_boot = tmp_path / "boot_id"
     next_boot.write_text("00000000-0000-4000-8000-000000000000\n")
@@ -207,7 +208,7 @@ def test_settings_that_others_changed_are_reported_and_not_restored(
     tmp_path: Path, machine: dict[str, Any], guardian: bool
 ):
     process = other(tmp_path, "sys.stdin.read()")
-    machine["pool"].resize(200)
+    machine["pool"].put("200")
     if guardian:
         process.kill()
     _, errors = process.communicate()
@@ -318,8 +319,10 @@ PLANTS: dict[str, Callable[[Path, Path], object]] = {
 def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], plant: str):
     if "foreign" in plant and os.geteuid() != 0:
         pytest.skip("only root gives a file away")
-    Journal(JournalFolder.made(shared_folder(tmp_path))).change(machine["pool"], "144")
-    PLANTS[plant](shared_folder(tmp_path), shared_folder(tmp_path) / Journal.name())
+    planted = Journal(shared_folder(tmp_path))
+    make_folder(planted.folder)
+    planted.change(machine["pool"], "144")
+    PLANTS[plant](planted.folder, planted.file)
     for use in (lambda: restore(tmp_path), lambda: session(tmp_path).__enter__(), lambda: traces(tmp_path)):
         with pytest.raises(RefusedError):
             use()
@@ -329,13 +332,13 @@ def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], pla
 
 def test_locks_are_not_accessible_to_others(tmp_path: Path):
     with session(tmp_path):
-        folder = JournalFolder(shared_folder(tmp_path))
-        for name in (SESSION, RESTORING):
-            assert (shared_folder(tmp_path) / name).stat().st_mode & 0o077 == 0
+        files = [shared_folder(tmp_path) / name for name in (SESSION, RESTORING)]
+        for file in files:
+            assert file.stat().st_mode & 0o077 == 0
             with pytest.raises(HeldError):
-                folder.lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    for name in (SESSION, RESTORING):
-        os.close(folder.lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB))
+                lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for file in files:
+        os.close(lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
 
 
 SETTINGS: list[Setting] = [
@@ -347,10 +350,11 @@ SETTINGS: list[Setting] = [
 
 
 def test_settings_as_data():
-    assert [setting_of(json.loads(json.dumps(described(setting)))) for setting in SETTINGS] == SETTINGS
+    changes = [SettingChange(setting, "1") for setting in SETTINGS]
+    assert [structured(SettingChange, json.loads(change.entry)) for change in changes] == changes
     for data in ({}, {"kind": "x"}, {"kind": "MSR", "file": 3}, {"kind": "hwpfctl", "cpus": "a"}):
-        with pytest.raises(FormatError):
-            setting_of(data)
+        with pytest.raises(StructureError):
+            structured(SettingChange, {"setting": data, "before": "1"})
 
 
 @pytest.mark.parametrize("over", ["no", "run", "block"])

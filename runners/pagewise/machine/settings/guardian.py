@@ -85,9 +85,8 @@ def main(descriptor: int, folder: str) -> None:
         # When memory runs short, this process must outlive the session.
         Path("/proc/self/oom_score_adj").write_text("-1000", encoding="ascii")
     from pagewise.core.errors import RefusedError
-    from pagewise.machine.settings.journal import Journal, JournalFolder
+    from pagewise.machine.settings.journal import Journal
 
-    opened = JournalFolder(Path(folder)) if folder else None
     known = {_GROUPS: b"", _FOLDER: b""}
     with socket.socket(fileno=descriptor) as session:
         # The session may have been killed before.
@@ -101,10 +100,10 @@ def main(descriptor: int, folder: str) -> None:
             _end(group)
     if known[_FOLDER]:
         shutil.rmtree(os.fsdecode(known[_FOLDER]), ignore_errors=True)
-    if opened is None:
+    if not folder:
         return
     try:
-        journal = Journal.load(opened)
+        journal = Journal.load(Path(folder))
         journal.undo_left(_report)
         journal.end()
     except RefusedError as fault:

@@ -6,22 +6,20 @@ user may have the right to switch prefetchers; the sessions of that user have a 
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
-import stat
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pagewise.core.errors import FormatError, RefusedError
+from pagewise.core.errors import RefusedError
+from pagewise.core.files import is_private
 from pagewise.core.structure import structured, unstructured
 from pagewise.machine.host import read
-from pagewise.machine.settings.kinds import Setting, described, setting_of
+from pagewise.machine.settings.kinds import Setting
 
 _SHARED = Path("run/pagewise")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -68,7 +66,7 @@ class SettingChange:
     @cached_property
     def entry(self) -> str:
         """It in the journal's file."""
-        return json.dumps(unstructured(_Entry(described(self.setting), self.before, self.now)))
+        return json.dumps(unstructured(self))
 
     def undo(self, report: Warn) -> None:
         """Restores the value before, unless another process has changed it since. Raises RefusedError."""
@@ -85,96 +83,57 @@ class SettingChange:
 
 
 @dataclass(frozen=True)
-class _Entry:
-    setting: dict[str, Any]
-    before: str
-    now: str | None = None
-
-
-@dataclass(frozen=True)
 class _Content:
     """The content of a journal's file."""
 
     schema: Literal["pagewise.journal/1"]
     session: Owner
-    changes: tuple[_Entry, ...]
+    changes: tuple[SettingChange, ...]
 
 
-class JournalFolder:
-    """The folder of locks and journal. Files that others own or may write to and links are refused."""
+def lock(file: Path, how: int = fcntl.LOCK_EX) -> int:
+    """The descriptor of a lock, which is held until all copies of the descriptor are closed.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as fault:
-            if fault.errno == errno.ENOENT:
-                raise
-            raise _refused(path, fault) from fault
-        _check_owner(self._descriptor, path)
-
-    @classmethod
-    def made(cls, path: Path) -> JournalFolder:
-        """The folder, created if it is missing. Raises RefusedError."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir(mode=0o755, exist_ok=True)
-        except OSError as fault:
-            raise _refused(path, fault) from fault
-        return cls(path)
-
-    def close(self) -> None:
-        """Closes the folder."""
-        os.close(self._descriptor)
-
-    def lock(self, name: str, how: int = fcntl.LOCK_EX) -> int:
-        """The descriptor of a lock, which is held until all copies of the descriptor are closed.
-
-        Raises HeldError with LOCK_NB, and RefusedError.
-        """
-        # Other users must not open it, because they could then hold the lock.
-        descriptor = self.open(name, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, how)
-        except BlockingIOError as fault:
-            os.close(descriptor)
+    Raises HeldError with LOCK_NB, and RefusedError.
+    """
+    # Other users must not open it, because they could then hold the lock.
+    descriptor = _opened(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, how)
+    except BaseException as fault:
+        os.close(descriptor)
+        if isinstance(fault, BlockingIOError):
             raise HeldError from fault
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return descriptor
+        raise
+    return descriptor
 
-    def open(self, name: str, flags: int, mode: int = 0o644) -> int:
-        """A descriptor of a file. Raises FileNotFoundError and RefusedError."""
-        try:
-            descriptor = os.open(
-                name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode, dir_fd=self._descriptor
+
+def _opened(file: Path, flags: int, mode: int = 0o644) -> int:
+    """A descriptor of a file of a journal's folder. Raises FileNotFoundError and RefusedError.
+
+    Links are refused, and what others own or may write to.
+    """
+    for place in (file.parent, file):
+        if place.is_symlink() or (place.exists() and not is_private(place)):
+            raise RefusedError(
+                "another user owns this or may write to it, so it is not used",
+                where=place,
+                remedy="find out who created it, then remove it",
             )
-        except FileNotFoundError:
-            raise
-        except OSError as fault:
-            raise _refused(self.path / name, fault) from fault
-        _check_owner(descriptor, self.path / name)
-        return descriptor
+    try:
+        return os.open(file, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, mode)
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise _refused(file, fault) from fault
 
-    def replace(self, name: str, text: str) -> None:
-        """Writes a file in one step. Raises RefusedError."""
-        aside = name + ".new"
-        try:
-            with os.fdopen(self.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
-                stream.write(text)
-            os.replace(aside, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
-        except OSError as fault:
-            raise _refused(self.path / name, fault) from fault
 
-    def remove(self, name: str) -> None:
-        """Removes a file, if it exists."""
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self._descriptor)
-
-    def names(self) -> list[str]:
-        """The names of its files."""
-        return sorted(os.listdir(self._descriptor))  # noqa: PTH208 by descriptor, not by path
+def make_folder(folder: Path) -> None:
+    """Creates the folder of locks and journal, if it is missing. Raises RefusedError."""
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as fault:
+        raise _refused(folder, fault) from fault
 
 
 def shared_folder(root: Path = Path("/")) -> Path:
@@ -196,43 +155,39 @@ class Journal:
     flushed to the disk: what ends the kernel ends the settings too.
     """
 
-    def __init__(
-        self, folder: JournalFolder, owner: Owner = Owner(), changes: Iterable[SettingChange] = ()
-    ) -> None:
+    def __init__(self, folder: Path, owner: Owner = Owner(), changes: Iterable[SettingChange] = ()) -> None:
         self.folder = folder
         self.owner = owner
         self.changes = list(changes)
 
-    @staticmethod
-    def name() -> str:
+    @property
+    def file(self) -> Path:
         """The file of this boot."""
-        return f"{read(BOOT) or 'boot'}.json"
+        return self.folder / f"{read(BOOT) or 'boot'}.json"
 
     @classmethod
-    def load(cls, folder: JournalFolder) -> Journal:
+    def load(cls, folder: Path) -> Journal:
         """The journal in this folder, or an empty one. Raises RefusedError."""
+        journal = cls(folder)
         try:
-            with os.fdopen(folder.open(cls.name(), os.O_RDONLY), encoding="utf-8") as stream:
+            with os.fdopen(_opened(journal.file, os.O_RDONLY), encoding="utf-8") as stream:
                 # The guardian runs this without third-party packages, so without core.reading.
                 content = structured(_Content, json.load(stream), ignored="null")
-            changes = [
-                SettingChange(setting_of(entry.setting), entry.before, entry.now) for entry in content.changes
-            ]
         except FileNotFoundError:
-            return cls(folder)
-        except (FormatError, OSError, ValueError) as fault:
+            return journal
+        except (OSError, ValueError) as fault:
             raise RefusedError(
                 f"the journal of changed settings cannot be read: {fault}",
-                where=folder.path / cls.name(),
+                where=journal.file,
                 remedy="restore the settings that it lists by hand, then remove it",
             ) from fault
-        return cls(folder, content.session, changes)
+        return cls(folder, content.session, content.changes)
 
     def begin(self) -> None:
         """Writes the empty journal and removes those of earlier boots. Raises RefusedError."""
-        for name in self.folder.names():
-            if name.endswith(".json") and name != self.name():
-                self.folder.remove(name)
+        for file in self.folder.glob("*.json"):
+            if file != self.file:
+                file.unlink()
         self._write()
 
     def change(self, setting: Setting, value: str, before: str | None = None) -> None:
@@ -278,34 +233,26 @@ class Journal:
         if faults:
             raise RefusedError(
                 "these settings of the machine could not be restored:\n    " + "\n    ".join(faults),
-                where=self.folder.path / self.name(),
+                where=self.file,
                 remedy="write these values by hand, then: pagewise doctor --restore; or restart the machine",
             )
 
     def end(self) -> None:
         """Removes the file, unless changes are left to undo."""
         if not self.changes:
-            self.folder.remove(self.name())
+            self.file.unlink(missing_ok=True)
 
     def _write(self) -> None:
         content = json.dumps(unstructured(_Content("pagewise.journal/1", self.owner, ())))
         # Of many CPUs there are many changes, and each is written often.
         entries = ", ".join(change.entry for change in self.changes)
-        self.folder.replace(self.name(), f"{content.removesuffix(']}')}{entries}]}}\n")
-
-
-def _check_owner(descriptor: int, path: Path) -> None:
-    """Raises RefusedError, and closes the descriptor, unless only this user or root may write to it."""
-    status = os.fstat(descriptor)
-    plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-    if plain and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022:
-        return
-    os.close(descriptor)
-    raise RefusedError(
-        "another user owns this or may write to it, so it is not used",
-        where=path,
-        remedy="find out who created it, then remove it",
-    )
+        aside = self.file.with_suffix(".new")
+        try:
+            with os.fdopen(_opened(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+                stream.write(f"{content.removesuffix(']}')}{entries}]}}\n")
+            aside.replace(self.file)
+        except OSError as fault:
+            raise _refused(self.file, fault) from fault
 
 
 def _refused(path: Path, fault: OSError) -> RefusedError:

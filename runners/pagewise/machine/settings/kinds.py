@@ -1,17 +1,15 @@
-"""The settings of the machine that pagewise can change: each has a value, and can be written as data."""
+"""The settings of the machine that pagewise can change: each has a value, and its fields identify it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Literal, TypeAlias
 
-from pagewise.core.errors import FormatError, RefusedError
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.errors import RefusedError
 from pagewise.core.units import bytes_text
 from pagewise.machine.host import chosen, read
 
@@ -26,7 +24,7 @@ class Pool:
     """The hugetlb pool of one page size: a NUMA node's, or the machine's if the kernel has none by node."""
 
     folder: Path
-    kind: ClassVar[str] = "hugetlb pool"
+    kind: Literal["hugetlb pool"] = "hugetlb pool"
 
     @property
     def place(self) -> str:
@@ -47,8 +45,8 @@ class Pool:
         return str(self.total() - int(surplus or 0))
 
     def put(self, value: str) -> None:
-        """Resizes the pool."""
-        self.resize(int(value))
+        """Requests this many pages; the kernel may grant fewer. Raises RefusedError."""
+        _write(self.folder / "nr_hugepages", value, "the hugetlb pool cannot be resized")
 
     def total(self) -> int:
         """The number of its pages, free or not."""
@@ -57,10 +55,6 @@ class Pool:
     def free(self) -> int:
         """The number of its free pages."""
         return self._number("free_hugepages")
-
-    def resize(self, pages: int) -> None:
-        """Requests this many pages; the kernel may grant fewer. Raises RefusedError."""
-        _write(self.folder / "nr_hugepages", str(pages), "the hugetlb pool cannot be resized")
 
     def _number(self, name: str) -> int:
         text = read(self.folder / name)
@@ -82,7 +76,7 @@ class Word:
     """
 
     file: Path
-    kind: ClassVar[str] = "word"
+    kind: Literal["word"] = "word"
 
     @property
     def place(self) -> str:
@@ -113,7 +107,7 @@ class Msr:
     file: Path
     address: int
     bits: int = _ALL_BITS
-    kind: ClassVar[str] = "MSR"
+    kind: Literal["MSR"] = "MSR"
 
     @property
     def place(self) -> str:
@@ -188,7 +182,7 @@ class Hwpfctl:
 
     program: Path
     cpus: tuple[int, ...]
-    kind: ClassVar[str] = "hwpfctl"
+    kind: Literal["hwpfctl"] = "hwpfctl"
 
     @property
     def place(self) -> str:
@@ -220,20 +214,6 @@ class Hwpfctl:
 
 #: Its fields identify it; `get` returns its value, `put` sets it, both raise RefusedError; `place` names it.
 Setting: TypeAlias = Pool | Word | Msr | Hwpfctl
-_KINDS: dict[str, type[Setting]] = {kind.kind: kind for kind in (Pool, Word, Msr, Hwpfctl)}
-
-
-def described(setting: Setting) -> dict[str, Any]:
-    """A setting as data for JSON: its kind and the fields that identify it."""
-    return {"kind": setting.kind, **unstructured(setting)}
-
-
-def setting_of(data: Mapping[str, Any]) -> Setting:
-    """The setting that `described` wrote. Raises FormatError."""
-    try:
-        return structured(_KINDS[data["kind"]], data, ignored="null")
-    except (KeyError, ValueError) as fault:
-        raise FormatError(f"this describes no setting of the machine: {data!r:.200}") from fault
 
 
 def _write(file: Path, value: str, what: str) -> None:

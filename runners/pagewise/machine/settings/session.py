@@ -6,7 +6,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,12 @@ from pagewise.machine.settings.journal import (
     SESSION,
     HeldError,
     Journal,
-    JournalFolder,
     Owner,
     SettingChange,
     Warn,
     folder_path,
+    lock,
+    make_folder,
     shared_folder,
 )
 from pagewise.machine.settings.kinds import Word
@@ -38,29 +39,8 @@ _guardians: list[Guardian] = []
 class SettingsSession:
     """The locks and the journal of this process's session."""
 
-    folder: JournalFolder
     locks: list[int]
     journal: Journal
-    guardian: Guardian | None = None
-
-    def start_guardian(self) -> None:
-        """Starts the guardian, before any change. Raises RefusedError."""
-        try:
-            self.guardian = _started(self.folder.path, self.locks[-1])
-        except OSError as fault:
-            raise RefusedError(
-                f"the process that restores settings of the machine cannot be started: {fault}",
-                remedy="let this user start processes; no setting is changed without a guardian",
-            ) from fault
-
-    def end(self, report: Warn) -> None:
-        """Undoes the remaining changes, and ends the guardian, which tries refused ones again."""
-        try:
-            self.journal.undo(report)
-        finally:
-            self.journal.end()
-            if self.guardian is not None:
-                _dismiss(self.guardian)
 
 
 @dataclass(frozen=True)
@@ -88,15 +68,22 @@ def session(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[None]:
     if _current is not None:
         yield
         return
-    with _claimed(root, report) as current:
+    with _claimed(root, report) as current, ExitStack() as stack:
         try:
             with postponed():
-                current.start_guardian()
+                stack.callback(_dismiss, _started(current.journal.folder, current.locks[-1]))
+        except OSError as fault:
+            raise RefusedError(
+                f"the process that restores settings of the machine cannot be started: {fault}",
+                remedy="let this user start processes; no setting is changed without a guardian",
+            ) from fault
+        try:
             _current = current
             yield
         finally:
             _current = None
-            current.end(report)
+            # The guardian, which ends then, tries refused changes again.
+            current.journal.undo(report)
 
 
 @contextmanager
@@ -160,56 +147,48 @@ def _dismiss(guardian: Guardian) -> None:
 
 def restore(root: Path = Path("/"), report: Warn = to_stderr) -> None:
     """Restores what a killed session left changed. Raises RefusedError, also while a session runs."""
-    with _claimed(root, report) as current:
-        current.journal.end()
+    with _claimed(root, report):
+        pass
 
 
 def traces(root: Path = Path("/")) -> list[Trace]:
     """The changes of root's and of this user's sessions that are not undone. Raises RefusedError."""
-    traced = []
-    for path in sorted({shared_folder(root), folder_path(root)}):
-        try:
-            folder = JournalFolder(path)
-        except FileNotFoundError:
-            continue
-        try:
-            journal = Journal.load(folder)
-            if journal.changes:
-                traced.append(Trace(tuple(journal.changes), journal.owner, _is_running(folder, journal)))
-        finally:
-            folder.close()
-    return traced
+    journals = map(Journal.load, sorted({shared_folder(root), folder_path(root)}))
+    return [Trace(tuple(each.changes), each.owner, _is_running(each)) for each in journals if each.changes]
 
 
 @contextmanager
 def _claimed(root: Path, report: Warn) -> Iterator[SettingsSession]:
     """Takes the locks and undoes the changes of killed sessions."""
-    folder, locks = JournalFolder.made(folder_path(root)), []
+    folder, locks = folder_path(root), []
+    make_folder(folder)
     try:
         try:
-            locks.append(folder.lock(SESSION, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            locks.append(lock(folder / SESSION, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except HeldError as fault:
             raise RefusedError(
                 f"another session changes settings of this machine: {Journal.load(folder).owner}",
-                where=folder.path,
+                where=folder,
                 remedy="wait until it ends",
             ) from fault
         # The guardian of a session that was killed may be at work.
-        locks.append(folder.lock(RESTORING))
+        locks.append(lock(folder / RESTORING))
         journal = Journal.load(folder)
         journal.undo_left(report)
         journal.owner = Owner(os.getpid(), command_text(["pagewise", *sys.argv[1:]]))
         journal.begin()
-        yield SettingsSession(folder, locks, journal)
+        try:
+            yield SettingsSession(locks, journal)
+        finally:
+            journal.end()
     finally:
-        for lock in locks:
-            os.close(lock)
-        folder.close()
+        for descriptor in locks:
+            os.close(descriptor)
 
 
-def _is_running(folder: JournalFolder, journal: Journal) -> bool:
+def _is_running(journal: Journal) -> bool:
     try:
-        os.close(folder.lock(SESSION, fcntl.LOCK_SH | fcntl.LOCK_NB))
+        os.close(lock(journal.folder / SESSION, fcntl.LOCK_SH | fcntl.LOCK_NB))
     except HeldError:
         return True
     except RefusedError:
@@ -223,8 +202,8 @@ def _leave_session() -> None:
     global _current  # noqa: PLW0603 as above
     while _guardians:
         _guardians.pop().leave()
-    for lock in _current.locks if _current is not None else ():
-        os.close(lock)
+    for descriptor in _current.locks if _current is not None else ():
+        os.close(descriptor)
     _current = None
 
 

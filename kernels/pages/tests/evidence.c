@@ -1,14 +1,14 @@
-/* The functions that evidence.f90 declares and describes. */
+/* What the kernel reports of pages: see checks.h. */
 #define _GNU_SOURCE
+#include "checks.h"
 
 #include <fcntl.h>
-#include <linux/prctl.h>
-#include <stdint.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 /* The interface of PAGEMAP_SCAN is newer than many systems' headers: so the names are defined here, with the values of
@@ -38,7 +38,7 @@ static uintptr_t end_of(const char *address, int64_t bytes)
     return page_of(address + bytes - 1) + page_size();
 }
 
-int64_t evidence_huge_bytes(char *address, int64_t bytes)
+int64_t huge_bytes_of(char *address, int64_t bytes)
 {
     int file = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
@@ -61,7 +61,7 @@ int64_t evidence_huge_bytes(char *address, int64_t bytes)
     return huge;
 }
 
-int64_t evidence_compound_bytes(char *address, int64_t bytes)
+int64_t compound_bytes_of(char *address, int64_t bytes)
 {
     const uint64_t present = UINT64_C(1) << 63, frame = (UINT64_C(1) << 55) - 1; /* of an entry of pagemap */
     const uint64_t compound = (1U << 15) | (1U << 16);                           /* KPF_COMPOUND_HEAD, _TAIL */
@@ -85,20 +85,12 @@ int64_t evidence_compound_bytes(char *address, int64_t bytes)
     return sum;
 }
 
-char *evidence_plain_memory(int64_t bytes)
-{
-    char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return NULL;
-    memset(memory, 1, (size_t)bytes);
-    return memory;
-}
-
-int32_t evidence_is_accessible(char *address, int64_t bytes)
+bool is_accessible(char *address, int64_t bytes)
 {
     /* Writing to a pipe reads the page, and fails with EFAULT if there is none. */
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return 1;
-    int32_t accessible = 0;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return true;
+    bool accessible = false;
     for (uintptr_t page = page_of(address); !accessible && page < end_of(address, bytes); page += page_size())
         accessible = write(ends[1], address + (page - page_of(address)), 1) == 1;
     close(ends[0]);
@@ -106,51 +98,38 @@ int32_t evidence_is_accessible(char *address, int64_t bytes)
     return accessible;
 }
 
-static char *start_of_page(char *address)
+char *page_at(char *address)
 {
     return address - ((uintptr_t)address - page_of(address));
 }
 
-int32_t evidence_drop_page(char *address)
+void advise(const array_t *array, int64_t bytes, bool huge)
 {
-    return madvise(start_of_page(address), page_size(), MADV_DONTNEED);
+    const uintptr_t size = (uintptr_t)thp_size(), before = (uintptr_t)array->address % size;
+    const uintptr_t length = (before + (uintptr_t)bytes + size - 1) / size * size;
+    check(madvise(array->address - before, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0, "cannot advise");
 }
 
-int32_t evidence_unmap_page(char *address)
+int64_t base_page(void)
 {
-    return munmap(start_of_page(address), page_size());
+    return (int64_t)page_size();
 }
 
-int32_t evidence_protect_page(char *address)
+int64_t thp_size(void)
 {
-    return mprotect(start_of_page(address), page_size(), PROT_READ);
+    return number_in(THP_FOLDER "hpage_pmd_size");
 }
 
-int32_t evidence_advise(char *address, int64_t bytes, int64_t huge_size, int32_t huge)
+int64_t number_in(const char *format, ...)
 {
-    uintptr_t size = (uintptr_t)huge_size;
-    uintptr_t before = (uintptr_t)address % size;
-    uintptr_t length = (before + (uintptr_t)bytes + size - 1) / size * size;
-    return madvise(address - before, length, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-}
-
-int32_t evidence_can_collapse(void)
-{
-    const int collapse = 25;                /* MADV_COLLAPSE */
-    return madvise(NULL, 0, collapse) == 0; /* no memory: only an unknown advice is refused (madvise(2)) */
-}
-
-int32_t evidence_thp_disabled(void)
-{
-    return prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
-}
-
-int64_t evidence_number(const char *path)
-{
+    char path[256], text[32] = "";
+    va_list values;
+    va_start(values, format);
+    vsnprintf(path, sizeof path, format, values);
+    va_end(values);
     FILE *file = fopen(path, "re");
     if (file == NULL) return -1;
-    long long number;
-    int read = fscanf(file, "%lld", &number);
+    const bool is_read = fgets(text, sizeof text, file) != NULL;
     fclose(file);
-    return read == 1 ? number : -1;
+    return is_read ? strtoll(text, NULL, 10) : -1;
 }

@@ -142,11 +142,6 @@ int32_t pw_counters_choose(const char *events)
     return n_events;
 }
 
-int32_t pw_counters_chosen(void)
-{
-    return n_events;
-}
-
 const char *pw_counters_event(int32_t i)
 {
     return event[i];

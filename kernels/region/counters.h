@@ -43,7 +43,6 @@ typedef struct pw_counters pw_counters;
 
 /* Choose the events: `events`, or PAGEWISE_EVENTS, or the default. Returns how many count. */
 int32_t pw_counters_choose(const char *events);
-int32_t pw_counters_chosen(void);
 const char *pw_counters_event(int32_t i);
 const char *pw_counters_kind(void);
 int32_t pw_counters_refused(int32_t i, const char **event, const char **reason);

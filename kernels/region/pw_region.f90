@@ -79,22 +79,11 @@ module pw_region
             integer(c_int32_t), value :: handle
         end function c_begin
 
-        integer(c_int32_t) function c_begin_named(name) bind(c, name='pw_region_begin_named')
-            import :: c_char, c_int32_t
-            character(kind=c_char), intent(in) :: name(*)
-        end function c_begin_named
-
         integer(c_int32_t) function c_end(handle, nanoseconds) bind(c, name='pw_region_end_timed')
             import :: c_int32_t, c_int64_t
             integer(c_int32_t), value :: handle
             integer(c_int64_t), intent(out) :: nanoseconds
         end function c_end
-
-        integer(c_int32_t) function c_end_named(name, nanoseconds) bind(c, name='pw_region_end_named_timed')
-            import :: c_char, c_int32_t, c_int64_t
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int64_t), intent(out) :: nanoseconds
-        end function c_end_named
 
         integer(c_int32_t) function c_end_after(handle, nanoseconds) bind(c, name='pw_region_end_after')
             import :: c_int32_t, c_int64_t
@@ -207,7 +196,7 @@ contains
         character(*), intent(in) :: name
         type(error_t), intent(inout), optional :: error
 
-        if (c_begin_named(trim(name)//c_null_char) /= 0) call region_fault(error)
+        call begin_by_handle(region_handle(name), error)
     end subroutine begin_by_name
 
     subroutine end_by_handle(handle, seconds, error)
@@ -224,10 +213,8 @@ contains
         character(*), intent(in) :: name
         real(r8), intent(out), optional :: seconds
         type(error_t), intent(inout), optional :: error
-        integer(c_int64_t) :: nanoseconds
 
-        if (c_end_named(trim(name)//c_null_char, nanoseconds) /= 0) call region_fault(error)
-        if (present(seconds)) seconds = 1.0e-9_r8*nanoseconds
+        call end_by_handle(region_handle(name), seconds, error)
     end subroutine end_by_name
 
     !> Begin a region, outside of parallel regions, that counts on all threads of the parallel regions inside it. Its time is

@@ -29,8 +29,8 @@ enum {
     PW_REGION_PATHS = 1024  /* maximum number of paths, and of names */
 };
 
-/* Look a name up once, for code in which each look-up would cost too much: a handle, or -1 with a fault recorded (no name,
-   one with '/', too long, or too many). Any thread may call this. */
+/* Look a name up: a handle, or -1 with a fault recorded (no name, one with '/', too long, or too many). Any thread may call this,
+   and once is enough. */
 int32_t pw_region_handle(const char *name);
 
 /* The same for a region of time only, whose calls are too short for reading counters. The first look-up of a name
@@ -43,18 +43,12 @@ int32_t pw_region_handle_uncounted(const char *name);
 int32_t pw_region_begin(int32_t handle);
 int32_t pw_region_end(int32_t handle);
 
-/* The same by name: begin looks up the name each time. */
+/* The same by name, which is looked up each time. */
 int32_t pw_region_begin_named(const char *name);
 int32_t pw_region_end_named(const char *name);
 
-/* The same for something that ends automatically, such as an object: `enter` returns a token, 0 after a fault, and `leave`
-   takes it. */
-int64_t pw_region_enter(int32_t handle);
-int32_t pw_region_leave(int32_t handle, int64_t token);
-
 /* End the region, with the nanoseconds of this call. */
 int32_t pw_region_end_timed(int32_t handle, int64_t *nanoseconds);
-int32_t pw_region_end_named_timed(const char *name, int64_t *nanoseconds);
 
 /* End a region whose time another thread measured: what pw_region_end_team does on the other threads of a team. */
 int32_t pw_region_end_after(int32_t handle, int64_t nanoseconds);
@@ -100,9 +94,6 @@ int32_t pw_regions_refused(int32_t i, char *event, char *reason, int32_t length)
 
 /* Why nothing is counted; empty if something is. */
 void pw_regions_unavailable(char *reason, int32_t length);
-
-/* The counts of the calling thread so far, one per event. Returns 0 if they could not be read. */
-int32_t pw_regions_counts(int64_t *counts);
 
 /* Sums of one path. */
 typedef struct pw_region_total {

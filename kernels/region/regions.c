@@ -4,9 +4,6 @@
 
 #include <stdlib.h>
 
-/* A token is the serial number of a call, and in its last bits how often the region had begun inside itself. */
-enum { again_bits = 20, again_mask = (1 << again_bits) - 1 };
-
 /* OpenMP's, if the program uses OpenMP: the number of parallel regions around the caller. */
 extern int omp_get_level(void) __attribute__((weak));
 
@@ -47,42 +44,34 @@ static sums *new_sums(thread *t, int32_t at)
     return t->sum[at];
 }
 
-static inline int64_t token_of(const passage *p)
-{
-    return p->serial << again_bits | (p->again & again_mask);
-}
-
-int64_t pw_region_enter(int32_t handle)
+int32_t pw_region_begin(int32_t handle)
 {
     thread *t = here();
-    if (!is_handle(handle) || t == NULL) return 0;
+    if (!is_handle(handle) || t == NULL) return -1;
     passage *outer = t->depth > 0 ? &t->stack[t->depth - 1] : NULL;
     if (outer != NULL && outer->handle == handle) {
         outer->again++;
-        return token_of(outer);
-    }
-    if (t->depth == PW_REGION_DEPTH) {
-        pw_record_fault("region '%s' is nested too deeply: at most %d levels are possible", name_of(handle), PW_REGION_DEPTH);
         return 0;
     }
+    if (t->depth == PW_REGION_DEPTH)
+        return pw_record_fault("region '%s' is nested too deeply: at most %d levels are possible", name_of(handle),
+                               PW_REGION_DEPTH);
     int32_t level = level_now();
     int32_t at = path_inside(t, outer != NULL ? outer->path : forked_in(t, level), handle);
-    if (at < 0 || (t->sum[at] == NULL && new_sums(t, at) == NULL)) {
-        pw_record_fault("no room for another path of region '%s': at most %d are possible", name_of(handle), PW_REGION_PATHS);
-        return 0;
-    }
+    if (at < 0 || (t->sum[at] == NULL && new_sums(t, at) == NULL))
+        return pw_record_fault("no room for another path of region '%s': at most %d are possible", name_of(handle),
+                               PW_REGION_PATHS);
     passage *p = &t->stack[t->depth];
     p->handle = handle;
     __atomic_store_n(&p->path, at, __ATOMIC_RELAXED);
     __atomic_store_n(&p->level, level, __ATOMIC_RELAXED);
     p->again = 0;
-    p->serial = ++t->serial;
     p->inside = 0;
     __atomic_store_n(&t->depth, t->depth + 1, __ATOMIC_RELEASE);
     p->counted = pw_region_names[handle].uncounted ? 0 : read_counts(t, p->counts);
     if (handle != of_cost) pw_mark_begin(name_of(handle), pw_region_names[handle].length);
     p->start = clock_now();
-    return token_of(p);
+    return 0;
 }
 
 /* End the innermost region. `nanoseconds`: of the call, measured by another thread, or -1. */
@@ -138,11 +127,6 @@ int32_t pw_end_region(int32_t handle, int64_t given, int64_t *nanoseconds)
     return status;
 }
 
-int32_t pw_region_begin(int32_t handle)
-{
-    return pw_region_enter(handle) > 0 ? 0 : -1;
-}
-
 int32_t pw_region_end(int32_t handle)
 {
     int64_t nanoseconds;
@@ -162,26 +146,10 @@ int32_t pw_region_end_after(int32_t handle, int64_t nanoseconds)
 
 int32_t pw_region_begin_named(const char *name)
 {
-    return pw_region_begin(pw_handle_of(name));
+    return pw_region_begin(pw_region_handle(name));
 }
 
 int32_t pw_region_end_named(const char *name)
 {
-    return pw_region_end(pw_handle_of(name));
-}
-
-int32_t pw_region_end_named_timed(const char *name, int64_t *nanoseconds)
-{
-    return pw_region_end_timed(pw_handle_of(name), nanoseconds);
-}
-
-int32_t pw_region_leave(int32_t handle, int64_t token)
-{
-    thread *t = here();
-    if (!is_handle(handle) || t == NULL) return -1;
-    int open = 0;
-    for (int32_t d = 0; d < t->depth && !open; d++)
-        open = t->stack[d].serial == token >> again_bits && t->stack[d].again >= (token & again_mask);
-    if (open) return pw_region_end(handle);
-    return pw_record_fault("region '%s' ends with its object, but has ended or began on another thread", name_of(handle));
+    return pw_region_end(pw_region_handle(name));
 }

@@ -121,28 +121,24 @@ static int32_t look_up_name(const char *wanted, int32_t time_alone)
     return handle >= 0 ? handle : pw_record_fault("no room for region '%s': at most %d names", wanted, PW_REGION_PATHS - 1);
 }
 
-int32_t pw_region_handle(const char *name)
-{
-    return look_up_name(name, 0);
-}
-
 int32_t pw_region_handle_uncounted(const char *name)
 {
     return look_up_name(name, 1);
 }
 
-int32_t pw_handle_of(const char *wanted)
+/* From this thread's cache if possible. */
+int32_t pw_region_handle(const char *name)
 {
     thread *t = here();
     if (t == NULL) return -1;
     uint32_t hash = fnv_offset;
-    for (const char *c = wanted; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * fnv_prime;
+    for (const char *c = name; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * fnv_prime;
     known_name *known = &t->name[hash % cached_names];
-    if (known->handle >= 0 && strcmp(known->name, wanted) == 0) return known->handle;
-    int32_t handle = pw_region_handle(wanted);
+    if (known->handle >= 0 && strcmp(known->name, name) == 0) return known->handle;
+    int32_t handle = look_up_name(name, 0);
     if (handle >= 0) {
         known->handle = handle;
-        snprintf(known->name, sizeof known->name, "%s", wanted);
+        snprintf(known->name, sizeof known->name, "%s", name);
     }
     return handle;
 }

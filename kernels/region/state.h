@@ -30,7 +30,7 @@ typedef struct {
 /* A call that has begun. Another thread may read path and level: a thread that was forked in it. */
 typedef struct {
     int32_t handle, path, level, again; /* again: number of times that it began inside itself */
-    int64_t serial, start, inside;
+    int64_t start, inside;
     int32_t counted;
     int64_t counts[pw_most_events];
 } passage;
@@ -47,7 +47,6 @@ typedef struct {
 typedef struct thread {
     struct thread *next;
     int32_t taken, depth; /* taken: 0 when its thread has ended, and another may continue the sums */
-    int64_t serial;
     pw_counters *counters;
     passage stack[PW_REGION_DEPTH];
     known_path path[cached_paths];
@@ -72,9 +71,6 @@ extern char pw_first_fault[PW_REGION_FAULT];
 
 /* Record the first fault. Returns -1. */
 int32_t pw_record_fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* The handle of a name, from this thread's cache if possible. */
-int32_t pw_handle_of(const char *wanted);
 
 /* The path of a region inside another path. -1 if there are too many. */
 int32_t pw_look_up_path(int32_t parent, int32_t handle);

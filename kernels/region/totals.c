@@ -55,12 +55,6 @@ void pw_regions_unavailable(char *reason, int32_t length)
     if (written == 0) copy(reason, length, "PAGEWISE_EVENTS names no event");
 }
 
-int32_t pw_regions_counts(int64_t *counts)
-{
-    thread *t = here();
-    return t == NULL ? 0 : read_counts(t, counts);
-}
-
 /* The text of a path. */
 static void write_path(int32_t at, char *text, int32_t length)
 {
@@ -160,7 +154,7 @@ void pw_regions_cost(double *pair, double *inside)
         int64_t own_time = 0, start = clock_now();
         for (int i = 0; i < pairs; i++) {
             int64_t nanoseconds;
-            pw_region_enter(of_cost);
+            pw_region_begin(of_cost);
             pw_end_region(of_cost, -1, &nanoseconds);
             own_time += nanoseconds;
         }

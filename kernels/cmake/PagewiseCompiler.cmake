@@ -207,6 +207,12 @@ function(pagewise_compile target)
     endif()
 endfunction()
 
+# The test `name`: the output of the command that follows matches a regular expression.
+function(pagewise_test_output name output)
+    add_test(NAME ${name} COMMAND ${ARGN})
+    set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "${output}")
+endfunction()
+
 # A test program of these sources, linked with the library.
 function(pagewise_test_program target)
     add_executable(${target} ${ARGN})

@@ -1,7 +1,23 @@
 # Tests of a micro-kernel: every variant that it is sensitive to runs, validates its result, and contains the instructions
 # that it claims; its record agrees with the traffic in kernel.yaml; the validation detects a wrong kernel.
 
-find_program(PAGEWISE_AWK NAMES awk gawk mawk REQUIRED)
+find_program(PAGEWISE_PYTHON NAMES python3 REQUIRED)
+
+# The test `name`: a check of the instructions in objects, with its further arguments (check_code.py).
+function(pagewise_check_code name check objects)
+    add_test(NAME ${name} COMMAND ${PAGEWISE_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/check_code.py ${check} ${CMAKE_OBJDUMP}
+                                  ${CMAKE_SYSTEM_PROCESSOR} "$<TARGET_OBJECTS:${objects}>" ${ARGN}
+    )
+endfunction()
+
+# The test `name`: a check of the record of a program with these arguments, with its further arguments (check_record.py).
+function(pagewise_check_record name program arguments check)
+    add_test(NAME ${name} COMMAND ${PAGEWISE_PYTHON} ${PROJECT_SOURCE_DIR}/cmake/check_record.py ${check}
+                                  ${CMAKE_CURRENT_BINARY_DIR}/${name}.jsonl ${ARGN} -- ${CMAKE_CROSSCOMPILING_EMULATOR}
+                                  $<TARGET_FILE:${program}> ${arguments}
+    )
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()
 
 # Small runs: the arguments under smoke in a description.
 function(_pagewise_smoke description result)
@@ -30,13 +46,8 @@ function(pagewise_test_difference name kernel variant claimed)
     if(loop STREQUAL "compiler" AND prefetch STREQUAL "compiler")
         set(_reference hardware-regular-loop-compiler)
     endif()
-    add_test(NAME ${name}
-             COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} -DAWK=${PAGEWISE_AWK} -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
-                     "-DREFERENCE=$<TARGET_OBJECTS:pw-${_compared}-timed-${_reference}>"
-                     "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-${variant}>" -DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/${name}
-                     -DPREFETCH=${prefetch} -DSTORES=${stores} -DLOOP=${loop}
-                     -P ${PROJECT_SOURCE_DIR}/cmake/check_difference.cmake
-    )
+    pagewise_check_code(${name} difference pw-${kernel}-timed-${variant} "$<TARGET_OBJECTS:pw-${_compared}-timed-${_reference}>"
+                        ${prefetch} ${stores} ${loop})
 endfunction()
 
 # A kernel that skips some of its work fails validation, and one with NaN or Inf in its result: broken.c in the kernel's
@@ -77,23 +88,15 @@ endfunction()
 
 # The test `name`: a wrong program, run with these arguments, detects a value of PAGEWISE_BROKEN.
 function(pagewise_test_fault name program arguments value)
-    add_test(NAME ${name}
-             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${program}>"
-                     "-DARGUMENTS=${arguments}" -DVALUE=${value} -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${name}.jsonl
-                     -P ${PROJECT_SOURCE_DIR}/cmake/check_broken.cmake
-    )
+    pagewise_check_record(${name} ${program} "${arguments}" broken ${value})
 endfunction()
 
 # The test `name`: the timed code of a kernel in a variant has instructions of each of the patterns that follow.
 function(pagewise_test_instructions name kernel variant)
-    add_test(NAME ${name}
-             COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP} "-DOBJECTS=$<TARGET_OBJECTS:pw-${kernel}-timed-${variant}>"
-                     "-DWANTED=${ARGN}" -P ${PROJECT_SOURCE_DIR}/cmake/check_found.cmake
-    )
+    pagewise_check_code(${name} found pw-${kernel}-timed-${variant} "${ARGN}")
 endfunction()
 
 function(pagewise_test_variants kernel whole_numbers)
-    set(_instructions ${PROJECT_SOURCE_DIR}/cmake/check_instructions.cmake)
     _pagewise_smoke(kernel.yaml _smoke)
     pagewise_write_json(kernel.yaml ${kernel} _description)
     pagewise_described("" traffic _traffic "")
@@ -110,32 +113,17 @@ function(pagewise_test_variants kernel whole_numbers)
         endforeach()
         # Those settings may refuse thp; base pages are always available.
         set_tests_properties(${kernel}.${_variant}.thp PROPERTIES SKIP_RETURN_CODE 3)
-        add_test(NAME ${kernel}.${_variant}.instructions
-                 COMMAND ${CMAKE_COMMAND} -DOBJDUMP=${CMAKE_OBJDUMP}
-                         "-DOBJECTS=$<TARGET_OBJECTS:${_timed}>" -DPROCESSOR=${CMAKE_SYSTEM_PROCESSOR}
-                         -DPREFETCH=${prefetch} -DSTORES=${stores} -P ${_instructions}
-        )
+        pagewise_check_code(${kernel}.${_variant}.instructions instructions ${_timed} ${prefetch} ${stores})
         if(NOT _variant STREQUAL "hardware-regular")
             pagewise_test_difference(${kernel}.${_variant}.difference ${kernel} ${_variant} ${_variant})
         endif()
         if(_traffic AND prefetch STREQUAL "hardware")
-            add_test(NAME ${kernel}.${_variant}.traffic
-                     COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:${_target}>"
-                             "-DARGUMENTS=${_smoke}"
-                             -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/${_variant}.jsonl
-                             -DDESCRIPTION=${_description}
-                             -DLINE_BYTES=${PAGEWISE_LINE_BYTES}
-                             -P ${PROJECT_SOURCE_DIR}/cmake/check_traffic.cmake
-            )
+            pagewise_check_record(${kernel}.${_variant}.traffic ${_target} "${_smoke}" traffic ${_description} ${PAGEWISE_LINE_BYTES})
         endif()
     endforeach()
 
     # In the record, the timed repetitions are the region's calls.
-    add_test(NAME ${kernel}.regions
-             COMMAND ${CMAKE_COMMAND} "-DPROGRAM=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:pw-${kernel}>"
-                     "-DARGUMENTS=${_smoke}" -DREGION=compute
-                     -DRECORD=${CMAKE_CURRENT_BINARY_DIR}/regions.jsonl -P ${PROJECT_SOURCE_DIR}/cmake/check_regions.cmake
-    )
+    pagewise_check_record(${kernel}.regions pw-${kernel} "${_smoke}" regions)
     add_test(NAME ${kernel}.serial-first-touch COMMAND pw-${kernel} ${_smoke} --first-touch serial)
     # A serial library need not allow calls from several threads.
     pagewise_needs(${kernel} _needs)

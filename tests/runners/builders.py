@@ -250,12 +250,7 @@ def varied(made: Record, part: str, **changes: Any) -> Record:
 
 
 def failed_record(
-    one: Configuration,
-    status: Status,
-    message: str,
-    *,
-    number: int = 1,
-    remedy: str = "do that",
+    one: Configuration, status: Status, message: str, *, number: int = 1, remedy: str = "do that"
 ) -> Record:
     made = record(one, 1.0, number=number)
     return Record(

@@ -256,10 +256,7 @@ def main() -> int:
     if mode == "hang":
         time.sleep(600)
     if mode == "usage":
-        print(
-            "pw-fake: error: unknown option --repetitions\n  remedy: --help",
-            file=sys.stderr,
-        )
+        print("pw-fake: error: unknown option --repetitions\n  remedy: --help", file=sys.stderr)
         return 2
     if mode == "silent":
         return 0
@@ -280,10 +277,7 @@ def main() -> int:
         ]
         code = 3
     elif mode == "check_failed":
-        records, code = (
-            [failed(size, "check_failed", 1, "sum is 3, not 4", "report this compiler")],
-            1,
-        )
+        records, code = ([failed(size, "check_failed", 1, "sum is 3, not 4", "report this compiler")], 1)
     elif option("--sweep", "") == "working-set":
         sizes = [int(8192 * 2 ** (step / 2)) for step in range(29)]
         records = [record(step, factor * curve_factor(step)) for step in sizes]

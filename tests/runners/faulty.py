@@ -73,11 +73,7 @@ def less_work(record: Record, _: int) -> Record:
 def failed(status: str, code: int) -> Callable[[Record, int], Record]:
     failure = {"exit_code": code, "message": "by the red team", "remedy": None}
     kept = ("schema", "kernel", "started", "configuration", "options")
-    return lambda record, _: {
-        **{name: record[name] for name in kept},
-        "status": status,
-        "failure": failure,
-    }
+    return lambda record, _: {**{name: record[name] for name in kept}, "status": status, "failure": failure}
 
 
 def text(old: str, new: str) -> Callable[[Record, int], bytes]:

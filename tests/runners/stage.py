@@ -49,13 +49,7 @@ TRIAD = {
             "better": "higher",
         },
     ],
-    "traffic": {
-        "loads": 3,
-        "stores": 1,
-        "write_allocate": 1,
-        "flops": 2,
-        "element_bytes": 8,
-    },
+    "traffic": {"loads": 3, "stores": 1, "write_allocate": 1, "flops": 2, "element_bytes": 8},
     "compare": {"arguments": ["--working-set", "64MiB", "--repetitions", "5"], "default": True},
     "sweeps": [
         {
@@ -141,11 +135,7 @@ class Stage:
         return self.folder / "results"
 
     def add(
-        self,
-        compiler: str,
-        label: tuple[str, str, str],
-        kernels: Iterable[dict],
-        **behaviour: str,
+        self, compiler: str, label: tuple[str, str, str], kernels: Iterable[dict], **behaviour: str
     ) -> str:
         """Add a configuration: module, prefix and kernels, PW_FAKE_* as behaviour; returns the module's name.
 
@@ -184,10 +174,7 @@ class Stage:
         }
         lines = [f'setenv("PAGEWISE_{key}", "{value}")' for key, value in facts.items()]
         lines += [f'setenv("PW_FAKE_{key.upper()}", "{value}")' for key, value in behaviour.items()]
-        self.module(
-            name,
-            [f'prepend_path("PATH", "{prefix}/bin")', 'family("pagewise")', *lines],
-        )
+        self.module(name, [f'prepend_path("PATH", "{prefix}/bin")', 'family("pagewise")', *lines])
         return name
 
     def prefix(self, name: str) -> Path:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from builders import chase, configuration, failed_record, kernel, record, rounds, subject_of, varied
+from builders import configuration, failed_record, kernel, record, rounds, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.page_policy import HUGEPAGES
@@ -15,9 +15,8 @@ from stage import DISTANCES, TRIAD
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
 POOL = configuration(label=("hugetlbfs", "hardware", "regular"))
-LLVM = configuration("llvm-22.1.8")
 # Messages in records.
-SUM, CRASH, EMPTY = "sum is 3, not 4", "crashed by SIGSEGV", "the pool is empty"
+SUM, EMPTY = "sum is 3, not 4", "the pool is empty"
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 
 
@@ -61,10 +60,7 @@ def test_a_failed_check_spoils_the_configuration():
 
 
 def test_missing_pages_are_reported_with_the_remedy_and_are_no_fault():
-    missing = row(
-        group(*BASELINES, failed_record(THP, "pages_unavailable", EMPTY)),
-        THP,
-    )
+    missing = row(group(*BASELINES, failed_record(THP, "pages_unavailable", EMPTY)), THP)
     assert missing.code == "pages_unavailable" and EMPTY in missing.invalid
     assert missing.remedy == "do that" and not missing.is_fault
 
@@ -100,24 +96,6 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
         found = exclusion(varied(record(one, 1.0), "pages", huge_coverage=coverage))
         codes[coverage] = None if found is None else found.code
     assert codes == {coverage: None if least <= coverage <= most else "wrong_pages" for coverage in codes}
-
-
-def test_compilers_are_compared_at_their_baselines():
-    records = [*BASELINES, *rounds({LLVM: drifting(0.8, skew=2)}, drifting(0.8, skew=4))]
-    versus = analyse([subject_of(kernel(), BASE, LLVM)], records, seed=1)[0].of("compilers")
-    assert [(one.cell.compiler, one.reference.compiler, one.verdict) for one in versus] == [
-        ("llvm-22.1.8", "gcc-12.2.0", "faster")
-    ]
-
-
-def test_a_merged_cell_stands_for_all():
-    software = configuration(label=("none", "software", "regular"))
-    records = [record(BASE, 1.0, kernel="chase")]
-    groups = analyse([subject_of(chase(), BASE, software)], records, seed=1)[0].groups
-    assert [c.prefetch for c in groups[0].ranked[0].cell.stands_for] == [
-        "hardware",
-        "software",
-    ]
 
 
 def test_curves_hold_valid_points_in_order():

@@ -33,12 +33,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 
 def options(**changes: object) -> KernelOptions:
-    given = {
-        "environment": "default",
-        "baseline": "none/hardware-regular",
-        "rounds": 3,
-        "name": "x",
-    }
+    given = {"environment": "default", "baseline": "none/hardware-regular", "rounds": 3, "name": "x"}
     return options_of(KernelOptions, {**given, **changes})
 
 

@@ -273,12 +273,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert rows["none", "first-touch"]["is_baseline"] == "True"
     ratios = {key: float(row["time_ratio"]) for key, row in rows.items() if row["time_ratio"]}
     assert ratios == pytest.approx(
-        {
-            ("thp", "first-touch"): 0.5,
-            ("none", "interleave:0"): 2.0,
-            ("thp", "interleave:0"): 1.0,
-        },
-        rel=0.04,
+        {("thp", "first-touch"): 0.5, ("none", "interleave:0"): 2.0, ("thp", "interleave:0"): 1.0}, rel=0.04
     )
     page = (stage.result() / "report.html").read_text()
     assert ">first-touch</td>" in page and ">interleave:0</td>" in page

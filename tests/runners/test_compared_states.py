@@ -44,20 +44,6 @@ def state_of(cell: Cell) -> str:
     return cell.measured.value("node_state")
 
 
-def test_each_configuration_runs_in_each_state() -> None:
-    one = planned("fresh", "aged")
-    assert {(cell.measured.hugepages, state_of(cell), cell.is_baseline) for cell in one.cells} == {
-        ("none", "fresh", True),
-        ("none", "aged", False),
-        ("thp", "fresh", False),
-        ("thp", "aged", False),
-    }
-    assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
-    modules = {built.module: built for built in (BASE, WITH_THP)}
-    assert Subject.of(one.planned(), modules) == one
-    assert planned() == subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")
-
-
 @pytest.mark.parametrize(("aged", "verdict"), [(1.1, "faster"), (2.2, "inconclusive"), (3.0, "slower")])
 def test_a_policy_has_its_verdict_in_each_state(aged: float, verdict: str) -> None:
     one = planned("fresh", "aged")
@@ -109,11 +95,6 @@ def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RefusedError):
         check_states(["fresh"])
-
-
-@pytest.mark.parametrize("states", ["old", "fresh,old", "aged,aged"])
-def test_unknown_states_are_refused(stage: Stage, states: str) -> None:
-    assert stage.run("compare", "--vary", "node-state=" + states, "--", "true").returncode == 2
 
 
 def bytes_of(process: int, name: str) -> int:

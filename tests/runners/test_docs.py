@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+import yaml
 
 from json_schema import SCHEMAS
-from stage import ROOT
+from pagewise.cli import root
+from scripts import called
+from stage import EVENTS, ROOT
 from test_options import COMMANDS
 
 sys.path.insert(0, str(ROOT / "setup"))
@@ -98,6 +101,41 @@ def test_the_commands_and_options_in_the_documents_are_there():
     assert wrong == []
 
 
+MICRO = ROOT / "kernels" / "micro"
+#: The commands in the second column of the guides' coverage.
+_ROWS = re.findall(r"^\|[^|]*\|([^|]*)\|", (ROOT / "docs/reference/coverage.md").read_text(), re.MULTILINE)
+COVERING = [command for row in _ROWS for command in re.findall(r"`([^`]+)`", row)]
+
+
+def test_the_kernels_that_cover_a_guide_have_the_options():
+    named = [command.removeprefix("pw-") for command in COVERING if command.startswith("pw-")]
+    wrong = []
+    for command in named:
+        kernel, shared = MICRO / command.split()[0], ROOT / "kernels" / "harness"
+        text = "".join(file.read_text() for file in (*kernel.glob("*.f90"), *shared.glob("*.f90")))
+        options = re.findall(r"--([a-z-]+)", command) + re.findall(r"--sweep ([a-z-]+)", command)
+        wrong += [(command, option) for option in options if f"'{option}'" not in text or not kernel.is_dir()]
+    assert wrong == [] and len(named) > 20
+
+
+def test_the_commands_that_cover_a_guide_have_the_options():
+    groups = {group["name"] for group in yaml.safe_load((EVENTS / "a64fx.yaml").read_text())["groups"]}
+    kernels = {folder.name for folder in MICRO.iterdir()}
+    wrong = []
+    for command in (command for command in COVERING if command.startswith("./pagewise")):
+        name, *words = command.split(" -- ")[0].split()[1:]
+        found = root.get_command(click.Context(root), name)
+        assert found is not None, command
+        known = {option for one in found.params for option in one.opts}
+        # What follows a kernel is its own.
+        own = words if name != "simulate" else words[: words[0].startswith("--")]
+        wrong += [(command, word) for word in own if word.startswith("--") and word not in known]
+        for option, values in (("--kernels", kernels), ("--groups", groups)):
+            given = words[words.index(option) + 1].split(",") if option in words else ()
+            wrong += [(command, value) for value in given if value not in values]
+    assert wrong == []
+
+
 def test_every_command_with_json_is_reported_with_its_schema():
     """And the schemas that they name are generated."""
     table = (ROOT / "docs/reference/json.md").read_text()
@@ -131,7 +169,7 @@ def test_the_site_has_every_document_and_no_broken_link(tmp_path):
         pytest.skip("zensical needs Python 3.11")
     site = tmp_path / "site"
     build = [sys.executable, ROOT / "setup" / "docs_site.py", site]
-    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
+    done = called(build, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     listed = pages_of_the_site()
     assert len(listed) == len(set(listed))

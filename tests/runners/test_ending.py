@@ -17,7 +17,6 @@ import click
 import pytest
 
 from pagewise import cli
-from pagewise.cli.output import ignore_bad_sizes
 from pagewise.core.errors import Interrupted, RefusedError, SetupError, refused_by_system
 from pagewise.core.result import read_result
 from pagewise.store import sources
@@ -119,13 +118,6 @@ def test_an_output_that_nobody_reads_is_no_fault_of_pagewise(stage: Stage, outpu
         assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
     else:
         assert (done.returncode, done.stdout) == (3, "")
-
-
-@pytest.mark.parametrize("columns", ["", "many", "0", "-5", "12.5", "²", "9" * 12])
-def test_a_width_that_is_no_number_is_ignored(columns: str):
-    environ = {"COLUMNS": columns, "LINES": "40"}
-    ignore_bad_sizes(environ)
-    assert environ == {"LINES": "40"}
 
 
 LIMIT = 4_000_000 * 1024

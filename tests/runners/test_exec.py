@@ -17,6 +17,7 @@ import pytest
 
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
+from scripts import called, write_script
 from stage import RUNNERS, Stage
 
 
@@ -122,16 +123,13 @@ def test_it_becomes_the_program(launcher: Launcher):
 
 def test_scripts_and_their_children(launcher: Launcher, programs: Path):
     script = launcher.folder / "job"
-    script.write_text(
-        f"#!/bin/sh\ncat\n'{programs / 'memory'}' large\n'{programs / 'memory'}' fork\n/bin/true\n"
+    write_script(
+        script, f"#!/bin/sh\ncat\n'{programs / 'memory'}' large\n'{programs / 'memory'}' fork\n/bin/true\n"
     )
-    script.chmod(0o755)
-    done = subprocess.run(
+    done = called(
         [launcher.program, "--record", "pages.jsonl", "none", "--", "./job"],
         cwd=launcher.folder,
         input="given",
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert done.stdout.startswith("given")
@@ -196,15 +194,7 @@ def test_ranks_of_mpiexec(launcher: Launcher, programs: Path):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
     }
-    done = subprocess.run(
-        [*command, programs / "memory", "large"],
-        cwd=launcher.folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = called([*command, programs / "memory", "large"], cwd=launcher.folder, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr
     assert sorted(record["rank"] for record in launcher.records()) == [0, 1]
 
@@ -214,13 +204,7 @@ def test_the_installation_can_be_moved_and_needs_no_python(installed: Path, tmp_
     shutil.copytree(installed.parents[1], prefix)
     link = tmp_path / "link"
     link.symlink_to(prefix / "bin" / installed.name)
-    done = subprocess.run(
-        [link, "none", "--", "/usr/bin/env"],
-        env={"PATH": "/nonexistent"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = called([link, "none", "--", "/usr/bin/env"], env={"PATH": "/nonexistent"}, check=True)
     assert f"{prefix}/lib/pagewise/report.so:{prefix}/lib/pagewise/remap.so" in done.stdout
 
 
@@ -238,13 +222,10 @@ def test_pagewise_exec_becomes_the_launcher(own: Own):
     stage = Stage(own.folder, {"PAGEWISE_ROOT": str(own.programs)})
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return called(
             [sys.executable, "-m", "pagewise", "exec", *words],
             cwd=own.folder,
             env={**stage.variables(), "PYTHONPATH": str(RUNNERS), **environment},
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     done = run("--record", "pages.jsonl", "none", "--", str(own.programs / "memory"), "wrong")
@@ -277,12 +258,10 @@ def test_a_comparison_ends_with_the_command_that_applies_its_advice(own: Own):
     assert name == "pagewise" and shlex.join(advice["command"]) in done.stderr
     again = own.stage.run("report", str(own.stage.result()))
     assert shlex.join(advice["command"]) in again.stdout and advice["module"] in again.stdout
-    applied = subprocess.run(
+    applied = called(
         [sys.executable, "-m", "pagewise", *words],
         cwd=own.folder,
         env={**own.stage.variables(), "PYTHONPATH": str(RUNNERS)},
-        capture_output=True,
-        text=True,
         check=True,
     )
     assert applied.stdout.startswith("sum:") and advice["policy"] in applied.stderr

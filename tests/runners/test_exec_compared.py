@@ -11,6 +11,7 @@ import pytest
 
 from conftest import Once
 from own_program import POOL, SOURCES, Own, build, needs_thp
+from scripts import called
 from test_allocators import library
 
 POLICIES = ("none", "thp", "malloc", *(("hugetlbfs",) if int(POOL.read_text()) >= 40 else ()))
@@ -62,7 +63,7 @@ def test_a_comparison_gives_a_program_what_the_launcher_gives_it(own: Own, shown
     for policy in POLICIES:
         command = (sys.executable, "-m", "pagewise", "exec", "--quiet", policy, "--", program)
         variables = own.stage.variables()
-        launched = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        launched = called(command, env=variables)
         is_available = next(
             bool(one.repetitions) for one in own.records() if one.configuration.hugepages == policy
         )

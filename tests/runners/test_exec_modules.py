@@ -17,6 +17,7 @@ from pagewise.stack.lmod import USUAL_PLACES, find_init
 from pagewise.workloads.program.applied import PolicyLauncher as AskedLauncher
 from pagewise.workloads.program.policy import IN_MODULES, module_of
 from pagewise.workloads.program.production import MODULES, install, module_text
+from scripts import called
 
 needs_lmod = pytest.mark.skipif(
     not any((Path(place) / "init/bash").is_file() for place in USUAL_PLACES), reason="Lmod is not installed"
@@ -27,13 +28,10 @@ def with_module(launcher: Launcher, script: str, **environment: str) -> subproce
     """A shell in which the modules of the installation are known, with a clean environment."""
     tree = launcher.program.parents[1] / MODULES
     init = find_init(None)
-    return subprocess.run(
+    return called(
         ["bash", "--norc", "--noprofile", "-c", f". {init}; module use '{tree}'; {script}"],
         cwd=launcher.folder,
         env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=60,
     )
 

@@ -142,10 +142,5 @@ def test_the_public_table_has_the_values_of_the_hdf5_table(tmp_path: Path) -> No
     assert (free_energy == whole).all()
     assert (dpdx == data["dpdx"]).all()
     assert (eta == data["eta"]).all()
-    expected = (
-        avogadro * at_x + 2 * positrons,
-        avogadro + 4e20 * at_x * at_t,
-        2e20 * at_x**2,
-        4e20 * at_x,
-    )
+    expected = (avogadro * at_x + 2 * positrons, avogadro + 4e20 * at_x * at_t, 2e20 * at_x**2, 4e20 * at_x)
     np.testing.assert_allclose(particles, np.stack(expected, axis=-1), rtol=1e-12)

@@ -14,7 +14,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,14 +28,13 @@ from builders import a_manifest, configuration, kernel, record_data
 from fuzz import COMMANDS, check, fuzzed, read_all
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.errors import FormatError, PagewiseError
+from pagewise.core.errors import FormatError
 from pagewise.core.manifest import Manifest
 from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import subject
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.core.structure import structured, unstructured
-from pagewise.report.render import markdown
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
@@ -179,15 +177,6 @@ def test_a_simulation_of_several_programs_is_refused(results: list[Path], tmp_pa
     write_result(tmp_path, manifest, (source / "records.jsonl").read_bytes())
     with pytest.raises(FormatError):
         read_result(tmp_path)
-
-
-@pytest.mark.long
-def test_changed_results_are_read_or_refused(results: list[Path], tmp_path: Path):
-    for number in range(6):
-        source = random.Random(f"short {number}")
-        fuzzed(source.choice(results), tmp_path / "changed", source)
-        with suppress(PagewiseError):
-            markdown.render(report_of(read_result(tmp_path / "changed")))
 
 
 @pytest.mark.long

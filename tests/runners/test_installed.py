@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from pagewise.cli.options import _Panelled
 from pagewise.core.errors import SetupError
 from pagewise.stack.paths import checkout, module_tree
 from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
@@ -111,12 +110,7 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("list", "--env", "quick"),
-        ("site", "list"),
-        ("simulate", "ember"),
-        ("compare", "--suite", "stream"),
-    ],
+    [("list", "--env", "quick"), ("site", "list"), ("simulate", "ember"), ("compare", "--suite", "stream")],
 )
 def test_what_needs_a_checkout_ends_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):
     installed.run(*arguments, code=3)
@@ -146,10 +140,6 @@ def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.Monkey
         module_tree("quick", None, {"PAGEWISE_ROOT": "", "MODULEPATH": str(tmp_path)})
 
 
-def test_an_option_keeps_its_panel_with_an_older_rich_click():
-    assert _Panelled(["--rounds"], panel="x").panel == "x"
-
-
 def test_the_recipe_and_pip_ask_for_the_same_oldest_versions():
     """The oldest version of each dependency in pyproject.toml is that of the Spack package."""
     recipe = (ROOT / "repos/spack_repo/pagewise/packages/pagewise/package.py").read_text()
@@ -159,16 +149,6 @@ def test_the_recipe_and_pip_ask_for_the_same_oldest_versions():
     for package, oldest in ranges:
         name = {"duckdb": "duckdb", "reframe-hpc": "reframe"}.get(package, f"py-{package.lower()}")
         assert f'depends_on("{name}@{oldest}:' in recipe
-
-
-def test_every_data_file_is_installed():
-    """The patterns in pyproject.toml name every file of the package that is not Python."""
-    text = (RUNNERS / "pyproject.toml").read_text()
-    (patterns,) = re.findall(r"^pagewise = (\[.*\])$", text, re.MULTILINE)
-    package = RUNNERS / "pagewise"
-    named = {file for pattern in json.loads(patterns) for file in package.glob(pattern)}
-    files = {file for file in package.rglob("*") if file.is_file() and file.suffix not in (".py", ".pyc")}
-    assert files and not files - named
 
 
 @pytest.mark.long

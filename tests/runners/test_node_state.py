@@ -136,11 +136,7 @@ def run(
     uncharged: int = 0,
 ) -> Record:
     """A record with the state of the node."""
-    counted = {
-        "thp_fault_alloc": 6,
-        "thp_fault_fallback": fallbacks,
-        "thp_fault_fallback_charge": uncharged,
-    }
+    counted = {"thp_fault_alloc": 6, "thp_fault_fallback": fallbacks, "thp_fault_fallback_charge": uncharged}
     node = {"free_blocks": {}, "unusable_index": index, "counted": counted}
     return varied(record(of, 1.0, number=number, series=series), "run", node=node)
 

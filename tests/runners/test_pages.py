@@ -13,7 +13,6 @@ import pytest
 from builders import chase, configuration, kernel, record, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.errors import RefusedError
-from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
 from pagewise.core.record import Record
 from pagewise.machine.settings import thp
@@ -30,12 +29,6 @@ MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
 
 def planned(one=None) -> Subject:
     return subject(one or kernel(), ALL, "none/hardware-regular", POLICIES)
-
-
-@pytest.mark.parametrize("policy", ["thp:", "thp:0k", "thp:64", "thp:64kB", "thp:big"])
-def test_a_policy_without_a_sensible_size(policy):
-    with pytest.raises(ValueError, match=repr(policy)):
-        assert PagePolicy(policy).size
 
 
 def test_each_configuration_of_the_kind_gets_a_further_cell():
@@ -130,13 +123,6 @@ def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
     (row,) = (one for one in csv.DictReader((stage.result() / "summary.csv").open()) if one["code"])
     assert (row["hugepages"], row["code"]) == ("thp:64k", "pages_unavailable")
     assert {"32", "2048"} <= set(row["invalid"].split())
-
-
-@pytest.mark.parametrize("policies", ["thp", "thp:big", "hugetlbfs:1g"])
-def test_policies_that_fit_nothing(small: Stage, policies):
-    before = sorted(small.results.glob("*"))
-    assert small.compare("--policies", policies).returncode == 2
-    assert sorted(small.results.glob("*")) == before
 
 
 @pytest.fixture

@@ -151,11 +151,7 @@ def test_policies_of_memory(policy, reported, nodes):
 
 def test_openmp_gets_the_cpu_of_each_thread():
     (found,) = placements(Where(cpus=("8,0",)), machine(XEON))
-    assert found.environment == {
-        "OMP_NUM_THREADS": "2",
-        "OMP_PROC_BIND": "close",
-        "OMP_PLACES": "{8},{0}",
-    }
+    assert found.environment == {"OMP_NUM_THREADS": "2", "OMP_PROC_BIND": "close", "OMP_PLACES": "{8},{0}"}
     (anywhere,) = placements(Where(bind=("membind:1",)), machine(XEON, "0-7"))
     assert (anywhere.environment, anywhere.cpus) == ({}, tuple(range(8)))
 

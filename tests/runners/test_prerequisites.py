@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from fake_root import tree
+from pagewise import cli
+from pagewise.workloads.doctor import FindingsDocument
 from stage import CHASE, GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -86,8 +92,8 @@ def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
 
 
 def test_absent_module_tree(stage: Stage):
-    done = stage.compare(code=3)
-    assert "PAGEWISE_MODULES" in done.stderr
+    done = stage.compare("--json", code=3)
+    assert done.stdout == "" and "PAGEWISE_MODULES" in done.stderr
     del stage.environment  # the default place, by environment
     stage.environment = {"PAGEWISE_MODULES": ""}
     done = stage.compare("--env", "quick", code=3)
@@ -101,3 +107,38 @@ def test_hyperfine_missing(small: Stage):
     done = small.compare(code=3)
     assert "apt-get install hyperfine" in done.stderr
     assert not small.results.exists()
+
+
+@pytest.mark.parametrize(
+    ("built", "arguments", "named", "environment"),
+    [
+        ((), (), "", "default"),
+        (("default", "libraries"), (), "", "default"),
+        (("quick", "libraries"), (), "", "libraries"),
+        (("quick.new",), (), "", "default"),
+        (("quick",), ("--env", "default"), "", "default"),
+        (("quick",), (), "stores", "stores"),
+    ],
+)
+def test_doctor_examines_what_is_named_or_else_built(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    built: Sequence[str],
+    arguments: Sequence[str],
+    named: str,
+    environment: str,
+):
+    seen: list[str] = []
+
+    def examine(chosen: str, *_: Any) -> FindingsDocument:
+        seen.append(chosen)
+        return FindingsDocument("pagewise.findings/1", True, (), None)
+
+    for name in built:
+        (tmp_path / ".pagewise" / "modules" / name).mkdir(parents=True)
+    monkeypatch.setattr("pagewise.workloads.doctor.examine", examine)
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
+    monkeypatch.setenv("PAGEWISE_ENV", named)
+    done = CliRunner().invoke(cli.root, ["doctor", "--json", *arguments])
+    assert done.exit_code == 0 and seen == [environment], done.output

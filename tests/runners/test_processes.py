@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.errors import Interrupted
-from pagewise.core.record_parts import LeftProcess
 from pagewise.core.signals import interruptible, postponed
 from pagewise.session import processes
-from pagewise.session.processes import Running, Shell, in_session, left_text
+from pagewise.session.processes import Running, Shell, in_session
 
 # Detaches itself like a daemon, and prints its process ID.
 DAEMON = """
@@ -123,11 +122,6 @@ def test_the_subreaper_is_put_back(tmp_path: Path):
     assert subreaper() == 0
     run(tmp_path, "pass")
     assert subreaper() == 0
-
-
-def test_what_is_left_is_a_note():
-    assert left_text([]) is None
-    assert left_text([LeftProcess(1, "x", True)]) != left_text([LeftProcess(1, "x", False)])
 
 
 # The command ends when the daemon is a session leader.

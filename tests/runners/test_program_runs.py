@@ -15,6 +15,7 @@ from own_program import SOURCES, Own, needs_thp
 from pagewise.core.result import read_result
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.program import Program
+from scripts import write_script
 
 pytestmark = pytest.mark.long
 
@@ -63,7 +64,6 @@ def test_the_metrics_of_programs_in_slices_are_not_recorded(
     ("arguments", "reported"),
     [
         (["--", "no-such-program"], "no-such-program"),
-        (["--"], "--"),
         (["--policies", "huge", "--", "true"], "'huge'"),
         (["--metric", "x", "--", "true"], "--metric"),
         (["--check", "(", "--", "true"], "--check"),
@@ -92,8 +92,7 @@ def test_what_may_not_be_run_and_what_is_no_program(own: Own):
 @needs_thp
 def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own: Own):
     script = own.folder / "run.sh"
-    script.write_text(f"#!/bin/sh\n{own.programs / 'memory'} static\n")
-    script.chmod(0o755)
+    write_script(script, f"#!/bin/sh\n{own.programs / 'memory'} static\n")
     done = own.stage.run(
         *("compare", "--output", str(own.stage.results), "--policies", "none,bss,text", "--rounds", "1"),
         *("--", str(script)),

@@ -13,6 +13,7 @@ from pagewise.core.manifest import WorkDifference
 from pagewise.core.plan import Cell
 from pagewise.core.result import read_result
 from pagewise.session.work import MOST_LINES, Work
+from scripts import write_script
 from stage import Stage, write_case
 
 
@@ -90,11 +91,11 @@ def test_each_placement_is_compared_with_its_own_baseline():
 @pytest.mark.parametrize("command", ["compare", "counters"])
 def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str):
     script = stage.folder / "start.sh"
-    script.write_text(
+    write_script(
+        script,
         "#!/bin/sh\necho process $$\n"
-        'case "$GLIBC_TUNABLES" in *trim_threshold*) echo slow way; exit 3;; esac\necho fast way\n'
+        'case "$GLIBC_TUNABLES" in *trim_threshold*) echo slow way; exit 3;; esac\necho fast way\n',
     )
-    script.chmod(0o755)
     done = stage.run(
         *(command, "--output", str(stage.results), "--rounds", "2", "--policies", "none,reuse", "--json"),
         *("--case", write_case(stage.folder, exit_codes=[0, 3]), "--", str(script)),
@@ -102,11 +103,7 @@ def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str)
     assert done.returncode == 0, done.stderr
     (difference,) = read_result(stage.result()).manifest.differing_work
     assert difference == WorkDifference(
-        "case/reuse",
-        missing=("fast way",),
-        added=("slow way",),
-        baseline_exit_codes=(0,),
-        exit_codes=(3,),
+        "case/reuse", missing=("fast way",), added=("slow way",), baseline_exit_codes=(0,), exit_codes=(3,)
     )
     assert any("slow way" in note for note in json.loads(done.stdout)["notes"])
     page = Path(stage.result(), "report.html").read_text()

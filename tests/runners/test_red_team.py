@@ -151,11 +151,7 @@ def outcome(
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [KERNEL])
-    fault = {
-        "fault": EDITED,
-        "faults": str(FAULTS),
-        "state": str(stage.folder / "runs"),
-    }
+    fault = {"fault": EDITED, "faults": str(FAULTS), "state": str(stage.folder / "runs")}
     stage.add("gcc-12.2.0", THP, [KERNEL], results=str(stage.results), **fault)
     done = stage.compare("--rounds", "5", "--no-sweep", "--json")
     reported = json.loads(done.stdout)

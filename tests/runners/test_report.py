@@ -10,16 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import (
-    a_manifest,
-    configuration,
-    failed_record,
-    kernel,
-    record,
-    rounds,
-    subject_of,
-    varied,
-)
+from builders import a_manifest, configuration, failed_record, kernel, record, rounds, subject_of, varied
 from many_kernels import all_kernels, result_of
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import bests, choices

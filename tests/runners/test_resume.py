@@ -78,7 +78,7 @@ def test_counting_and_a_program_of_the_users_own_go_on_too(
     assert sum(found.values()) == made and {key[3] for key in found} == {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("change", ["option", "command", "folder", "program", "none", "complete"])
+@pytest.mark.parametrize("change", ["option", "command", "folder", "program", "none"])
 def test_a_result_is_resumed_by_the_command_that_began_it(stage: Stage, compared, change: str):
     of, folder = compared[0], compared[0].result()
     name, *words = json.loads((folder / "manifest.json").read_text())["command"][1:]
@@ -88,7 +88,6 @@ def test_a_result_is_resumed_by_the_command_that_began_it(stage: Stage, compared
         "command": ("counters", f"--resume={folder}", *words),
         "program": ("compare", "--resume", str(folder), "--", "true"),
         "none": (name, "--resume", str(folder)),
-        "complete": (name, *words, "--quiet", f"--resume={folder}"),
         "folder": (name, "--resume", str(folder), *words),
     }
     elsewhere = Stage(stage.folder, of.variables())

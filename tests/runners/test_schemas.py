@@ -213,12 +213,3 @@ def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, named):
     assert caught.value.where == str(file)
     lines = caught.value.what.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)
-
-
-@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "\x00"])
-def test_what_is_no_yaml_mapping_is_reported(tmp_path: Path, text):
-    file = tmp_path / "bad.yaml"
-    file.write_text(text)
-    with pytest.raises(FormatError) as caught:
-        read_document(Kernel, file)
-    assert caught.value.where == str(file)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pagewise.core.result import read_result
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
 from pagewise.workloads.simulation.run import UNCHANGED
+from scripts import called
 from test_model import Naive, counts, small
 from test_simulation import invoked
 
@@ -170,7 +170,7 @@ def test_sectors_that_the_machine_does_not_have_are_refused(geometry: str, texts
 )
 def test_the_model_refuses_malformed_sectors(line: str, replay: Path, tmp_path: Path) -> None:
     (tmp_path / "geometry").write_text(find_geometry("a64fx").lines() + line + "\n")
-    done = subprocess.run([replay, tmp_path / "geometry"], input="", capture_output=True, text=True)
+    done = called([replay, tmp_path / "geometry"], input="")
     number = len((tmp_path / "geometry").read_text().splitlines())
     assert done.returncode == 2 and str(number) in re.findall(r"\d+", done.stderr)
 

@@ -33,11 +33,7 @@ METRICS = (
 
 
 def compare(
-    own: Own,
-    *arguments: str,
-    service: str = f"{SERVER} {PORT}",
-    setup: Sequence[str] = (),
-    **part: object,
+    own: Own, *arguments: str, service: str = f"{SERVER} {PORT}", setup: Sequence[str] = (), **part: object
 ) -> subprocess.CompletedProcess[str]:
     program, *words = service.split()
     part = {"load": f"{LOAD} {PORT}", **part}

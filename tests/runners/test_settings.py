@@ -31,13 +31,7 @@ from pagewise.machine.settings.journal import (
     make_folder,
     shared_folder,
 )
-from pagewise.machine.settings.kinds import (
-    Hwpfctl,
-    Msr,
-    Pool,
-    Setting,
-    Word,
-)
+from pagewise.machine.settings.kinds import Hwpfctl, Msr, Pool, Setting, Word
 from pagewise.machine.settings.session import kept, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
 from scripts import called

@@ -49,8 +49,7 @@ def test_pages_of_a_hugetlb_pool_count_although_rss_excludes_them():
 
 def test_static_arrays_are_located_by_the_program_file():
     mappings = kinds(
-        parse(text("static")),
-        lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0),
+        parse(text("static")), lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0)
     )
     zeroed = [mapping for mapping, kind in mappings if kind == "bss"]
     assert sum(mapping.resident for mapping in zeroed) == pytest.approx(48 * MIB, rel=0.01)

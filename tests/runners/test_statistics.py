@@ -10,15 +10,7 @@ import pytest
 from scipy import stats
 
 from pagewise.analysis.comparison import Direction, Judged, judge
-from pagewise.analysis.statistics import (
-    Drift,
-    Ratio,
-    estimate,
-    noise_floor,
-    quotients,
-    ratio,
-    trimmed_mean,
-)
+from pagewise.analysis.statistics import Drift, Ratio, estimate, noise_floor, quotients, ratio, trimmed_mean
 
 DOWN = Drift(0.95, 0.85, 0.001)
 
@@ -119,15 +111,6 @@ def test_an_inconclusive_verdict_has_its_reason(row, why):
     (verdict,) = judge([row])
     assert verdict.reason == why
     assert (verdict.direction is None) == (why is not None)
-
-
-def test_a_difference_that_is_significant_alone_is_not_among_many():
-    difference = compared(Ratio(7, 0.90, 0.88, 0.92, 0.03), 0.02)
-    nothing = [compared(Ratio(7, 1.0, 0.9, 1.1, p), 0.02) for p in (0.5, 0.7, 0.9)]
-    assert judge([difference])[0].direction == "lower"
-    among, *_ = judge([difference, *nothing])
-    assert (among.direction, among.reason) == (None, "correction")
-    assert among.p == pytest.approx(0.12)
 
 
 def test_the_noise_floor_is_the_observed_or_possible_difference_of_equal_programs():

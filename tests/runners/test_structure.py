@@ -10,16 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from pagewise.core.structure import (
-    OPEN,
-    As,
-    Form,
-    Limits,
-    StructureError,
-    faults,
-    structured,
-    unstructured,
-)
+from pagewise.core.structure import OPEN, As, Form, Limits, StructureError, faults, structured, unstructured
 
 
 @dataclass(frozen=True)

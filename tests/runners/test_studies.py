@@ -204,10 +204,7 @@ def test_results_without_values_of_the_study_are_refused(
 #: An unmodified program on one thread.
 DEFAULT = {"module": "m", "ranks": "", "threads": 1, "cores": "", "memory": "first-touch", "invalid": ""}
 DEFAULT |= dict.fromkeys(("sweep", "swept", "compiler", *(each.name for each in DIMENSIONS)), "")
-DEFAULT |= {
-    "hugepages": "none",
-    "stores": "regular",
-}
+DEFAULT |= {"hugepages": "none", "stores": "regular"}
 
 
 def fact(

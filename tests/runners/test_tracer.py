@@ -12,6 +12,7 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.workloads.doctor import simulation_findings
 from pagewise.workloads.simulation import tracer
 from pagewise.workloads.simulation.geometry import find_geometry
+from scripts import write_script
 from simulator import ROOT
 
 
@@ -101,10 +102,10 @@ def test_a_run_that_takes_too_long_is_ended(build: Path, tmp_path: Path) -> None
 
 def fake_qemu(folder: Path, version: str, help_text: str) -> None:
     file = folder / "qemu-x86_64"
-    file.write_text(
-        f'#!/bin/sh\ncase $1 in --version) echo "qemu-x86_64 {version}";; *) echo "{help_text}";; esac\n'
+    write_script(
+        file,
+        f'#!/bin/sh\ncase $1 in --version) echo "qemu-x86_64 {version}";; *) echo "{help_text}";; esac\n',
     )
-    file.chmod(0o755)
 
 
 def test_a_missing_tracer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,8 +145,7 @@ def test_doctor_reports_whether_programs_can_be_traced(
 
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "script"
-    script.write_text("#!/bin/sh\n" + " " * 30)
-    script.chmod(0o755)
+    write_script(script, "#!/bin/sh\n" + " " * 30)
     with pytest.raises(SelectionError) as raised:
         tracer.find_program(str(script))
     assert str(raised.value.where) == str(script)

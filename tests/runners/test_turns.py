@@ -201,19 +201,14 @@ def test_turns_are_refused_for_a_program_that_takes_none(small: Stage):
     assert not small.results.exists()
 
 
-def test_a_run_that_had_a_turn_too_many_is_excluded(stage: Stage):
-    done = taking_turns(stage, mode="extra_turn").compare("--rounds", "3", "--no-sweep", "--json")
+@pytest.mark.parametrize(("mode", "status"), [("extra_turn", "failed"), ("check_failed", "check_failed")])
+def test_a_run_with_wrong_turns_or_a_wrong_result_is_excluded_and_the_others_count(
+    stage: Stage, mode: str, status: str
+):
+    done = taking_turns(stage, mode=mode).compare("--rounds", "3", "--no-sweep", "--json")
     assert done.returncode == 1, done.stderr
     records, _ = read_records(stage.result() / "records.jsonl")
-    assert {one.status for one in records if one.configuration.hugepages == "thp"} == {"failed"}
-    assert {one.status for one in records if one.configuration.hugepages == "none"} == {"ok"}
-
-
-def test_a_run_that_fails_in_its_turns_is_excluded_and_the_others_count(stage: Stage):
-    done = taking_turns(stage, mode="check_failed").compare("--rounds", "3", "--no-sweep", "--json")
-    assert done.returncode == 1
-    records, _ = read_records(stage.result() / "records.jsonl")
-    assert [one.status for one in records if one.configuration.hugepages == "thp"] == ["check_failed"]
+    assert {one.status for one in records if one.configuration.hugepages == "thp"} == {status}
     assert {one.status for one in records if one.configuration.hugepages == "none"} == {"ok"}
 
 

@@ -80,12 +80,3 @@ def test_every_variable_of_libmpg_is_a_setting_and_recorded(stage: Stage) -> Non
     for run in (one.run for one in read_result(stage.result()).records):
         assert dict(option.split("=", 1) for option in (run.options or "").split(",")) in expected
     assert influences(first) == dict(sorted(first.items()))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [("A=1",), ("A",), ("1A=1,2",), ("A=1,2", "A=3,4"), ("GLIBC_TUNABLES=-,glibc.malloc.hugetlb=1",)],
-)
-def test_wrong_settings_are_refused(stage: Stage, settings: tuple[str, ...]) -> None:
-    options = [word for setting in settings for word in ("--vary", setting)]
-    assert stage.run("compare", *options, "--", "true").returncode == 2

@@ -23,6 +23,7 @@ from pagewise.core.result import read_result
 from pagewise.core.structure import structured
 from pagewise.workloads.simulation import tracer
 from pagewise.workloads.simulation.origins import MOST, name_origins
+from scripts import called
 from simulator import compiled
 
 SOURCES = Path(__file__).with_name("origins")
@@ -151,7 +152,7 @@ def test_identities_are_equal_in_each_run(build: Path, tmp_path: Path, known: Pa
     )
     mine = {origin for origin in one if origin[0] in ("allocation", "static")}
     assert mine <= other and len(mine) >= 8
-    build_id = subprocess.run(["readelf", "-n", known], capture_output=True, text=True, check=True).stdout
+    build_id = called(["readelf", "-n", known], check=True).stdout
     site = next(identity for _, name, identity in mine if name == "repeated")
     assert site[0].partition("+")[0] in build_id and len(site) == 2
 

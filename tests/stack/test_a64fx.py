@@ -136,14 +136,6 @@ def test_software_prefetches_have_the_hint_of_their_level(emulated: Path) -> Non
     ))  # fmt: skip
 
 
-def test_a_module_names_target_and_stores(emulated: Path) -> None:
-    tree = emulated / ".pagewise" / "modules" / "a64fx-agnostic"
-    text = next(tree.rglob("none/hardware-zfill-agnostic.lua")).read_text()
-    assert 'whatis("target: a64fx")' in text
-    assert 'whatis("stores: zfill")' in text
-    assert 'whatis("flags: agnostic")' in text
-
-
 @pytest.mark.parametrize(
     ("name", "instead", "reason"),
     [

@@ -228,10 +228,7 @@ def test_arms_compilers_get_the_flags_of_their_toolchain(ookami: Path) -> None:
 def tree(ookami: Path) -> Path:
     """The modules of what is installed."""
     tree = ookami / "module-tree"
-    spack(
-        ookami,
-        *(ookami / "envs" / "a64fx", "python", ookami / "setup" / "write_modules.py", tree),
-    )
+    spack(ookami, *(ookami / "envs" / "a64fx", "python", ookami / "setup" / "write_modules.py", tree))
     return tree
 
 

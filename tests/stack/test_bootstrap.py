@@ -105,9 +105,7 @@ def test_without_spack_the_set_up_continues_and_records_why(
     assert {"quick", "gcc_and_llvm", "generic", "natives", "vector_math", "libomp", "blas", "fft"} <= lists
 
 
-def test_only_a_required_spack_is_reported_as_an_error(
-    without_spack: tuple[Path, dict[str, str]],
-) -> None:
+def test_only_a_required_spack_is_reported_as_an_error(without_spack: tuple[Path, dict[str, str]]) -> None:
     checkout, settings = without_spack
     for required, kinds in (("0", {"warning"}), ("1", {"error"})):
         done = run(checkout / "setup" / "bootstrap", PAGEWISE_REQUIRE_SPACK=required, **settings)
@@ -168,9 +166,7 @@ def test_a_bundle_is_refused_where_spack_would_split_its_path(
             assert refused.returncode == 4 and not (moved / ".pagewise" / "bundle").exists()
 
 
-def test_activation_adds_the_command_and_its_completion(
-    without_spack: tuple[Path, dict[str, str]],
-) -> None:
+def test_activation_adds_the_command_and_its_completion(without_spack: tuple[Path, dict[str, str]]) -> None:
     checkout, settings = without_spack
     assert run(checkout / "setup" / "bootstrap", **settings).returncode == 0
     questions = {

@@ -179,9 +179,7 @@ def test_a_bundle_has_the_sources_of_its_release_in_the_project(content: Path) -
     assert refs.stdout, "a clone of the project contains the commit"
 
 
-def test_other_users_run_the_read_only_installation_with_their_own_results(
-    installed: Installation,
-) -> None:
+def test_other_users_run_the_read_only_installation_with_their_own_results(installed: Installation) -> None:
     prefix, home = installed.prefix, installed.home
     assert alone(OTHER, home, "touch", prefix / "file").returncode != 0
     program = (f"pw-{KERNEL}", "--working-set", "1MB", "--repetitions", "1", "--record", "record.jsonl")

@@ -65,13 +65,7 @@ class Centre:
         kept = {
             name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "GIT_SSL"))
         }
-        settings = {
-            "HOME": str(home),
-            "PATH": SYSTEM_PATH,
-            "LANG": "C.UTF-8",
-            **kept,
-            **settings,
-        }
+        settings = {"HOME": str(home), "PATH": SYSTEM_PATH, "LANG": "C.UTF-8", **kept, **settings}
         groups = "--clear-groups" if user == OUTSIDER else f"--groups={GROUP}"
         words = [
             "setpriv",

@@ -73,8 +73,7 @@ def test_switches_of_scripts_set_variables(project: Path, text: str, meaning: st
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("STUBS", "maybe"), ("ACCEPT", "2"), ("NO_INSTALL", "1 0"), ("DEFAULT", "x")],
+    ("name", "text"), [("STUBS", "maybe"), ("ACCEPT", "2"), ("NO_INSTALL", "1 0"), ("DEFAULT", "x")]
 )
 def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: str, text: str) -> None:
     done = make(project, "compare", f"{name}={text}")
@@ -169,8 +168,7 @@ def test_common_names_are_only_taken_from_the_command_line(project: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
-    [("ROUND=3", ""), ("RELEASES=1", "RELEASE"), ("env=quick", "ENV")],
+    ("given", "meant"), [("ROUND=3", ""), ("RELEASES=1", "RELEASE"), ("env=quick", "ENV")]
 )
 def test_an_unknown_variable_is_refused_before_anything_starts(project: Path, given: str, meant: str) -> None:
     done = make(project, "compare", given)

@@ -65,11 +65,6 @@ def module_of(facts: dict[str, str]) -> str:
     return f"{facts['PACKAGE']}/{facts['VERSION']}/{facts['COMPILER']}/{configuration}"
 
 
-def first_module(built: Path) -> str:
-    """The module of the quick environment's first root."""
-    return module_of(expected(built, roots(built / "envs" / "quick")[0]))
-
-
 def modules_in(tree: Path) -> list[str]:
     """The modules of a tree, by their names in Lmod."""
     return sorted(str(file.relative_to(tree).with_suffix("")) for file in tree.rglob("*.lua"))
@@ -134,13 +129,6 @@ def test_the_default_module_is_what_others_are_compared_with(built: Path) -> Non
         "bash", built, 'module load pagewise-micro && echo "$PAGEWISE_HUGEPAGES $PAGEWISE_PREFETCH"'
     )
     assert done.stdout.splitlines()[-1] == "none hardware", done.stdout
-
-
-def test_only_our_packages_have_modules(built: Path) -> None:
-    listed = in_shell("bash", built, "module --terse avail").stdout
-    names = [line for line in listed.splitlines() if "/" in line and not line.startswith("/")]
-    assert names
-    assert all(name.startswith("pagewise-micro") for name in names)
 
 
 @pytest.fixture

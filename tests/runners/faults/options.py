@@ -34,6 +34,7 @@ PLANNED = [
     (["--baseline", ""], 2),
     (["--baseline", "[/bold]"], 2),
     (["--policies", "thp"], 2),
+    (["--policies", "hugetlbfs:1g"], 2),
     (["--policies", "thp:0k"], 2),
     (["--policies", "thp:-1k"], 2),
     (["--policies", "thp:" + "9" * 30 + "g"], (0, 2)),

@@ -205,10 +205,7 @@ def _evil_names(place: Place) -> list[Ended]:
 
 def _gone(place: Place) -> list[Ended]:
     shutil.rmtree(place.bad)
-    return [
-        place.run("report", str(place.bad)),
-        place.run("results", "show", str(place.bad)),
-    ]
+    return [place.run("report", str(place.bad)), place.run("results", "show", str(place.bad))]
 
 
 def _same_id(place: Place) -> list[Ended]:

@@ -1,5 +1,5 @@
 /* Elements of any kernel type, to and from doubles; for the driver, outside of timed code. */
-#include "elements.h"
+#include "pw_stream_call.h"
 
 #define PUT(T) for (int64_t i = 0; i < n; i++) ((T *)array)[first + i] = PW_NARROWED(T, values[i])
 #define GET(T) for (int64_t i = 0; i < n; i++) values[i] = (double)((const T *)array)[first + i]
@@ -29,6 +29,8 @@
     }                                                                                                                           \
     return PW_STREAM_OK
 
+/* Set elements first (from 0) to first+n-1 of an array to the values, which the type must represent, or read them. Return
+ * PW_STREAM_NO_TYPE if the compiler does not support the type. */
 int32_t pw_elements_put(int32_t type, void *array, int64_t first, int64_t n, const double *values)
 {
     FOR_TYPE(PUT);

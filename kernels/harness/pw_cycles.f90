@@ -13,7 +13,7 @@ module pw_cycles
     integer, parameter :: windows = 15
 
     interface
-        !> See pw_cycles.h.
+        !> See pw_cycles.c.
         integer(c_int64_t) function pw_cycles_pass(n) bind(c)
             import :: c_int64_t
             integer(c_int64_t), intent(in), value :: n

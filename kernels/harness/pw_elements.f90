@@ -11,7 +11,7 @@ module pw_elements
     integer, parameter, public :: first_integer_type = 5
 
     interface
-        !> See elements.h.
+        !> See elements.c.
         integer(c_int32_t) function pw_elements_put(type, array, first, n, values) bind(c)
             import :: c_double, c_int32_t, c_int64_t, c_ptr
             integer(c_int32_t), intent(in), value :: type

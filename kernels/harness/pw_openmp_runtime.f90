@@ -10,7 +10,7 @@ module pw_openmp_runtime
     integer(c_int32_t), parameter :: text_length = 4096
 
     interface
-        !> See openmp_runtime.h.
+        !> See openmp_runtime.c.
         subroutine c_openmp_runtime(file, name, interfaces, build, length) bind(c, name='pw_threads_runtime')
             import :: c_char, c_int32_t
             character(kind=c_char), intent(out) :: file(*), name(*), interfaces(*), build(*)

@@ -17,9 +17,8 @@ static int32_t refused(struct pw_pages_failure *failure, const struct pw_pages_a
 {
     pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: the system refused %lld KiB of memory (%s: %s)", array->name,
                   (long long)(array->bytes + 1023) / 1024, call, strerror(errno));
-    pw_pages_remedy(failure, "choose a smaller working set, or raise the limits (ulimit -v, vm.overcommit_memory, "
-                             "vm.max_map_count, the job's memory)");
-    return failure->code;
+    return pw_pages_remedy(failure, "choose a smaller working set, or raise the limits (ulimit -v, vm.overcommit_memory, "
+                                    "vm.max_map_count, the job's memory)");
 }
 
 /* The command that reserves this many pages in the hugetlb pool. */
@@ -161,8 +160,7 @@ static int32_t static_short(struct pw_pages_failure *failure, int64_t needed)
 {
     pw_pages_fail(failure, PW_PAGES_USAGE, "the arrays need %lld MiB of static memory, but only %lld are available",
                   (long long)(needed >> 20) + 1, (long long)pw_pages_static_bytes() >> 20);
-    pw_pages_remedy(failure, "choose a smaller working set, or dynamic arrays (--allocation dynamic)");
-    return failure->code;
+    return pw_pages_remedy(failure, "choose a smaller working set, or dynamic arrays (--allocation dynamic)");
 }
 
 /* A hugetlb pool backs mappings that are made for it, but static memory is mapped when the program starts. */
@@ -171,13 +169,11 @@ static int32_t static_pool(const struct pw_pages_policy *policy, struct pw_pages
     if (pw_pages_by_libmpg(policy)) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: the pages of static memory under libmpg cannot be verified "
                                                      "per array");
-        pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic)");
-        return failure->code;
+        return pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic)");
     }
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: static arrays cannot use pages of the hugetlb pool: only "
                                                  "libhugetlbfs can remap them, in a program that is linked for it");
-    pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
-    return failure->code;
+    return pw_pages_remedy(failure, "choose dynamic arrays (--allocation dynamic), or transparent huge pages (--pages thp)");
 }
 
 static int32_t require_static(const struct pw_pages_policy *policy, const int64_t *bytes, int32_t count,
@@ -282,8 +278,7 @@ int32_t pw_pages_allocate(struct pw_pages_array *array, struct pw_pages_failure 
     if (array->bytes <= 0 || array->offset < 0 || array->bytes > most || array->offset > most - array->bytes) {
         pw_pages_fail(failure, PW_PAGES_USAGE, "array %s: %lld bytes at offset %lld cannot be allocated", array->name,
                       (long long)array->bytes, (long long)array->offset);
-        pw_pages_remedy(failure, "request at least one byte at an offset of at least zero, and less than 4 EiB in total");
-        return failure->code;
+        return pw_pages_remedy(failure, "request at least one byte at an offset of at least zero, and less than 4 EiB in total");
     }
     if (pw_pages_by_libmpg(&array->policy) && array->allocation == PW_PAGES_DYNAMIC) return map_fjmpg(array, failure);
     if (array->policy.kind != PW_PAGES_HUGETLBFS) return map_anonymous(array, failure);
@@ -299,8 +294,7 @@ int32_t pw_pages_free(struct pw_pages_array *array, struct pw_pages_failure *fai
     if (array->mapping != NULL && release(array->allocation, array->mapping, array->mapping_bytes) != 0) {
         pw_pages_fail(failure, PW_PAGES_SYSTEM, "array %s: its memory cannot be released: %s", array->name,
                       strerror(errno));
-        pw_pages_remedy(failure, "raise vm.max_map_count");
-        return failure->code;
+        return pw_pages_remedy(failure, "raise vm.max_map_count");
     }
     array->mapping = NULL;
     array->address = NULL;

@@ -23,12 +23,13 @@ int32_t pw_pages_fail(struct pw_pages_failure *failure, int32_t code, const char
     return code;
 }
 
-void pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...)
+int32_t pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
     vsnprintf(failure->remedy, sizeof failure->remedy, format, values);
     va_end(values);
+    return failure->code;
 }
 
 /* Read the first line of the file; false if it cannot be read. */

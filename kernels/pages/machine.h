@@ -7,7 +7,7 @@
 /* Record a failure; both texts are printf formats. Returns code. */
 int32_t pw_pages_fail(struct pw_pages_failure *failure, int32_t code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int32_t pw_pages_remedy(struct pw_pages_failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Whether /sys shows huge pages; if not, nothing is known of them. */
 bool pw_machine_shows_huge_pages(void);

@@ -35,8 +35,7 @@ static int32_t begin_none(int64_t page_size, struct pw_pages_failure *failure)
     if (is_off_already()) return PW_PAGES_OK;
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy none: cannot refuse transparent huge pages for this process: %s",
                   strerror(refusal));
-    pw_pages_remedy(failure, "allow prctl(PR_SET_THP_DISABLE), which a container's seccomp profile may forbid");
-    return failure->code;
+    return pw_pages_remedy(failure, "allow prctl(PR_SET_THP_DISABLE), which a container's seccomp profile may forbid");
 }
 
 static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
@@ -45,8 +44,7 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy thp: %s",
                       pw_machine_shows_huge_pages() ? "this kernel has no transparent huge pages"
                                                     : "/sys/kernel/mm is missing, so the huge pages are unknown");
-        pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and check that /sys is mounted");
-        return failure->code;
+        return pw_pages_remedy(failure, "boot a kernel built with CONFIG_TRANSPARENT_HUGEPAGE, and check that /sys is mounted");
     }
     struct pw_machine_switch thp;
     pw_machine_thp_switch(page_size, &thp);
@@ -54,10 +52,9 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy thp: transparent huge pages of %lld KiB are set to 'never' in %s",
                       (long long)page_size / 1024, thp.path);
-        pw_pages_remedy(failure,
-                        "as root: echo madvise > %s; or pagewise kernels --prepare-pages, which restores it afterwards",
-                        thp.path);
-        return failure->code;
+        return pw_pages_remedy(failure,
+                               "as root: echo madvise > %s; or pagewise kernels --prepare-pages, which restores it afterwards",
+                               thp.path);
     }
     /* Inherited through fork and exec. 1: always refused; 3 (Linux 6.18): refused unless advised, as the arrays are
        (PR_GET_THP_DISABLE(2const)). */
@@ -65,9 +62,8 @@ static int32_t begin_thp(int64_t page_size, struct pw_pages_failure *failure)
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy thp: transparent huge pages are disabled for this process, by an ancestor's "
                       "prctl(PR_SET_THP_DISABLE)");
-        pw_pages_remedy(failure, "start it from a shell or batch job that does not set PR_SET_THP_DISABLE "
-                                 "(THP_enabled in /proc/PID/status shows it for each ancestor)");
-        return failure->code;
+        return pw_pages_remedy(failure, "start it from a shell or batch job that does not set PR_SET_THP_DISABLE "
+                                        "(THP_enabled in /proc/PID/status shows it for each ancestor)");
     }
     return PW_PAGES_OK;
 }
@@ -78,8 +74,7 @@ static int32_t begin_hugetlbfs(int64_t page_size, struct pw_pages_failure *failu
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy hugetlbfs: %s",
                   access("/proc/meminfo", F_OK) == 0 ? "this kernel does not support hugetlb pools"
                                                      : "/proc is missing, so the hugetlb pools are unknown");
-    pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and check that /proc is mounted");
-    return failure->code;
+    return pw_pages_remedy(failure, "boot a kernel built with CONFIG_HUGETLBFS, and check that /proc is mounted");
 }
 
 /* Fujitsu's libmpg backs what malloc returns; it reads the kind of pages from the environment before main begins. */
@@ -89,11 +84,10 @@ static int32_t begin_fjmpg(const char *wanted, struct pw_pages_failure *failure)
     if (type != NULL && strcmp(type, wanted) == 0) return PW_PAGES_OK;
     pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy fjmpg: %s%s", type == NULL ? "libmpg is not loaded" : "libmpg uses ",
                   type == NULL ? "" : type);
-    pw_pages_remedy(failure,
-                    "load the configuration's module, or link with libmpg (hugepages=fjmpg) and set XOS_MMM_L_HPAGE_TYPE=%s "
-                    "before the program starts",
-                    wanted);
-    return failure->code;
+    return pw_pages_remedy(failure,
+                           "load the configuration's module, or link with libmpg (hugepages=fjmpg) and set XOS_MMM_L_HPAGE_TYPE=%s "
+                           "before the program starts",
+                           wanted);
 }
 
 /* libmpg's large pages have 2 MiB, whatever the default pool's have (A64FX guide, large pages). */
@@ -187,7 +181,7 @@ void pw_pages_names(char *text, int32_t length)
     }
 }
 
-static void remedy_choose(struct pw_pages_failure *failure)
+static int32_t remedy_choose(struct pw_pages_failure *failure)
 {
     char names[128] = "", sizes[PW_PAGES_TEXT / 2] = "";
     struct pw_pages_policy policy;
@@ -200,7 +194,7 @@ static void remedy_choose(struct pw_pages_failure *failure)
         pw_pages_policy_name(&policy, name);
         if (policy.page_size > 0) append(sizes, sizeof sizes, ", ", name);
     }
-    pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; page sizes of this machine: ", sizes);
+    return pw_pages_remedy(failure, "choose %s%s%s", names, sizes[0] == '\0' ? "" : "; page sizes of this machine: ", sizes);
 }
 
 /* The bytes of a size such as 64k or 2M; -1: it is none. */
@@ -226,12 +220,10 @@ int32_t pw_pages_policy_from_name(const char *name, struct pw_pages_policy *poli
     if (size > 0 && !pw_machine_shows_huge_pages()) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE, "policy %.64s: /sys/kernel/mm is missing, so the page sizes are unknown",
                       name);
-        pw_pages_remedy(failure, "check that /sys is mounted");
-        return failure->code;
+        return pw_pages_remedy(failure, "check that /sys is mounted");
     }
     pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy '%.64s'", name);
-    remedy_choose(failure);
-    return failure->code;
+    return remedy_choose(failure);
 }
 
 int32_t pw_pages_nature(const struct pw_pages_policy *policy)
@@ -267,6 +259,5 @@ int32_t pw_pages_begin(const struct pw_pages_policy *policy, struct pw_pages_fai
         return code == PW_PAGES_OK && kind->libmpg ? begin_fjmpg(natures[kind->nature].name, failure) : code;
     }
     pw_pages_fail(failure, PW_PAGES_USAGE, "unknown page policy %d", policy->kind);
-    remedy_choose(failure);
-    return failure->code;
+    return remedy_choose(failure);
 }

@@ -63,8 +63,7 @@ static int32_t read_smaps(struct range *ranges, int32_t count, struct pw_pages_f
     if (file == NULL) {
         pw_pages_fail(failure, PW_PAGES_SYSTEM, "page verification cannot read /proc/self/smaps: %s",
                       strerror(errno));
-        pw_pages_remedy(failure, "mount /proc; and use a kernel with CONFIG_PROC_PAGE_MONITOR");
-        return failure->code;
+        return pw_pages_remedy(failure, "mount /proc; and use a kernel with CONFIG_PROC_PAGE_MONITOR");
     }
     char *line = NULL;
     size_t room = 0;
@@ -123,8 +122,7 @@ static int32_t conclude(const struct pw_pages_array *arrays, struct range *range
                       "policy thp: transparent huge pages of %lld KiB cannot be verified: only root may read the flags of "
                       "page frames, and this kernel has no statistics per page size",
                       (long long)page_size / 1024);
-        pw_pages_remedy(failure, "run it as root, or use Linux 6.10 or later");
-        return failure->code;
+        return pw_pages_remedy(failure, "run it as root, or use Linux 6.10 or later");
     }
     int64_t needed = 0, given = 0, lost = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -215,9 +213,8 @@ static int32_t verify_none(const struct pw_pages_array *arrays, int32_t count, c
                           arrays[i].name);
         else
             continue;
-        pw_pages_remedy(failure, "do not call madvise on the arrays or undo PR_SET_THP_DISABLE; or, as root: echo "
-                                 "never > /sys/kernel/mm/transparent_hugepage/enabled");
-        return failure->code;
+        return pw_pages_remedy(failure, "do not call madvise on the arrays or undo PR_SET_THP_DISABLE; or, as root: echo "
+                                        "never > /sys/kernel/mm/transparent_hugepage/enabled");
     }
     return PW_PAGES_OK;
 }

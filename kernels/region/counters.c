@@ -11,7 +11,12 @@
 /* In the order of preference. Software events are requested from the kernel and not through PAPI, which counts
    only in user mode and so never sees a context switch. */
 static const pw_counter_source *const source[] = {
-    &pw_perf_software_source, &pw_usage_source, &pw_papi_source, &pw_perf_hardware_source
+    &pw_perf_software_source,
+    &pw_usage_source,
+#if defined(PW_PAPI)
+    &pw_papi_source,
+#endif
+    &pw_perf_hardware_source,
 };
 enum { n_sources = sizeof source / sizeof source[0] };
 
@@ -100,6 +105,9 @@ static int place(const char *name, char *reason, int32_t length)
     const char *permitted = getenv("PAGEWISE_COUNTERS");
     int32_t written = 0;
     reason[0] = '\0';
+#if !defined(PW_PAPI)
+    if (listed(permitted, "papi")) written = snprintf(reason, (size_t)length, "built without PAPI");
+#endif
     for (int s = 0; s < n_sources; s++) {
         if (!listed(permitted, source[s]->permission)) continue;
         share *mine = &shares[s];

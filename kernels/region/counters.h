@@ -18,7 +18,7 @@ typedef struct {
     void (*close)(void *set);
 } pw_counter_source;
 
-extern const pw_counter_source pw_papi_source;          /* PAPI's events, or the stub of a build without PAPI */
+extern const pw_counter_source pw_papi_source;          /* PAPI's events; missing in a build without it */
 extern const pw_counter_source pw_perf_hardware_source; /* the generic hardware events of perf_event_open, and raw ones */
 extern const pw_counter_source pw_perf_software_source; /* its software events */
 extern const pw_counter_source pw_usage_source;         /* the same by getrusage and the thread's clock */

@@ -1,6 +1,6 @@
 """check_code CHECK OBJDUMP PROCESSOR OBJECTS FACT...: check the instructions of timed code; lists with ';'.
 
-CHECK and its facts: `found PATTERNS`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference REFERENCE
+CHECK and its facts: `found PATTERN...`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference REFERENCE
 PREFETCH STORES LOOP`. Reads what objdump of GNU or LLVM prints.
 """
 
@@ -333,10 +333,10 @@ def difference(objdump: str, objects: str, reference: str, prefetch: str, *other
     assert re.search(r"\t(sfence|dmb[ \t])", code), "no fence after non-temporal stores"
 
 
-def found(objdump: str, objects: str, patterns: str) -> None:
+def found(objdump: str, objects: str, *patterns: str) -> None:
     """Check that the objects have instructions of each pattern."""
     text = disassembly(objdump, objects)
-    for pattern in patterns.split(";"):
+    for pattern in patterns:
         assert re.search(pattern, text), f"no instruction matches {pattern}"
 
 

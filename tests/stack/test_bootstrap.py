@@ -133,6 +133,9 @@ def test_a_path_that_spack_would_split_is_set_up_without_it(
     facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
     assert facts["spack"]["available"] is False and str(checkout) in facts["spack"]["reason"]
     assert run(checkout / "pagewise", "--version").returncode == 0
+    # The launcher is installed unless the loader would split its path; the warning names the command for another folder.
+    assert (checkout / ".pagewise" / "exec").exists() is (" " not in name)
+    assert ("./pagewise exec --install" in done.stdout) is (" " in name)
 
 
 @pytest.mark.parametrize("name", ["a:b", "a'b", "a$b", "a;b", "a\nb", "a*b"])

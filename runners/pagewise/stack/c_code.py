@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pagewise.core.errors import SetupError
 from pagewise.core.files import is_private, make_private, temporary_folder, user_folder
+from pagewise.stack.commands import ended
 from pagewise.stack.paths import project_root
 
 _SECONDS = 60
@@ -62,9 +63,7 @@ def compiled(
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             fresh = Path(aside) / made.name
             command = [*compiler, *product.options, str(source), "-o", str(fresh), *product.libraries]
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
-            )
+            done = ended(command, seconds=_SECONDS)
             if done.returncode != 0:
                 raise SetupError(
                     f"{product.what} does not compile:\n{done.stderr.strip()}",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SetupError
-from pagewise.stack.commands import output_of
+from pagewise.stack.commands import ended, output_of
 from pagewise.stack.setup import SetupFacts
 
 _LOADER = Path(__file__).with_name("load_modules.bash")
@@ -58,16 +58,7 @@ def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
     with tempfile.TemporaryDirectory(prefix="pagewise-modules-") as folder:
         command = [*_bash(), str(_LOADER), str(init), str(tree.absolute()), folder, *names]
         try:
-            shell = subprocess.run(
-                command,
-                env=clean_environment(),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_SECONDS_PER_LOAD * (len(names) + 1),
-                check=False,
-            )
+            shell = ended(command, clean_environment(), _SECONDS_PER_LOAD * (len(names) + 1))
         except subprocess.TimeoutExpired as fault:
             raise SetupError("Lmod does not end", where=init, remedy="try `module load` by hand") from fault
         if shell.returncode != 0:

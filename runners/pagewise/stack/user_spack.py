@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.files import make_private, temporary_folder, user_folder
-from pagewise.stack.commands import output_of
+from pagewise.stack.commands import ended, output_of
 
 #: Variables for the Python of pagewise, which must not reach Spack's.
 _OF_PYTHON = ("PYTHONPATH", "PYTHONHOME")
@@ -106,30 +106,21 @@ def _refresh(spack: Path, fresh: Path, environ: Mapping[str, str]) -> str:
     command = [str(spack), *(word for setting in settings for word in ("-c", setting))]
     command += ["module", "lmod", "refresh", "--upstream-modules", "--yes-to-all", _OURS]
     try:
-        done = subprocess.run(
-            command,
-            env=_environment(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = ended(command, _environment(environ), _SECONDS)
     except subprocess.TimeoutExpired as fault:
         raise SetupError(
             "Spack does not end", where=spack, remedy="try: spack find pagewise-micro"
         ) from fault
     # Spack only warns about a module that it cannot write: a line with its file.
-    unwritten = any(line.startswith(str(fresh)) for line in done.stdout.splitlines())
+    output = done.stdout + done.stderr
+    unwritten = any(line.startswith(str(fresh)) for line in output.splitlines())
     if done.returncode != 0 or unwritten:
         raise SetupError(
-            f"Spack cannot write the modules of its configurations:\n{done.stdout.strip()}",
+            f"Spack cannot write the modules of its configurations:\n{output.strip()}",
             where=spack,
             remedy=f"correct what it reports; to see it again: spack module lmod refresh {_OURS}",
         )
-    return done.stdout
+    return output
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

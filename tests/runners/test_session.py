@@ -26,6 +26,7 @@ from pagewise.machine.placement import Placement
 from pagewise.report.views import session as view
 from pagewise.session.launch import failed_record
 from pagewise.session.options import ResultOptions, RunOptions, SessionOptions
+from pagewise.session.recorder import Recorder
 from pagewise.session.resume import differences
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
@@ -107,13 +108,13 @@ def manifest_of(rounds: int) -> Manifest:
 
 def session_of(folder: Path, workload: Fake, *, resume: Path | None = None, **runs: float) -> Session:
     """A session that has ended."""
-    made = Session.of(
+    made = Session(
         SessionOptions(
             runs=RunOptions(seed=SEED, **{"rounds": 4, **runs}),
             result=ResultOptions(results=folder, name="x", resume=resume),
         ),
         workload,
-        manifest_of(int(runs.get("rounds", 4))),
+        Recorder(manifest_of(int(runs.get("rounds", 4)))),
         Console(quiet=True),
         time.monotonic(),
     )

@@ -25,9 +25,10 @@ Parameters = Mapping[str, object]
 _Options = TypeVar("_Options")
 
 if TYPE_CHECKING:
-    from pagewise.session.session import Session
-
-    Prepare = Callable[[Parameters, Console], Session]
+    from pagewise.session.session import Session as Session  # noqa: PLC0414 for commands
+else:
+    # Imported when it is used: it takes long.
+    Session = Any
 
 # docs/explanation/statistics.md: what these detect.
 _ROUNDS, _WIDTH = 3, 0.03
@@ -174,7 +175,9 @@ class Measuring(Command):
     It takes the panels `SESSION_RUNS` and `SESSION_RESULT` of `options`.
     """
 
-    def __init__(self, *arguments: Any, callback: Prepare, **named: Any) -> None:
+    def __init__(
+        self, *arguments: Any, callback: Callable[[Parameters, Console], Session], **named: Any
+    ) -> None:
         super().__init__(*arguments, callback=self._measure, **named)
         self._prepare = callback
 

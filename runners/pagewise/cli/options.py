@@ -62,6 +62,7 @@ _CLASS: dict[str, Any] = {} if hasattr(click, "RichOption") else {"cls": _Panell
 
 #: Options that were replaced, with their new form.
 REPLACED = {
+    **dict.fromkeys(("-k", "--kernels", "--configurations", "--scale", "--no-sweep"), "for pagewise kernels"),
     "--option": "--vary NAME=VALUES",
     "--setting": "--vary VARIABLE=VALUES",
     "--hardware-prefetchers": "--vary prefetchers=SETTING",

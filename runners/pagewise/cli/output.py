@@ -7,7 +7,6 @@ a measurement: it continues and is saved.
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import re
 import signal
@@ -167,29 +166,8 @@ def make_console(as_json: bool = False) -> Console:
 
 
 def make_messages() -> Console:
-    """The console of progress and messages: standard error, silent with --quiet.
-
-    With --verbose what the session logs, every run, is printed there until the command ends.
-    """
-    console = _console(stderr=True, quiet=is_chosen("quiet"))
-    context = click.get_current_context(silent=True)
-    if context is not None and is_chosen("verbose"):
-        handler, logger = _Messages(console), logging.getLogger("pagewise")
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        context.call_on_close(lambda: logger.removeHandler(handler))
-    return console
-
-
-class _Messages(logging.Handler):
-    """Prints log records on a console, above the progress bar."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._console.print(record.getMessage(), highlight=False, soft_wrap=True)
+    """The console of progress and messages: standard error, silent with --quiet."""
+    return _console(stderr=True, quiet=is_chosen("quiet"))
 
 
 def is_chosen(name: str) -> bool:

@@ -54,6 +54,7 @@ def publish_session(session: Session, as_json: bool) -> int:
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
+    session.is_verbose = is_chosen("verbose")
     session.verdicts = None if as_json else partial(_verdicts, session.console, {})
     session.begin()
     session.measure()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,10 @@ import click
 if TYPE_CHECKING:
     from pagewise.session.options import PagesToPrepare
 
-    _Type = click.ParamType[float]
-    _Prepared = click.ParamType[PagesToPrepare]
+    _Type = click.ParamType[Any]
 else:
     # Generic only in later versions of click.
-    _Type = _Prepared = click.ParamType
+    _Type = click.ParamType
 
 #: Thirty years: what timers can wait, and records can hold.
 LONGEST_SECONDS = 1e9
@@ -29,72 +28,67 @@ _PART = r"(\d+(?:\.\d+)?|\.\d+)([smh])"
 _DURATION = re.compile(rf"(?:{_PART})+")
 
 
-class _Quantity(_Type):
-    """A text with a unit; `needed` describes valid texts."""
+class _Parsed(_Type):
+    """A text that `parse` reads, which raises ValueError; another value as it is."""
 
-    needed: str
+    parse: Callable[[str], Any]
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """The value of a text, or a number as it is. Raises BadParameter when the text is not valid."""
-        number = self.read(value.strip()) if isinstance(value, str) else float(value)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not {self.needed}.", parameter, context)
-        return number
-
-    def read(self, text: str) -> float:
-        """The value of a text, NaN if it is not valid."""
-        raise NotImplementedError
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The value. Raises BadParameter when the text is not valid."""
+        try:
+            return self.parse(value.strip()) if isinstance(value, str) else value
+        except ValueError as fault:
+            self.fail(f"{fault}.", parameter, context)
 
 
-class Percent(_Quantity):
+class Percent(_Parsed):
     """A percentage as 2%: its share 0.02. 0% and 100% are valid only if `closed`."""
 
     name = "percent"
-    needed = "a percentage between 0% and 100%; write it as 2%"
 
     def __init__(self, closed: bool = False) -> None:
         self._closed = closed
 
-    def read(self, text: str) -> float:
-        """The share of 1."""
+    def parse(self, text: str) -> float:
+        """The share of 1. Raises ValueError."""
         match = _PERCENT.fullmatch(text)
         share = float(match[1]) / 100.0 if match else math.nan
-        return share if 0.0 < share < 1.0 or (self._closed and share in (0.0, 1.0)) else math.nan
+        if 0.0 < share < 1.0 or (self._closed and share in (0.0, 1.0)):
+            return share
+        raise ValueError(f"{text!r} is not a percentage between 0% and 100%; write it as 2%")
 
 
-class Duration(_Quantity):
+class Duration(_Parsed):
     """A duration as 90s, 10m, 1h or 1h30m, or as a number of seconds: its seconds."""
 
     name = "time"
 
     def __init__(self, least: float = 0.0) -> None:
         self._least = least
-        self.needed = f"a duration of at least {least:g}s; write it as 90s, 10m or 1h30m"
 
-    def read(self, text: str) -> float:
-        """The seconds."""
-        text = text if text[-1:] in _UNITS else f"{text}s"
+    def parse(self, text: str) -> float:
+        """The seconds. Raises ValueError."""
+        with_unit = text if text[-1:] in _UNITS else f"{text}s"
         seconds = math.nan
-        if _DURATION.fullmatch(text):
-            seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
-        return seconds if self._least <= seconds <= LONGEST_SECONDS else math.nan
+        if _DURATION.fullmatch(with_unit):
+            seconds = sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, with_unit))
+        if self._least <= seconds <= LONGEST_SECONDS:
+            return seconds
+        raise ValueError(
+            f"{text!r} is not a duration of at least {self._least:g}s; write it as 90s, 10m or 1h30m"
+        )
 
 
-class Prepared(_Prepared):
+class Prepared(_Parsed):
     """The huge pages to prepare, as 2M:512,thp:64k."""
 
     name = "pages"
 
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> PagesToPrepare:
-        """The pages. Raises BadParameter."""
+    def parse(self, text: str) -> PagesToPrepare:
+        """The pages. Raises ValueError."""
         from pagewise.session.options import PagesToPrepare
 
-        try:
-            return value if isinstance(value, PagesToPrepare) else PagesToPrepare.of(value)
-        except ValueError as fault:
-            self.fail(f"{fault}.", parameter, context)
+        return PagesToPrepare.of(text)
 
 
 class Number(click.IntRange):

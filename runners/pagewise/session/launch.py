@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +170,7 @@ class Stopwatch:
     meter: Meter = field(default_factory=find_meter)
     given: Path = NOTHING
     starter: tuple[str, ...] = ()
+    _overheads: dict[bool, int] = field(default_factory=dict, init=False)
 
     def measure(
         self,
@@ -264,10 +264,6 @@ class Stopwatch:
                 started.wait(self.limit)
             self._overheads[is_timed] = started.measurement().faults[0]
         return self._overheads[is_timed]
-
-    @cached_property
-    def _overheads(self) -> dict[bool, int]:
-        return {}
 
     def failure(self, measured: Measurement) -> Failure:
         """How a failed run ended, and what to do."""

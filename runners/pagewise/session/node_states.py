@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.node_state import unusable_index
@@ -132,9 +131,7 @@ class NodeStates:
         """Itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Releases what is held."""
         self.leave()
 

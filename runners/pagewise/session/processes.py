@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +83,7 @@ class Running:
         if over.wait(limit):
             return
         self.is_ended_by_us = True
-        _ask_to_end(self.send)
+        self.send(signal.SIGTERM)
         if not over.wait(GRACE_SECONDS):
             self.send(signal.SIGKILL)
 
@@ -94,7 +94,7 @@ class Running:
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self._is_there():
                 return
-            _ask_to_end(self.send) if number == signal.SIGTERM else self.send(number)
+            self.send(number)
             deadline = time.monotonic() + GRACE_SECONDS
             while self._is_there() and time.monotonic() < deadline:
                 time.sleep(_LOOK_SECONDS)
@@ -106,11 +106,7 @@ class Running:
 
     def send(self, number: int) -> bool:
         """Sends a signal (0: none) to the run's process group; whether there still is one."""
-        try:
-            os.killpg(self.pid, number)
-        except ProcessLookupError:
-            return False
-        return True
+        return _send(os.killpg, self.pid, number)
 
 
 @contextmanager
@@ -251,26 +247,25 @@ def _leftovers(others: frozenset[int], ending: bool) -> list[LeftProcess]:
             # The children of one that ended come to this process.
             seen |= living
             for pid in living.keys() - asked:
-                _end_one(pid, number)
+                _send(os.kill, pid, number)
             asked |= living.keys()
             time.sleep(_LOOK_SECONDS)
     _left.update(living)
     return [LeftProcess(pid, command, pid not in living) for pid, command in seen.items()]
 
 
-def _end_one(pid: int, number: int) -> None:
-    def send(number: int) -> None:
-        # It may be gone, or another user's.
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-
-    _ask_to_end(send) if number == signal.SIGTERM else send(number)
-
-
-def _ask_to_end(send: Any) -> None:
-    """SIGTERM, and SIGCONT: what is stopped acts on no other signal but SIGKILL."""
-    send(signal.SIGTERM)
-    send(signal.SIGCONT)
+def _send(kill: Callable[[int, int], None], pid: int, number: int) -> bool:
+    """Sends a signal to a process or group; whether it exists. It may be another user's."""
+    try:
+        kill(pid, number)
+        if number == signal.SIGTERM:
+            # What is stopped acts on no other signal but SIGKILL.
+            kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @contextmanager
@@ -286,52 +281,35 @@ def _subreaper() -> Iterator[None]:
         library.prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
 
 
-def _children() -> set[int]:
-    """The children of this process, ended ones too."""
-    pids: set[int] = set()
-    for file in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError):
-            pids.update(map(int, file.read_text(encoding="ascii").split()))
-    return pids
-
-
 def descendants(root: int) -> list[int]:
     """The processes that a process started, those that they started, and so on."""
     started: list[int] = []
     remaining = [root]
     while remaining:
-        children = [int(word) for text in _children_of(remaining.pop()) for word in text.split()]
+        children = _children(remaining.pop())
         started += children
         remaining += children
     return started
 
 
-def _children_of(pid: int) -> list[str]:
-    """The children of each thread as the kernel lists them, else all processes whose parent it is."""
+def _children(pid: int | None = None) -> set[int]:
+    """The children of a process (default: this one) and its threads, ended ones too."""
+    pid = pid or os.getpid()
     if not _LISTS_CHILDREN:
-        return [" ".join(_with_parent(pid))]
-    texts = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 a folder of /proc, read a hundred times a second
-    except OSError:
-        return []
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as stream:  # noqa: PTH123
-                texts.append(stream.read())
-        except OSError:
-            continue
-    return texts
+        return set(_with_parent(pid))
+    children: set[int] = set()
+    with suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 read a hundred times a second
+            with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as stream:  # noqa: PTH123
+                children.update(map(int, stream.read().split()))
+    return children
 
 
-def _with_parent(pid: int) -> Iterator[str]:
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        try:
-            status = Path(f"/proc/{name}/stat").read_bytes() if name.isdigit() else b""
-            if int(status.rpartition(b")")[2].split()[1]) == pid:
-                yield name
-        except (OSError, ValueError, IndexError):
-            continue
+def _with_parent(parent: int) -> Iterator[int]:
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(file.read_bytes().rpartition(b")")[2].split()[1]) == parent:
+                yield int(file.parent.name)
 
 
 def state_of(pid: int) -> str:

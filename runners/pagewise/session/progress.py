@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
@@ -13,7 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 from pagewise.core.plan import CellKey, Step
 from pagewise.core.units import clock_text
 
-_LOG = logging.getLogger(__name__)
 # Runs that take about the same: kernel, key of the cell, what is swept.
 _Alike = tuple[str, CellKey, str | None]
 # The most of a session's time that showing verdicts takes.
@@ -35,10 +32,16 @@ class _Bar(Progress):
 
 
 class ProgressReporter:
-    """Shows the progress of steps on the console, and estimates what the steps ahead take."""
+    """Shows the progress of steps on the console, and estimates what the steps ahead take.
 
-    def __init__(self, console: Console, rounds: int, steps: Sequence[Step]) -> None:
+    is_verbose: whether each run is printed, above the progress bar.
+    """
+
+    def __init__(
+        self, console: Console, rounds: int, steps: Sequence[Step], *, is_verbose: bool = False
+    ) -> None:
         self._console, self._rounds, self._ahead = console, rounds, list(steps)
+        self._is_verbose = is_verbose
         self._took: dict[_Alike, list[float]] = {}
         self._stage, self._why = "", ""
         self._started = self._deadline = time.monotonic()
@@ -84,9 +87,8 @@ class ProgressReporter:
         if step.series != "sweep":
             stage += f", {self._why}" if self._why else f"/{self._rounds}"
         remaining = self._remaining(step)
-        what = f"{step.benchmark.name} {step.cell.compiler}/{step.cell.measured.label}"
         if self._console.is_terminal:
-            self._bar.update(self._task, stage=stage, left=remaining, what=what, refresh=True)
+            self._bar.update(self._task, stage=stage, left=remaining, what=_run_text(step), refresh=True)
         elif stage != self._stage and not (
             self._why and step.series != "sweep" and self._since_line() < _BETWEEN_LINES
         ):
@@ -109,8 +111,9 @@ class ProgressReporter:
 
     def end(self, step: Step, seconds: float) -> None:
         """A step is over, after so many seconds."""
-        label = f"{step.cell.compiler}/{step.cell.measured.label}"
-        _LOG.info("%s %s, %s %s: %.3f s", step.series, step.round, step.benchmark.name, label, seconds)
+        if self._is_verbose:
+            text = f"{step.series} {step.round}, {_run_text(step)}: {seconds:.3f} s"
+            self._console.print(text, highlight=False, soft_wrap=True)
         self._took.setdefault(_alike(step), []).append(seconds)
         self.skip(step)
 
@@ -145,11 +148,13 @@ class ProgressReporter:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Takes the bar away."""
         self._bar.stop()
+
+
+def _run_text(step: Step) -> str:
+    return f"{step.benchmark.name} {step.cell.compiler}/{step.cell.measured.label}"
 
 
 def _alike(step: Step) -> _Alike:

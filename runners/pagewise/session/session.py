@@ -37,7 +37,7 @@ from pagewise.stack.files import Watch
 class Session:
     """A session, prepared and then under way. `began` is the clock's reading when the program started.
 
-    `verdicts`: what a terminal shows of the result so far.
+    `verdicts`: what a terminal shows of the result so far. `is_verbose`: whether each run is printed.
     """
 
     options: SessionOptions
@@ -47,6 +47,7 @@ class Session:
     began: float
     earlier: Earlier = field(default_factory=Earlier)
     verdicts: Callable[[Result], RenderableType] | None = None
+    is_verbose: bool = False
     ending: PagewiseError | Interrupted | None = None
     _watch: Watch = field(default_factory=lambda: Watch({}))
     _ruled_out: set[tuple[Any, ...]] = field(default_factory=set)
@@ -54,18 +55,6 @@ class Session:
     _states: NodeStates = field(default_factory=lambda: NodeStates(Path()))
     _work: Work = field(default_factory=Work)
     _altered: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        options: SessionOptions,
-        workload: Workload,
-        manifest: Manifest,
-        console: Console,
-        began: float,
-    ) -> Session:
-        """A session whose result is a folder that begins with this manifest."""
-        return cls(options, workload, Recorder(manifest), console, began)
 
     @property
     def manifest(self) -> Manifest:
@@ -186,16 +175,14 @@ class Session:
         changed = {module: changed[module] or self._watch.look(module) for module in modules}
         self.recorder.note_changed(changed)
         return [
-            self._keep(step, self._described(step, outcome).with_run(node=node), changed)
+            self._keep(step, outcome.with_run(node=node), changed)
             for step, outcome in zip(steps, outcomes, strict=True)
         ]
 
-    def _described(self, step: Step, outcome: Outcome) -> Outcome:
-        """The outcome with the reason of its method, if the plan decided that."""
-        because = None if step.series == "trial" else self.workload.planner.whole_because(step)
-        return outcome.with_run(whole_because=because) if because else outcome
-
     def _keep(self, step: Step, outcome: Outcome, changed: Mapping[str, Sequence[Path]]) -> Outcome:
+        # Why a run took no turns, if the plan decided that.
+        if step.series != "trial" and (because := self.workload.planner.whole_because(step)):
+            outcome = outcome.with_run(whole_because=because)
         self.recorder.keep(step, outcome)
         run = outcome.records[0].run
         if outcome.printed is not None and run is not None:
@@ -210,7 +197,8 @@ class Session:
         began = time.monotonic() - self.earlier.wall_seconds
         rounds = [self._steps_left(number) for number in range(1, self.options.runs.rounds + 1)]
         sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
-        with ProgressReporter(self.console, self.options.runs.rounds, [*chain(*rounds), *sweeps]) as progress:
+        ahead, count = [*chain(*rounds), *sweeps], self.options.runs.rounds
+        with ProgressReporter(self.console, count, ahead, is_verbose=self.is_verbose) as progress:
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
                 self._end_round(number, progress)

@@ -51,14 +51,6 @@ class Start:
     inherited: AbstractContextManager[Any]
 
 
-def _waited(run: StartedRun, began: float) -> bool:
-    """Waits until a run that was continued at `began` has stopped or ended; whether it has ended."""
-    # An ended process stays a zombie, which its owner reaps.
-    state = os.waitid(os.P_PID, run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    run.seconds += time.monotonic() - began
-    return state is None or state.si_code != os.CLD_STOPPED
-
-
 @dataclass
 class SlicedRun:
     """A run in slices. descriptor: of its process, readable when that has ended. slices: how many it had.
@@ -186,7 +178,10 @@ class _TurnTaker:
 
     def wait(self, began: float) -> None:
         """Waits until it stops or ends. began: when it was continued, by the monotonic clock."""
-        self.is_over = _waited(self.run, began)
+        # An ended process stays a zombie, which its owner reaps.
+        state = os.waitid(os.P_PID, self.run.running.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        self.run.seconds += time.monotonic() - began
+        self.is_over = state is None or state.si_code != os.CLD_STOPPED
 
     def end(self, limit: float) -> None:
         """Continues it to its end, after its last turn."""

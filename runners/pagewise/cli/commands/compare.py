@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import rich_click as click
 from rich.console import Console
@@ -17,40 +16,27 @@ from pagewise.cli.measuring import (
     VARIED,
     Measuring,
     Parameters,
+    Session,
     TakesProgram,
     complete,
     options_of,
 )
 
-if TYPE_CHECKING:
-    from pagewise.session.session import Session
-
-#: Options that are those of `pagewise kernels` now.
-_OF_KERNELS = ("-k", "--kernels", "--configurations", "--scale", "--no-sweep")
-
 
 class _Comparing(Measuring, TakesProgram):
-    """Refuses options that do not belong together, and those of kernels."""
+    """Refuses options that do not belong together."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parse the options; there must be a program, suite or case."""
-        try:
-            extra = super().parse_args(context, arguments)
-        except click.NoSuchOption as fault:
-            if fault.option_name in _OF_KERNELS:
-                context.fail(f"{fault.option_name} is an option of: pagewise kernels.")
-            raise
+        extra, chosen = super().parse_args(context, arguments), context.params
         if not context.resilient_parsing:
-            _check(context)
+            if not (chosen["command"] or chosen["suite"] or chosen["cases"]):
+                context.fail(
+                    "Name a program after --, or --suite or --case. To compare kernels: pagewise kernels."
+                )
+            if chosen["varied"]:
+                context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
         return extra
-
-
-def _check(context: click.Context) -> None:
-    chosen = context.params
-    if not (chosen["command"] or chosen["suite"] or chosen["cases"]):
-        context.fail("Name a program after --, or --suite or --case. To compare kernels: pagewise kernels.")
-    if chosen["varied"]:
-        context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
 
 
 @opt.command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
@@ -12,12 +11,18 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.measuring import JUDGED, OF_PROGRAM, Measuring, Parameters, TakesProgram, options_of, varies
+from pagewise.cli.measuring import (
+    JUDGED,
+    OF_PROGRAM,
+    Measuring,
+    Parameters,
+    Session,
+    TakesProgram,
+    options_of,
+    varies,
+)
 from pagewise.core.configuration import BASELINE
 from pagewise.stack.paths import DEFAULT_ENVIRONMENT
-
-if TYPE_CHECKING:
-    from pagewise.session.session import Session
 
 #: Parameters for kernels only.
 _OF_KERNELS = ("kernels", "configurations", "scale", "region")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.measuring import AA, BASELINE_OPTION, VARIED, Measuring, Parameters, complete, options_of
+from pagewise.cli.measuring import (
+    AA,
+    BASELINE_OPTION,
+    VARIED,
+    Measuring,
+    Parameters,
+    Session,
+    complete,
+    options_of,
+)
 from pagewise.core.configuration import BASELINE
-
-if TYPE_CHECKING:
-    from pagewise.session.session import Session
 
 
 @opt.command(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
 import rich_click as click
 from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.measuring import Measuring, Parameters, TakesProgram, options_of
+from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, options_of
 from pagewise.cli.types import Folder, Number
-
-if TYPE_CHECKING:
-    from pagewise.session.session import Session
-
 
 BUILD = opt.option(
     "--build",

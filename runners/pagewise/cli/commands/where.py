@@ -12,7 +12,7 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.commands.simulate import BUILD, found, takes_geometry
-from pagewise.cli.measuring import Measuring, Parameters, TakesProgram, complete, options_of
+from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, complete, options_of
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session
 from pagewise.cli.types import Number
@@ -20,7 +20,6 @@ from pagewise.core.text import command_text
 from pagewise.core.units import bytes_text
 
 if TYPE_CHECKING:
-    from pagewise.session.session import Session
     from pagewise.workloads.simulation.run import SimulationOptions
 
 

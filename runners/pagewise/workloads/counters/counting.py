@@ -14,6 +14,7 @@ from pagewise.core.plan import Step, Subject, order_of_round
 from pagewise.core.record import Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
+from pagewise.session.recorder import Recorder
 from pagewise.session.session import Session
 from pagewise.session.workload import Planner, Scope
 from pagewise.stack.catalog import Entry
@@ -84,7 +85,9 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
     console.print(_intended(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
-    return Session.of(options, kernels, kernels.manifest("counters", counters=counters), console, began)
+    return Session(
+        options, kernels, Recorder(kernels.manifest("counters", counters=counters)), console, began
+    )
 
 
 def session_part(choice: EventChoice, groups: Sequence[str], selection: Selection) -> CountersPart:

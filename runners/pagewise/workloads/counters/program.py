@@ -24,6 +24,7 @@ from pagewise.core.plan import Step
 from pagewise.core.record import CounterSource, Record
 from pagewise.core.units import count_text
 from pagewise.machine.host import read_host
+from pagewise.session.recorder import Recorder
 from pagewise.session.session import Session
 from pagewise.session.workload import Launcher, Outcome
 from pagewise.workloads.counters.counting import CountingPlanner, Selection, session_part
@@ -221,7 +222,7 @@ def prepare(
     rounds, number = count_text(options.runs.rounds, "round"), count_text(runs_of_round, "run")
     text = f"{choice.text}\nOf: {program.name}. {rounds} of {number}."
     console.print(text, highlight=False, soft_wrap=True)
-    return Session.of(options, workload, manifest, console, began)
+    return Session(options, workload, Recorder(manifest), console, began)
 
 
 def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, EventChoice]:

@@ -18,7 +18,7 @@ from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
 from pagewise.machine.settings import hugepages
 from pagewise.session.launch import Stopwatch, by_name, print_placements
-from pagewise.session.recorder import new_manifest
+from pagewise.session.recorder import Recorder, new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, Needs, in_all_states, pools_used
 from pagewise.session.workload import ComparisonPlanner, Planner, WithoutTrials
@@ -146,7 +146,7 @@ def prepare(options: KernelOptions, console: Console, began: float) -> Session:
     """
     kernels = arrange(options, console)
     console.print(intended(kernels.catalog, kernels.subjects, options), highlight=False, soft_wrap=True)
-    return Session.of(options, kernels, kernels.manifest("kernels"), console, began)
+    return Session(options, kernels, Recorder(kernels.manifest("kernels")), console, began)
 
 
 def arrange(options: KernelOptions, console: Console) -> Kernels:

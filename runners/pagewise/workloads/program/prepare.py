@@ -17,7 +17,7 @@ from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.placement import placements
 from pagewise.session.launch import print_placements
-from pagewise.session.recorder import new_manifest
+from pagewise.session.recorder import Recorder, new_manifest
 from pagewise.session.session import Session, goal_text
 from pagewise.session.settings import MachineSettings, in_all_states
 from pagewise.session.standard_input import take_input
@@ -49,7 +49,7 @@ def prepare(options: ProgramOptions, programs: Sequence[Program], console: Conso
     """Prepares a comparison; nothing is run or written yet. Raises SetupError or SelectionError."""
     workload, manifest = arrange(options, programs, "programs", console)
     console.print(_intended(workload), highlight=False, soft_wrap=True)
-    return Session.of(options, workload, manifest, console, began)
+    return Session(options, workload, Recorder(manifest), console, began)
 
 
 def arrange(

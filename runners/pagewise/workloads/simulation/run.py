@@ -28,7 +28,7 @@ from pagewise.core.text import choose_of, identifier, nearest
 from pagewise.machine.placement import Placement, placements
 from pagewise.session.launch import LONGEST_OUTPUT, about_run, build_of, failed_record
 from pagewise.session.options import SessionOptions
-from pagewise.session.recorder import new_manifest
+from pagewise.session.recorder import Recorder, new_manifest
 from pagewise.session.session import Session
 from pagewise.session.settings import MachineSettings, Needs
 from pagewise.session.standard_input import NO_INPUT, StandardInput, take_input
@@ -264,7 +264,7 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     )
     planner = SimulationPlanner(subject)
     workload = Simulation(options, target, [subject], places, planner, MachineSettings())
-    return Session.of(options, workload, manifest, console, began)
+    return Session(options, workload, Recorder(manifest), console, began)
 
 
 def _pages(policy: str, origins: bool) -> str:

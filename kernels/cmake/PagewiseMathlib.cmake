@@ -60,7 +60,4 @@ if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
 endif()
 
 # As builds report it; the default is not reported.
-set(PAGEWISE_CALLED_LIBRARY "")
-if(NOT PAGEWISE_MATHLIB STREQUAL "libm")
-    set(PAGEWISE_CALLED_LIBRARY ${PAGEWISE_MATHLIB})
-endif()
+string(REGEX REPLACE "^libm$" "" PAGEWISE_CALLED_LIBRARY ${PAGEWISE_MATHLIB})

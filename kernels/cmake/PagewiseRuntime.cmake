@@ -12,7 +12,7 @@ if(NOT PAGEWISE_RUNTIME MATCHES "^(compiler|libomp|fjomplib)$")
 endif()
 
 # As builds report it; the compiler's default is not reported.
-set(PAGEWISE_OTHER_RUNTIME "")
+string(REGEX REPLACE "^compiler$" "" PAGEWISE_OTHER_RUNTIME ${PAGEWISE_RUNTIME})
 if(PAGEWISE_RUNTIME STREQUAL "libomp")
     if(NOT PAGEWISE_OPENMP OR NOT CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
         message(FATAL_ERROR "PAGEWISE_RUNTIME=libomp needs GCC with OpenMP; LLVM uses it by default: set PAGEWISE_RUNTIME=compiler")
@@ -26,14 +26,12 @@ if(PAGEWISE_RUNTIME STREQUAL "libomp")
     endif()
     # Preset what CMake would search for.
     set(OpenMP_gomp_LIBRARY ${PAGEWISE_LIBRARY_omp} CACHE FILEPATH "Instead of GCC's" FORCE)
-    set(PAGEWISE_OTHER_RUNTIME libomp)
 endif()
 if(PAGEWISE_RUNTIME STREQUAL "fjomplib")
     if(NOT PAGEWISE_OPENMP OR NOT CMAKE_Fortran_COMPILER_ID STREQUAL "Fujitsu")
         message(FATAL_ERROR "PAGEWISE_RUNTIME=fjomplib needs Fujitsu's compiler with OpenMP; set PAGEWISE_RUNTIME=compiler")
     endif()
     add_link_options($<$<LINK_LANGUAGE:Fortran>:-Nfjomplib>)
-    set(PAGEWISE_OTHER_RUNTIME fjomplib)
 endif()
 
 # Name of the library that programs are linked with, empty if the compiler does not report it; compared with the library

@@ -13,7 +13,7 @@ if(pagewise_processor STREQUAL "aarch64")
     pagewise_options(pagewise_sector sector isolate)
 endif()
 # As builds report it; `none` is not reported.
-set(PAGEWISE_REPORTED_SECTOR "")
+string(REGEX REPLACE "^none$" "" PAGEWISE_REPORTED_SECTOR ${PAGEWISE_SECTOR})
 if(PAGEWISE_SECTOR STREQUAL "isolate")
     if(NOT pagewise_sector)
         message(FATAL_ERROR "PAGEWISE_SECTOR=isolate needs Fujitsu's Fortran compiler for A64FX, not ${PAGEWISE_COMPILER} for "
@@ -25,7 +25,6 @@ if(PAGEWISE_SECTOR STREQUAL "isolate")
                             "loops have the lines for sectors"
         )
     endif()
-    set(PAGEWISE_REPORTED_SECTOR isolate)
 endif()
 
 # Add the timed code of the kernel in the current folder with sectors to `objects`, if it is sensitive to them and the compiler

@@ -55,10 +55,7 @@ if(NOT PAGEWISE_LIBRARY AND NOT PAGEWISE_SIMD STREQUAL pagewise_built_simd)
 endif()
 
 # As builds report it; the default, set by the compiler's flags, is not reported.
-set(PAGEWISE_REPORTED_SIMD "")
-if(NOT PAGEWISE_SIMD STREQUAL "compiler")
-    set(PAGEWISE_REPORTED_SIMD ${PAGEWISE_SIMD})
-endif()
+string(REGEX REPLACE "^compiler$" "" PAGEWISE_REPORTED_SIMD ${PAGEWISE_SIMD})
 
 # Compile a target's timed code for one SIMD width. PW_VECTOR_BITS is the width of explicit vectors; 64: a double, no vector.
 function(pagewise_simd target width)

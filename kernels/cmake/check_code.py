@@ -1,7 +1,7 @@
 """check_code CHECK OBJDUMP PROCESSOR OBJECTS FACT...: check the instructions of timed code; lists with ';'.
 
-CHECK and its facts: `found PATTERN...`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference REFERENCE
-PREFETCH STORES LOOP`. Reads what objdump of GNU or LLVM prints.
+CHECK and its facts: `found PATTERN...`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference
+REFERENCE PREFETCH STORES LOOP`. Reads what objdump of GNU or LLVM prints.
 """
 
 from __future__ import annotations

@@ -22,50 +22,34 @@ module pw_computed_by
         end subroutine pw_one_thread_a_call
     end interface
 
-    public :: verify_beside, verify_library
+    public :: verify_library
 
 contains
 
     !> Record in `configuration` the file of the library with `symbol`, and limit it to one thread per call. Another file
-    !> than the one linked is an error: it would be measured under a wrong name.
-    subroutine verify_library(configuration, symbol, error)
+    !> than the one linked is an error: it would be measured under a wrong name. `other_part`: of that library, which may be
+    !> another file in its folder: libfftw3f of libfftw3.
+    subroutine verify_library(configuration, symbol, error, other_part)
         type(configuration_t), intent(inout) :: configuration
         character(*), intent(in) :: symbol
         type(error_t), intent(inout) :: error
+        logical, intent(in), optional :: other_part
         character(kind=c_char) :: buffer(path_length)
-        character(:), allocatable :: loaded
-
-        call c_computed_by(symbol//c_null_char, buffer, path_length)
-        loaded = from_c(buffer)
-        if (len(configuration%library_file) == 0) configuration%library_file = loaded    ! linked statically
-        if (loaded /= configuration%library_file) then
-            call error%raise(exit_system, 'the program was built with '//configuration%library_file//', but '//symbol// &
-                             ' comes from '//loaded, 'verify_library', &
-                             'unset LD_PRELOAD and LD_LIBRARY_PATH, or rebuild it if the library was replaced')
-            return
-        end if
-        call pw_one_thread_a_call()
-    end subroutine verify_library
-
-    !> The same for another part of that library, which may be a file beside it: libfftw3f beside libfftw3.
-    subroutine verify_beside(configuration, symbol, error)
-        type(configuration_t), intent(inout) :: configuration
-        character(*), intent(in) :: symbol
-        type(error_t), intent(inout) :: error
-        character(kind=c_char) :: buffer(path_length)
-        character(:), allocatable :: loaded
+        character(:), allocatable :: loaded, linked
 
         if (error%failed()) return
         call c_computed_by(symbol//c_null_char, buffer, path_length)
         loaded = from_c(buffer)
-        associate (linked => configuration%library_file)
-            if (loaded(:index(loaded, '/', back=.true.)) /= linked(:index(linked, '/', back=.true.))) then
-                call error%raise(exit_system, 'the program was built with '//linked//', but '//symbol//' comes from '//loaded, &
-                                 'verify_beside', 'unset LD_PRELOAD and LD_LIBRARY_PATH, or rebuild it')
-                return
-            end if
-        end associate
+        linked = configuration%library_file
+        if (len(linked) == 0) linked = loaded    ! statically
+        if (present(other_part)) linked = linked(:index(linked, '/', back=.true.))//loaded(index(loaded, '/', back=.true.) + 1:)
+        if (loaded /= linked) then
+            call error%raise(exit_system, 'the program was built with '//linked//', but '//symbol//' comes from '//loaded, &
+                             'verify_library', 'unset LD_PRELOAD and LD_LIBRARY_PATH, or rebuild it if the library was replaced')
+            return
+        end if
         configuration%library_file = loaded
-    end subroutine verify_beside
+        call pw_one_thread_a_call()
+    end subroutine verify_library
 
 end module pw_computed_by

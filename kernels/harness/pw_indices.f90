@@ -31,14 +31,11 @@ contains
     subroutine declare(self, options, fixed)
         class(indices_t), intent(in) :: self
         type(options_t), intent(inout) :: options
-        logical, intent(in), optional :: fixed
+        logical, intent(in) :: fixed
         character(:), allocatable :: patterns
 
         patterns = 'sequential|strided|blocked|random'
-        if (present(fixed)) then
-            if (fixed) patterns = patterns//'|fixed'
-        end if
-
+        if (fixed) patterns = patterns//'|fixed'
         call options%add('indices', option_choice, 'random', 'order of the indices; blocked is random inside each 4 KiB', &
                          values=patterns)
         call options%add('index-stride', option_count, '16', 'elements from one index of the strided order to the next', &

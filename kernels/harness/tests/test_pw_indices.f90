@@ -13,7 +13,7 @@ program test_pw_indices
     integer :: pattern, i
 
     call options%start('test', 'indices')
-    call indices%declare(options)
+    call indices%declare(options, fixed=.false.)
     do pattern = 1, size(patterns)
         call options%replace('indices', trim(patterns(pattern)), error)
         call indices%read(options)

@@ -1,7 +1,7 @@
 !> Complex Fourier transforms in one dimension through FFTW's interface, in double or single precision.
 module fft
     use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int32_t, c_int64_t, c_null_ptr, c_ptr
-    use pw_computed_by, only: verify_beside, verify_library
+    use pw_computed_by, only: verify_library
     use pw_deviation, only: worse, worst_of
     use pw_elements, only: element_at, element_bytes, element_types
     use pw_error, only: error_t, exit_usage
@@ -94,7 +94,7 @@ contains
         if (.not. allocated(self%linked)) self%linked = self%configuration%library_file
         self%configuration%library_file = self%linked
         call verify_library(self%configuration, 'fftw_execute_dft', error)
-        if (self%type == fp32) call verify_beside(self%configuration, 'fftwf_execute_dft', error)
+        if (self%type == fp32) call verify_library(self%configuration, 'fftwf_execute_dft', error, other_part=.true.)
     end subroutine read_options
 
     !> As many transforms as fit into the working set, from one array into the other.

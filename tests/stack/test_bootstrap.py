@@ -133,7 +133,7 @@ def test_a_path_that_spack_would_split_is_set_up_without_it(
     facts = json.loads((checkout / ".pagewise" / "setup.json").read_text())
     assert facts["spack"]["available"] is False and str(checkout) in facts["spack"]["reason"]
     assert run(checkout / "pagewise", "--version").returncode == 0
-    # The launcher is installed unless the loader would split its path; the warning names the command for another folder.
+    # The launcher is installed unless the loader would split its path; the warning names the remedy.
     assert (checkout / ".pagewise" / "exec").exists() is (" " not in name)
     assert ("./pagewise exec --install" in done.stdout) is (" " in name)
 
@@ -233,6 +233,22 @@ def test_packages_are_only_listed_on_request(fresh: Path, tmp_path: Path) -> Non
     assert done.returncode == 4 and "abacus\tcounting beads\n" in done.stdout and "lute" not in done.stdout
     assert not (tmp_path / "called").exists()
     assert run(fresh / "setup" / "system-packages", "gcc", NO_INSTALL="1", **settings).returncode == 0
+
+
+def test_without_package_lists_no_unknown_version_is_in_the_command(fresh: Path, tmp_path: Path) -> None:
+    # As in an image of a container: apt-cache lists nothing, and no flang is installed.
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "env", "readlink", "dirname", "sed", "sort", "head", "grep", "mkdir", "cut", "comm"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    (tools / "apt-cache").symlink_to(str(shutil.which("true")))
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("run\tabacus\tabacus\tbeads\nrun\tflang-N\tflang-N\tFortran\n")
+    settings = {"PATH": str(tools), "PAGEWISE_SYSTEM_PACKAGES": str(rows), "NO_INSTALL": "1"}
+    done = run(fresh / "setup" / "system-packages", "run", **settings)
+    (command,) = (line for line in done.stdout.splitlines() if "apt-get install" in line)
+    assert done.returncode == 4 and "flang-N\tFortran\n" in done.stdout
+    assert command.split()[-1] == "abacus" and "apt-get update" in done.stdout
 
 
 def test_without_network_hdf5_for_aarch64_is_skipped_with_a_warning(fresh: Path) -> None:

@@ -148,7 +148,7 @@ def test_curves_of_both_loops_have_different_lines():
     records = [record(one, 1.0, series="sweep") for one in (BASE, LOOP)]
     swept = analyse([subject_of(LOOPED, BASE, LOOP)], records, seed=1)
     figure = next(block for block in sweeps(swept[0], a_manifest()) if isinstance(block, Figure))
-    ((_, lines),) = figure.data.panels
+    ((_, lines),) = figure.panels
     assert len(lines) == len({str(DASHES[line.pattern]) for line in lines}) == 2
     assert len({*map(str, DASHES.values())}) == len(DASHES)
 

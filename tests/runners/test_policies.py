@@ -144,7 +144,7 @@ def test_tables_and_file():
     assert [one.median for one in pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)
     assert [row[1] for row in by_compiler.rows] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
     rows = data.comparisons(found[0].of("pages"))
-    lines = list(csv.DictReader(csv_file.render(Table.of_made(ComparisonRow, rows)).splitlines()))
+    lines = list(csv.DictReader(csv_file.render(Table.of_outputs(ComparisonRow, rows)).splitlines()))
     assert len(lines) == 12
     assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["quantity"] == "time"
     assert (lines[0]["reference"], lines[-1]["reference"]) == (BASE.module, THP.module)

@@ -19,7 +19,7 @@ from pagewise.analysis.rows import KernelResult
 from pagewise.core.manifest import Reservation, Switched
 from pagewise.report.model import Figure, TableCell, figures
 from pagewise.report.render import markdown
-from pagewise.report.render.figure import described, drawing, png, spread, svg, svgs
+from pagewise.report.render.figure import described, drawing, png, svg, svgs
 from pagewise.report.render.html import Axis
 from pagewise.report.views import data, kernels, report_of, session
 from pagewise.report.views import kernel as kernel_view
@@ -114,7 +114,7 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     shown = [t.get_text() for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
     name = x.split(".")[1].removesuffix("_bytes").replace("_", " ")
     assert (axes.get_xscale(), axes.get_xlabel(), shown) == (scale, name, ticks)
-    assert figure.data.marks == () and "1 point" in figure.caption
+    assert figure.marks == () and "1 point" in figure.caption
     assert f"at {ticks[-1]}." in described(figure)
     (table,) = section.blocks
     column = table.columns[0]
@@ -126,19 +126,6 @@ def test_coverage_is_never_rounded_up():
     one = varied(record(thp, 1.0), "pages", huge_coverage=0.99999)
     rows = analyse([subject_of(kernel(), configuration(), thp)], [one], seed=1)[0].ranked
     assert [data.pages_text(row) for row in rows] == ["2 MiB 99.9 %"]
-
-
-@pytest.mark.parametrize(
-    ("places", "expected"),
-    [
-        ([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]),
-        ([0.3, 0.3, 0.3], [0.25, 0.3, 0.35]),
-        ([0.0, 0.01, 0.02, 0.5, 0.51], [0.0, 0.05, 0.1, 0.48, 0.53]),
-        ([], []),
-    ],
-)
-def test_labels_beside_lines_do_not_overlap(places, expected):
-    assert spread(places, 0.05) == pytest.approx(expected)
 
 
 def test_provenance_of_a_checkout(tmp_path: Path):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -55,11 +55,6 @@ def interval_text(measured: Ratio | None) -> str:
     return f"{measured.low:.{digits}f}–{measured.high:.{digits}f}"
 
 
-def ratio_with_interval(measured: Ratio | None, separator: str = " ") -> str:
-    """`0.912 0.905–0.921`."""
-    return separator.join(filter(None, (ratio_text(measured), interval_text(measured))))
-
-
 def quotient_text(measured: Ratio | float) -> str:
     """A ratio with two decimals: `0.97`; small ones with one significant figure: `0.0002`."""
     value = measured.median if isinstance(measured, Ratio) else measured
@@ -81,7 +76,7 @@ _TEXTS: Mapping[ColumnKind, Callable[[Any], str]] = {
     "clock": clock_text,
     "bytes": bytes_text,
     "percent": percent_text,
-    "ratio": ratio_with_interval,
+    "ratio": lambda value: f"{ratio_text(value)} {interval_text(value)}".rstrip(),
     "quotient": quotient_text,
     "heat": lambda value: ratio_text(value, 2),
 }
@@ -218,12 +213,7 @@ class Table:
         return cls(title, columns, tuple(rows), chart)
 
     @classmethod
-    def of_outputs(cls, kind: Any, items: Iterable[Any]) -> Table:
-        """A table for programs: the fields of an output type, a row for each item."""
-        return cls.of_made(kind, (output_of(kind, item) for item in items))
-
-    @classmethod
-    def of_made(cls, kind: Any, outputs: Iterable[Any]) -> Table:
+    def of_outputs(cls, kind: Any, outputs: Iterable[Any]) -> Table:
         """A table for programs of outputs of a type; of a mapping, each of its names has a column."""
         outputs, columns = tuple(outputs), list[Column]()
         for name in getters(kind):
@@ -231,6 +221,11 @@ class Table:
             inner = dict.fromkeys(key for each in outputs if is_mapping for key in getattr(each, name))
             columns += [Column(key, get=f"{name}.{key}") for key in inner] if is_mapping else [Column(name)]
         return cls.of("", columns, outputs)
+
+    def section(self, title: str, text: str = "", **further: Any) -> Iterator[Section]:
+        """A section of the table and its explanation, none without rows; `further` are fields of Section."""
+        if self.rows:
+            yield Section(title, (self, *([Text(text, style="dim")] if text else [])), **further)
 
     def records(self) -> Iterator[dict[str, Value]]:
         """The rows as objects by column name."""
@@ -244,13 +239,19 @@ class Table:
         upto = [at for at in range(place + 1) if self.columns[at].merged]
         return all(self.rows[row][at] == self.rows[row - 1][at] for at in upto)
 
-    def shown_rows(self, *, merging: bool = True) -> Iterator[list[tuple[Column, TableCell]]]:
-        """The rows as cells with their columns; `merging` empties those that repeat the cell above."""
+    def shown_rows(self) -> Iterator[list[tuple[Column, TableCell]]]:
+        """The rows as cells with their columns; those that repeat the cell above are empty."""
         for number, row in enumerate(self.rows):
             yield [
-                (column, TableCell("") if merging and self.merged(number, place) else cell(row[place]))
+                (column, TableCell("") if self.merged(number, place) else cell(row[place]))
                 for place, column in enumerate(self.columns)
             ]
+
+    @property
+    def wrapped(self) -> Table:
+        """The table with all columns of text wrapped."""
+        columns = (replace(each, wrap=True) if each.kind == "text" else each for each in self.columns)
+        return replace(self, columns=tuple(columns))
 
     @property
     def is_single(self) -> bool:
@@ -306,24 +307,20 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Curves in one panel per compiler. `marks` are vertical lines with labels, such as cache sizes."""
+class Figure:
+    """Curves in one panel per compiler; `name` is that of their file.
 
+    `marks` are vertical lines with labels, such as cache sizes.
+    """
+
+    name: str
+    title: str
+    caption: str
     panels: tuple[tuple[str, tuple[Line, ...]], ...]
     x: str
     y: str
     in_bytes: bool = False
     marks: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Curves with a title and a caption; `name` is that of their file."""
-
-    name: str
-    title: str
-    caption: str
-    data: Lines
 
 
 @dataclass(frozen=True)

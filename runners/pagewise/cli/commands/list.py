@@ -85,15 +85,24 @@ def _list_environments(as_json: bool) -> None:
 
 
 def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_json: bool) -> None:
+    from pagewise.core.structure import unstructured
     from pagewise.report.render.terminal import show_table
-    from pagewise.report.views.catalog import catalog_data, configuration_table, kernel_table
+    from pagewise.report.views.catalog import configuration_table, kernel_table
 
     entries = catalog.select_entries(globs) if kind != "kernels" else None
     kernels = None
     if kind != "configurations":
         kernels = catalog.select_kernels(globs) if catalog.kernels else []
     if as_json:
-        print_json(catalog_data(catalog, entries or (), kernels or ()))
+        print_json(
+            {
+                "schema": "pagewise.catalog/1",
+                "tree": catalog.tree,
+                "configurations": [entry.configuration for entry in entries or ()],
+                "kernels": [unstructured(kernel) for kernel in kernels or ()],
+                "broken": catalog.broken,
+            }
+        )
         return
     console = make_console()
     if entries is not None:

@@ -12,7 +12,6 @@ from multiprocessing import get_context
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import (
@@ -26,7 +25,7 @@ from matplotlib.ticker import (
 )
 
 from pagewise.core.units import bytes_text, number_text
-from pagewise.report.model import Figure, Lines
+from pagewise.report.model import Figure
 
 # The page replaces these colours by CSS variables of the same role, for its light and dark schemes.
 INK, FAINT, PAPER, SHADE = "#1c2430", "#59636f", "#fdfefd", "#e1e5eb"
@@ -63,6 +62,8 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "figure.facecolor": PAPER,
@@ -72,8 +73,8 @@ STYLE: dict[Any, Any] = {
     # Names with two dollar signs are not formulas.
     "text.parse_math": False,
 }
-# Width in inches of a single panel, of panels side by side, and of a label's character.
-_WIDE, _NARROW, _CHARACTER = 6.0, 3.95, 0.075
+# Width in inches of a single panel, and of panels side by side; of the room for the axis and for the labels.
+_WIDE, _NARROW, _LEFT, _RIGHT = 6.0, 3.95, 0.72, 2.3
 # Most powers of two with a tick each, and most points with a marker.
 _MANY_OCTAVES, _FEW_POINTS = 7, 16
 # An axis of ratios below this is logarithmic.
@@ -112,17 +113,11 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def drawing(figure: Figure) -> Drawing:
-    """A figure as matplotlib draws it."""
-    with mpl.rc_context(STYLE):
-        return _lines(figure.data)
-
-
 def described(figure: Figure) -> str:
     """The text alternative of a figure."""
     ends = [
-        f"{compiler} {line.label}: {y:.3g} at {swept_text(x, figure.data.in_bytes)}"
-        for compiler, lines in figure.data.panels
+        f"{compiler} {line.label}: {y:.3g} at {swept_text(x, figure.in_bytes)}"
+        for compiler, lines in figure.panels
         for line in lines
         for x, y in (line.points[0], line.points[-1])
     ]
@@ -141,19 +136,20 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _panels(count: int, left: float, right: float, height: float) -> tuple[Drawing, list[Axes]]:
+def _panels(count: int, height: float) -> tuple[Drawing, list[Axes]]:
     """Panels side by side, placed by inches: matplotlib's layouts draw everything twice to find the room."""
     width = _WIDE if count == 1 else _NARROW
     above, below = 0.38, 0.52
-    across, high = (left + width + right) * count, above + height + below
+    across, high = (_LEFT + width + _RIGHT) * count, above + height + below
     figure = Drawing(figsize=(across, high))
-    places = [(left + number * across / count) / across for number in range(count)]
+    places = [(_LEFT + number * across / count) / across for number in range(count)]
     return figure, [figure.add_axes((place, below / high, width / across, height / high)) for place in places]
 
 
-def _lines(data: Lines) -> Drawing:
+def drawing(data: Figure) -> Drawing:
+    """A figure as matplotlib draws it, in the settings of STYLE."""
     longest = max(len(lines) for _, lines in data.panels)
-    figure, panels = _panels(len(data.panels), 0.72, 1.75, max(2.6, 0.4 + 0.19 * longest))
+    figure, panels = _panels(len(data.panels), max(2.6, 0.4 + 0.19 * longest))
     values = [y for _, lines in data.panels for line in lines for _, y in line.points if y > 0]
     # A linear axis would flatten the small values.
     logarithmic = bool(values) and max(values) / min(values) > 5
@@ -165,7 +161,8 @@ def _lines(data: Lines) -> Drawing:
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_minor_formatter(NullFormatter())
-        for line in lines:
+        # In the order of the right ends, in which the labels stand next to them.
+        for line in sorted(lines, key=lambda line: -line.points[-1][1]):
             axes.plot(
                 [float(words.index(swept_text(x)) if words else x) for x, _ in line.points],
                 [y for _, y in line.points],
@@ -176,6 +173,7 @@ def _lines(data: Lines) -> Drawing:
                 linestyle=DASHES.get(line.pattern, "-"),
                 label=line.label,
             )
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handlelength=4)
         axes.tick_params(axis="x", labelsize=8)
         axes.grid(axis="y", color=SHADE, linewidth=0.8)
         axes.set_axisbelow(True)
@@ -186,7 +184,6 @@ def _lines(data: Lines) -> Drawing:
     for axes in panels:
         axes.set_ylim(min(limits) if logarithmic else 0, max(limits))
         _mark(axes, data.marks)
-        _label_ends(axes)
     return figure
 
 
@@ -197,13 +194,13 @@ def swept_text(x: float | str, in_bytes: bool = False) -> str:
     return bytes_text(x) if in_bytes else f"{x:g}"
 
 
-def _words(data: Lines) -> list[str]:
+def _words(data: Figure) -> list[str]:
     """The swept values in order if some are words; empty if all are numbers."""
     values = [x for _, lines in data.panels for line in lines for x, _ in line.points]
     return list(dict.fromkeys(map(swept_text, values))) if any(isinstance(x, str) for x in values) else []
 
 
-def _prepare(axes: Axes, data: Lines, words: Sequence[str]) -> None:
+def _prepare(axes: Axes, data: Figure, words: Sequence[str]) -> None:
     """The x axis: words side by side, bytes and powers of two by their logarithm."""
     if words:
         axes.set_xticks(range(len(words)), words)
@@ -234,48 +231,6 @@ def _mark(axes: Axes, marks: Sequence[tuple[str, float]]) -> None:
             axes.axvline(place, color=FAINT, linewidth=0.8, linestyle=(0, (2, 3)), zorder=0.5)
             where: Any = {"xy": (place, 1.0), "xycoords": ("data", "axes fraction"), "xytext": (3, -2)}
             axes.annotate(label, **where, textcoords="offset points", fontsize=8, va="top", color=FAINT)
-
-
-def _label_ends(axes: Axes) -> None:
-    """Writes each line's label at its right end; labels that would overlap are pushed apart."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    height = axes.get_window_extent().height * 72 / axes.figure.dpi
-    gap = 10.5 / max(height, 1.0)
-    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    ends = [(line, np.asarray(line.get_xydata(), dtype=float)[-1]) for line in lines]
-    ends.sort(key=lambda pair: float(to_axes.transform(pair[1])[1]))
-    heights = [float(to_axes.transform(end)[1]) for _, end in ends]
-    for place, (line, end) in zip(spread(heights, gap), ends, strict=True):
-        arrow = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1}
-        axes.annotate(
-            str(line.get_label()),
-            (float(end[0]), float(end[1])),
-            xytext=(1.06, place),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=8,
-            color=line.get_color(),
-            annotation_clip=False,
-            arrowprops={**arrow, "color": line.get_color(), "relpos": (0, 0.5)},
-        )
-
-
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Moves sorted places until neighbours are a gap apart, centred on where they belong."""
-    clusters: list[list[float]] = []
-    for place in places:
-        clusters.append([place])
-        while len(clusters) > 1 and _start(clusters[-1], gap) < _start(clusters[-2], gap) + gap * len(
-            clusters[-2]
-        ):
-            last = clusters.pop()
-            clusters[-1] += last
-    return [_start(cluster, gap) + gap * number for cluster in clusters for number in range(len(cluster))]
-
-
-def _start(cluster: Sequence[float], gap: float) -> float:
-    room = gap * (len(cluster) - 1)
-    return max(0.0, min(sum(cluster) / len(cluster) - room / 2, 1.0 - room))
 
 
 def _tick_text(value: float) -> str:

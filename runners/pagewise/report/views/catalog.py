@@ -1,32 +1,13 @@
-"""The installed configurations and kernels: tables, and data for programs."""
+"""Tables of the installed configurations and kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.kernel import Kernel
-from pagewise.core.structure import unstructured
 from pagewise.report.model import Column, Table
 from pagewise.stack.catalog import Catalog, Entry
-
-if TYPE_CHECKING:
-    from pagewise.report.documents import CatalogDocument
-
-
-def catalog_data(catalog: Catalog, entries: Sequence[Entry], kernels: Sequence[Kernel]) -> CatalogDocument:
-    """What `list --json` prints."""
-    # It imports numpy, without which `list` works.
-    from pagewise.report.documents import CatalogDocument
-
-    return CatalogDocument(
-        "pagewise.catalog/1",
-        str(catalog.tree),
-        tuple(entry.configuration for entry in entries),
-        tuple(unstructured(kernel) for kernel in kernels),
-        tuple(catalog.broken),
-    )
 
 
 def configuration_table(catalog: Catalog, entries: Sequence[Entry]) -> Table:

@@ -30,13 +30,14 @@ _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower
 def view(findings: Findings) -> Report:
     """The report; comparisons may still be running."""
     headline = _headline(findings)
+    every = Table.of("Median and spread over the nodes", _COLUMNS, findings.populations)
     manifests = [node.attempt.manifest for node in findings.nodes]
     began = min((manifest.created for manifest in manifests), default="")
     ended = max((manifest.finished or "now" for manifest in manifests), default="")
     return Report(
         f"pagewise cluster nodes: {findings.folder.name}",
         headline,
-        (*_sections(findings), *_all(findings)),
+        (*_sections(findings), *every.section("All nodes")),
         (("Measured", f"{began} to {ended}"),),
         (),
         "cluster",
@@ -120,12 +121,6 @@ def _value_text(quantity: NodeQuantity, value: float) -> str:
 def _difference(difference: NodeDifference) -> str:
     others = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in difference.others.items())
     return others + (f"; {difference.usual} on all others" if difference.usual is not None else "")
-
-
-def _all(findings: Findings) -> Iterator[Section]:
-    if findings.populations:
-        table = Table.of("Median and spread over the nodes", _COLUMNS, findings.populations)
-        yield Section("All nodes", (table,))
 
 
 def _rows(findings: Findings) -> Iterator[dict[str, Value]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pagewise.analysis.counted import CellCounts, KernelCounts, count
@@ -20,40 +19,41 @@ from pagewise.report.views import comparisons, data, session
 from pagewise.report.views.data import label
 
 
-@dataclass(frozen=True)
-class Counted:
-    """A result of counting with everything its report needs."""
-
-    result: Result
-    request: CountersPart
-    file: EventFile
-    kernels: list[KernelCounts]
-
-
 def view(result: Result) -> Report:
     """The report of a result of counting."""
-    counted = _analyse(result)
-    notes, sections = _notes(counted), [_section(counts) for counts in counted.kernels]
-    cells = [_item(counts, cell) for counts in counted.kernels for cell in counts.cells]
+    manifest = result.manifest
+    request = manifest.counters
+    assert request is not None
+    kernels = count(
+        result.subjects,
+        result.records,
+        request.events,
+        request.groups,
+        region=request.region,
+        seed=manifest.seed,
+        excluding=excluding(result),
+    )
+    notes = list(_notes(result, request, kernels))
+    cells = [_item(counts, cell) for counts in kernels for cell in counts.cells]
     output = CountsDocument(
         **session.fields_of(result, notes),
-        events=counted.file.name,
-        groups=tuple(counted.request.groups),
-        values=tuple(output_of(CountRow, item) for item in _values_of(counted)),
-        comparisons=tuple(data.comparisons(row for counts in counted.kernels for row in counts.comparisons)),
+        events=request.events.name,
+        groups=tuple(request.groups),
+        values=tuple(output_of(CountRow, item) for item in _values_of(kernels)),
+        comparisons=tuple(data.comparisons(row for counts in kernels for row in counts.comparisons)),
         not_counted=tuple(output_of(NotCountedRow, item) for item in cells if item["counts"].invalid),
     )
     return Report(
-        session.title(result.manifest),
-        _headline(counted),
-        (*sections, _events(counted), *session.sections(result)),
+        session.title(manifest),
+        _headline(kernels),
+        (*map(_section, kernels), _events(request), *session.sections(result)),
         tuple(session.facts(result)),
         tuple(notes),
         "counters",
         {
-            "counts.csv": Table.of_outputs(RawCountRow, _raw(counted)),
-            "counters.csv": Table.of_made(CountRow, output.values),
-            "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
+            "counts.csv": Table.of_outputs(RawCountRow, _raw(kernels, request.events)),
+            "counters.csv": Table.of_outputs(CountRow, output.values),
+            "comparisons.csv": Table.of_outputs(ComparisonRow, output.comparisons),
         },
         output,
         any(item["counts"].is_fault for item in cells),
@@ -65,9 +65,9 @@ def _item(counts: KernelCounts, cell: CellCounts, **further: Any) -> dict[str, A
     return {"benchmark": counts.benchmark, "configuration": cell.cell.measured, "counts": cell, **further}
 
 
-def _values_of(counted: Counted) -> Iterator[Mapping[str, Any]]:
+def _values_of(kernels: Sequence[KernelCounts]) -> Iterator[Mapping[str, Any]]:
     """Each quantity of each configuration."""
-    for counts in counted.kernels:
+    for counts in kernels:
         for quantity in counts.quantities:
             for cell in counts.cells:
                 if cell.rounds:
@@ -75,38 +75,20 @@ def _values_of(counted: Counted) -> Iterator[Mapping[str, Any]]:
                     yield _item(counts, cell, quantity=quantity, value=value, rounds=rounds)
 
 
-def _raw(counted: Counted) -> Iterator[Mapping[str, Any]]:
+def _raw(kernels: Sequence[KernelCounts], file: EventFile) -> Iterator[RawCountRow]:
     """Each count of each run."""
-    for counts in counted.kernels:
+    for counts in kernels:
         for cell in counts.cells:
             for run in cell.runs:
                 for name, number in run.raw.items():
-                    event = counted.file.events[name]
-                    yield _item(counts, cell, run=run, name=name, count=number, event=event)
+                    further = {"run": run, "name": name, "count": number, "event": file.events[name]}
+                    yield output_of(RawCountRow, _item(counts, cell, **further))
 
 
-def _analyse(result: Result) -> Counted:
-    """Analyses a result of counting."""
-    manifest = result.manifest
-    request = manifest.counters
-    assert request is not None
-    file = request.events
-    kernels = count(
-        result.subjects,
-        result.records,
-        file,
-        request.groups,
-        region=request.region,
-        seed=manifest.seed,
-        excluding=excluding(result),
-    )
-    return Counted(result, request, file, kernels)
-
-
-def _headline(counted: Counted) -> str:
+def _headline(kernels: Sequence[KernelCounts]) -> str:
     """Of the significantly lower counts, the count that huge pages lower most, with its time ratio."""
     lowered = []
-    for counts in counted.kernels:
+    for counts in kernels:
         rows = counts.of("pages")
         names = {quantity.name for quantity in counts.quantities if quantity.kind == "count"}
         times = {row.cell: row.ratio for row in rows if row.quantity.name == TIME}
@@ -122,24 +104,23 @@ def _headline(counted: Counted) -> str:
     return min(lowered)[1] if lowered else "Huge pages lower no count of events significantly."
 
 
-def _notes(counted: Counted) -> list[str]:
+def _notes(result: Result, request: CountersPart, kernels: Sequence[KernelCounts]) -> Iterator[str]:
     """Which events were counted and why, what is missing, and how well the runs agree."""
-    request = counted.request
-    lines = [f"No counts: {counted.result.altered}."] if counted.result.altered else []
-    lines.append(f"Counted: {counted.file.title}; {request.reason}.")
+    if result.altered:
+        yield f"No counts: {result.altered}."
+    yield f"Counted: {request.events.title}; {request.reason}."
     if request.remedy:
-        lines.append(f"For more events: {request.remedy}.")
-    if counted.file.is_software:
-        lines.append(
+        yield f"For more events: {request.remedy}."
+    if request.events.is_software:
+        yield (
             "These are events of the kernel; TLB and cache misses need hardware counters. pagewise doctor "
             "lists what is available."
         )
-    if counted.request.region:
-        lines.append(f"Counted in the region {counted.request.region} only.")
-    lines += session.notes(counted.result)
-    for counts in counted.kernels:
-        lines += _kernel_notes(counts)
-    return lines
+    if request.region:
+        yield f"Counted in the region {request.region} only."
+    yield from session.notes(result)
+    for counts in kernels:
+        yield from _kernel_notes(counts)
 
 
 def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
@@ -208,9 +189,8 @@ _RATES = (
 )
 
 
-def _events(counted: Counted) -> Section:
-    request = counted.request
-    file = counted.file
+def _events(request: CountersPart) -> Section:
+    file = request.events
     events = [
         (group, name, file.events[name], file.source)
         for group in file.groups
@@ -222,7 +202,7 @@ def _events(counted: Counted) -> Section:
     return Section(
         "Events",
         (
-            Text(f"{counted.file.title}. {counted.file.source}"),
+            Text(f"{file.title}. {file.source}"),
             Section("Events counted together", (by_group,), folded=True),
             Section("Formulas of rates", (rates,), folded=True),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,26 +102,25 @@ def medians(kernels: Sequence[KernelResult], manifest: Manifest) -> Table:
     """Each quantity of each measured configuration and each point of a curve, with the placement."""
     places = {place.name: place for place in manifest.placements}
 
-    def items() -> Iterator[Mapping[str, Any]]:
+    def row_of(kernel: Benchmark, cell: Cell, **further: Any) -> MedianRow:
+        place = places.get(cell.placement or "", manifest.placement)
+        item = {"benchmark": kernel, "configuration": cell.measured, "place": place, **further}
+        return output_of(MedianRow, item)
+
+    def rows() -> Iterator[MedianRow]:
         for result in kernels:
-            for entry in entries([result]):
-                row = entry.row
+            for row in (row for group in result.groups for row in group.rows):
                 values = {_TIME.field: row.seconds, **row.metrics}
                 for metric in (*result.benchmark.metrics, _TIME):
                     value = {"value": values.get(metric.field), "invalid": row.invalid}
-                    yield {**_of_cell(result.benchmark, row.cell), "metric": metric, **value}
+                    yield row_of(result.benchmark, row.cell, metric=metric, **value)
             for curve in result.curves:
                 of_curve = {"metric": curve.sweep.y, "sweep": curve.sweep.name}
                 for x, y in curve.points:
                     swept = f"{x:.12g}" if isinstance(x, float) else x
-                    point = {"swept": swept, "value": y}
-                    yield {**_of_cell(result.benchmark, curve.cell), **of_curve, **point}
+                    yield row_of(result.benchmark, curve.cell, **of_curve, swept=swept, value=y)
 
-    def _of_cell(kernel: Benchmark, cell: Cell) -> Mapping[str, Any]:
-        place = places.get(cell.placement or "", manifest.placement)
-        return {"benchmark": kernel, "configuration": cell.measured, "place": place}
-
-    return Table.of_outputs(MedianRow, items())
+    return Table.of_outputs(MedianRow, rows())
 
 
 # Memory that differs by a smaller share is called the same.
@@ -197,13 +196,6 @@ def pages_text(row: Row) -> str:
     return f"{bytes_text(row.pages.observed)} {floored_percent(share)}"
 
 
-def change_text(measured: Ratio | None) -> str:
-    """A ratio as a change of time: `13 % less time`, `4.1 % more time`."""
-    if measured is None:
-        return ""
-    return f"{share_text(abs(1.0 - measured.median))} {'less' if measured.median < 1 else 'more'} time"
-
-
 def speed_up(measured: Ratio | None) -> float | None:
     """The inverse of a time ratio."""
     return None if measured is None else 1.0 / measured.median
@@ -222,7 +214,10 @@ def memory_text(memory: Ratio | None) -> str:
 
 def cost_text(row: Row) -> str:
     """What a program's policy gains and needs: `7 % less time for 12 % more memory`."""
-    time = change_text(row.time_ratio) if row.verdict in ("faster", "slower") else "inconclusive"
+    ratio = row.time_ratio
+    if ratio is None or row.verdict not in ("faster", "slower"):
+        return "inconclusive" + memory_text(row.memory)
+    time = f"{share_text(abs(1.0 - ratio.median))} {'less' if ratio.median < 1 else 'more'} time"
     return time + memory_text(row.memory)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pagewise.analysis.sessions import FEWEST_SESSIONS, Change
-from pagewise.core.result import Result
 from pagewise.core.units import count_text
 from pagewise.report.documents import ChangeRow, DiffDocument
 from pagewise.report.model import Column, Facts, Report, Section, Style, Table, TableCell, output_of
@@ -37,16 +36,22 @@ _DIFFERENCES = (
 
 def view(diff: Diff, strict: bool) -> Report:
     """The report; `strict`: an inconclusive verdict is a negative finding."""
-    headline, notes = _headline(diff), list(notes_of(diff))
+    headline, several = _headline(diff), len(diff.olds) > 1
+    names = [f"OLD {number}" if several else "OLD" for number in range(1, len(diff.olds) + 1)]
+    sessions = tuple(
+        (name, f"{result.folder}, {result.manifest.created}, {result.manifest.host.hostname}")
+        for name, result in zip((*names, "NEW"), (*diff.olds, diff.new), strict=True)
+    )
+    differences = Table.of("Machine, system, compilers, builds and sources", _DIFFERENCES, diff.differing)
     return Report(
         "pagewise results diff",
         headline,
         (
-            Section("Sessions", (Facts(tuple(_sessions(diff))),)),
-            *_differences(diff),
+            Section("Sessions", (Facts(sessions),)),
+            *differences.section("Differences"),
             *(_kernel(kernel, diff) for kernel in dict.fromkeys(change.kernel for change in diff.changes)),
         ),
-        notes=tuple(notes),
+        notes=tuple(notes_of(diff)),
         data=DiffDocument(
             schema="pagewise.diff/1",
             old=tuple(str(old.folder) for old in diff.olds),
@@ -72,22 +77,6 @@ def _headline(diff: Diff) -> str:
     counts = {status: diff.count(status) for status in _STYLES if status != "baseline"}
     text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     return f"{'Regression' if counts['regression'] else 'No regression'} ({text or 'nothing to compare'})."
-
-
-def _sessions(diff: Diff) -> Iterator[tuple[str, str]]:
-    for number, old in enumerate(diff.olds, start=1):
-        yield "OLD" if len(diff.olds) == 1 else f"OLD {number}", _session(old)
-    yield "NEW", _session(diff.new)
-
-
-def _session(result: Result) -> str:
-    return f"{result.folder}, {result.manifest.created}, {result.manifest.host.hostname}"
-
-
-def _differences(diff: Diff) -> Iterator[Section]:
-    table = Table.of("Machine, system, compilers, builds and sources", _DIFFERENCES, diff.differing)
-    if table.rows:
-        yield Section("Differences", (table,))
 
 
 def _kernel(kernel: str, diff: Diff) -> Section:

@@ -13,18 +13,7 @@ from pagewise.core.dimensions import COMPILER, PAGES, Dimension
 from pagewise.core.manifest import Manifest
 from pagewise.core.text import command_text
 from pagewise.core.units import count_text
-from pagewise.report.model import (
-    Block,
-    Column,
-    Figure,
-    Line,
-    Lines,
-    Section,
-    Table,
-    TableCell,
-    Text,
-    style_of,
-)
+from pagewise.report.model import Block, Column, Figure, Line, Section, Table, TableCell, Text, style_of
 from pagewise.report.views.comparisons import changes, judged_columns
 from pagewise.report.views.data import (
     DataRow,
@@ -249,20 +238,18 @@ def _figure(result: KernelResult, sweep: Sweep, curves: Sequence[Curve], manifes
         f"{kernel.name}-sweep-{sweep.name}",
         f"{kernel.title}: {sweep.y.title} over {sweep.label}",
         caption,
-        Lines(
-            tuple((compiler, tuple(lines)) for compiler, lines in panels.items()),
-            sweep.label,
-            sweep.y.title,
-            sweep.in_bytes,
-            caches(manifest, manifest.threads) if sweep.of_working_set else (),
-        ),
+        tuple((compiler, tuple(lines)) for compiler, lines in panels.items()),
+        sweep.label,
+        sweep.y.title,
+        sweep.in_bytes,
+        _caches(manifest) if sweep.of_working_set else (),
     )
 
 
-def caches(manifest: Manifest, threads: int) -> tuple[tuple[str, float], ...]:
-    """The cache sizes of the cores in use by so many threads."""
+def _caches(manifest: Manifest) -> tuple[tuple[str, float], ...]:
+    """The cache sizes of the cores in use."""
     return tuple(
-        (f"L{cache.level}", float(cache.bytes * -(-threads // cache.shared_by)))
+        (f"L{cache.level}", float(cache.bytes * -(-manifest.threads // cache.shared_by)))
         for cache in manifest.host.caches
     )
 

@@ -26,24 +26,8 @@ from pagewise.report.model import (
     style_of,
 )
 from pagewise.report.verdicts import AnswerRow, ComparisonRow, ConfigurationRow, FaultRow, KernelRow, Verdicts
-from pagewise.report.views import (
-    advice,
-    applying,
-    comparisons,
-    data,
-    kernel,
-    program,
-    session,
-    tables,
-)
-from pagewise.report.views.data import (
-    DataRow,
-    choice_text,
-    label_of,
-    method_text,
-    named,
-    pages_text,
-)
+from pagewise.report.views import advice, applying, comparisons, data, kernel, program, session, tables
+from pagewise.report.views.data import DataRow, choice_text, label_of, method_text, named, pages_text
 from pagewise.report.views.tables import evidence
 
 # A noise floor above this hides most of what page sizes do.
@@ -106,12 +90,12 @@ def view(result: Result) -> Report:
         tuple(notes),
         "kernels",
         {
-            "summary.csv": Table.of_made(
+            "summary.csv": Table.of_outputs(
                 ConfigurationRow, [row for each in output.kernels for row in each.configurations]
             ),
-            "comparisons.csv": Table.of_made(ComparisonRow, output.comparisons),
+            "comparisons.csv": Table.of_outputs(ComparisonRow, output.comparisons),
             "data.csv": data.medians(kernels, result.manifest),
-            **({"memory.csv": Table.of_made(MemoryRow, output.program.memory)} if output.program else {}),
+            **({"memory.csv": Table.of_outputs(MemoryRow, output.program.memory)} if output.program else {}),
         },
         output,
         bool(output.findings) or any(row.verdict == "not met" for row in output.comparisons),
@@ -249,13 +233,12 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
 
 def _whole(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """What all kernels and compilers show together: single choices, the best configurations, all ratios."""
+    text = (
+        "Each row changes one thing and leaves all else as in the baseline. Counted are comparisons, one per "
+        "kernel and compiler."
+    )
     single = Table.of("Single choices", _CHOICES, choices(kernels))
-    if single.rows:
-        text = (
-            "Each row changes one thing and leaves all else as in the baseline. Counted are comparisons, one "
-            "per kernel and compiler."
-        )
-        yield Section("Choices", (Text(text, style="dim"), single), only="files")
+    yield from single.section("Choices", text, only="files")
     best = kernel.best_table(kernels, "Best configurations by kernel and compiler")
     if len(best.rows) > 1:
         text = (
@@ -267,7 +250,7 @@ def _whole(kernels: Sequence[KernelResult]) -> Iterator[Section]:
         "▼ faster, ▲ slower, ? inconclusive, × excluded; bold or framed: the best of a kernel and compiler; "
         "–: the kernel is not sensitive to it, or it was not planned."
     )
-    yield Section("Matrix", (matrix(kernels), Text(legend, style="dim")), only="files")
+    yield from matrix(kernels).section("Matrix", legend, only="files")
 
 
 def matrix(kernels: Sequence[KernelResult]) -> Table:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pagewise.analysis.comparison import Comparison
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.usage import MemoryRow, memory_rows, sampling_cost
 from pagewise.analysis.validity import trusted_records
 from pagewise.core.result import Result
 from pagewise.core.units import percent_text
-from pagewise.report.model import Block, Column, Facts, Section, Table, Text
+from pagewise.report.model import Column, Facts, Section, Table, TableCell, Text, style_of
 from pagewise.report.verdicts import AnswerRow, ProgramFigures
-from pagewise.report.views import comparisons
+from pagewise.report.views.comparisons import judged_columns, label_of, of_kind, verdict_cell
+from pagewise.report.views.data import DataRow, cost_text, ranked
 
+_PROGRAM = Column("program", merged=True, get="benchmark.name")
+_METRIC = Column("metric", merged=True, get=lambda row: f"{row.quantity.label} [{row.quantity.unit}]")
 _MEMORY = (
     Column("program", merged=True),
     Column("policy", merged=True, get="hugepages"),
@@ -41,20 +45,20 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
         for key, program in programs.items()
         for policy in program["policies"]
     )
-    budget = next(iter(programs.values())).get("memory_budget")
-    text = "" if budget is None else f" Memory budget: {percent_text(budget)} more than the baseline."
-    costs = comparisons.costs(kernels, text, several=several)
     meanings = Section("Policies", (Facts(policies),), "meanings", only="page")
-    return [*comparisons.targets(kernels), costs, _metrics(result, kernels), _memory(result), meanings]
+    costs, metrics = _costs(result, kernels), _metrics(result, kernels)
+    return [*_targets(kernels), costs, metrics, _memory(result), meanings]
 
 
 def brief(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """The targets, else the metrics, which a terminal always shows; words wrap, so that it fits."""
-    shown = list(comparisons.targets(kernels))
-    if result.manifest.programs and not shown:
-        shown = [_metrics(result, kernels)]
-    for section in shown:
-        yield replace(section, blocks=tuple(map(_wrapped, section.blocks)))
+    if not result.manifest.programs:
+        return
+    for section in list(_targets(kernels)) or [_metrics(result, kernels)]:
+        yield replace(
+            section,
+            blocks=tuple(each.wrapped if isinstance(each, Table) else each for each in section.blocks),
+        )
 
 
 def figures(result: Result, given: Sequence[AnswerRow]) -> ProgramFigures | None:
@@ -66,8 +70,87 @@ def figures(result: Result, given: Sequence[AnswerRow]) -> ProgramFigures | None
 
 
 def _metrics(result: Result, kernels: Sequence[KernelResult]) -> Section:
-    checks = {key: described["checks"] for key, described in result.manifest.programs.items()}
-    return comparisons.metrics(kernels, checks)
+    """The metrics of programs by policy, and the checks of each program's output."""
+    programs, rows = result.manifest.programs, of_kind(kernels, "metric")
+    columns = (
+        *([_PROGRAM] if len(programs) > 1 else []),
+        _METRIC,
+        Column("better", merged=True, get="quantity.better"),
+        Column("hugepages", get=label_of),
+        Column("median", kind="number", get="value"),
+        *judged_columns(name="ratio"),
+    )
+    text = "Medians; ratios to the baseline, paired by round."
+    for name, described in programs.items():
+        if described["checks"]:
+            text += f" The output of each run of {name} had to pass: {', '.join(described['checks'])}."
+    if any(row.ratio is not None and row.ratio.is_difference for row in rows):
+        text += " With a sign: differences, because not all values of the metric are above zero."
+    return Section("Metrics", (Table.of("Metrics by policy", columns, rows), Text(text, style="dim")))
+
+
+def _range_text(row: Comparison) -> str:
+    """The range of a target: `≥ 0.9, ≤ 1.1`."""
+    ends = (("≥", row.least), ("≤", row.most))
+    return ", ".join(f"{sign} {end:g}" for sign, end in ends if end is not None)
+
+
+_TARGETS = (
+    _PROGRAM,
+    _METRIC,
+    Column("hugepages", get=label_of),
+    Column("median", kind="number", get="value"),
+    Column("relative to", get="reference_kernel"),
+    Column("its median", kind="number", get="reference_value"),
+    Column("ratio", unit="95 % interval", kind="ratio"),
+    Column("target", get=_range_text),
+    Column("noise floor", kind="percent", get="floor"),
+    Column("answer", get=verdict_cell),
+)
+
+
+def _targets(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+    """The metrics that have targets relative to another program."""
+    rows = of_kind(kernels, "target")
+    given = [row.answer for row in rows]
+    counts = ", ".join(f"{given.count(answer)} {answer}" for answer in ("met", "not met", "inconclusive"))
+    text = f"{counts}. Ratios paired by round."
+    return Table.of("Targets", _TARGETS, rows).section("Targets", text)
+
+
+def _costs(result: Result, kernels: Sequence[KernelResult]) -> Section:
+    """The memory of programs by policy, and what it gains for it."""
+    programs = result.manifest.programs
+    columns = (
+        *([_PROGRAM] if len(programs) > 1 else []),
+        Column("hugepages", get="label"),
+        Column("peak memory", kind="bytes", get="peak"),
+        Column("memory ratio", unit="95 % interval", kind="ratio", get=_memory_ratio),
+        Column("more", "more than the baseline", kind="bytes", get="more_memory_bytes"),
+        Column("page tables", kind="bytes", get=_page_tables),
+        Column("time for memory", wrap=True, get=_time_for_memory),
+    )
+    text = "Peak memory of each run, and its ratio to the baseline's, paired by round."
+    if (budget := next(iter(programs.values())).get("memory_budget")) is not None:
+        text += f" Memory budget: {percent_text(budget)} more than the baseline."
+    table = Table.of("Time and memory by policy", columns, ranked(kernels))
+    return Section("Time and memory", (table, Text(text, style="dim")))
+
+
+def _memory_ratio(entry: DataRow) -> TableCell:
+    return TableCell("1", "baseline") if entry.row.cell.is_baseline else TableCell(entry.row.memory)
+
+
+def _page_tables(entry: DataRow) -> float | None:
+    size = entry.row.metrics.get("page_tables_mib")
+    return None if size is None else size * (1 << 20)
+
+
+def _time_for_memory(entry: DataRow) -> TableCell:
+    if entry.row.cell.is_baseline:
+        return TableCell("baseline", "baseline")
+    note = "above the memory budget" if entry.row.over_budget else ""
+    return TableCell(cost_text(entry.row), style_of(entry.row.verdict), note)
 
 
 def _memory_rows(result: Result) -> list[MemoryRow]:
@@ -89,10 +172,3 @@ def _memory(result: Result) -> Section:
         text += "."
     table = Table.of("Memory by kind", _MEMORY if len(result.manifest.programs) > 1 else _MEMORY[1:], rows)
     return Section("Memory", (table, Text(text, style="dim")))
-
-
-def _wrapped(block: Block) -> Block:
-    if not isinstance(block, Table):
-        return block
-    columns = (replace(each, wrap=True) if each.kind == "text" else each for each in block.columns)
-    return replace(block, columns=tuple(columns))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pagewise.analysis.validity import excluding, exclusion
-from pagewise.core.manifest_parts import Forecast, Origin, Simulated
+from pagewise.core.manifest_parts import Forecast, Origin, Simulated, SimulationPart
 from pagewise.core.record import Record
 from pagewise.core.result import Result
 from pagewise.core.structure import unstructured
 from pagewise.report.documents import MissingPolicy, ModelledDocument, SimulatedPolicy
-from pagewise.report.model import Block, Column, Report, Section, Table, Value
+from pagewise.report.model import Block, Column, Report, Section, Table, Values
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
 from pagewise.workloads.simulation.forecast import LEAST_GAIN, share_saved
@@ -50,16 +50,14 @@ def view(result: Result) -> Report:
     name, geometry = subject.benchmark.name, about.geometry
     records, missing = by_policy(result)
     notes = {policy: _notes(figures.simulation(record)) for policy, record in records.items()}
-    sections = []
-    if records and about.origins is None:
-        sections.append(Section("Simulated counts", tuple(_blocks(records, about.functions))))
-    elif records and about.origins is not None:
-        tables = tuple(_origin_tables(records, about.origins))
-        sections.append(Section("Origins of the memory that misses the TLB", tables))
-    files = {"simulation.csv": Table.of("", map(Column, _FIELDS), _rows(records))}
+    title, blocks = "Simulated counts", _blocks
+    if about.origins is not None:
+        title, blocks = "Origins of the memory that misses the TLB", _origin_tables
+    sections = [Section(title, tuple(blocks(records, about)))] if records else []
+    files = {"simulation.csv": Table("", tuple(map(Column, _FIELDS)), tuple(_rows(records)))}
     texts: dict[str, str] = {}
     if about.origins is not None:
-        files["origins.csv"] = Table.of("", map(Column, _ORIGIN_FIELDS), _origin_rows(records))
+        files["origins.csv"] = Table("", tuple(map(Column, _ORIGIN_FIELDS)), tuple(_origin_rows(records)))
         first = next(iter(records.values()), None)
         listed = [] if first is None else _listed(figures.simulation(first), about.origins)
         texts = {SELECTION: selection_text(listed)}
@@ -99,19 +97,18 @@ def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
     text = f"{name}, simulated on {machine}"
     if simulated.forecast is None:
         return f"{text}; nothing was measured."
-    return f"{text}. Forecast: {forecast_text(simulated, simulated.forecast)}."
-
-
-def forecast_text(simulated: Simulated, forecast: Forecast) -> str:
-    """The forecast in short: `thp: 0.93-0.97 of the time, mostly table.c:88`."""
-    low, high = forecast.time_ratio
+    low, high = simulated.forecast.time_ratio
     if low > 1.0 - LEAST_GAIN and high < 1.0 + LEAST_GAIN:
-        return f"nothing to gain with thp (less than {LEAST_GAIN:.0%} of the time); measure anyway"
+        return (
+            f"{text}. Forecast: nothing to gain with thp (less than {LEAST_GAIN:.0%} of the time); measure "
+            "anyway."
+        )
     most = max(simulated.origins or (), key=lambda origin: sum(origin.saved_seconds or (0.0,)))
-    return f"thp: {low:.2f}-{high:.2f} of the time, mostly {most.place or most.name}"
+    return f"{text}. Forecast: thp: {low:.2f}-{high:.2f} of the time, mostly {most.place or most.name}."
 
 
-def _percents(shares: tuple[float, float] | None) -> str | None:
+def _saving(origin: Origin, forecast: Forecast | None) -> str | None:
+    shares = None if forecast is None else share_saved(origin, forecast)
     return None if shares is None else f"{100 * shares[0]:.1f} to {100 * shares[1]:.1f} %"
 
 
@@ -135,31 +132,29 @@ def by_policy(result: Result) -> tuple[Records, list[MissingPolicy]]:
     return records, missing
 
 
-def _rows(records: Records) -> Iterator[dict[str, Value]]:
+def _rows(records: Records) -> Iterator[Values]:
     """A row for each policy, region and count."""
     for policy, record in records.items():
         simulated = figures.simulation(record)
         regions = {"": simulated.counts, **{part.name: part.counts for part in simulated.regions}}
         for region, counts in regions.items():
             for name, value in counts.items():
-                fields = (record.kernel, simulated.geometry, policy, region, name, value)
-                yield dict(zip(_FIELDS, fields, strict=True))
+                yield (record.kernel, simulated.geometry, policy, region, name, value)
 
 
-def _origin_rows(records: Records) -> Iterator[dict[str, Value]]:
+def _origin_rows(records: Records) -> Iterator[Values]:
     """A row for each policy and origin."""
     for policy, record in records.items():
         for origin in figures.simulation(record).origins or ():
-            fields = (
+            yield (
                 *(policy, origin.kind, origin.name, origin.place, origin.caller, " ".join(origin.identity)),
                 *(origin.bytes, origin.allocations, origin.begin, origin.end, origin.page_faults),
                 *(origin.counts.get(name) for name in (*_MISSES_OF_ORIGINS, "PAGE_FAULTS_ON_HUGE")),
                 *(origin.saved_seconds or (None, None)),
             )
-            yield dict(zip(_ORIGIN_FIELDS, fields, strict=True))
 
 
-def _origin_tables(records: Records, most: int) -> Iterator[Block]:
+def _origin_tables(records: Records, about: SimulationPart) -> Iterator[Block]:
     columns = (
         *(Column("origin", wrap=True), Column("place", wrap=True), Column("called from", wrap=True)),
         *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent")),
@@ -172,7 +167,7 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
         origins, whole = simulated.origins or (), simulated.instructions or 1
         forecast = simulated.forecast
         misses, walks = _sums(origins)
-        shown = _listed(simulated, most)
+        shown = _listed(simulated, about.origins or 0)
         rest = [origin for origin in origins if origin not in shown]
         rows = [
             (
@@ -182,7 +177,7 @@ def _origin_tables(records: Records, most: int) -> Iterator[Block]:
                 origin.counts[_MISSES] / misses,
                 origin.counts[_WALKS] / walks,
                 origin.counts[_ON_HUGE] / walks if _ON_HUGE in origin.counts else None,
-                None if forecast is None else _percents(share_saved(origin, forecast)),
+                _saving(origin, forecast),
             )
             for origin in (*shown, *([sum_of(rest)] if rest else []))
         ]
@@ -218,7 +213,7 @@ def _listed(simulated: Simulated, most: int) -> list[Origin]:
     ]
 
 
-def _blocks(records: Records, functions: int) -> Iterator[Block]:
+def _blocks(records: Records, about: SimulationPart) -> Iterator[Block]:
     (base, *others), several = records, list(records.values())
     simulated = figures.simulation(several[0])
     columns = (
@@ -240,9 +235,9 @@ def _blocks(records: Records, functions: int) -> Iterator[Block]:
                 for region, ratios in by_region.items()
             )
             yield Table(f"Ratios by region, {policy} : {base}", columns, rows)
-    if functions > 0:
+    if about.functions > 0:
         columns = (Column("function", wrap=True), *(Column(name, kind="count") for name in _FUNCTIONS))
-        most = (simulated.functions or ())[:functions]
+        most = (simulated.functions or ())[: about.functions]
         rows = tuple((function["function"], *map(function.get, _FUNCTIONS)) for function in most)
         yield Table(f"Functions with the most TLB misses, {base}", columns, rows)
 

@@ -28,10 +28,11 @@ _NAMES = (
 
 def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     """Counters, observed pages, and the state of the node."""
+    states = Table.of("State of the node by configuration", _STATE, _states(result, kernels))
     return [
         Section("Counters", tuple(_counters(result, kernels)), only="page"),
         Section("Observed pages", tuple(_pages(result, kernels)), "pages", only="page"),
-        *_node_state(result, kernels),
+        *states.section("State of the node", _STATE_TEXT, only="page"),
     ]
 
 
@@ -102,8 +103,6 @@ def _coverage_text(kernels: Sequence[KernelResult]) -> str:
 
 # A smaller share of faults that fell back needs no note.
 _NOTED = 0.01
-
-
 _STATE = (
     *(replace(column, get=f"entry.{column.get}") for column in _NAMES),
     Column("runs", kind="integer", get="use.runs"),
@@ -123,20 +122,10 @@ _STATE_TEXT = (
 def _states(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Mapping[str, Any]]:
     uses = use_by_cell(result.records)
     for entry in entries(kernels):
-        use = uses.get((entry.benchmark.name, *entry.row.cell.key))
+        use = uses.get(_key(entry))
         if use is not None:
             of_kernel = {"benchmark": entry.benchmark, "configuration": entry.configuration}
             yield {**of_kernel, "entry": entry, "use": use}
-
-
-def _node_state(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
-    """The state during the runs of each configuration; none for results without it."""
-    table = Table.of("State of the node by configuration", _STATE, _states(result, kernels))
-    return (
-        [Section("State of the node", (table, Text(_STATE_TEXT, style="dim")), only="page")]
-        if table.rows
-        else []
-    )
 
 
 def node_rows(result: Result, kernels: Sequence[KernelResult]) -> list[NodeMemoryRow]:

@@ -123,7 +123,7 @@ def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, machine: d
     before = state(machine)
     process = other(tmp_path, "time.sleep(60)")
     guardian = killed_sessions.guardian_of(process.pid)
-    assert state(machine) != before and [trace.running for trace in traces(tmp_path)] == [True]
+    assert state(machine) != before and [trace.is_running for trace in traces(tmp_path)] == [True]
     assert [finding.state for finding in setting_findings(tmp_path)] == ["note", "note"]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(guardian, number)
@@ -170,7 +170,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
     killed(tmp_path, guardian=True)
     assert state(machine) != before
     [trace] = traces(tmp_path)
-    assert not trace.running and [change.before for change in trace.changes] == ["10", "1"]
+    assert not trace.is_running and [change.before for change in trace.changes] == ["10", "1"]
     findings = list(setting_findings(tmp_path))
     assert [finding.state for finding in findings] == ["lack", "lack"]
     assert all(finding.remedy for finding in findings)

@@ -14,7 +14,7 @@ from click import get_current_context
 from click.core import ParameterSource
 from rich.console import Console
 
-from pagewise.cli.options import Command, OptionMaker, option, rare_option
+from pagewise.cli.options import BUDGET, ROUNDS, UNTIL, Command, OptionMaker, option, rare_option
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session, show
 from pagewise.cli.types import Duration, Number, Percent, several, split_commas
@@ -118,6 +118,8 @@ VARIED = varies(
 AA = rare_option(
     "--aa", "Number of additional runs of each baseline per round (A/A).", type=Number(1, 10), default=1
 )
+#: The beginning of the panel `runs` of commands that compare.
+COMPARED_RUNS = (ROUNDS, UNTIL, BUDGET, AA)
 BASELINE_OPTION = rare_option("--baseline", metavar="GLOB|POLICY")
 #: How the runs of a program are judged.
 JUDGED = (
@@ -212,7 +214,7 @@ def _begin_session(changes: bool) -> None:
         get_current_context().with_resource(session())
         return
     for trace in traces():
-        if not trace.running:
+        if not trace.is_running:
             places = "; ".join(change.text for change in trace.changes)
             text = f"a killed session left settings of this machine changed; their original values: {places}"
             click.echo(f"pagewise: warning: {text}\n  remedy: as root: pagewise doctor --restore", err=True)

@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagewise.core.page_policy import size_name
 from pagewise.core.units import bytes_text
-from pagewise.machine.host import read
+from pagewise.machine.host import number, read
 
 #: A limit: the resource (`memory`, `hugetlb.2MB`), and the folder of the control group.
 Place = tuple[str, Path]
@@ -51,7 +52,7 @@ class Reached:
         for (name, group), count in self.limits.items():
             if name.startswith(resource) and count > before.limits.get((name, group), 0):
                 files = (group / f"{name}{part}" for part in (".max", ".rsvd.max", ".limit_in_bytes"))
-                size = min((size for file in files if (size := _number(file)) is not None), default=0)
+                size = min((size for file in files if (size := number(file)) is not None), default=0)
                 return f"the control group {group} limits {name} to {bytes_text(size)}, which was reached"
         return None
 
@@ -120,19 +121,19 @@ def memory_left(root: Path = Path("/")) -> Iterator[int]:
     """The bytes left in each control group of this process with a limit of memory."""
     for folder, version in _groups("memory", root):
         limit_file, used_file, droppable = _MEMORY[version]
-        limit, used = _number(folder / limit_file), _number(folder / used_file)
+        limit, used = number(folder / limit_file), number(folder / used_file)
         if limit is not None and used is not None:
             yield max(0, limit - used + _fields(folder / "memory.stat").get(droppable, 0))
 
 
 def pool_pages_left(page_bytes: int, root: Path = Path("/")) -> int | None:
     """How many more pages of a hugetlb pool the control groups leave to this process; None: no limit."""
-    name, left = _pool_name(page_bytes), []
+    name, left = f"hugetlb.{size_name(page_bytes).upper()}B", []
     for folder, version in _groups("hugetlb", root):
         for limit_file, used_file in (
             tuple(f"{part}.{ending}" for ending in _POOL[version]) for part in (name, f"{name}.rsvd")
         ):
-            limit, used = _number(folder / limit_file), _number(folder / used_file)
+            limit, used = number(folder / limit_file), number(folder / used_file)
             if limit is not None and used is not None and limit < _NO_LIMIT:
                 left.append(max(0, limit - used) // page_bytes)
     return min(left, default=None)
@@ -145,12 +146,12 @@ def read_reached(root: Path = Path("/")) -> Reached:
     for folder, version in _groups("memory", root):
         of_group = _fields(folder / ("memory.events" if version == 2 else "memory.oom_control"))
         # A limit is reached often while the kernel can drop files from memory: only the end of that counts.
-        count = of_group.get("oom") if version == 2 else _number(folder / "memory.failcnt")
+        count = of_group.get("oom") if version == 2 else number(folder / "memory.failcnt")
         limits["memory", folder] = count or 0
         killed = max(killed, of_group.get("oom_kill", 0))
     for folder, version in _groups("hugetlb", root):
         for file in sorted(folder.glob("hugetlb.*.events" if version == 2 else "hugetlb.*.failcnt")):
-            count = _fields(file).get("max") if version == 2 else _number(file)
+            count = _fields(file).get("max") if version == 2 else number(file)
             limits[file.stem, folder] = count or 0
     return Reached(limits, killed)
 
@@ -168,20 +169,6 @@ def _groups(controller: str, root: Path) -> Iterator[tuple[Path, int]]:
             yield folder, 1 if controllers else 2
             if folder == base:
                 break
-
-
-def _pool_name(page_bytes: int) -> str:
-    """The kernel's name of the files of a pool: hugetlb.64KB, hugetlb.2MB, hugetlb.1GB."""
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20)):
-        if page_bytes >= size:
-            return f"hugetlb.{page_bytes // size}{unit}"
-    return f"hugetlb.{page_bytes // 1024}KB"
-
-
-def _number(file: Path) -> int | None:
-    """The number in a file; None for `max`, or without the file."""
-    text = read(file) or ""
-    return int(text) if text.isdigit() else None
 
 
 def _fields(file: Path) -> dict[str, int]:

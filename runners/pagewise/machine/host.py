@@ -60,16 +60,6 @@ def read_host(root: Path = Path("/")) -> Host:
     )
 
 
-def shows_processes(root: Path = Path("/")) -> bool:
-    """Whether /proc is mounted."""
-    return (root / "proc/meminfo").exists()
-
-
-def shows_huge_pages(root: Path = Path("/")) -> bool:
-    """Whether /sys is mounted and shows memory management; if not, nothing is known of huge pages."""
-    return (root / "sys/kernel/mm").is_dir()
-
-
 def read(file: Path) -> str | None:
     """The text of a small file without surrounding white space; None if it cannot be read."""
     try:

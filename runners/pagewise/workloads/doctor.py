@@ -26,8 +26,6 @@ from pagewise.machine.host import (
     MOUNT_SYS,
     default_pool_size,
     read_host,
-    shows_huge_pages,
-    shows_processes,
 )
 from pagewise.machine.node_state import predict, unit_of_process
 from pagewise.machine.placement import Where, placements
@@ -35,10 +33,9 @@ from pagewise.machine.settings.prefetchers import ALL, find_control
 from pagewise.machine.settings.session import traces
 from pagewise.machine.topology import read_topology
 from pagewise.stack import lmod
-from pagewise.stack.paths import checkout, module_tree, project_root
+from pagewise.stack.paths import checkout, find_spack, module_tree, project_root
 from pagewise.stack.provenance import find_hyperfine
 from pagewise.stack.setup import SetupFacts, setup_facts
-from pagewise.stack.user_spack import find_spack
 from pagewise.workloads.counters.machine import permissions
 from pagewise.workloads.simulation.build import TracedBuild
 from pagewise.workloads.simulation.tracer import MACHINES, find_tracer
@@ -192,9 +189,9 @@ def page_findings(host: Host, root: Path = Path("/")) -> Iterator[Finding]:
     """The base page, transparent huge pages and hugetlb pools of this kernel."""
     yield good("base page", bytes_text(host.base_page_size_bytes))
     thp = host.thp
-    if not shows_processes(root):
+    if not (root / "proc/meminfo").exists():
         yield missing("/proc", "missing: the pages of programs are unknown", MOUNT_PROC)
-    if thp is None and not shows_huge_pages(root):
+    if thp is None and not (root / "sys/kernel/mm").is_dir():
         yield note("THP", "unknown: /sys/kernel/mm is missing", MOUNT_SYS)
     elif thp is None:
         yield note("THP", "not in this kernel: configurations with thp will be excluded", "a kernel with THP")
@@ -268,7 +265,7 @@ def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
         for change in trace.changes:
             detail = f"{change.setting.place}: {change.before} before, {change.now or 'unknown'} set "
             detail += f"by {trace.owner}"
-            if trace.running:
+            if trace.is_running:
                 yield note(name, f"{detail}, which restores it at its end")
             else:
                 remedy = "as root: pagewise doctor --restore"

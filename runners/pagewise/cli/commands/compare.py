@@ -10,8 +10,8 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import (
-    AA,
     BASELINE_OPTION,
+    COMPARED_RUNS,
     JUDGED,
     VARIED,
     Measuring,
@@ -69,10 +69,7 @@ class _Comparing(Measuring, TakesProgram):
         ),
     ),
     runs=(
-        opt.ROUNDS,
-        opt.UNTIL,
-        opt.BUDGET,
-        AA,
+        *COMPARED_RUNS,
         partial(
             opt.METHOD,
             help="How runs are compared: in slices of 10 or 40 ms if the program only computes, or whole "

@@ -9,8 +9,8 @@ from rich.console import Console
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
 from pagewise.cli.measuring import (
-    AA,
     BASELINE_OPTION,
+    COMPARED_RUNS,
     VARIED,
     Measuring,
     Parameters,
@@ -45,10 +45,7 @@ from pagewise.core.configuration import BASELINE
         partial(BASELINE_OPTION, help=f"Configuration to compare against (default: {BASELINE})."),
     ),
     runs=(
-        opt.ROUNDS,
-        opt.UNTIL,
-        opt.BUDGET,
-        AA,
+        *COMPARED_RUNS,
         opt.flag(
             "--no-sweep sweep",
             "Omit the curves (sweeps).",

@@ -165,6 +165,18 @@ class Journal:
         """The file of this boot."""
         return self.folder / f"{read(BOOT) or 'boot'}.json"
 
+    @property
+    def is_running(self) -> bool:
+        """Whether its session runs."""
+        try:
+            os.close(lock(self.folder / SESSION, fcntl.LOCK_SH | fcntl.LOCK_NB))
+        except HeldError:
+            return True
+        except RefusedError:
+            # Only root may open root's lock.
+            return Path("/proc", str(self.owner.pid)).exists()
+        return False
+
     @classmethod
     def load(cls, folder: Path) -> Journal:
         """The journal in this folder, or an empty one. Raises RefusedError."""

@@ -21,7 +21,6 @@ from pagewise.machine.settings.journal import (
     HeldError,
     Journal,
     Owner,
-    SettingChange,
     Warn,
     folder_path,
     lock,
@@ -41,15 +40,6 @@ class SettingsSession:
 
     locks: list[int]
     journal: Journal
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Changed settings of a session that runs, or that was killed before it restored them."""
-
-    changes: tuple[SettingChange, ...]
-    owner: Owner
-    running: bool
 
 
 def to_stderr(text: str) -> None:
@@ -151,10 +141,13 @@ def restore(root: Path = Path("/"), report: Warn = to_stderr) -> None:
         pass
 
 
-def traces(root: Path = Path("/")) -> list[Trace]:
-    """The changes of root's and of this user's sessions that are not undone. Raises RefusedError."""
+def traces(root: Path = Path("/")) -> list[Journal]:
+    """The journals of root's and of this user's sessions with changes that are not undone.
+
+    Their sessions run, or were killed before they restored the settings. Raises RefusedError.
+    """
     journals = map(Journal.load, sorted({shared_folder(root), folder_path(root)}))
-    return [Trace(tuple(each.changes), each.owner, _is_running(each)) for each in journals if each.changes]
+    return [journal for journal in journals if journal.changes]
 
 
 @contextmanager
@@ -184,17 +177,6 @@ def _claimed(root: Path, report: Warn) -> Iterator[SettingsSession]:
     finally:
         for descriptor in locks:
             os.close(descriptor)
-
-
-def _is_running(journal: Journal) -> bool:
-    try:
-        os.close(lock(journal.folder / SESSION, fcntl.LOCK_SH | fcntl.LOCK_NB))
-    except HeldError:
-        return True
-    except RefusedError:
-        # Only root may open root's lock.
-        return Path("/proc", str(journal.owner.pid)).exists()
-    return False
 
 
 def _leave_session() -> None:

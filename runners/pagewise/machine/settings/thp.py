@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +21,7 @@ _ON, _ON_SHARED = "madvise", "advise"
 # prctl(2). PR_GET_THP_DISABLE returns 0, or 1 plus the flags that were the third argument of
 # PR_SET_THP_DISABLE (Linux 6.18: 2, refused unless advised).
 _SET, _GET, _REFUSED, _UNLESS_ADVISED = 41, 42, 1, 2
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def switches_needed(policies: Iterable[str], root: Path = Path("/")) -> list[Word]:
@@ -119,27 +120,29 @@ def refused_to_programs() -> Iterator[None]:
     The setting belongs to this process, is inherited and survives exec. At the end of the block it is as
     before, with its flags. Raises RefusedError.
     """
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    # Kernels or emulators without the call return -1: then nothing was inherited.
-    before = max(prctl(_GET, 0, 0, 0, 0), 0)
-    _set_refused(prctl, _REFUSED)
+    before = _refusal()
+    _set_refusal(_REFUSED)
     try:
         yield
     finally:
-        _set_refused(prctl, before)
+        _set_refusal(before)
 
 
 def process_thp() -> ProcessThp:
     """What PR_SET_THP_DISABLE leaves to this process; systemd sets it for a unit with MemoryTHP=."""
-    # Kernels or emulators without the call return -1.
-    setting = max(ctypes.CDLL(None, use_errno=True).prctl(_GET, 0, 0, 0, 0), 0)
+    setting = _refusal()
     if setting == 0:
         return "allowed"
     return "advised" if setting & _UNLESS_ADVISED else "refused"
 
 
-def _set_refused(prctl: Callable[..., int], value: int) -> None:
-    if prctl(_SET, value & _REFUSED, value & ~_REFUSED, 0, 0) != 0:
+def _refusal() -> int:
+    # Kernels or emulators without the call return -1: then nothing was inherited.
+    return int(max(_prctl(_GET, 0, 0, 0, 0), 0))
+
+
+def _set_refusal(value: int) -> None:
+    if _prctl(_SET, value & _REFUSED, value & ~_REFUSED, 0, 0) != 0:
         raise RefusedError(
             f"prctl(PR_SET_THP_DISABLE) failed: {os.strerror(ctypes.get_errno())}",
             remedy="allow this call; a container's seccomp profile may forbid it",

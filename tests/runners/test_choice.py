@@ -29,7 +29,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
             ("none", "block", "regular"),
         ):
             stage.add(compiler, label, [TRIAD, CHASE, GATHER])
-    return read_catalog(stage.modules, find_init(None, {}))
+    return read_catalog(stage.modules, find_init(None))
 
 
 def options(**changes: object) -> KernelOptions:
@@ -82,7 +82,7 @@ def test_a_name_that_fits_nothing_is_reported_with_the_nearest(catalog: Catalog,
 def test_a_tree_without_default_kernels_is_reported(stage: Stage):
     stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [GATHER])
     with pytest.raises(SelectionError) as caught:
-        choose(read_catalog(stage.modules, find_init(None, {})), options())
+        choose(read_catalog(stage.modules, find_init(None)), options())
     assert caught.value.where == str(stage.modules) and "--kernels" in caught.value.remedy
 
 
@@ -147,7 +147,7 @@ def test_the_environment_is_that_of_the_module_and_of_no_other(catalog: Catalog,
 def test_a_module_that_does_not_load_says_why(stage: Stage):
     stage.module("needs", ['depends_on("nowhere/1.0")'])
     stage.module("fine", ['setenv("VALUE", "a=b; $c")'])
-    needs, fine, absent = load_each(find_init(None, {}), stage.modules, ["needs", "fine", "absent"])
+    needs, fine, absent = load_each(find_init(None), stage.modules, ["needs", "fine", "absent"])
     assert needs.environment is None and "nowhere/1.0" in needs.message
     assert fine.environment is not None and fine.environment["VALUE"] == "a=b; $c"
     assert absent.environment is None and "absent" in absent.message

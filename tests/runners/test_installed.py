@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from pagewise.core.errors import SetupError
-from pagewise.stack.paths import checkout, module_tree
-from pagewise.stack.user_spack import find_spack, spack_tree, spack_version
+from pagewise.stack.paths import checkout, find_spack, module_tree, spack_tree, spack_version
 from scripts import called, write_script
 from stage import ROOT, RUNNERS, Stage
 
@@ -102,8 +102,11 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
         installed.environment |= {"SPACK_ROOT": "", "PATH": "/usr/bin:/bin"}
     else:
         installed.environment[fault] = "1"
-    with pytest.raises(SetupError):
-        spack_tree({**os.environ, **installed.environment, "PYTHONPATH": "/x"})
+    with (
+        patch.dict(os.environ, {**installed.environment, "PYTHONPATH": "/x"}),
+        pytest.raises(SetupError),
+    ):
+        spack_tree()
     folder = installed.folder / "cache" / "pagewise" / "modules"
     assert not folder.is_dir() or not list(folder.iterdir())
 
@@ -122,22 +125,25 @@ def test_places_of_spack(tmp_path: Path):
         return file
 
     root, on_path, by_package = map(program, ("root", "path", "package"))
-    environ = {"PAGEWISE_SPACK": str(by_package)}
-    assert find_spack(environ) == by_package
-    environ["PATH"] = str(on_path.parent)
-    assert find_spack(environ) == on_path
-    environ["SPACK_ROOT"] = str(root.parents[1])
-    assert find_spack(environ) == root
-    assert spack_version({}) is None
+    with patch.dict(os.environ, {"PAGEWISE_SPACK": str(by_package)}, clear=True) as environ:
+        assert find_spack() == by_package
+        environ["PATH"] = str(on_path.parent)
+        assert find_spack() == on_path
+        environ["SPACK_ROOT"] = str(root.parents[1])
+        assert find_spack() == root
+        environ.clear()
+        assert spack_version() is None
 
 
 def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / ".pagewise").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert checkout({}) == tmp_path
-    assert checkout({"PAGEWISE_ROOT": ""}) is None
-    with pytest.raises(SetupError):
-        module_tree("quick", None, {"PAGEWISE_ROOT": "", "MODULEPATH": str(tmp_path)})
+    with patch.dict(os.environ, clear=True) as environ:
+        assert checkout() == tmp_path
+        environ |= {"PAGEWISE_ROOT": "", "MODULEPATH": str(tmp_path)}
+        assert checkout() is None
+        with pytest.raises(SetupError):
+            module_tree("quick", None)
 
 
 def test_the_recipe_and_pip_ask_for_the_same_oldest_versions():

@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -52,6 +53,11 @@ def compiler() -> list[str]:
     if command is None:
         pytest.skip("no C compiler is installed")
     return command
+
+
+def compiled_in(environ: dict[str, str], source: Path, compiler: list[str]) -> Path:
+    with patch.dict(os.environ, environ, clear=True):
+        return compiled(source, LIBRARY, compiler)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -102,28 +108,28 @@ def test_without_a_home_code_is_compiled_in_a_temporary_folder(
         raise KeyError(user)
 
     monkeypatch.setattr(files.pwd, "getpwuid", unknown)
-    made = compiled(source, LIBRARY, compiler, environment(tmp_path))
+    made = compiled_in(environment(tmp_path), source, compiler)
     assert made.parent == files.temporary_folder() and is_private(made)
     assert made.parent.stat().st_mode & 0o777 == 0o700
-    assert compiled(source, LIBRARY, compiler, environment(tmp_path)) == made
+    assert compiled_in(environment(tmp_path), source, compiler) == made
 
 
 def test_a_planted_library_is_never_used(tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler):
     settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    made = compiled(source, LIBRARY, compiler, settings)
+    made = compiled_in(settings, source, compiler)
     assert made.parent == tmp_path / "cache/pagewise/test"
     good = made.read_bytes()
     made.write_bytes(b"planted by the owner: used")
-    assert compiled(source, LIBRARY, compiler, settings).read_bytes().startswith(b"planted")
+    assert compiled_in(settings, source, compiler).read_bytes().startswith(b"planted")
     spoil(made)
-    again = compiled(source, LIBRARY, compiler, settings)
+    again = compiled_in(settings, source, compiler)
     assert again.read_bytes() == good and is_private(again)
     # The same for a link to a file that another user can write.
     (tmp_path / "elsewhere").write_bytes(b"planted")
     spoil(tmp_path / "elsewhere")
     again.unlink()
     again.symlink_to(tmp_path / "elsewhere")
-    assert compiled(source, LIBRARY, compiler, settings).read_bytes() == good
+    assert compiled_in(settings, source, compiler).read_bytes() == good
     assert (tmp_path / "elsewhere").read_bytes() == b"planted"
 
 
@@ -131,10 +137,10 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
 ):
     settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    made = compiled(source, LIBRARY, compiler, settings)
+    made = compiled_in(settings, source, compiler)
     made.write_bytes(b"planted")
     spoil(tmp_path / "cache")
-    other = compiled(source, LIBRARY, compiler, settings)
+    other = compiled_in(settings, source, compiler)
     assert other.parent == files.temporary_folder() and other.read_bytes() != b"planted"
 
 
@@ -145,9 +151,9 @@ def test_the_state_of_a_checkout_is_used_if_it_is_private(
     settings["PAGEWISE_ROOT"] = str(tmp_path)
     state = tmp_path / ".pagewise"
     state.mkdir()
-    assert compiled(source, LIBRARY, compiler, settings).parent == state / "test"
+    assert compiled_in(settings, source, compiler).parent == state / "test"
     spoil(state)
-    assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
+    assert compiled_in(settings, source, compiler).parent == tmp_path / "cache/pagewise/test"
 
 
 def test_a_library_to_be_preloaded_is_compiled_where_the_loader_takes_its_path_whole(
@@ -157,12 +163,12 @@ def test_a_library_to_be_preloaded_is_compiled_where_the_loader_takes_its_path_w
     for name in ("a b", "a:b"):
         (tmp_path / name / ".pagewise").mkdir(parents=True)
         settings["PAGEWISE_ROOT"] = str(tmp_path / name)
-        assert compiled(source, LIBRARY, compiler, settings).parent == tmp_path / "cache/pagewise/test"
+        assert compiled_in(settings, source, compiler).parent == tmp_path / "cache/pagewise/test"
     settings["XDG_CACHE_HOME"] = str(tmp_path / "a b")
-    assert compiled(source, LIBRARY, compiler, settings).parent == files.temporary_folder()
+    assert compiled_in(settings, source, compiler).parent == files.temporary_folder()
     monkeypatch.setattr(c_code, "temporary_folder", lambda: tmp_path / "a b")
     with pytest.raises(SetupError):
-        compiled(source, LIBRARY, compiler, settings)
+        compiled_in(settings, source, compiler)
 
 
 def test_a_detected_checkout_must_be_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler):
@@ -170,8 +176,11 @@ def test_a_detected_checkout_must_be_private(tmp_path: Path, monkeypatch: pytest
     (tmp_path / ".pagewise" / "modules" / "default").mkdir(parents=True)
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
-    assert project_root({}) == tmp_path
-    assert module_tree("default", None, {}) == tmp_path / ".pagewise/modules/default"
+    monkeypatch.delenv("PAGEWISE_ROOT", raising=False)
+    monkeypatch.delenv("PAGEWISE_MODULES", raising=False)
+    assert project_root() == tmp_path
+    assert module_tree("default", None) == tmp_path / ".pagewise/modules/default"
     spoil(tmp_path / ".pagewise")
-    assert project_root({}) == tmp_path / "below"
-    assert project_root({"PAGEWISE_ROOT": str(tmp_path)}) == tmp_path
+    assert project_root() == tmp_path / "below"
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
+    assert project_root() == tmp_path

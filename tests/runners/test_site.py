@@ -20,8 +20,13 @@ from scripts import called
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture(autouse=True)
+def this_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with this checkout's sites, and detected packages."""
     for folder in ("sites", "toolchains"):
         shutil.copytree(ROOT / "envs" / folder, tmp_path / "envs" / folder)
@@ -31,6 +36,7 @@ def checkout(tmp_path: Path) -> Path:
     (state / "detected" / "packages.yaml").write_text(json.dumps(packages))
     definitions = {"definitions": [{"toolchains": ["%pagewise-gcc", "%pagewise-llvm"]}]}
     (state / "detected" / "definitions.yaml").write_text(json.dumps(definitions))
+    monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
     return tmp_path
 
 
@@ -54,15 +60,15 @@ def pagewise(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def test_every_site_of_the_checkout_is_valid() -> None:
-    assert site_names(ROOT) == ["debian", "fugaku", "grace", "ookami", "rocky"]
-    for name in site_names(ROOT):
-        assert read_site(name, ROOT).name == name
+    assert site_names() == ["debian", "fugaku", "grace", "ookami", "rocky"]
+    for name in site_names():
+        assert read_site(name).name == name
 
 
 def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
-    known = toolchain_compilers(ROOT)
-    for name in site_names(ROOT):
-        site = read_site(name, ROOT)
+    known = toolchain_compilers()
+    for name in site_names():
+        site = read_site(name)
         lists = {list_name: entry for entry in site.definitions["definitions"] for list_name in entry}
         wanted = {"quick", "gcc_and_llvm", "generic", "natives", "vector_math", "widths", "targets"}
         assert wanted <= lists.keys()
@@ -71,8 +77,8 @@ def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
 
 
 def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
-    known = toolchain_compilers(ROOT)
-    needed = set().union(*(known[name] for name in read_site("ookami", ROOT).toolchains))
+    known = toolchain_compilers()
+    needed = set().union(*(known[name] for name in read_site("ookami").toolchains))
     assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
 
 
@@ -82,7 +88,7 @@ def test_all_faults_are_reported_at_once(checkout: Path) -> None:
     edit(folder / "site.yaml", "modules:", "scheduler: {kind: slurm}\nmodules:")
     edit(folder / "packages.yaml", "cmake@=3.25.1", "cmake")
     with pytest.raises(FormatError) as refused:
-        read_site("debian", checkout)
+        read_site("debian")
     for part in ("pages.base_kib", "scheduler", "packages.yaml: cmake"):
         assert part in str(refused.value)
 
@@ -114,22 +120,22 @@ def test_faults_of_a_site_are_reported(
 ) -> None:
     edit(checkout / "envs" / "sites" / site / file, before, after)
     with pytest.raises(FormatError) as refused:
-        read_site(site, checkout)
+        read_site(site)
     lines = refused.value.what.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)
 
 
 def test_what_is_missing_on_this_machine_is_reported_on_request(checkout: Path) -> None:
-    read_site("fugaku", checkout)
+    read_site("fugaku")
     with pytest.raises(FormatError) as refused:
-        read_site("fugaku", checkout, here=True)
+        read_site("fugaku", here=True)
     assert "frt" in str(refused.value)
     assert "/opt/FJSVxos/mmm" in str(refused.value)
 
 
 def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
     with pytest.raises(SelectionError, match="'summit'") as refused:
-        read_site("summit", checkout)
+        read_site("summit")
     assert "fugaku, grace, ookami" in str(refused.value)
 
 
@@ -140,8 +146,8 @@ def test_a_new_site_is_made_of_what_was_detected_by_the_documented_commands(chec
     assert len(lines) == 3
     done = called(["sh", "-ec", "\n".join(lines)], cwd=checkout)
     assert done.returncode == 0, done.stderr
-    site = read_site("mine", checkout)
+    site = read_site("mine")
     assert site.data.target is None and site.toolchains == ["pagewise-gcc", "pagewise-llvm"]
-    assert site.packages == read_site("debian", checkout).packages
+    assert site.packages == read_site("debian").packages
     assert "mine" in pagewise(checkout, "site", "list").stdout
     assert pagewise(checkout, "site", "check", "mine").returncode == 0

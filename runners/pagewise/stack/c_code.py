@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,16 +36,14 @@ class Product:
     suffix: str = ""
 
 
-def find_compiler(environ: Mapping[str, str] = os.environ) -> list[str] | None:
+def find_compiler() -> list[str] | None:
     """The C compiler: CC, else the first of cc, gcc, clang on PATH; None if all are missing."""
-    named = shlex.split(environ.get("CC", ""))
+    named = shlex.split(os.environ.get("CC", ""))
     candidates = [named] if named else [["cc"], ["gcc"], ["clang"]]
-    return next((words for words in candidates if shutil.which(words[0], path=environ.get("PATH"))), None)
+    return next((words for words in candidates if shutil.which(words[0], path=os.environ.get("PATH"))), None)
 
 
-def compiled(
-    source: Path, product: Product, compiler: Sequence[str], environ: Mapping[str, str] = os.environ
-) -> Path:
+def compiled(source: Path, product: Product, compiler: Sequence[str]) -> Path:
     """The file that a source and its headers compile to; compiled if it is missing.
 
     A file that another user owns or can replace is not used. Raises SetupError with the compiler's errors.
@@ -56,7 +54,7 @@ def compiled(
     name = f"pagewise-{source.stem}-{hashlib.sha256(key).hexdigest()[:16]}{product.suffix}"
     folder = None
     try:
-        folder = _folder(product.kind, environ)
+        folder = _folder(product.kind)
         made = folder / name
         if _is_ours(made):
             return made
@@ -81,12 +79,14 @@ def compiled(
     return made
 
 
-def _folder(kind: str, environ: Mapping[str, str]) -> Path:
+def _folder(
+    kind: str,
+) -> Path:
     """The first private folder: in the checkout's state, in the user's cache, or one for this process.
 
     Folders are omitted whose files cannot be preloaded. Raises OSError.
     """
-    state, cache = project_root(environ) / ".pagewise", user_folder("XDG_CACHE_HOME", ".cache", environ)
+    state, cache = project_root() / ".pagewise", user_folder("XDG_CACHE_HOME", ".cache")
     candidates = [state / kind] if state.is_dir() else []
     if cache is not None:
         candidates.append(cache / "pagewise" / kind)

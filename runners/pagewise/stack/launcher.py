@@ -109,7 +109,7 @@ def find_launcher(files: Iterable[Path], environment: Mapping[str, str]) -> Rank
     The site's kind and options come first; without one, the kind is what the launcher reports. Raises
     SetupError if it is missing or of an unknown kind.
     """
-    declared = _of_site(os.environ)
+    declared = _of_site()
     name = declared and declared.kind
     names = KINDS[name].programs if name else ("mpiexec", "mpirun", "srun")
     options = declared.options if declared else ()
@@ -130,15 +130,15 @@ def links_mpi(files: Iterable[Path]) -> bool:
     return any(_MPI.match(file.name) for file in files)
 
 
-def _of_site(environment: Mapping[str, str]) -> SiteLauncher | None:
+def _of_site() -> SiteLauncher | None:
     """The launcher in the site.yaml of this machine; None without one."""
-    root, name = checkout(environment), environment.get("PAGEWISE_SITE")
+    root, name = checkout(), os.environ.get("PAGEWISE_SITE")
     if root is None and not name:
         return None
-    folder = find_folder(name, root) if name else (root or Path()) / ".pagewise" / "site"
+    folder = find_folder(name) if name else (root or Path()) / ".pagewise" / "site"
     if not (folder / "site.yaml").is_file():
         return None
-    return read_site(str(folder), root).data.launcher
+    return read_site(str(folder)).data.launcher
 
 
 def _candidates(files: Iterable[Path], names: Iterable[str], environment: Mapping[str, str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +31,13 @@ class Loaded:
     message: str
 
 
-def find_init(facts: SetupFacts | None, environ: Mapping[str, str] = os.environ) -> Path:
+def find_init(facts: SetupFacts | None) -> Path:
     """Lmod's init file for bash: the setup's, by LMOD_PKG, the one that Spack installed, or in a usual place.
 
     Raises SetupError.
     """
     candidates = [Path((facts or SetupFacts()).lmod.init or "/nonexistent")]
-    packages = (environ.get("LMOD_PKG"), environ.get("PAGEWISE_LMOD"))
+    packages = (os.environ.get("LMOD_PKG"), os.environ.get("PAGEWISE_LMOD"))
     candidates += [Path(package) / "init" / "bash" for package in packages if package]
     candidates += [Path(place) / "init" / "bash" for place in USUAL_PLACES]
     for file in candidates:
@@ -66,12 +66,12 @@ def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
         return [_loaded(name, Path(folder), number) for number, name in enumerate(names)]
 
 
-def clean_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """The environment of a new login, without the variables that the user's shell added since.
 
     Lmod's cache is off, so that a module tree that has just been replaced is read.
     """
-    kept = {name: environ[name] for name in _KEPT if name in environ}
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {"PATH": _USUAL_PATH, "LANG": "C.UTF-8", "LMOD_IGNORE_CACHE": "yes", "LMOD_COLORIZE": "no", **kept}
 
 

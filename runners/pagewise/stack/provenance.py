@@ -17,8 +17,8 @@ from pagewise.stack import lmod
 from pagewise.stack.catalog import Entry
 from pagewise.stack.commands import output_of
 from pagewise.stack.files import sha256
+from pagewise.stack.paths import spack_version
 from pagewise.stack.setup import SetupFacts
-from pagewise.stack.user_spack import spack_version
 
 # Versions of hyperfine with -N and --output, and a known layout of the export.
 _OLDEST, _TOO_NEW = (1, 15), (2, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pagewise.core.errors import FormatError
@@ -73,9 +71,9 @@ class SetupFacts:
     lmod: Lmod = Lmod()
 
 
-def setup_facts(environ: Mapping[str, str] = os.environ) -> SetupFacts | None:
+def setup_facts() -> SetupFacts | None:
     """The facts, None before the setup ran. Raises FormatError for other content."""
-    file = project_root(environ) / ".pagewise" / "setup.json"
+    file = project_root() / ".pagewise" / "setup.json"
     try:
         return structured(SetupFacts, parse_json(read_file(file)), ignored="null")
     except FileNotFoundError:

@@ -90,35 +90,35 @@ class Site:
         return [spec.removeprefix(f"target={self.data.target} ").removeprefix("%") for spec in named]
 
 
-def sites_folder(root: Path | None = None) -> Path:
+def sites_folder() -> Path:
     """The folder of this checkout's sites."""
-    return (root or project_root()) / "envs" / "sites"
+    return project_root() / "envs" / "sites"
 
 
-def site_names(root: Path | None = None) -> list[str]:
+def site_names() -> list[str]:
     """The names of this checkout's sites."""
-    return sorted(file.parent.name for file in sites_folder(root).glob("*/site.yaml"))
+    return sorted(file.parent.name for file in sites_folder().glob("*/site.yaml"))
 
 
-def find_folder(name: str, root: Path | None = None) -> Path:
+def find_folder(name: str) -> Path:
     """The folder of a site by its name or path. Raises SelectionError."""
-    for folder in (sites_folder(root) / name, Path(name)):
+    for folder in (sites_folder() / name, Path(name)):
         if (folder / "site.yaml").is_file():
             return folder.resolve()
-    known = ", ".join(site_names(root)) or "none"
+    known = ", ".join(site_names()) or "none"
     raise SelectionError(
         f"there is no site {name!r}",
-        where=sites_folder(root),
+        where=sites_folder(),
         remedy=f"choose one of: {known}; or write it: docs/how-to/new-site.md",
     )
 
 
-def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Site:
+def read_site(name: str, *, here: bool = False) -> Site:
     """Reads a site and checks it; `here`: also check that this machine has the files that it names.
 
     Raises FormatError that lists every fault, SelectionError for an unknown site.
     """
-    folder = find_folder(name, root)
+    folder = find_folder(name)
     data, all_faults = None, []
     try:
         data = document(SiteFile, _read(folder / "site.yaml"))
@@ -135,7 +135,7 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
         all_faults += [f"packages.yaml: {package}: {fault}" for fault in _external_faults(entry)]
     if data is not None and not all_faults:
         site = Site(folder, data, packages, of_all, named)
-        all_faults += _inconsistencies(site, root or project_root())
+        all_faults += _inconsistencies(site)
         if here and not all_faults:
             all_faults += _missing_here(site)
         if not all_faults:
@@ -147,10 +147,10 @@ def read_site(name: str, root: Path | None = None, *, here: bool = False) -> Sit
     )
 
 
-def toolchain_compilers(root: Path) -> dict[str, set[str]]:
+def toolchain_compilers() -> dict[str, set[str]]:
     """The named flag sets of envs/toolchains, and the compilers of each."""
     compilers: dict[str, set[str]] = {}
-    for file in sorted((root / "envs" / "toolchains").glob("*.yaml")):
+    for file in sorted((project_root() / "envs" / "toolchains").glob("*.yaml")):
         for name, entries in _read(file)["toolchains"].items():
             specs = " ".join(entry["spec"] for entry in entries)
             compilers[name] = set(re.findall(r"%(?:c|cxx|fortran)=([a-z0-9-]+)", specs))
@@ -174,11 +174,11 @@ def _external_faults(entry: Any) -> Iterator[str]:
             yield f"the prefix {external['prefix']!r} is not an absolute path"
 
 
-def _inconsistencies(site: Site, root: Path) -> Iterator[str]:
+def _inconsistencies(site: Site) -> Iterator[str]:
     """The faults between the site's files, each of which is well-formed."""
     if site.name != site.folder.name:
         yield f"site.yaml: name: {site.name!r} is not the folder's name"
-    known = toolchain_compilers(root)
+    known = toolchain_compilers()
     if not site.toolchains:
         yield "definitions.yaml: the list `toolchains` is missing or empty"
     for toolchain in site.toolchains:

@@ -18,7 +18,8 @@ def list_sites() -> None:
     from pagewise.stack.paths import needed_checkout
     from pagewise.stack.site import read_site, site_names
 
-    for name in site_names(needed_checkout("the list of sites")):
+    needed_checkout("the list of sites")
+    for name in site_names():
         site = read_site(name)
         target = site.data.target or "this machine's processor"
         click.echo(f"{name:<10} {site.data.summary} ({target})")

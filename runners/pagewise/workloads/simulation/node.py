@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import mmap
-import os
 import resource
 import shutil
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,13 +40,13 @@ _LIMIT = 300.0
 _RUNS, _UNCERTAIN = 3, 1.5
 
 
-def kept_file(environ: Mapping[str, str] = os.environ) -> Path:
+def kept_file() -> Path:
     """Where the geometry of this node is kept: in the checkout's state, or in the user's cache.
 
     Raises SetupError.
     """
-    host, state = read_host(), project_root(environ) / ".pagewise"
-    cache = user_folder("XDG_CACHE_HOME", ".cache", environ)
+    host, state = read_host(), project_root() / ".pagewise"
+    cache = user_folder("XDG_CACHE_HOME", ".cache")
     folder = state if state.is_dir() or cache is None else cache / "pagewise"
     if not make_private(folder / "geometry"):
         raise SetupError(

@@ -6,7 +6,8 @@ import json
 import shutil
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,19 +58,16 @@ class Ranks:
 
     def processes(self) -> dict[int, int]:
         """The process of each rank that has started on this node."""
-        return {number: report["pid"] for number, report in self._reports()}
+        return {number: report["pid"] for number, report in self._reports().items()}
 
     def started(self) -> tuple[RankUse, ...]:
         """What the process of each rank had as it started."""
-        reports = dict(self._reports())
-        return tuple(
-            RankUse(number, tuple(reports[number]["cpus"]), reports[number]["memory"])
-            for number in sorted(reports)
-        )
+        reports = self._reports().items()
+        return tuple(RankUse(number, tuple(report["cpus"]), report["memory"]) for number, report in reports)
 
     def failure(self) -> Failure | None:
         """Why a run that ended well was not one of all ranks; None if it was."""
-        missing = sorted(set(range(self.number)) - {number for number, _ in self._reports()})
+        missing = sorted(set(range(self.number)) - self._reports().keys())
         if not missing:
             return None
         text = ", ".join(map(str, missing))
@@ -79,14 +77,14 @@ class Ranks:
             f"all ranks of a comparison run on one node: check the options of {self.launcher.program}",
         )
 
-    def _reports(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _reports(self) -> dict[int, dict[str, Any]]:
+        reports = {}
         for number in range(self.number):
-            try:
+            with suppress(OSError, ValueError):
                 report = parse_json(read_file(self.folder / str(number)))
-            except (OSError, ValueError):
-                continue
-            if report["host"] == socket.gethostname():
-                yield number, report
+                if report["host"] == socket.gethostname():
+                    reports[number] = report
+        return reports
 
 
 def run_as_ranks(

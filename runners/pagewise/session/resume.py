@@ -65,7 +65,6 @@ class Earlier:
     records: tuple[Record, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     wall_seconds: float = 0.0
-    until_ended: bool = False
     rounds: int = 0
 
     @property
@@ -162,7 +161,6 @@ def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
         tuple(result.records),
         tuple(result.skipped),
         manifest.timing.wall_seconds if manifest.timing is not None else 0.0,
-        manifest.until is not None and manifest.until.ended is not None,
         _complete_rounds(result),
     )
     stopped = manifest.finished or str(result.records[-1].started if result.records else manifest.created)

@@ -195,22 +195,23 @@ class Session:
 
     def _run_all(self) -> None:
         began = time.monotonic() - self.earlier.wall_seconds
-        rounds = [self._steps_left(number) for number in range(1, self.options.runs.rounds + 1)]
+        rounds = [
+            self.earlier.left(self._steps_of_round(number), self.is_ruled_out)
+            for number in range(1, self.options.runs.rounds + 1)
+        ]
         sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
         ahead, count = [*chain(*rounds), *sweeps], self.options.runs.rounds
         with ProgressReporter(self.console, count, ahead, is_verbose=self.is_verbose) as progress:
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
                 self._end_round(number, progress)
-            if self.options.runs.until is not None and not self.earlier.until_ended:
+            until = self.manifest.until
+            if self.options.runs.until is not None and (until is None or until.ended is None):
                 self._run_until(self.options.runs.until, began, progress)
             self._run_steps(sweeps, progress)
 
     def _steps_of_round(self, number: int) -> list[Step]:
         return self.workload.planner.steps_of_round(number, self.recorder.records)
-
-    def _steps_left(self, number: int) -> list[Step]:
-        return self.earlier.left(self._steps_of_round(number), self.is_ruled_out)
 
     def _run_steps(self, steps: Iterable[Step], progress: ProgressReporter) -> None:
         for together in self.workload.planner.together(list(steps)):

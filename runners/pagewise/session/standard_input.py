@@ -135,7 +135,8 @@ def _has_data(console: Console) -> bool:
 
 def _kept(kind: str, descriptor: int, name: str | None = None, start: int = 0) -> StandardInput:
     """The rest of an input in a file without a name. Raises OSError, SelectionError."""
-    kept, digest, size = _temporary_file(), hashlib.sha256(), 0
+    kept = tempfile.TemporaryFile(prefix="pagewise-input-")  # noqa: SIM115 kept as long as this process
+    digest, size = hashlib.sha256(), 0
     for piece in _pieces(descriptor):
         size += len(piece)
         if size > LARGEST:
@@ -149,10 +150,6 @@ def _kept(kind: str, descriptor: int, name: str | None = None, start: int = 0) -
         kept.write(piece)
     kept.flush()
     return StandardInput(kind, kept.fileno(), name, start, size, digest.hexdigest(), kept)
-
-
-def _temporary_file() -> IO[bytes]:
-    return tempfile.TemporaryFile(prefix="pagewise-input-")
 
 
 def _pieces(descriptor: int) -> Iterator[bytes]:

@@ -18,8 +18,16 @@ BUSY = 4.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers. Tests make folders as with the usual umask, whatever that of the user is."""
+    """Register the markers. Tests make folders as with the usual umask, whatever that of the user is.
+
+    Without arguments only unmarked tests run.
+    """
     os.umask(0o022)
+    if (
+        config.args_source is not pytest.Config.ArgsSource.ARGS
+        and not config.option.markexpr
+    ):
+        config.option.markexpr = " and ".join(f"not {name}" for name in MARKERS)
     for name, purpose in MARKERS.items():
         config.addinivalue_line("markers", f"{name}: {purpose}")
 

@@ -167,9 +167,9 @@ def pin_only(root: Path, packages: set[str]) -> None:
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of the project with a release, made as in docs/how-to/release.md."""
     root = tmp_path_factory.mktemp("origin")
-    folders = ("docs/how-to", "setup", "envs", "repos", "modulefiles", "kernels", "runners")
+    folders = ("changes", "docs/how-to", "setup", "envs", "repos", "modulefiles", "kernels", "runners")
     files = ("spack.yaml", "spack-repo-index.yaml", "Makefile", "pagewise", "LICENSE", ".gitignore")
-    copy_checkout(root, *folders, *files, "CHANGELOG.md", "CITATION.cff")
+    copy_checkout(root, *folders, *files, "CHANGELOG.md", "CITATION.cff", "towncrier.toml")
     keep_kernels(root, KERNEL)
     # The default of `make deploy` and others, as quick to build.
     quick = (root / "envs/release-quick/spack.yaml").read_text()

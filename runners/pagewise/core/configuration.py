@@ -56,11 +56,7 @@ class RunSettings:
 
     def and_further(self, other: RunSettings) -> RunSettings:
         """Both."""
-        return RunSettings(
-            options={**self.options, **other.options},
-            environment={**self.environment, **other.environment},
-            machine={**self.machine, **other.machine},
-        )
+        return RunSettings(**{name: {**own, **vars(other)[name]} for name, own in vars(self).items()})
 
 
 def _check_unset(settings: RunSettings) -> None:

@@ -331,9 +331,15 @@ class Manifest:
     host: Annotated[Host, OPEN]
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """What a session of its kind must have."""
-        needed = () if self.kind == "kernels" else (self.kind,)
-        yield from (("", f"{name!r} is missing") for name in needed if not getattr(self, name))
+        """What a session of its kind must have, and modules that are not listed."""
+        if self.kind != "kernels" and not getattr(self, self.kind):
+            yield "", f"{self.kind!r} is missing"
+        if self.kind == "simulation" and len(self.subjects) != 1:
+            yield "subjects", "a simulation is of one program"
+        cells = [cell for subject in self.subjects for cell in subject.cells]
+        measured = {module for cell in cells for module in (cell.measured, *cell.stands_for)}
+        for module in sorted(measured - {each.module for each in self.configurations}):
+            yield "subjects", f"{module!r} is not one of the configurations"
 
     @property
     def placement(self) -> PlannedPlacement:

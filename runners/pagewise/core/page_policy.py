@@ -24,24 +24,13 @@ _MEMORY: Mapping[str, MemorySource] = {
 }
 
 
-@dataclass(frozen=True)
-class _Kind:
-    memory: MemorySource
-    text: str
-    cost: str
-
-
-def _kinds() -> dict[str, _Kind]:
-    """The policies of builds: the entries of the file that kernels, recipes and modules read too."""
-    entries = json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
-    return {each["name"]: _Kind(_MEMORY[each["pages"]], each["text"], each["cost"]) for each in entries}
-
-
-_KINDS = _kinds()
+# The policies of builds: the entries of the file that kernels, recipes and modules read too.
+_ENTRIES = json.loads(Path(__file__).with_name("policies.json").read_text(encoding="utf-8"))
+_KINDS: Mapping[str, Mapping[str, str]] = {each["name"]: each for each in _ENTRIES}
 #: The values of the variant `hugepages`, in the order of tables.
 HUGEPAGES = tuple(_KINDS)
 #: What a program needs for each.
-COSTS = {name: kind.cost for name, kind in _KINDS.items()}
+COSTS = {name: kind["cost"] for name, kind in _KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +61,7 @@ class PagePolicy:
     @property
     def memory(self) -> MemorySource | None:
         """The source of its pages; None for a policy of unmodified programs only."""
-        return _KINDS[self.kind].memory if self.kind in _KINDS else None
+        return _MEMORY[_KINDS[self.kind]["pages"]] if self.kind in _KINDS else None
 
     @property
     def is_base(self) -> bool:
@@ -87,7 +76,7 @@ class PagePolicy:
     @property
     def text(self) -> str:
         """In words: `transparent huge pages of 64 KiB`."""
-        text = _KINDS[self.kind].text if self.kind in _KINDS else self.kind
+        text = _KINDS[self.kind]["text"] if self.kind in _KINDS else self.kind
         return text if self.size is None else f"{text} of {bytes_text(self.size)}"
 
 

@@ -67,12 +67,9 @@ class Cell:
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The environment of its runs: the inherited one with its settings."""
-        changed = {**inherited, **self.settings.environment}
-        return {
-            name: value
-            for name, value in changed.items()
-            if value != UNSET or name not in self.settings.environment
-        }
+        given = self.settings.environment
+        removed = {name for name, value in given.items() if value == UNSET}
+        return {name: value for name, value in {**inherited, **given}.items() if name not in removed}
 
     @property
     def compiler(self) -> str:
@@ -113,10 +110,9 @@ class Subject:
         for entry in planned.cells:
             equal = tuple(configurations[module] for module in entry.stands_for)
             cell = Cell(configurations[entry.measured], equal, entry.is_baseline)
-            if entry.pages is not None:
-                cell = _with_pages(cell, entry.pages)
             settings, placement = entry.settings or RunSettings(), entry.placement or ""
-            cells.append(_with(cell, entry.is_baseline, settings=settings, placement=placement))
+            changed = _with(cell, entry.is_baseline, entry.pages, settings=settings, placement=placement)
+            cells.append(changed)
         return cls(planned.kernel, tuple(cells))
 
 
@@ -170,7 +166,7 @@ def subject(
         cells.append(Cell((named or equal)[0], tuple(equal), bool(named)))
     if "hugepages" in kernel.sensitive_to:
         cells += [
-            _with_pages(cell, policy)
+            _with(cell, False, policy)
             for policy in dict.fromkeys(pages)
             for cell in cells
             if cell.measured.hugepages == PagePolicy(policy).kind
@@ -304,19 +300,20 @@ def baselines(configurations: Iterable[Configuration], baseline: str) -> Iterato
         yield from fitting(group, baseline)[:1]
 
 
-def _with_pages(cell: Cell, policy: str) -> Cell:
-    """The cell with another page policy; not a baseline."""
-    return replace(_with(cell, False, hugepages=policy), pages=policy)
-
-
-def _with(cell: Cell, is_baseline: bool, *, settings: RunSettings | None = None, **changes: Any) -> Cell:
-    """The cell whose configurations have other values in these fields, and further settings."""
+def _with(
+    cell: Cell,
+    is_baseline: bool,
+    pages: str | None = None,
+    settings: RunSettings | None = None,
+    **changes: Any,
+) -> Cell:
+    """The cell with another page policy, further settings and other values in its configurations."""
+    if pages is not None:
+        changes["hugepages"] = pages
     if settings is not None:
         changes["settings"] = cell.settings.and_further(settings)
-    equal = tuple(replace(configuration, **changes) for configuration in cell.stands_for)
-    return replace(
-        cell, measured=replace(cell.measured, **changes), stands_for=equal, is_baseline=is_baseline
-    )
+    measured, *equal = (replace(each, **changes) for each in (cell.measured, *cell.stands_for))
+    return Cell(measured, tuple(equal), is_baseline, pages or cell.pages)
 
 
 def _sensitive_values(kernel: Benchmark, configuration: Configuration) -> tuple[str, ...]:

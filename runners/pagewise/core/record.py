@@ -8,9 +8,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, ClassVar, Literal
 
 from pagewise.core.errors import RefusedError
@@ -167,13 +167,14 @@ def read_records(file: Path) -> tuple[list[Record], list[Skipped]]:
     content = read_lines(file)
     records: list[Record] = []
     skipped: list[Skipped] = []
-    for number, line, whole in _lines(content):
-        record, reason = parse_record(line)
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        record, reason = parse_record(line) if line.strip() else (None, None)
         if record is not None:
             records.append(record)
-        else:
-            cut = "" if whole else "the line is cut short (a crash or a full disk?): "
-            skipped.append(Skipped(file.name, number, cut + str(reason)))
+        elif reason is not None:
+            cut = "" if number < len(lines) else "the line is cut short (a crash or a full disk?): "
+            skipped.append(Skipped(file.name, number, cut + reason))
     return records, skipped
 
 
@@ -199,7 +200,7 @@ def parse_record(line: bytes) -> tuple[Record | None, str | None]:
         return None, "; ".join(fault.texts[:5])
 
 
-class RecordWriter:
+class RecordWriter(AbstractContextManager["RecordWriter"]):
     """Appends records to a file: those of a run are on the disk before `append` returns, or none of them.
 
     As long as it is open, no other writes to the file.
@@ -239,7 +240,9 @@ class RecordWriter:
                 written += os.write(self._descriptor, line[written:])
             os.fdatasync(self._descriptor)
         except OSError as fault:
-            self._cut_back(before)
+            # A device such as /dev/full cannot be cut; the reader then reports the half line.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, before)
             raise RefusedError(
                 f"a record cannot be written: {fault.strerror}; all records before it are kept",
                 where=self.file,
@@ -249,26 +252,9 @@ class RecordWriter:
         self._lines += len(records)
         self._sha256.update(line)
 
-    def _cut_back(self, size: int) -> None:
-        # A device such as /dev/full cannot be cut; the reader then reports the half line.
-        try:
-            os.ftruncate(self._descriptor, size)
-        except OSError:
-            return
-
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the file."""
         os.close(self._descriptor)
-
-    def __enter__(self) -> RecordWriter:
-        """The writer itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes the file."""
-        self.close()
 
 
 def digest_of(content: bytes) -> Digest:
@@ -296,11 +282,3 @@ def lock(descriptor: int, file: Path) -> None:
                 where=file,
                 remedy="wait for its end, or end it",
             ) from fault
-
-
-def _lines(content: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    """Number, content and completeness (a newline at its end) of each line that is not blank."""
-    ended = content.count(b"\n")
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            yield number, line, number <= ended

@@ -17,9 +17,7 @@ from pagewise.core.structure import unstructured
 from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
-#: Schemas of manifests that are not read any more.
-_EARLIER = ("pagewise.manifest/1",)
-_REMEDY = "copy the result again from where it was made; a newer pagewise may be needed to read it"
+_REMEDY = "copy the result again from where it was made; read it with the pagewise that wrote it"
 _REMEDY_ALTERED = "copy the result again from where it was measured, or measure again"
 
 
@@ -108,25 +106,9 @@ def _read(folder: Path) -> tuple[Manifest, list[Subject]]:
         ) from fault
     except (OSError, ValueError) as fault:
         raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
-    if isinstance(data, dict) and data.get("schema") in _EARLIER:
-        raise FormatError(
-            f"this result was measured by an earlier version of pagewise ({data['schema']})",
-            where=file,
-            remedy="read it with that version, or measure again",
-        )
     manifest = checked_document(Manifest, data, file, _REMEDY)
-    try:
-        configurations = {one.module: one for one in manifest.configurations}
-        subjects = [Subject.of(planned, configurations) for planned in manifest.subjects]
-        if manifest.kind == "simulation" and len(subjects) != 1:
-            raise ValueError("a simulation is of one program")
-        return manifest, subjects
-    except ValueError as fault:
-        raise FormatError(f"the manifest cannot be read: {fault}", where=file, remedy=_REMEDY) from fault
-    except KeyError as fault:
-        raise FormatError(
-            f"the manifest names a module that it does not list: {fault}", where=file, remedy=_REMEDY
-        ) from fault
+    configurations = {one.module: one for one in manifest.configurations}
+    return manifest, [Subject.of(planned, configurations) for planned in manifest.subjects]
 
 
 def read_result(folder: Path, *, records: bool = True) -> Result:

@@ -30,11 +30,6 @@ _MACHINE = {
 # The memory that firmware and kernel reserve differs a little from boot to boot.
 _SAME_MEMORY = 0.05
 _SHOWN = 3
-# Results that cannot be compared from session to session, and what they hold.
-_OTHER_KINDS = {
-    "counters": "counts of events, not timed runs",
-    "simulation": "counts of events, not timed runs",
-}
 
 
 @dataclass(frozen=True)
@@ -89,9 +84,11 @@ def compare(
 
 def _readable(folder: Path) -> Result:
     result = check_unaltered(read_result(folder))
-    if (content := _OTHER_KINDS.get(result.manifest.kind)) is not None:
+    if result.manifest.kind in ("counters", "simulation"):
         raise SelectionError(
-            f"this result contains {content}", where=folder, remedy="name results of compare"
+            "this result contains counts of events, not timed runs",
+            where=folder,
+            remedy="name results of compare",
         )
     return result
 

@@ -13,7 +13,7 @@ from builders import compared, configuration, kernel, rounds, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.analysis.analysis import analyse
-from pagewise.analysis.choices import Choice, Effect, advise
+from pagewise.analysis.choices import Choice, advise
 from pagewise.analysis.comparison import TIME, Comparison
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
@@ -103,7 +103,7 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
         row = Comparison(
             kind="baseline", quantity=TIME, benchmark=result.benchmark, cell=cell, ratio=interval, **verdict
         )
-        effects.append(Effect(row))
+        effects.append(row)
     return Choice("stores", value, tuple(effects), 0)
 
 

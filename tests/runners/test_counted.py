@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from builders import configuration, failed_record, kernel, record, subject_of, varied
-from pagewise.analysis.counted import count
-from pagewise.analysis.counter_runs import rates
+from pagewise.analysis.counted import count, rates
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.statistics import paired_ratio
 from pagewise.core.events import EventFile

@@ -90,7 +90,7 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
     found = rows("thp:64k", 65536)
     assert found["thp"].time_ratio.median == pytest.approx(0.8)
     assert found["thp:64k"].time_ratio.median == pytest.approx(0.9)
-    assert found["thp:64k"].pages.observed == 65536 and found["thp:64k"].invalid is None
+    assert found["thp:64k"].pages.page_size_observed_bytes == 65536 and found["thp:64k"].invalid is None
     wrong = rows("thp", 2 << 20)["thp:64k"]
     assert wrong.code == "wrong_pages" and {"thp", "thp:64k"} <= set(re.split(r"[\s,]+", wrong.invalid))
 

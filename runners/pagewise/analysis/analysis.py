@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -38,7 +37,7 @@ from pagewise.analysis.statistics import (
     repeated_ratios,
 )
 from pagewise.analysis.validity import Excluding, Exclusion, excluding, nothing_excluded
-from pagewise.core.dimensions import differing, unnamed_differences
+from pagewise.core.dimensions import NO_DIMENSIONS, PAGES, differ_only_in, differing
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
@@ -70,20 +69,17 @@ def analyse(
     from earlier rounds of a session; kernels without new records are not analysed again.
     """
     cells = by_cell(records)
-    counts: dict[str, int] = {}
-    for (kernel, _, _), runs in cells.items():
-        counts[kernel] = counts.get(kernel, 0) + len(runs)
     results, known = [], {} if drafts is None else drafts
     for subject in subjects:
         name = subject.benchmark.name
-        if name not in known or known[name][0] != counts.get(name, 0):
-            analyser = _Analyser(subject, cells, seed, excluding, memory_budget)
-            known[name] = counts.get(name, 0), analyser.draft()
+        count = sum(len(runs) for (kernel, _, _), runs in cells.items() if kernel == name)
+        if name not in known or known[name][0] != count:
+            known[name] = count, _Analyser(subject, cells, seed, excluding, memory_budget).draft()
         results.append(known[name][1])
     judged = judge_together([result.comparisons for result in results])
     results = [_completed(result, rows) for result, rows in zip(results, judged, strict=True)]
-    count = sum(row.p is not None for result in results for row in result.comparisons)
-    return [replace(result, judged=count) for result in results]
+    number = sum(row.p is not None for result in results for row in result.comparisons)
+    return [replace(result, judged=number) for result in results]
 
 
 def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelResult]:
@@ -141,16 +137,13 @@ class _Analyser:
     """A kernel with the records of all cells."""
 
     def __init__(
-        self,
-        subject: Subject,
-        records: RecordsOfCells,
-        seed: int,
-        excluding: Excluding,
-        memory_budget: float | None,
+        self, subject: Subject, records: RecordsOfCells, seed: int, excluding: Excluding, budget: float | None
     ) -> None:
         self.subject, self.seed, self.excluding = subject, seed, excluding
         self.benchmark, self.measured = subject.benchmark, Measured(subject.benchmark, records)
-        self.allowed = math.inf if memory_budget is None else 1.0 + memory_budget
+        self.allowed = math.inf if budget is None else 1.0 + budget
+        # The cells with bimodal times, known after `_group`.
+        self.bimodal: set[Cell] = set()
 
     def draft(self) -> KernelResult:
         """The kernel's rows, comparisons and curves, not judged."""
@@ -176,12 +169,16 @@ class _Analyser:
         base = next((cell for cell in cells if cell.is_baseline), None)
         rows = [row_of(cell, self._runs(cell), rounds, self._excluded(cell, base)) for cell in cells]
         if base is not None:
-            rows = [replace(row, differs=self._differing(row.cell, base)) for row in rows]
+            rows = [
+                replace(row, differs=differing(self.benchmark, row.cell.measured, base.measured))
+                for row in rows
+            ]
         ranked = [row for row in rows if row.invalid is None]
         unranked = tuple(row for row in rows if row.invalid is not None)
-        first = next((row for row in ranked if row.cell.is_baseline), None)
-        baseline = [] if first is None else self.measured.runs(first.cell)
-        repeated = tuple(repeated_ratios(baseline, self._seed(compiler, "aa")))
+        self.bimodal |= {row.cell for row in ranked if row.bimodal}
+        first = next((row.cell for row in ranked if row.cell.is_baseline), None)
+        baseline = [] if first is None else self.measured.runs(first)
+        repeated = tuple(repeated_ratios(baseline, self.seed))
         floor = noise_floor(*repeated)
         if first is None:
             return Group(compiler, tuple(ranked), unranked, repeated, floor), []
@@ -190,21 +187,20 @@ class _Analyser:
             if row.cell.is_baseline:
                 ranked[place] = _with_noise(row, baseline)
                 continue
-            comparisons.append(self._to_baseline(row, first, baseline, floor))
+            pair = Pair(row.cell, first, row.differs[0] if len(row.differs) == 1 else "")
+            runs = self.measured.runs(row.cell)[:1], baseline
+            comparisons.append(self._compared("baseline", pair, runs, floor=floor))
             notes = [row.note]
-            if unnamed := unnamed_differences(row.differs):
+            if unnamed := [name for name in row.differs if name in NO_DIMENSIONS]:
                 notes.append(f"differs from the baseline in {', '.join(unnamed)}, too")
-            changed = self._changed(row, first.cell, ranked, floor)
+            changed = self._changed(row, first, [other.cell for other in ranked], floor)
             if isinstance(changed, Comparison):
                 comparisons.append(changed)
             else:
                 notes.append(changed)
             noted = replace(row, note="; ".join(filter(None, notes)) or None)
-            ranked[place] = self._with_memory(noted, first.cell)
+            ranked[place] = self._with_memory(noted, first)
         return Group(compiler, tuple(ranked), unranked, repeated, floor), comparisons
-
-    def _differing(self, cell: Cell, other: Cell) -> tuple[str, ...]:
-        return differing(self.benchmark, cell.measured, other.measured)
 
     def _runs(self, cell: Cell) -> list[Record]:
         """The records that decide on a cell's row."""
@@ -228,7 +224,7 @@ class _Analyser:
         runs, baseline = (
             self.measured.runs(cell, lambda run: run.figures.get(PEAK_MEMORY)) for cell in (row.cell, base)
         )
-        memory = paired_ratio(runs[:1], baseline, self._seed(PEAK_MEMORY, *filter(None, row.cell.key)))
+        memory = paired_ratio(runs[:1], baseline, self.seed)
         return replace(row, memory=memory, over_budget=memory is not None and memory.median > self.allowed)
 
     def _compared(
@@ -236,10 +232,8 @@ class _Analyser:
         kind: Kind,
         pair: Pair,
         runs: tuple[Runs, Runs],
-        seed: int,
         *,
         floor: float | None = None,
-        bimodal: bool = False,
         quantity: Quantity = TIME,
     ) -> Comparison:
         """The first of these runs over the second, the runs of a pair of cells, paired by round."""
@@ -251,36 +245,26 @@ class _Analyser:
             reference=pair.reference,
             dimension=pair.dimension,
             floor=floor,
-            bimodal=bimodal,
+            bimodal=not self.bimodal.isdisjoint(pair[:2]),
             is_judged=kind != "pages",
         )
-        return compare(row, *runs, seed)
-
-    def _to_baseline(self, row: Row, first: Row, baseline: Runs, floor: float | None) -> Comparison:
-        pair = Pair(row.cell, first.cell, row.differs[0] if len(row.differs) == 1 else "")
-        runs = self.measured.runs(row.cell)[:1], baseline
-        is_bimodal = bool(row.bimodal or first.bimodal)
-        seed = self._seed(*filter(None, row.cell.key))
-        return self._compared("baseline", pair, runs, seed, floor=floor, bimodal=is_bimodal)
+        return compare(row, *runs, self.seed)
 
     def _changed(
-        self, row: Row, base: Cell, ranked: Sequence[Row], floor: float | None
+        self, row: Row, base: Cell, ranked: Sequence[Cell], floor: float | None
     ) -> Comparison | str | None:
         """The comparison with the neighbour of a row that differs from the baseline in several things.
 
         A text reports why there is none.
         """
-        bimodal = {other.cell: other.bimodal is not None for other in ranked}
-        pair = neighbour(self.benchmark, row.cell, base, list(bimodal)) if len(row.differs) > 1 else None
+        pair = neighbour(self.benchmark, row.cell, base, ranked) if len(row.differs) > 1 else None
         if pair is None:
             return None
         fault = self._incomparable(pair, valid_records(self.measured.of(row.cell, "compare")))
         if fault is not None:
             return f"not compared in {pair.dimension} alone: {fault.reason}"
         runs = self.measured.runs(pair.cell)[:1], self.measured.runs(pair.reference)[:1]
-        is_bimodal = bimodal[pair.cell] or bimodal[pair.reference]
-        seed = self._seed(pair.dimension, *filter(None, row.cell.key))
-        made = self._compared("change", pair, runs, seed, floor=floor, bimodal=is_bimodal)
+        made = self._compared("change", pair, runs, floor=floor)
         return made if made.ratio is not None else None
 
     def _compilers(self, groups: Sequence[Group]) -> Iterator[Comparison]:
@@ -298,9 +282,7 @@ class _Analyser:
                 most = None if loop is None else 1
                 runs = self.measured.runs(cell)[:most], self.measured.runs(reference)[:most]
                 floor = larger_floor([group.floor, first.floor])
-                seed = self._seed(*filter(None, (group.compiler, first.compiler, loop)))
-                pair = Pair(cell, reference, "compiler")
-                made = self._compared("compilers", pair, runs, seed, floor=floor)
+                made = self._compared("compilers", Pair(cell, reference, "compiler"), runs, floor=floor)
                 if made.ratio is not None:
                     yield made
 
@@ -308,23 +290,32 @@ class _Analyser:
         """What the value of an option changes in the time ratio of a page policy to base pages."""
         if group.baseline is None:
             return
-        seed = self._seed(group.compiler, "structures")
         wider = None if group.floor is None else math.expm1(_NOISE_OF_TWO * math.log1p(group.floor))
-        bimodal = {row.cell: row.bimodal is not None for row in group.ranked}
-        for four in by_structure(self.benchmark, group.baseline.cell, list(bimodal)):
+        ranked = [row.cell for row in group.ranked]
+        for four in by_structure(self.benchmark, group.baseline.cell, ranked):
             ours, plain, theirs, both = (self.measured.runs(cell) for cell in four[:4])
-            with_pages = paired_ratio(ours[:1], plain, seed), paired_ratio(theirs[:1], both, seed)
+            with_pages = paired_ratio(ours[:1], plain, self.seed), paired_ratio(theirs[:1], both, self.seed)
             runs = [ratios_by_round(ours[:1], plain[:1])], [ratios_by_round(theirs[:1], both[:1])]
             pair = Pair(four.cell, four.reference, four.dimension)
-            is_bimodal = any(bimodal[cell] for cell in four[:4])
-            made = self._compared("structure", pair, runs, seed, floor=wider, bimodal=is_bimodal)
+            made = self._compared("structure", pair, runs, floor=wider)
             parts = tuple(part for part in with_pages if part is not None)
             if made.ratio is not None and len(parts) == 2:
-                yield replace(made, parts=parts, value=parts[0].median, reference_value=parts[1].median)
+                made = replace(made, bimodal=not self.bimodal.isdisjoint(four[:4]), parts=parts)
+                yield replace(made, value=parts[0].median, reference_value=parts[1].median)
 
     def _pages(self, ranked: Sequence[Cell]) -> Iterator[Comparison]:
-        """With : without huge pages and compiler : compiler, as the FLASH studies show them, not judged."""
-        pairs = list(by_pages(self.benchmark, ranked))
+        """With : without huge pages and compiler : compiler, as the FLASH studies show them, not judged.
+
+        Cells count that differ from their compiler's baseline in the page policy alone.
+        """
+        bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
+        alike = [
+            cell
+            for cell in ranked
+            if (base := bases.get(cell.compiler)) and differ_only_in(PAGES.name, cell.measured, base.measured)
+        ]
+        is_sensitive = PAGES.name in self.benchmark.sensitive_to
+        pairs = list(by_pages(self.benchmark, alike, [*bases.values()])) if is_sensitive else []
         cells = dict.fromkeys(cell for pair in pairs for cell in pair[:2])
         records = [record for cell in cells for record in self._runs(cell)]
         for quantity, value in page_quantities(self.benchmark, valid_records(records)):
@@ -333,13 +324,9 @@ class _Analyser:
                 both = runs[pair.cell], runs[pair.reference]
                 # A count that was 0 in some round has no ratio.
                 if all(count > 0.0 for run in chain(*both) for count in run.values()):
-                    made = self._compared("pages", pair, both, self.seed, quantity=quantity)
+                    made = self._compared("pages", pair, both, quantity=quantity)
                     if made.ratio is not None:
                         yield made
-
-    def _seed(self, *parts: str) -> int:
-        """A different seed for each ratio, the same in every process (Python's hash() is not)."""
-        return zlib.crc32("/".join((str(self.seed), self.benchmark.name, *parts)).encode())
 
 
 def _compared_cell(group: Group, loop: str | None) -> Cell | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
@@ -24,30 +24,6 @@ _NEARLY, _NEGLIGIBLE = 0.9, 0.02
 
 
 @dataclass(frozen=True)
-class Effect:
-    """The effect of one choice on one kernel with one compiler; `memory` is that on a program's peak."""
-
-    comparison: Comparison
-    memory: Ratio | None = None
-
-    @property
-    def compiler(self) -> str:
-        """The compiler with which it was measured."""
-        return self.comparison.cell.compiler
-
-    @property
-    def ratio(self) -> Ratio:
-        """The time ratio."""
-        assert self.comparison.ratio is not None
-        return self.comparison.ratio
-
-    @property
-    def verdict(self) -> Verdict:
-        """Faster, slower or inconclusive."""
-        return self.comparison.verdict or "inconclusive"
-
-
-@dataclass(frozen=True)
 class Choice:
     """A single choice and its effects: a value of a dimension, or of `compiler` one against another.
 
@@ -58,24 +34,28 @@ class Choice:
 
     factor: str
     value: str
-    effects: tuple[Effect, ...]
+    effects: tuple[Comparison, ...]
     missing: int
     loop: str | None = None
 
-    def having(self, verdict: Verdict) -> list[Effect]:
+    def having(self, verdict: Verdict) -> list[Comparison]:
         """The effects with this verdict."""
         return [effect for effect in self.effects if effect.verdict == verdict]
 
     @property
+    def ratios(self) -> list[Ratio]:
+        """The time ratios of its effects."""
+        return [effect.ratio for effect in self.effects if effect.ratio is not None]
+
+    @property
     def mean(self) -> Ratio | None:
         """The geometric mean of all its ratios, of one ratio itself; None without any."""
-        ratios = [effect.ratio for effect in self.effects]
-        return ratios[0] if len(ratios) == 1 else geometric_mean(ratios)
+        return self.ratios[0] if len(self.ratios) == 1 else geometric_mean(self.ratios)
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """The smallest and the largest ratio; None without any."""
-        ratios = [effect.ratio.median for effect in self.effects]
+        ratios = [ratio.median for ratio in self.ratios]
         return (min(ratios), max(ratios)) if ratios else None
 
 
@@ -118,10 +98,10 @@ def choices(kernels: Sequence[KernelResult]) -> list[Choice]:
         sensitive = [result for result in kernels if result.benchmark.is_sensitive_to(dimension.name)]
         values = dict.fromkeys(value for result in sensitive for value in values_of(result, dimension))
         by_value += [choice for value in values for choice in _choices(sensitive, dimension, value)]
-    compilers: dict[tuple[str, str | None], list[Effect]] = {}
+    compilers: dict[tuple[str, str | None], list[Comparison]] = {}
     for result in kernels:
         for row in result.of("compilers"):
-            compilers.setdefault((versus(row), own_loop(row)), []).append(Effect(row))
+            compilers.setdefault((versus(row), own_loop(row)), []).append(row)
     by_compiler = (
         Choice("compiler", name, tuple(several), 0, loop) for (name, loop), several in compilers.items()
     )
@@ -215,7 +195,7 @@ def _choices(sensitive: Sequence[KernelResult], dimension: Dimension, value: str
     planned = [row for row in rows if _answers(row, dimension, value)]
     for loop in dict.fromkeys(loop_of(row, dimension) for row in planned) or [None]:
         effects = [
-            Effect(change, row.memory)
+            replace(change, memory=row.memory)
             for result in sensitive
             for row, change in alone(result, dimension, value)
             if not row.over_budget and loop_of(row, dimension) == loop
@@ -242,13 +222,13 @@ def _best(result: KernelResult, group: Group) -> Best:
 def _worth(choice: Choice) -> tuple[int, float]:
     """Sorts choices: first those that help in more cases than they harm, then by how much."""
     net = len(choice.having("slower")) - len(choice.having("faster"))
-    return net, math.prod(e.ratio.median for e in choice.effects if e.verdict != "inconclusive")
+    return net, math.prod(e.ratio.median for e in choice.effects if e.ratio and e.is_decided)
 
 
 def _about_as_good(choice: Choice, best: Choice) -> bool:
     """Whether a choice is faster nearly as often, and costs at most a little more if both were measured."""
     ours, theirs = (
-        {(effect.comparison.benchmark.name, effect.compiler): effect.ratio.median for effect in item.effects}
+        {(e.benchmark.name, e.cell.compiler): e.ratio.median for e in item.effects if e.ratio}
         for item in (choice, best)
     )
     shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]

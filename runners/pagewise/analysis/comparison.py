@@ -23,7 +23,7 @@ from pagewise.analysis.statistics import (
 )
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
-from pagewise.core.dimensions import PAGES, differ_only_in, differing
+from pagewise.core.dimensions import COMPILER, PAGES, differ_only_in, differing
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
@@ -82,6 +82,7 @@ class Comparison(Judged):
     only one in which both differ, empty if they differ in several. `value` and `reference_value` are medians
     over the runs; of a `structure` the two time ratios of pages that are compared, which are its `parts`.
     `by_round` are the ratios. A `target` has the range of its ratio, and the answer as its verdict.
+    `memory`: the ratio of a program's peak memory.
     """
 
     kind: Kind
@@ -98,6 +99,7 @@ class Comparison(Judged):
     least: float | None = None
     most: float | None = None
     answer: Literal["met", "not met", "inconclusive"] | None = None
+    memory: Ratio | None = None
 
     @property
     def verdict(self) -> Verdict | None:
@@ -216,12 +218,13 @@ def compare(
         ratio=ratio,
         by_round=by_round,
         drift=drift(by_round) if row.quantity is TIME else None,
-        value=_middle(ours),
-        reference_value=_middle(theirs),
+        value=middle(ours),
+        reference_value=middle(theirs),
     )
 
 
-def _middle(runs: Runs) -> float | None:
+def middle(runs: Runs) -> float | None:
+    """The median of all values; None without any."""
     values = [value for run in runs for value in run.values()]
     return median(values) if values else None
 
@@ -269,7 +272,7 @@ def over_baseline(
             continue
         row = Comparison(kind=kind, quantity=quantity, benchmark=measured.benchmark, cell=cell, floor=floor)
         if cell.is_baseline:
-            yield replace(row, value=_middle(own[:1]), is_judged=False)
+            yield replace(row, value=middle(own[:1]), is_judged=False)
         else:
             yield compare(replace(row, reference=base), own[:1], baseline, seed, by_difference=by_difference)
 
@@ -306,28 +309,18 @@ def changed_back(kernel: Benchmark, cell: Cell, base: Cell, name: str, cells: Se
     return next((o for o in plain if differing(kernel, cell.measured, o.measured) == (name,)), None)
 
 
-def by_pages(kernel: Benchmark, ranked: Sequence[Cell]) -> Iterator[Pair]:
-    """Each page policy and its compiler's baseline, then each compiler and the first one by policy.
+def by_pages(kernel: Benchmark, cells: Sequence[Cell], without: Sequence[Cell]) -> Iterator[Pair]:
+    """Each cell and the one `without` huge pages, then each compiler and the first one by policy.
 
-    Cells count that differ from their compiler's baseline in the page policy alone.
+    The two of a pair differ in nothing else.
     """
-    if PAGES.name not in kernel.sensitive_to:
-        return
-    bases = {cell.compiler: cell for cell in ranked if cell.is_baseline}
-    alike = [
-        cell
-        for cell in ranked
-        if (base := bases.get(cell.compiler)) and differ_only_in(PAGES.name, cell.measured, base.measured)
-    ]
-    for cell in alike:
-        if not cell.is_baseline:
-            yield Pair(cell, bases[cell.compiler], PAGES.name)
-    first = next(iter(bases), None)
-    by_policy = {cell.measured.hugepages: cell for cell in reversed(alike) if cell.compiler == first}
-    for cell in alike:
-        other = by_policy.get(cell.measured.hugepages)
-        if other is not None and cell.compiler != first:
-            yield Pair(cell, other, "compiler")
+    of_first = [cell for cell in cells if cell.compiler == cells[0].compiler]
+    for dimension, others in ((PAGES.name, without), (COMPILER.name, of_first)):
+        for cell in cells if dimension in kernel.sensitive_to else ():
+            alike = (other for other in others if differ_only_in(dimension, cell.measured, other.measured))
+            other = next(alike, cell)
+            if other is not cell and (dimension == PAGES.name or other.compiler != cell.compiler):
+                yield Pair(cell, other, dimension)
 
 
 class Four(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from math import isclose
 from statistics import median
@@ -31,15 +31,18 @@ _SWITCHES_PER_RUN, _SWITCHES_PER_SECOND, _TIMES_AS_MANY = 20, 50.0, 4.0
 _FEWEST_RUNS, _MOST_RUNS = 5, 0.6
 # Configurations that differ in these have different compiler flags.
 _WITH_FLAGS = ("compiler", "version", "library", "runtime", "simd", "sector", "flags", "target")
+# What records report of their builds.
+_OF_BUILDS = (
+    *("compiler", "hugepages", "prefetch", "stores", "loop"),
+    *("simd", "sector", "library", "openmp", "papi"),
+)
 # Options that switch OpenMP on, which is a dimension: GCC's and LLVM's, Fujitsu's, Cray's.
 _OPENMP = ("-fopenmp", "-Kopenmp", "-homp")
-_Check = Callable[[Record], Exclusion | None]
 
 
 def inconsistent(kernel: Benchmark, measured: Configuration, valid: Sequence[Record]) -> Exclusion | None:
     """What the valid runs of a configuration contradict: build, description, clock, or each other."""
-    checks = (_build(measured), _clock, _work(kernel))
-    faults = (check(record) for record in valid for check in checks)
+    faults = (_build(each, measured) or _clock(each) or _work(each, kernel) for each in valid)
     return next(filter(None, faults), None) or _differing(valid)
 
 
@@ -89,8 +92,8 @@ def _other_build(
 
 def _flags(record: Record) -> str:
     """The options that affect code, but for OpenMP."""
-    options = record.configuration.code_options
-    return " ".join(option for option in options if not option.startswith(_OPENMP))
+    options = {*record.configuration.code_options}
+    return " ".join(option for option in sorted(options) if not option.startswith(_OPENMP))
 
 
 def _disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
@@ -132,27 +135,19 @@ def _fixed(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]
     return {name: value for name, value in data.items() if name not in differing}
 
 
-def _build(measured: Configuration) -> _Check:
-    """Checks that a program was built as its module says."""
-    names = ("compiler", "prefetch", "stores", "loop", "simd", "sector", "library")
-    module = {name: getattr(measured, name) for name in names} | {
-        "hugepages": PagePolicy(measured.hugepages).kind,
-        "openmp": measured.openmp == "on",
-        "papi": measured.papi == "on",
-    }
-
-    def check(record: Record) -> Exclusion | None:
-        for name, value in module.items():
-            # A property that the record omits agrees, but an empty width or library does not.
-            built = getattr(record.configuration, name)
-            if name == "hugepages":
-                built = PagePolicy(built).kind
-            if built is not None and built != value:
-                text = f"the program was built with {name} {built}, the module is {value}"
-                return Exclusion("wrong_build", text)
-        return None
-
-    return check
+def _build(record: Record, measured: Configuration) -> Exclusion | None:
+    """Whether a program was built otherwise than its module says."""
+    for name in _OF_BUILDS:
+        # A property that the record omits agrees, but an empty width or library does not.
+        value, built = getattr(measured, name), getattr(record.configuration, name)
+        if isinstance(built, bool):
+            built = "on" if built else "off"
+        elif name == "hugepages":
+            value, built = PagePolicy(value).kind, PagePolicy(built).kind
+        if built is not None and built != value:
+            text = f"the program was built with {name} {built}, the module is {value}"
+            return Exclusion("wrong_build", text)
+    return None
 
 
 def _clock(record: Record) -> Exclusion | None:
@@ -178,31 +173,24 @@ def _moment(utc: str) -> datetime:
     return datetime.fromisoformat(f"{utc[:19]}+00:00")
 
 
-def _work(kernel: Benchmark) -> _Check:
-    """Checks traffic against the description, metrics against the traffic, and what a core can move."""
-    described = kernel.traffic
-
-    def check(record: Record) -> Exclusion | None:
-        moved = record.traffic and record.traffic.bytes_stream
-        if not moved:
-            return None
-        if described and record.series in ("compare", "aa"):
-            units = (record.options or {}).get("updates") if described.per is not None else _elements(record)
-            per_unit = (described.loads + described.stores) * described.element_bytes
-            expected = float(units or 0) * record.passes * per_unit
-            if not isclose(moved, expected, rel_tol=_SAME):
-                text = f"it reports {moved:.6g} bytes per repetition, its description is {expected:.6g}"
-                return Exclusion("wrong_work", text)
-        rate = moved / median(record.repetitions) / 1e9
-        metric = record.figures.get("bandwidth_stream_gb_per_s")
-        if metric is not None and not isclose(metric, rate, rel_tol=_SAME):
-            text = f"it reports {metric:.6g} GB/s, its bytes and times are {rate:.6g}"
-            return Exclusion("wrong_work", text)
-        if record.placement and rate > _MOST_GB_PER_SECOND * record.placement.threads:
-            return Exclusion("wrong_work", f"it reports {rate:.6g} GB/s, more than its cores can move")
+def _work(record: Record, kernel: Benchmark) -> Exclusion | None:
+    """Whether traffic contradicts the description, metrics the traffic, or both what a core can move."""
+    moved, described = record.traffic and record.traffic.bytes_stream, kernel.traffic
+    if not moved:
         return None
-
-    return check
+    rate = moved / median(record.repetitions) / 1e9
+    metric, wrong = record.figures.get("bandwidth_stream_gb_per_s"), None
+    if described and record.series in ("compare", "aa"):
+        units = (record.options or {}).get("updates") if described.per is not None else _elements(record)
+        per_unit = (described.loads + described.stores) * described.element_bytes
+        expected = float(units or 0) * record.passes * per_unit
+        if not isclose(moved, expected, rel_tol=_SAME):
+            wrong = f"{moved:.6g} bytes per repetition, its description is {expected:.6g}"
+    if wrong is None and metric is not None and not isclose(metric, rate, rel_tol=_SAME):
+        wrong = f"{metric:.6g} GB/s, its bytes and times are {rate:.6g}"
+    if wrong is None and record.placement and rate > _MOST_GB_PER_SECOND * record.placement.threads:
+        wrong = f"{rate:.6g} GB/s, more than its cores can move"
+    return None if wrong is None else Exclusion("wrong_work", f"it reports {wrong}")
 
 
 def _elements(record: Record) -> int | None:

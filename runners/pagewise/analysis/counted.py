@@ -7,39 +7,43 @@ those of one pass through the work, because a kernel chooses the number of passe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import median
-from typing import Literal
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Literal, NamedTuple, TypeAlias
 
-from pagewise.analysis.comparison import Comparison, Kind, Quantity, compare, judge_together
-from pagewise.analysis.consistency import inconsistent
-from pagewise.analysis.counter_runs import (
-    FAULTS,
-    POPULATE,
-    POPULATE_FAULTS,
-    TIME,
-    WHOLE_TIME,
-    CountedRound,
-    CountedRun,
-    counted_round,
-    counted_run,
-    group_of,
-    imbalance_of,
+from pagewise.analysis.comparison import (
+    Comparison,
+    Kind,
+    Quantity,
+    by_pages,
+    compare,
+    judge_together,
+    middle,
 )
+from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.series import by_cell, valid_records
 from pagewise.analysis.statistics import larger_floor, noise_floor, repeated_ratios
 from pagewise.analysis.validity import Code, Excluding, Exclusion, exclusion, nothing_excluded
 from pagewise.core.benchmark import Benchmark
-from pagewise.core.dimensions import differ_only_in
+from pagewise.core.dimensions import PAGES
 from pagewise.core.events import EventFile
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
+from pagewise.core.record_parts import PageFaults
 from pagewise.core.units import count_text
 
+TIME, FAULTS = "time", "page_faults"
+#: Only where a region is counted: the time inside and outside of it.
+WHOLE_TIME = "whole_time"
+POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
+#: By how much the cycles of the runs of a round differ, as a share.
+SPREAD = "spread"
 # Runs of a round whose cycles differ by more than this did not do the same.
 AGREEMENT = 0.05
 # Of compared runs, and of a baseline's second runs.
 _SERIES = ("counters", "counters_aa")
+#: Values of quantities by round.
+Rounds: TypeAlias = Mapping[int, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -51,40 +55,62 @@ class CountedQuantity(Quantity):
 
 
 @dataclass(frozen=True)
-class CellCounts:
-    """What was counted of a cell: the runs, and their combined values by round.
+class CountedRun:
+    """The counts of one valid run.
 
-    `repeated` are those of a baseline's second runs (A/A). `invalid` is why there is nothing; `notes` report
-    what is missing or doubtful.
+    `values` are its quantities: times, page faults and counts per pass, load imbalance (the most of a thread
+    : the mean of the threads). `raw` are the counts of the whole run; `refused` is why events were not
+    counted.
+    """
+
+    group: str
+    round: int
+    position: int
+    passes: int
+    values: Mapping[str, float]
+    raw: Mapping[str, float]
+    refused: Mapping[str, str]
+
+    @property
+    def seconds(self) -> float:
+        """Its time per pass."""
+        return self.values[TIME]
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """What was counted of a cell: the runs, and their quantities by round.
+
+    `series` are those of its runs, then those of a baseline's second runs (A/A). `invalid` is why there is
+    nothing; `notes` report what is missing or doubtful.
     """
 
     cell: Cell
     runs: tuple[CountedRun, ...] = ()
-    rounds: Mapping[int, CountedRound] = field(default_factory=dict)
+    series: Sequence[Rounds] = ({}, {})
     invalid: str | None = None
     is_fault: bool = False
     remedy: str | None = None
     notes: tuple[str, ...] = ()
     code: Code | None = None
-    repeated: Mapping[int, CountedRound] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> Rounds:
+        """The quantities by round."""
+        return self.series[0]
 
     @property
     def spread(self) -> float | None:
         """The largest difference in cycles between the runs of a round."""
-        return max((r.spread for r in self.rounds.values() if r.spread is not None), default=None)
+        return max(self.by_round(SPREAD)[0].values(), default=None)
 
-    def by_round(self, name: str) -> dict[int, float]:
-        """A quantity's values by round."""
-        return _values(self.rounds, name)
+    def by_round(self, name: str) -> list[dict[int, float]]:
+        """A quantity's values by round: of its runs, then of A/A."""
+        return [{n: values[name] for n, values in rounds.items() if name in values} for rounds in self.series]
 
     def value(self, name: str) -> float | None:
         """The median over the rounds; None if it was not counted."""
-        values = self.by_round(name).values()
-        return median(values) if values else None
-
-    def floor(self, name: str, seed: int) -> float | None:
-        """The noise floor of a baseline's quantity: its second runs over its first ones."""
-        return noise_floor(*repeated_ratios([self.by_round(name), _values(self.repeated, name)], seed))
+        return middle(self.by_round(name)[:1])
 
 
 @dataclass(frozen=True)
@@ -155,8 +181,7 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
     ]
 
 
-@dataclass(frozen=True)
-class _Counting:
+class _Counting(NamedTuple):
     """What is counted, as in `count`."""
 
     file: EventFile
@@ -200,10 +225,8 @@ class _Counting:
         notes += self._missing(first)
         if not first:
             return CellCounts(cell, invalid="; ".join(dict.fromkeys(notes)))
-        rounds = self._by_round(first)
-        counts = CellCounts(
-            cell, tuple(first), rounds, is_fault=bool(faults), repeated=self._by_round(repeated)
-        )
+        both = [self._by_round(first), self._by_round(repeated)]
+        counts = CellCounts(cell, tuple(first), both, is_fault=bool(faults))
         if counts.spread is not None and counts.spread > AGREEMENT:
             notes.append(
                 f"the runs of a round differ by up to {100 * counts.spread:.0f} % in {self.file.cycles}: "
@@ -211,7 +234,7 @@ class _Counting:
             )
         return replace(counts, notes=tuple(dict.fromkeys(notes)))
 
-    def _by_round(self, runs: Sequence[CountedRun]) -> dict[int, CountedRound]:
+    def _by_round(self, runs: Sequence[CountedRun]) -> Rounds:
         numbers = sorted({run.round for run in runs})
         return {n: counted_round(self.file, [run for run in runs if run.round == n]) for n in numbers}
 
@@ -238,46 +261,110 @@ def _fatal(faults: Sequence[Exclusion], is_valid: bool) -> Exclusion | None:
     return None
 
 
-def _values(rounds: Mapping[int, CountedRound], name: str) -> dict[int, float]:
-    return {number: r.values[name] for number, r in rounds.items() if name in r.values}
-
-
 def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
-    """Each quantity of each pair of cells."""
-    baselines = {c.cell.compiler: c for c in result.cells if c.rounds and c.cell.is_baseline}
-    quantities = [quantity for quantity in result.quantities if quantity.kind != "imbalance"]
-    for kind, counts, other in _pairs(result):
-        for quantity in quantities:
-            name = quantity.name
-            compilers = dict.fromkeys(each.cell.compiler for each in (counts, other))
-            floors = [baselines[c].floor(name, seed) if c in baselines else None for c in compilers]
+    """Each quantity of each pair of cells: with : without huge pages, compiler : the first by pages."""
+    counted = {counts.cell: counts for counts in result.cells if counts.rounds}
+    baselines = {cell.compiler: counts for cell, counts in counted.items() if cell.is_baseline}
+    without = [cell for cell in counted if cell.measured.hugepages == "none"]
+    for pair in by_pages(result.benchmark, [*counted], without):
+        for quantity in result.quantities:
+            if quantity.kind == "imbalance":
+                continue
+            bases = [baselines.get(cell.compiler) for cell in pair[:2]]
+            floors = [
+                None if base is None else noise_floor(*repeated_ratios(base.by_round(quantity.name), seed))
+                for base in bases
+            ]
             row = Comparison(
-                kind=kind,
+                kind="pages" if pair.dimension == PAGES.name else "compilers",
                 quantity=quantity,
                 benchmark=result.benchmark,
-                cell=counts.cell,
-                reference=other.cell,
-                dimension="hugepages" if kind == "pages" else "compiler",
+                cell=pair.cell,
+                reference=pair.reference,
+                dimension=pair.dimension,
                 floor=larger_floor(floors),
             )
-            made = compare(row, [counts.by_round(name)], [other.by_round(name)], seed)
+            ours, theirs = (counted[cell].by_round(quantity.name)[:1] for cell in pair[:2])
+            made = compare(row, ours, theirs, seed)
             if made.ratio is not None:
                 yield made
 
 
-def _pairs(result: KernelCounts) -> Iterator[tuple[Kind, CellCounts, CellCounts]]:
-    """With : without huge pages for each compiler, then each compiler : the first by pages."""
-    counted = [counts for counts in result.cells if counts.rounds]
-    without = [counts for counts in counted if counts.cell.measured.hugepages == "none"]
-    of_first = [counts for counts in counted if counts.cell.compiler == counted[0].cell.compiler]
-    kinds: tuple[tuple[Kind, str, list[CellCounts]], ...] = (
-        ("pages", "hugepages", without),
-        ("compilers", "compiler", of_first),
-    )
-    for kind, dimension, bases in kinds:
-        for counts in counted if dimension in result.benchmark.sensitive_to else ():
-            measured = counts.cell.measured
-            alike = (other for other in bases if differ_only_in(dimension, measured, other.cell.measured))
-            base = next(alike, counts)
-            if base is not counts and (kind == "pages" or base.cell.compiler != counts.cell.compiler):
-                yield kind, counts, base
+def imbalance_of(event: str) -> str:
+    """The name of the quantity that is the load imbalance of an event."""
+    return f"{event}_imbalance"
+
+
+def rates(file: EventFile, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """The metrics that one set of counts provides."""
+    values = file.base_values(counts, seconds)
+    metrics = {metric.name: metric.value(values) for metric in file.metrics}
+    return {name: value for name, value in metrics.items() if value is not None}
+
+
+def counted_round(file: EventFile, runs: Sequence[CountedRun]) -> dict[str, float]:
+    """The quantities of one round, and the SPREAD of the runs' cycles if there are several.
+
+    The count of an event in several groups is their mean. A rate comes from the runs that counted all of its
+    events, so that it is consistent in itself, else from the counts of all runs.
+    """
+    means = _means([{**run.values, **rates(file, run.values, run.seconds)} for run in runs])
+    cycles = [count for run in runs if (count := run.values.get(file.cycles))]
+    spread = {SPREAD: max(cycles) / min(cycles) - 1.0} if len(cycles) > 1 else {}
+    return {**rates(file, means, means[TIME]), **means, **spread}
+
+
+def counted_run(record: Record, file: EventFile, region: str | None) -> CountedRun | str:
+    """The counts of a valid record, or why it has none."""
+    passes = len(record.repetitions) * record.passes
+    seconds, counts = sum(record.repetitions), record.counts
+    refused = dict(record.counters_refused or {})
+    if (unavailable := (record.counters or {}).get("unavailable")) is not None:
+        refused = {"all": str(unavailable)} | refused
+    regions = record.regions or ()
+    if region is None:
+        values = _reported(record, passes)
+        # Of the whole computation, the outermost region.
+        parts = [part for part in regions if part.counts == record.counters][:1]
+    else:
+        # Regions of this name inside another one of this name are part of its time and counts.
+        parts = [part for part in regions if part.path == region] or [
+            part for part in regions if part.name == region and part.path.split("/").count(region) == 1
+        ]
+        if not parts:
+            known = ", ".join(dict.fromkeys(part.path for part in regions)) or "none"
+            return f"there is no region {region} in its records; there are: {known}"
+        values = {WHOLE_TIME: seconds / passes}
+        seconds, counts = sum(part.seconds for part in parts), {}
+        for part in parts if unavailable is None else ():
+            for name, n in (part.counts or {}).items():
+                counts[name] = counts.get(name, 0.0) + n
+    by_native = file.by_native
+    raw = {by_native[native]: float(n) for native, n in counts.items() if native in by_native}
+    # Several paths may have their most on several threads.
+    uneven = (parts[0].imbalance or {}) if len(parts) == 1 else {}
+    values |= {TIME: seconds / passes} | {name: n / passes for name, n in raw.items()}
+    values |= {imbalance_of(by_native[native]): n for native, n in uneven.items() if native in by_native}
+    position = 0 if record.run is None else record.run.position
+    return CountedRun(group_of(record), record.round, position, passes, values, raw, refused)
+
+
+def group_of(record: Record) -> str:
+    """The group of events that its run was to count."""
+    return (record.run and record.run.group) or "?"
+
+
+def _reported(record: Record, passes: int) -> dict[str, float]:
+    faults = record.page_faults or PageFaults()
+    values = {
+        POPULATE: None if record.seconds is None else record.seconds.populate,
+        FAULTS: None if faults.compute is None else faults.compute / passes,
+        POPULATE_FAULTS: faults.populate,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _means(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each name over those that have it."""
+    names = dict.fromkeys(name for values in several for name in values)
+    return {name: mean(values[name] for values in several if name in values) for name in names}

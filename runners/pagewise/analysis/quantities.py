@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +24,7 @@ from pagewise.analysis.comparison import (
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.series import by_cell, run_seconds
 from pagewise.analysis.statistics import larger_floor, quotients, ratio
-from pagewise.core.benchmark import Benchmark, Metric
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 from pagewise.core.record_parts import POWER
@@ -43,13 +42,6 @@ def joules(record: Record) -> float | None:
     return power * run_seconds(record) if power else None
 
 
-def quantity_of(metric: Metric) -> Quantity:
-    """A metric as a quantity."""
-    return Quantity(
-        metric.field, metric.label, metric.unit, "lower" if metric.better == "lower" else "higher"
-    )
-
-
 def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Comparison]:
     """Energy where it was measured, and the metrics and targets of programs, of the ranked cells by kernel.
 
@@ -62,13 +54,12 @@ def over_all(result: Result, ranked: Mapping[str, Sequence[Cell]]) -> list[Compa
     energies: list[Comparison] = []
     metrics: list[Comparison] = []
     for of_kernel, ranked_cells in measured:
-        for compiler, several in groupby(ranked_cells, lambda cell: cell.compiler):
-            own = zlib.crc32(f"{seed}/{of_kernel.benchmark.name}/{compiler}/energy".encode())
-            energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=own)
+        for _, several in groupby(ranked_cells, lambda cell: cell.compiler):
+            energies += over_baseline(of_kernel, "energy", ENERGY, several, value=joules, seed=seed)
         for metric in of_kernel.benchmark.judged_metrics:
-            own = zlib.crc32(f"{seed}/{metric.field}".encode())
-            quantity, value = quantity_of(metric), partial(_figure, metric.field)
-            metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=own)
+            quantity = Quantity(metric.field, metric.label, metric.unit, metric.better)
+            value = partial(_figure, metric.field)
+            metrics += over_baseline(of_kernel, "metric", quantity, ranked_cells, value=value, seed=seed)
     metrics = judge(metrics)
     return [*judge(energies), *metrics, *_targets(result, measured, metrics)]
 
@@ -85,7 +76,7 @@ def _targets(
     relations = {key: described["relative_to"] for key, described in programs if "relative_to" in described}
     of_kernel = {each.benchmark.name: each for each, _ in measured}
     by_place = {_place(row): row for row in metrics}
-    rows, goals = [], []
+    rows, goals, seed = [], [], result.manifest.seed
     for (key, *others), ours in by_place.items():
         relation = relations.get(key)
         if relation is None or ours.quantity.name not in relation["targets"]:
@@ -102,7 +93,6 @@ def _targets(
             most=most,
         )
         theirs, ratios = by_place.get((relation["program"], *others)), [list[float]()]
-        seed = zlib.crc32(f"{result.manifest.seed}/{key}/{others}".encode())
         if theirs is not None:
             value, floor = partial(_figure, ours.quantity.name), larger_floor([ours.floor, theirs.floor])
             runs, other = (of_kernel[each.benchmark.name].runs(each.cell, value) for each in (ours, theirs))

@@ -16,6 +16,7 @@ from pagewise.core.benchmark import Benchmark, Sweep
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, CellKey, Subject
 from pagewise.core.record import Record
+from pagewise.core.record_parts import PageUse
 from pagewise.core.structure import unstructured
 from pagewise.core.units import count_text
 
@@ -30,23 +31,6 @@ _MISSING_ROUNDS, _FEW_ROUNDS = 0.1, 10
 
 
 @dataclass(frozen=True)
-class Pages:
-    """The pages of a cell's runs: sizes in bytes, and the lowest coverage of all runs."""
-
-    requested: int
-    observed: int
-    coverage: float
-
-
-@dataclass(frozen=True)
-class Migration:
-    """How many of a cell's runs had a thread that changed its CPU, how many one that left its node."""
-
-    runs: int
-    left_node: int
-
-
-@dataclass(frozen=True)
 class Row:
     """A cell with its measured values: seconds per pass, and `time`, its comparison with the baseline.
 
@@ -54,10 +38,11 @@ class Row:
     `is_fault`: something is wrong (a result, pages, a crash), not just missing. `note` reports omitted runs.
     `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `outliers` are rounds and
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the baseline's
-    time. `differs` is what differs from the baseline; `change` is the comparison with the configuration from
-    which it differs in one thing, None if there is none. `memory` is the ratio of a program's peak memory to
-    the baseline's; a row that is `over_budget` is never advised. `method`: `turns`, `runs`, or both, with the
-    reason for whole runs in `whole_because`.
+    time. `pages` are those of the run farthest from the request. `migrated_runs`, `left_node_runs`: how many
+    runs had a thread that changed its CPU, or its NUMA node. `differs` is what differs from the baseline;
+    `change` is the comparison with the configuration from which it differs in one thing, None if there is
+    none. `memory` is the ratio of a program's peak memory to the baseline's; a row that is `over_budget` is
+    never advised. `method`: `turns`, `runs`, or both, with the reason for whole runs in `whole_because`.
     """
 
     cell: Cell
@@ -67,7 +52,7 @@ class Row:
     populate: float | None = None
     wall: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
-    pages: Pages | None = None
+    pages: PageUse | None = None
     time: Comparison | None = None
     change: Comparison | None = None
     outliers: tuple[tuple[int, float], ...] = ()
@@ -81,7 +66,8 @@ class Row:
     rounds: int = 0
     rounds_made: int = 0
     differs: tuple[str, ...] = ()
-    migration: Migration = Migration(0, 0)
+    migrated_runs: int = 0
+    left_node_runs: int = 0
     memory: Ratio | None = None
     over_budget: bool = False
     method: str | None = None
@@ -196,6 +182,7 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
     if faults:
         note = f"{len(faults)} of {len(records)} runs excluded: {faults[0][1].reason}"
     seconds = [run_seconds(record) for record in valid]
+    places = [record.placement for record in valid if record.placement is not None]
     fields = set.intersection(*(set(record.figures) for record in valid))
     return replace(
         bare,
@@ -209,7 +196,8 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
         metrics={name: median(record.figures[name] for record in valid) for name in sorted(fields)},
         pages=_pages(valid),
         bimodal=bimodal(seconds),
-        migration=_migration(valid),
+        migrated_runs=sum(place.has_migrated for place in places),
+        left_node_runs=sum(place.has_left_node for place in places),
         note=note,
     )
 
@@ -238,19 +226,13 @@ def _excluded_row(
     return replace(bare, invalid=reason, is_fault=code != "pages_unavailable", remedy=remedy, code=code)
 
 
-def _migration(records: Sequence[Record]) -> Migration:
-    places = [record.placement for record in records if record.placement is not None]
-    return Migration(sum(p.has_migrated for p in places), sum(p.has_left_node for p in places))
-
-
-def _pages(records: Sequence[Record]) -> Pages | None:
+def _pages(records: Sequence[Record]) -> PageUse | None:
+    """The pages of the run that is farthest from the request, which represents all of them."""
     pages = [record.pages for record in records if record.pages is not None]
     if not pages:
         return None
-    # The run farthest from the request represents all of them.
     farthest = max if PagePolicy(pages[0].policy).is_base else min
-    worst = farthest(pages, key=lambda item: item.huge_coverage)
-    return Pages(worst.page_size_requested_bytes, worst.page_size_observed_bytes, worst.huge_coverage)
+    return farthest(pages, key=lambda item: item.huge_coverage)
 
 
 #: The file beside the records, and its schema.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import median
 
 from pagewise.analysis.statistics import trimmed_mean
@@ -69,11 +70,9 @@ def runs_of(
     by_round: dict[int, list[Record]] = {}
     for record in valid_records(repeated):
         by_round.setdefault(record.round, []).append(record)
-    most = max(map(len, by_round.values()), default=0)
-    repeats = [[runs[place] for runs in by_round.values() if place < len(runs)] for place in range(most)]
     return [
-        {record.round: x for record in records if (x := value(record)) is not None}
-        for records in (valid_records(compared), *repeats)
+        {record.round: x for record in records if record and (x := value(record)) is not None}
+        for records in (valid_records(compared), *zip_longest(*by_round.values()))
     ]
 
 

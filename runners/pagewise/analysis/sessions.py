@@ -30,6 +30,7 @@ from pagewise.analysis.statistics import (
     trim_count,
 )
 from pagewise.analysis.validity import Excluding, nothing_excluded
+from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
@@ -56,15 +57,12 @@ FEWEST_SESSIONS = 3
 class SessionCell:
     """A cell in a session: its row, and log values by round, a list for each run of the baseline.
 
-    `times` or `ratios` are None if there are too few rounds, or none that may be ranked. `arguments` are the
-    program's.
+    `times` or `ratios` are None if there are too few rounds, or none that may be ranked.
     """
 
-    kernel: str
-    cell: Cell
+    benchmark: Benchmark
     row: Row
     floor: float | None
-    arguments: tuple[str, ...]
     times: NDArray[np.float64] | None
     ratios: NDArray[np.float64] | None
 
@@ -77,14 +75,15 @@ class SessionCell:
 
         All configurations that it stands for count.
         """
-        configurations = (self.cell.measured, *self.cell.stands_for)
+        cell, kernel = self.row.cell, self.benchmark.name
+        configurations = (cell.measured, *cell.stands_for)
         if exact:
             return [
-                (self.kernel, "+".join((f"{c.module}@{c.placement}", *c.settings.entries)), c.hugepages)
+                (kernel, "+".join((f"{c.module}@{c.placement}", *c.settings.entries)), c.hugepages)
                 for c in configurations
             ]
         families = ((c, c.compiler.partition("-")[0]) for c in configurations)
-        return [(self.kernel, c.package, family, c.label) for c, family in families]
+        return [(kernel, c.package, family, c.label) for c, family in families]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +121,7 @@ def session(
     """All cells of a result; `excluding` as in `analyse`."""
     by_series, cells = by_cell(records), []
     for result in analyse(subjects, records, seed, excluding):
-        kernel, measured = result.benchmark, Measured(result.benchmark, by_series)
+        measured = Measured(result.benchmark, by_series)
         for group in result.groups:
             base = group.baseline
             for row in group.rows:
@@ -133,9 +132,7 @@ def session(
                     times = _logs([[run[number] for number in rounds] for run in own])
                     if base is not None and not row.cell.is_baseline:
                         ratios = _logs(quotients(own, measured.runs(base.cell)))
-                cells.append(
-                    SessionCell(kernel.name, row.cell, row, group.floor, kernel.arguments, times, ratios)
-                )
+                cells.append(SessionCell(result.benchmark, row, group.floor, times, ratios))
     return cells
 
 
@@ -172,9 +169,8 @@ def changes(
 def _change_of(
     cell: SessionCell, status: ChangeStatus, old: Row | None, new: Row | None, note: str | None = None
 ) -> Change:
-    return Change(
-        kernel=cell.kernel, cell=cell.cell, status=status, old=old, new=new, note=note, is_judged=False
-    )
+    kernel, measured = cell.benchmark.name, cell.row.cell
+    return Change(kernel=kernel, cell=measured, status=status, old=old, new=new, note=note, is_judged=False)
 
 
 def _partners(old: Sequence[SessionCell], new: Sequence[SessionCell]) -> dict[int, SessionCell]:
@@ -207,14 +203,14 @@ def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQua
     if row.invalid is not None or old.invalid is not None:
         status, note = _excluded(old, row)
         return replace(change, status=status, note=note)
-    if any(earlier.arguments != new.arguments for earlier in olds):
+    if any(earlier.benchmark.arguments != new.benchmark.arguments for earlier in olds):
         return replace(change, status="other", note="the kernel had other arguments")
     seconds = [earlier.row.seconds for earlier in olds if earlier.row.seconds]
     if row.seconds is not None:
         change = replace(change, time_ratio=row.seconds / float(np.exp(np.mean(np.log(seconds)))))
     before = [logs for earlier in olds if (logs := earlier.logs(quantity)) is not None]
     now = new.logs(quantity)
-    if quantity == "ratio" and new.cell.is_baseline:
+    if quantity == "ratio" and row.cell.is_baseline:
         change = replace(change, status="baseline")
     elif now is None or not before:
         change = replace(change, reason="too few rounds")

@@ -1,4 +1,4 @@
-"""What runs used: memory of a program by kind, the node's memory. Pure functions."""
+"""What runs used: memory by kind, the memory of the node, counted events. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Annotated
 
-from pagewise.analysis.counter_runs import Key
+from pagewise.analysis.series import by_cell, valid_records
 from pagewise.core.node_state import NodeChange
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.record import Record
-from pagewise.core.record_parts import OverTime, ProgramMemory
+from pagewise.core.record_parts import OverTime, PageFaults, ProgramMemory
+from pagewise.core.structure import unstructured
 from pagewise.core.units import bytes_text
+
+#: Benchmark, and the key of the cell.
+Key = tuple[str, str, str | None, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -142,3 +146,20 @@ def use_by_cell(records: Iterable[Record]) -> dict[Key, NodeUse]:
             of_cell = runs.setdefault((record.of_kernel, *key_of(run)), {})
             of_cell[run.round, run.position] = run.node
     return {key: NodeUse.of(tuple(changes.values())) for key, changes in runs.items()}
+
+
+def counts_by_cell(records: Iterable[Record]) -> dict[Key, dict[str, float]]:
+    """Medians over the valid runs of a comparison, by kernel and key of the cell.
+
+    Counters are per pass, page faults those of a whole run.
+    """
+    values: dict[Key, dict[str, list[float]]] = {}
+    for (kernel, key, series), runs in by_cell(records).items():
+        for record in valid_records(runs) if series in ("compare", "aa") else ():
+            lists = values.setdefault((kernel, *key), {})
+            passes = len(record.repetitions) * record.passes
+            for name, count in record.counts.items():
+                lists.setdefault(name, []).append(count / passes)
+            for name, count in unstructured(record.page_faults or PageFaults()).items():
+                lists.setdefault(f"page faults: {name.replace('_', ', ')}", []).append(count)
+    return {key: {name: median(counts) for name, counts in lists.items()} for key, lists in values.items()}

@@ -5,14 +5,14 @@ Of a result, the modules whose records were altered or whose files changed are e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from pagewise.core.fields import cpu_list, list_text
 from pagewise.core.page_policy import ENOUGH_COVERAGE, PagePolicy
 from pagewise.core.record import Record
-from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, ThreadPlaces
+from pagewise.core.record_parts import Binding, PageUse, ProcessPlacement, RankUse, ThreadPlaces
 from pagewise.core.units import bytes_text
 
 if TYPE_CHECKING:
@@ -59,63 +59,59 @@ def invalid_reason(record: Record) -> str | None:
 
 def exclusion(record: Record) -> Exclusion | None:
     """Why this record must not be ranked, or None when it may."""
+    return next(_faults(record), None)
+
+
+def _faults(record: Record) -> Iterator[Exclusion]:
+    """All reasons why this record must not be ranked."""
+    validation, pages, placement, run = record.validation, record.pages, record.placement, record.run
     if record.failure is not None:
         code, prefix = _FAILURES.get(record.status, ("failed", ""))
-        return Exclusion(code, prefix + record.failure.message)
+        yield Exclusion(code, prefix + record.failure.message)
     if record.modelled is not None:
         # A simulation measures no time and touches no page.
-        return None
-    if record.validation is None or record.pages is None or record.placement is None:
-        return Exclusion("failed", "it contains no measurement")
-    if not record.validation.passed:
-        return Exclusion("wrong_result", f"the result failed its check ({record.validation.method})")
-    run = record.run
-    built, policy = record.configuration.hugepages, record.pages.policy
+        return
+    if validation is None or pages is None or placement is None:
+        yield Exclusion("failed", "it contains no measurement")
+        return
+    if not validation.passed:
+        yield Exclusion("wrong_result", f"the result failed its check ({validation.method})")
+    built = record.configuration.hugepages
     # A record without a session does not name the policy that was requested: it may be of any size.
-    expected = policy if run is None and PagePolicy(policy).kind == built else built
-    if (misplaced := wrong_pages(record.pages, (run and run.pages) or expected)) is not None:
-        return misplaced
-    return None if run is None or run.bound is None else _misplaced(record, run.bound, run.pages or expected)
-
-
-def _misplaced(record: Record, bound: Binding, expected: str) -> Exclusion | None:
-    """How the placement of a run, or one of its ranks, differs from the requested one."""
-    wrong = None if record.placement is None else _wrong_placement(record.placement, bound)
-    if wrong is not None:
-        return Exclusion("wrong_placement", f"wrong placement: {wrong}")
-    return _wrong_rank(record, bound, expected) if bound.ranks else None
-
-
-def _wrong_rank(record: Record, bound: Binding, expected: str) -> Exclusion | None:
-    """The first fault of a rank: it is missing, or has other CPUs, another memory policy or wrong pages."""
-    ranks, threads = {use.rank: use for use in record.ranks}, bound.threads
-    placed = record.placement
-    for number in range(bound.ranks or 0):
+    expected = pages.policy if run is None and PagePolicy(pages.policy).kind == built else built
+    expected = (run and run.pages) or expected
+    if wrong := _wrong_pages(pages, expected):
+        yield Exclusion("wrong_pages", f"wrong pages: {wrong}")
+    if run is None or run.bound is None:
+        return
+    if wrong := _wrong_placement(placement, run.bound):
+        yield Exclusion("wrong_placement", f"wrong placement: {wrong}")
+    ranks = {use.rank: use for use in record.ranks}
+    for number in range(run.bound.ranks or 0):
         if number not in ranks:
-            return Exclusion("failed", f"rank {number} was not observed")
-        use, cpus = ranks[number], bound.cpus[number * threads : (number + 1) * threads]
-        of_rank = replace(bound, cpus=cpus, had=ProcessPlacement(use.cpus, use.memory))
-        wrong = wrongly_bound(of_rank)
-        if wrong is None and placed is not None and len(placed.cpus) == len(bound.cpus):
-            ran = placed.cpus[number * threads : (number + 1) * threads]
-            others = {*ran} - {*cpus}
-            wrong = (
-                f"a thread ran on CPU {list_text(others)} instead of {list_text(cpus)}" if others else None
-            )
-        if wrong is not None:
-            return Exclusion("wrong_placement", f"wrong placement: rank {number}: {wrong}")
-        if use.pages is not None and (misplaced := _wrong_pages(use.pages, expected)) is not None:
-            return Exclusion("wrong_pages", f"wrong pages: rank {number}: {misplaced}")
-    return None
+            yield Exclusion("failed", f"rank {number} was not observed")
+        else:
+            yield from _faults_of_rank(ranks[number], placement, run.bound, expected)
 
 
-def wrong_pages(pages: PageUse, expected: str) -> Exclusion | None:
-    """How observed pages differ from those of the expected policy, None if they do not."""
-    wrong = _wrong_pages(pages, expected)
-    return None if wrong is None else Exclusion("wrong_pages", f"wrong pages: {wrong}")
+def _faults_of_rank(
+    use: RankUse, placement: ThreadPlaces, bound: Binding, expected: str
+) -> Iterator[Exclusion]:
+    """The faults of a rank: it has other CPUs, another memory policy or wrong pages."""
+    number = use.rank
+    own = slice(number * bound.threads, (number + 1) * bound.threads)
+    cpus = bound.cpus[own]
+    wrong = _wrongly_bound(replace(bound, cpus=cpus, had=ProcessPlacement(use.cpus, use.memory)))
+    others = {*placement.cpus[own]} - {*cpus} if len(placement.cpus) == len(bound.cpus) else ()
+    if wrong is None and others:
+        wrong = f"a thread ran on CPU {list_text(others)} instead of {list_text(cpus)}"
+    if wrong is not None:
+        yield Exclusion("wrong_placement", f"wrong placement: rank {number}: {wrong}")
+    if use.pages is not None and (wrong := _wrong_pages(use.pages, expected)):
+        yield Exclusion("wrong_pages", f"wrong pages: rank {number}: {wrong}")
 
 
-def wrongly_bound(bound: Binding) -> str | None:
+def _wrongly_bound(bound: Binding) -> str | None:
     """How a process's CPUs or memory policy differ from the requested ones, None if they do not."""
     requested, had = sorted(bound.cpus), bound.had
     if had.cpus is not None and sorted(had.cpus) != requested:
@@ -128,7 +124,7 @@ def wrongly_bound(bound: Binding) -> str | None:
 def _wrong_placement(placement: ThreadPlaces, bound: Binding) -> str | None:
     """Whether its process was bound differently than requested, or its threads ran elsewhere."""
     cpus, requested = placement.cpus, bound.cpus
-    if wrong := wrongly_bound(bound):
+    if wrong := _wrongly_bound(bound):
         return wrong
     policy = placement.memory_policy or bound.memory
     # A kernel that measures NUMA sets its own policy if none is requested.

@@ -5,7 +5,7 @@ A new dimension is a row here and a field of Configuration. Those of options are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -18,18 +18,19 @@ from pagewise.core.page_policy import COSTS, PagePolicy
 class Dimension:
     """A dimension: the field `name` of a configuration, and the texts of reports.
 
-    question: what a comparison of its values answers. rule: the value that labels omit. empty: what a table
-    shows without a value. yes: which outcome means yes: to `use` another value than the baseline's, or to
-    `keep` that. neither: the outcomes that mean neither yes nor no. by_compiler: whether each compiler has
-    its own answer. texts: values in words; other: the words for the rest. always: whether tables have its
-    column even if nothing differs in it. prefixed: whether labels show its name with its value. same: the
-    sentence if all verdicts are inconclusive. cost: what a program needs for another value; costs: by value.
+    question: what a comparison of its values answers. Title, noun and question follow from the name if they
+    are not given. rule: the value that labels omit. empty: what a table shows without a value. yes: which
+    outcome means yes: to `use` another value than the baseline's, or to `keep` that. neither: the outcomes
+    that mean neither yes nor no. by_compiler: whether each compiler has its own answer. texts: values in
+    words; other: the words for the rest. always: whether tables have its column even if nothing differs in
+    it. prefixed: whether labels show its name with its value. same: the sentence if all verdicts are
+    inconclusive. cost: what a program needs for another value; costs: by value.
     """
 
     name: str
-    title: str
-    noun: str
-    question: str
+    title: str = ""
+    noun: str = ""
+    question: str = ""
     rule: str = ""
     empty: str = ""
     yes: str = ""
@@ -40,9 +41,15 @@ class Dimension:
     always: bool = False
     prefixed: bool = False
     same: str = "{noun} makes no significant difference on this node."
-    words: Callable[[str], str] | None = None
     cost: str = "a rebuild"
     costs: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        name = self.name
+        usual = {"title": name.capitalize(), "noun": f"the {name}", "question": f"Which {name}?"}
+        for field_name, text in usual.items():
+            if not getattr(self, field_name):
+                object.__setattr__(self, field_name, text)
 
     def of(self, configuration: Configuration) -> str:
         """Its value in a configuration."""
@@ -65,8 +72,8 @@ class Dimension:
 
     def text(self, value: str) -> str:
         """A value in a sentence."""
-        if self.words is not None:
-            return self.words(value)
+        if self.name == "hugepages":
+            return PagePolicy(value).text
         return self.texts.get(value, self.other.format(value))
 
     def cost_of(self, value: str) -> str:
@@ -82,21 +89,19 @@ class Dimension:
 
 PAGES = Dimension(
     "hugepages",
-    "Pages",
-    "the pages",
-    "Are huge pages worth it?",
+    title="Pages",
+    noun="the pages",
+    question="Are huge pages worth it?",
     always=True,
     rule="-",
     same="Huge pages make no significant difference on this node.",
-    words=lambda policy: PagePolicy(policy).text,
     cost="a setting of each run",
     costs=COSTS,
 )
 LOOP = Dimension(
     "loop",
-    "Loop",
-    "the way the loop is written",
-    "Does the compiler's loop reach the explicit one?",
+    noun="the way the loop is written",
+    question="Does the compiler's loop reach the explicit one?",
     rule="explicit",
     prefixed=True,
     yes="use",
@@ -106,9 +111,7 @@ LOOP = Dimension(
     cost="vector intrinsics in the source code",
     costs={"compiler": "no change: plain loops"},
 )
-COMPILER = Dimension(
-    "compiler", "Compiler", "the compiler", "Which compiler?", cost="a rebuild with this compiler"
-)
+COMPILER = Dimension("compiler", cost="a rebuild with this compiler")
 
 
 @cache
@@ -116,9 +119,6 @@ def _option(name: str) -> Dimension:
     """The dimension of a program's option; its values are its own words."""
     return Dimension(
         name,
-        name.capitalize(),
-        f"the {name}",
-        f"Which {name}?",
         empty="default",
         prefixed=True,
         texts={"": f"the default {name}"},
@@ -131,9 +131,8 @@ _OF_BUILDS = (
     PAGES,
     Dimension(
         "prefetch",
-        "Prefetch",
-        "prefetch",
-        "Is software prefetch worth it?",
+        noun="prefetch",
+        question="Is software prefetch worth it?",
         rule="hardware",
         yes="use",
         always=True,
@@ -148,9 +147,8 @@ _OF_BUILDS = (
     ),
     Dimension(
         "stores",
-        "Stores",
-        "the store type",
-        "Are other stores worth it?",
+        noun="the store type",
+        question="Are other stores worth it?",
         rule="regular",
         yes="use",
         always=True,
@@ -161,27 +159,24 @@ _OF_BUILDS = (
     LOOP,
     Dimension(
         "library",
-        "Library",
-        "the library",
-        "Which library?",
         empty="system's",
         texts={"": "the system's library"},
         cost="a program that is linked with this library",
     ),
     Dimension(
         "runtime",
-        "OpenMP",
-        "the OpenMP library",
-        "Which OpenMP library?",
+        title="OpenMP",
+        noun="the OpenMP library",
+        question="Which OpenMP library?",
         empty="compiler's",
         texts={"": "the compiler's OpenMP library"},
         cost="a program that is linked with this library",
     ),
     Dimension(
         "openmp",
-        "OpenMP build",
-        "OpenMP",
-        "Is the build without OpenMP faster?",
+        title="OpenMP build",
+        noun="OpenMP",
+        question="Is the build without OpenMP faster?",
         rule="on",
         prefixed=True,
         yes="use",
@@ -189,9 +184,9 @@ _OF_BUILDS = (
     ),
     Dimension(
         "simd",
-        "SIMD",
-        "the SIMD width",
-        "Which SIMD width?",
+        title="SIMD",
+        noun="the SIMD width",
+        question="Which SIMD width?",
         prefixed=True,
         empty="flags'",
         texts={
@@ -203,9 +198,9 @@ _OF_BUILDS = (
     ),
     Dimension(
         "sector",
-        "Sectors",
-        "the sector cache",
-        "Are sectors of the cache worth it?",
+        title="Sectors",
+        noun="the sector cache",
+        question="Are sectors of the cache worth it?",
         prefixed=True,
         empty="none",
         yes="use",
@@ -214,18 +209,15 @@ _OF_BUILDS = (
     ),
     Dimension(
         "flags",
-        "Flags",
-        "the set of flags",
-        "Which compiler flags?",
+        noun="the set of flags",
+        question="Which compiler flags?",
         empty="pagewise's",
         texts={"": "pagewise's flags"},
         other="the flags {}",
     ),
     Dimension(
         "target",
-        "Target",
-        "the target",
-        "Is a tuned build worth it?",
+        question="Is a tuned build worth it?",
         yes="keep",
         texts={"native": "the build for this processor"},
         other="the build for {}",
@@ -234,32 +226,25 @@ _OF_BUILDS = (
 _OF_RUNS = (
     Dimension(
         "placement",
-        "Placement",
-        "the placement",
-        "Which placement of threads and memory?",
+        question="Which placement of threads and memory?",
         other="the placement {}",
         cost="an option of each run",
     ),
     Dimension(
         "node_state",
-        "Node state",
-        "the state of the node",
-        "Does the state of the node's memory matter?",
+        title="Node state",
+        noun="the state of the node",
+        question="Does the state of the node's memory matter?",
         empty="as found",
         yes="keep",
-        neither=("choose",),
-        texts={
-            "": "the node as found",
-            "fresh": "compacted memory",
-            "aged": "fragmented memory",
-        },
+        texts={"": "the node as found", "fresh": "compacted memory", "aged": "fragmented memory"},
         cost="another state of the node's memory",
     ),
     Dimension(
         "prefetchers",
-        "Hardware prefetchers",
-        "the setting of the hardware prefetchers",
-        "Which setting of the hardware prefetchers?",
+        title="Hardware prefetchers",
+        noun="the setting of the hardware prefetchers",
+        question="Which setting of the hardware prefetchers?",
         empty="as found",
         prefixed=True,
         texts={
@@ -272,9 +257,7 @@ _OF_RUNS = (
     ),
     Dimension(
         "clocks",
-        "Clocks",
-        "the setting of the clocks",
-        "Which clocks?",
+        noun="the setting of the clocks",
         empty="as found",
         texts={"": "the clocks as found", "unchanged": "the clocks as found"},
         other="the clocks {}",
@@ -282,9 +265,7 @@ _OF_RUNS = (
     ),
     Dimension(
         "setting",
-        "Setting",
-        "the setting",
-        "Which environment variables?",
+        question="Which environment variables?",
         empty="-",
         other="the setting {}",
         cost="environment variables of each run",
@@ -292,8 +273,8 @@ _OF_RUNS = (
 )
 #: Those that all configurations have.
 DIMENSIONS = (*_OF_BUILDS, *_OF_RUNS)
-# What configurations should not differ in: reports say where they do.
-_NO_DIMENSIONS = ("package", "version", "builder", "papi")
+#: What configurations should not differ in: reports say where they do.
+NO_DIMENSIONS = ("package", "version", "builder", "papi")
 _BY_NAME = {dimension.name: dimension for dimension in (*DIMENSIONS, COMPILER)}
 
 
@@ -313,16 +294,11 @@ def sensitive_dimensions(kernel: Benchmark) -> list[Dimension]:
     return [each for each in dimensions_of([kernel]) if kernel.is_sensitive_to(each.name)]
 
 
-def unnamed_differences(differs: Iterable[str]) -> list[str]:
-    """In what two configurations differ that is not a dimension."""
-    return [name for name in differs if name in _NO_DIMENSIONS]
-
-
 def differing(kernel: Benchmark, first: Configuration, second: Configuration) -> tuple[str, ...]:
     """In what two configurations differ that may matter to a kernel: dimensions, and what is none."""
     names = [dimension.name for dimension in sensitive_dimensions(kernel)]
     names += [COMPILER.name] if kernel.is_sensitive_to(COMPILER.name) else []
-    return tuple(name for name in (*names, *_NO_DIMENSIONS) if first.value(name) != second.value(name))
+    return tuple(name for name in (*names, *NO_DIMENSIONS) if first.value(name) != second.value(name))
 
 
 def differ_only_in(dimension: str, first: Configuration, second: Configuration) -> bool:

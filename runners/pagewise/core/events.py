@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -141,7 +141,7 @@ class EventFile:
     counters: CounterPart
     source: SomeText
     reference: ReferencePart
-    constants: Mapping[EventName, ConstantPart] | None = None
+    constants: Mapping[EventName, ConstantPart] = field(default_factory=dict)
     events: Annotated[Mapping[EventName, Event], Limits(1)]
     groups: Annotated[tuple[EventGroup, ...], Limits(1)]
     metrics: tuple[DerivedMetric, ...]
@@ -161,16 +161,13 @@ class EventFile:
         for name in sorted(set(self.events) - used):
             yield f"events.{name}", "no group counts it"
         units: dict[str, Unit] = {SECONDS: Unit.of("s")}
-        kinds: dict[str, Mapping[str, Event | ConstantPart]] = {
-            "constants": self.constants or {},
-            "events": self.events,
-        }
-        for kind, entries in kinds.items():
-            for name, entry in entries.items():
-                try:
-                    units[name] = Unit.of(entry.unit)
-                except ValueError as fault:
-                    yield f"{kind}.{name}", str(fault)
+        constants = {f"constants.{name}": entry.unit for name, entry in self.constants.items()}
+        events = {f"events.{name}": entry.unit for name, entry in self.events.items()}
+        for place, unit in {**constants, **events}.items():
+            try:
+                units[place.partition(".")[2]] = Unit.of(unit)
+            except ValueError as fault:
+                yield place, str(fault)
         for number, metric in enumerate(self.metrics):
             for what in _metric_faults(metric, units):
                 yield f"metrics.{number} ({metric.name})", what
@@ -236,12 +233,13 @@ class EventFile:
         return tuple(group for name, group in known.items() if not names or name in names)
 
     def base_values(self, counts: Mapping[str, float], seconds: float | None) -> dict[str, float]:
-        """Counts and constants in base units (ns as seconds), with `seconds` if it is known."""
-        constants = {
-            name: each.value * float(Unit.of(each.unit).scale)
-            for name, each in (self.constants or {}).items()
-        }
-        scaled = {name: n * float(Unit.of(self.events[name].unit).scale) for name, n in counts.items()}
+        """Counts and constants in base units (ns as seconds), with `seconds` if it is known.
+
+        Counts of what is not an event are ignored.
+        """
+        constants = {n: each.value * float(Unit.of(each.unit).scale) for n, each in self.constants.items()}
+        events = {name: event for name, event in self.events.items() if name in counts}
+        scaled = {name: counts[name] * float(Unit.of(each.unit).scale) for name, each in events.items()}
         return {**constants, **scaled, **({} if seconds is None else {SECONDS: seconds})}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pagewise.core.structure import Form, Limits
 
@@ -78,4 +78,4 @@ Sha256 = Annotated[str, Form("[0-9a-f]{64}")]
 Builder = Annotated[str, Form("spack|cmake|own")]
 Loop = Annotated[str, Form("explicit|compiler"), "how timed loops are written; absent: explicit"]
 OnOff = Annotated[str, Form("on|off")]
-Better = Annotated[str, Form("higher|lower")]
+Better = Literal["higher", "lower"]

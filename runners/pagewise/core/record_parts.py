@@ -75,12 +75,7 @@ class BuildReport:
 
     @property
     def code_options(self) -> list[str]:
-        """The compiler's options that affect the code, sorted; paths differ by build."""
-        return sorted(set(self.options_in_order))
-
-    @property
-    def options_in_order(self) -> list[str]:
-        """The same in the order of the command: the last of contradicting options counts."""
+        """The compiler's options that affect the code, in order: the last of contradicting ones counts."""
         words = (self.compiler_options or "").split()
         return [word for word in words if re.match(r"-[Omf][^/]*$", word)]
 

@@ -195,9 +195,9 @@ class ConfigurationRow(Dimensions):
     metric_estimated: Annotated[
         bool, From("benchmark.headline.estimated"), "from a formula, instead of measured"
     ]
-    page_size_requested_bytes: Annotated[int | None, From("row.pages.requested")]
-    page_size_observed_bytes: Annotated[int | None, From("row.pages.observed")]
-    huge_coverage: Annotated[OptionalNumber, From("row.pages.coverage")]
+    page_size_requested_bytes: Annotated[int | None, From("row.pages.page_size_requested_bytes")]
+    page_size_observed_bytes: Annotated[int | None, From("row.pages.page_size_observed_bytes")]
+    huge_coverage: Annotated[OptionalNumber, From("row.pages.huge_coverage")]
     time_ratio: Annotated[OptionalNumber, From("row.time.ratio.median")]
     time_ratio_low: Annotated[OptionalNumber, From("row.time.ratio.low")]
     time_ratio_high: Annotated[OptionalNumber, From("row.time.ratio.high")]
@@ -228,10 +228,10 @@ class ConfigurationRow(Dimensions):
         "what differs from the baseline, with blanks between",
     ]
     migrated_runs: Annotated[
-        Natural, From("row.migration.runs"), "in which a thread changed its CPU in the timed part"
+        Natural, From("row.migrated_runs"), "in which a thread changed its CPU in the timed part"
     ]
     left_node_runs: Annotated[
-        Natural, From("row.migration.left_node"), "in which a thread ended on another NUMA node"
+        Natural, From("row.left_node_runs"), "in which a thread ended on another NUMA node"
     ]
     outlier_rounds: Annotated[str, From(lambda entry: " ".join(f"{n}" for n, _ in entry.row.outliers))]
     slow_share: Annotated[OptionalNumber, From("row.bimodal.slow_share")]

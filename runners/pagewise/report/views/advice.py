@@ -68,13 +68,13 @@ def answers(
 
 
 def _compilers(compared: Sequence[Choice]) -> list[str]:
-    return list(dict.fromkeys(effect.compiler for choice in compared for effect in choice.effects))
+    return list(dict.fromkeys(effect.cell.compiler for choice in compared for effect in choice.effects))
 
 
 def _of_compiler(compared: Sequence[Choice], compiler: str | None) -> list[Choice]:
     """The choices with the effects of a compiler alone, those without any omitted."""
     own = [
-        replace(choice, effects=tuple(e for e in choice.effects if compiler in (None, e.compiler)))
+        replace(choice, effects=tuple(e for e in choice.effects if compiler in (None, e.cell.compiler)))
         for choice in compared
     ]
     return [choice for choice in own if choice.effects]
@@ -102,7 +102,7 @@ def _answer(
         apply=(),
         policy=None,
     )
-    if all(effect.ratio.low is None for choice in compared for effect in choice.effects):
+    if all(ratio.low is None for choice in compared for ratio in choice.ratios):
         return answer
     advice, base = advise(compared), _base(kernels, dimension, compared)
     is_changed = advice.outcome in ("use", "choose")
@@ -122,9 +122,8 @@ def _answer(
 def _builds(advice: Advice, records: Sequence[Record]) -> Iterable[BuildAdvice]:
     """The builds to load, all else as in the baseline; with `choose`, what is better for each kernel."""
     advised: dict[tuple[str, tuple[str, ...]], tuple[Cell, list[str]]] = {}
-    for effect in advice.choices[0].effects if advice.outcome in ("use", "keep", "choose") else ():
-        row, is_used = effect.comparison, advice.outcome == "use"
-        is_used |= advice.outcome == "choose" and effect.verdict == "faster"
+    for row in advice.choices[0].effects if advice.outcome in ("use", "keep", "choose") else ():
+        is_used = advice.outcome == "use" or (advice.outcome == "choose" and row.verdict == "faster")
         cell = row.cell if is_used else row.reference
         if cell is not None and cell.measured.is_module:
             key = cell.measured.module, cell.arguments
@@ -142,7 +141,7 @@ def _base(kernels: Sequence[KernelResult], dimension: Dimension, compared: Seque
     """The baselines' value in words."""
     if dimension is COMPILER:
         return compared[0].value.partition(AGAINST)[2]
-    names = {effect.comparison.benchmark.name for choice in compared for effect in choice.effects}
+    names = {effect.benchmark.name for choice in compared for effect in choice.effects}
     groups = (group for result in kernels if result.benchmark.name in names for group in result.groups)
     baseline = next(group.baseline for group in groups if group.baseline is not None)
     return dimension.text(dimension.of(baseline.cell.measured))
@@ -188,7 +187,7 @@ def _gain(choice: Choice, verdict: Verdict) -> str:
     effects = choice.having(verdict)
     if not effects:
         return "inconclusive"
-    ratios = sorted((effect.ratio for effect in effects), key=lambda ratio: ratio.median)
+    ratios = sorted((effect.ratio for effect in effects if effect.ratio), key=lambda ratio: ratio.median)
     is_less = ratios[0].median < 1.0
     text = f"{_changes(ratios)} {'less' if is_less else 'more'} time"
     if is_less:
@@ -196,7 +195,7 @@ def _gain(choice: Choice, verdict: Verdict) -> str:
         text += f" (speed-up {' to '.join(ends)})"
     if len(choice.effects) == 1:
         return text + memory_text(effects[0].memory)
-    titles, every = ({e.comparison.benchmark.title for e in several} for several in (effects, choice.effects))
+    titles, every = ({e.benchmark.title for e in several} for several in (effects, choice.effects))
     names = f" ({', '.join(titles)})" if len(titles) == 1 < len(every) else ""
     return f"{text} in {len(effects)} of {len(choice.effects)} comparisons{names}"
 

@@ -145,7 +145,7 @@ def build_of(cell: Cell, kernels: Sequence[str], records: Sequence[Record]) -> B
     """How to get the configuration of a cell; the records have its compiler options."""
     measured = cell.measured
     options = (
-        " ".join(record.configuration.options_in_order)
+        " ".join(record.configuration.code_options)
         for record in records
         if record.run is not None and record.run.module == measured.module
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pagewise.analysis.counted import CellCounts, KernelCounts, count
-from pagewise.analysis.counter_runs import TIME
+from pagewise.analysis.counted import TIME, CellCounts, KernelCounts, count
 from pagewise.analysis.validity import excluding
 from pagewise.core.events import EventFile
 from pagewise.core.manifest_parts import CountersPart
@@ -71,7 +70,7 @@ def _values_of(kernels: Sequence[KernelCounts]) -> Iterator[Mapping[str, Any]]:
         for quantity in counts.quantities:
             for cell in counts.cells:
                 if cell.rounds:
-                    value, rounds = cell.value(quantity.name), len(cell.by_round(quantity.name))
+                    value, rounds = cell.value(quantity.name), len(cell.by_round(quantity.name)[0])
                     yield _item(counts, cell, quantity=quantity, value=value, rounds=rounds)
 
 

@@ -191,9 +191,9 @@ def pages_text(row: Row) -> str:
     """The observed page size, with the share of bytes on pages of that size: `2 MiB 100 %`."""
     if row.pages is None:
         return ""
-    huge = row.pages.coverage > 0.5
-    share = row.pages.coverage if huge else 1.0 - row.pages.coverage
-    return f"{bytes_text(row.pages.observed)} {floored_percent(share)}"
+    huge = row.pages.huge_coverage > 0.5
+    share = row.pages.huge_coverage if huge else 1.0 - row.pages.huge_coverage
+    return f"{bytes_text(row.pages.page_size_observed_bytes)} {floored_percent(share)}"
 
 
 def speed_up(measured: Ratio | None) -> float | None:

@@ -93,11 +93,11 @@ def _bimodal(entry: DataRow) -> str:
 
 
 def _migrated(entry: DataRow) -> str:
-    moved = entry.row.migration
-    if not moved.runs:
+    row = entry.row
+    if not row.migrated_runs:
         return ""
-    node = f", {moved.left_node} to another NUMA node" if moved.left_node else ""
-    return f"{moved.runs} of {count_text(entry.row.runs, 'run')}{node}"
+    node = f", {row.left_node_runs} to another NUMA node" if row.left_node_runs else ""
+    return f"{row.migrated_runs} of {count_text(row.runs, 'run')}{node}"
 
 
 _NOISE: Mapping[str, Callable[[DataRow], str | None]] = {

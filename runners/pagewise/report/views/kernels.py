@@ -215,7 +215,7 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
-    migrated = [entry.row.migration.runs for entry in data.ranked(kernels) if entry.row.migration.runs]
+    migrated = [entry.row.migrated_runs for entry in data.ranked(kernels) if entry.row.migrated_runs]
     if migrated:
         yield (
             f"Threads migrated to another CPU in {count_text(sum(migrated), 'run')} of "

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pagewise.analysis.counter_runs import Key, counts_by_cell
 from pagewise.analysis.rows import KernelResult
-from pagewise.analysis.usage import use_by_cell
+from pagewise.analysis.usage import Key, counts_by_cell, use_by_cell
 from pagewise.analysis.validity import trusted_records
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
@@ -80,9 +79,9 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
         "ranges after they were touched; of several runs, the pages farthest from the request are shown."
     )
     columns = (
-        Column("requested", kind="bytes", get="row.pages.requested"),
-        Column("observed", kind="bytes", get="row.pages.observed"),
-        Column("on huge pages", get=lambda entry: floored_percent(entry.row.pages.coverage)),
+        Column("requested", kind="bytes", get="row.pages.page_size_requested_bytes"),
+        Column("observed", kind="bytes", get="row.pages.page_size_observed_bytes"),
+        Column("on huge pages", get=lambda entry: floored_percent(entry.row.pages.huge_coverage)),
         Column("runs", kind="integer", get="row.runs"),
         Column("read from", get=lambda entry: methods.get(_key(entry), "")),
     )
@@ -96,7 +95,7 @@ def _coverage_text(kernels: Sequence[KernelResult]) -> str:
     ]
     if not pages:
         return "No configuration reported its pages."
-    huge = [observed.coverage for of, observed in pages if PagePolicy(of.hugepages).has_huge_pages]
+    huge = [observed.huge_coverage for of, observed in pages if PagePolicy(of.hugepages).has_huge_pages]
     least = f"; with huge pages at least {floored_percent(min(huge))} of the bytes" if huge else ""
     return f"{count_text(len(pages), 'configuration')} ran on the requested pages{least}."
 

@@ -20,9 +20,13 @@ def rank(name: str) -> tuple[bool, bool, bool, int, str]:
 
 
 def main(tree: Path) -> None:
-    """Write the file .modulerc."""
+    """Write .modulerc; in a path with a space .modulerc.lua, because Lmod passes paths to Tcl unquoted."""
     modules = [str(file.relative_to(tree).with_suffix("")) for file in tree.glob("*/*/*/*/*.lua")]
     defaults = {name.partition("/")[0]: name for name in sorted(modules, key=rank, reverse=True)}
+    if " " in str(tree.resolve()):
+        lines = [f'module_alias("{package}", "{name}")\n' for package, name in sorted(defaults.items())]
+        (tree / ".modulerc.lua").write_text("".join(lines), encoding="utf-8")
+        return
     lines = [f"module-alias {package} {name}\n" for package, name in sorted(defaults.items())]
     (tree / ".modulerc").write_text("".join(["#%Module\n", *lines]), encoding="utf-8")
 

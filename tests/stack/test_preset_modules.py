@@ -48,7 +48,8 @@ def preset_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for tool in ("cmake", "ninja", "gcc", "gfortran"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is missing")
-    root = tmp_path_factory.mktemp("preset_checkout")
+    # Lmod and the build take a path with a space.
+    root = tmp_path_factory.mktemp("preset checkout")
     for folder in ("kernels", "envs/toolchains", "modulefiles"):
         shutil.copytree(ROOT / folder, root / folder)
     keep_kernels(root, *KERNELS)
@@ -69,7 +70,7 @@ def preset_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lua_files(tree: Path) -> list[str]:
-    return sorted(str(file.relative_to(tree)) for file in tree.rglob("*.lua"))
+    return sorted(str(file.relative_to(tree)) for file in tree.rglob("[!.]*.lua"))
 
 
 Lmod = Callable[[str], str]
@@ -80,7 +81,7 @@ def lmod(preset_checkout: Path, tmp_path: Path) -> Lmod:
     """Run shell commands after `module use` of the installed tree, in an otherwise clean shell."""
     if not LMOD.exists():
         pytest.skip("Lmod is missing")
-    use = f"source {LMOD}; module use {preset_checkout}/.pagewise/modules/two; set -e"
+    use = f"source {LMOD}; module use '{preset_checkout}/.pagewise/modules/two'; set -e"
     clean = ("env", "-i", "PATH=/usr/bin:/bin", f"HOME={tmp_path}", "LMOD_PAGER=none")
     return lambda script: succeed(*clean, "bash", "--noprofile", "--norc", "-c", f"{use}; {script}").stdout
 

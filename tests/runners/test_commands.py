@@ -13,10 +13,12 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from json_schema import faults
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.result import read_result
 from pagewise.report.model import Facts, Section, Table
@@ -281,3 +283,42 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
         block for one in report_of(result).sections for block in one.blocks if isinstance(block, Facts)
     ]
     assert any(name.endswith("interleave:0") and name in page for facts in machine for name, _ in facts.facts)
+
+
+def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0) -> dict[str, Any]:
+    """What was printed, after it was checked."""
+    assert done.returncode == code, done.stderr
+    data = json.loads(done.stdout)
+    assert data["schema"].rpartition("/")[0] == f"pagewise.{schema}" and faults(schema, data) == []
+    return data
+
+
+@pytest.mark.long
+def test_verdicts_of_compare_and_report_are_those_of_the_table(small: Stage):
+    done = small.compare("--json", "--rounds", "4", "--no-sweep", "--seed", "5")
+    data = reported(done, "verdicts")
+    assert data["headline"] in done.stderr and data["state"] == "complete"
+    rows = [row for one in data["kernels"] for row in one["configurations"] if one["name"] == "triad"]
+    thp = next(row for row in rows if row["hugepages"] == "thp")
+    assert thp["verdict"] == "faster" and thp["time_ratio"] == pytest.approx(0.8, abs=0.03)
+    assert thp["page_size_observed_bytes"] == 2 << 20
+    again = reported(small.run("report", data["folder"], "--json"), "verdicts")
+    assert again == data | {"timing": again["timing"], "folder": data["folder"]}
+
+
+@pytest.mark.long
+def test_plan_list_doctor_and_survey(small: Stage):
+    plan = reported(small.compare("--plan", "--json", "--rounds", "4"), "plan")
+    assert plan["runs"] == 31
+    assert [one["runs_a_round"] for one in plan["kernels"]] == [3, 4]
+    catalog = reported(small.run("list", "--json"), "catalog")
+    assert len(catalog["configurations"]) == 3
+    assert [kernel["name"] for kernel in catalog["kernels"]] == ["chase", "triad"]
+    assert reported(small.run("list", "--json", "kernels", "chase"), "catalog")["configurations"] == []
+    findings = reported(small.run("doctor", "--json", "--no-noise"), "findings")
+    assert findings["ready"] and {"Tools", "Pages", "Machine"} <= {f["topic"] for f in findings["findings"]}
+    survey = reported(small.run("list", "policies", "--json", "--", "true"), "survey")
+    reasons = {one["policy"]: one["lack"] for one in survey["policies"]}
+    assert survey["program"].endswith("/true") and reasons["none"] is None
+    assert "libhugetlbfs" in reasons and len(reasons) == len(survey["policies"])
+    assert reported(small.run("list", "policies", "--json"), "survey")["program"] is None

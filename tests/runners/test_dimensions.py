@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from builders import chase, compared, configuration, kernel
+from builders import compared, configuration, kernel
 from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.comparison import TIME
 from pagewise.analysis.ratio import Ratio
@@ -123,13 +123,6 @@ def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, value
     assert (reported.lead == "Yes. ") == (outcome == "keep") and reported.lead
     means = {one.value: one.mean.median for one in choices([found]) if one.factor == "target"}
     assert means == pytest.approx(times, rel=0.01)
-
-
-def test_a_choice_by_kernel_is_neither_yes_nor_no():
-    one = by_targets({"native": 1.0, "x86_64_v2": 1.5})
-    two = by_targets({"native": 1.0, "x86_64_v2": 0.7}, chase())
-    reported = next(found for found in advice.answers([one, two]) if found.factor == "target")
-    assert (reported.lead, reported.outcome, reported.values) == ("", "choose", ("x86_64_v2",))
 
 
 @pytest.mark.parametrize(

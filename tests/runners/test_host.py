@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,10 @@ from pagewise.core.host import Cache, Host, PoolState, Thp
 from pagewise.core.structure import structured, unstructured
 from pagewise.core.text import json_text
 from pagewise.core.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
+from pagewise.machine import topology
 from pagewise.machine.host import chosen, cpu_list, read_host
+from pagewise.stack.commands import output_of
+from pagewise.workloads.counters import program
 from pagewise.workloads.doctor import measure_spread, noise_finding
 
 VENDOR, PRODUCT = "QEMU", "Standard PC"
@@ -91,3 +96,29 @@ def test_noise_is_measured_and_judged():
     assert noise_finding([1.0] * 50).state == "good"
     shaky = noise_finding([1.0, 1.5] * 25)
     assert shaky.state == "note" and "40.0 %" in shaky.detail and shaky.remedy
+
+
+@pytest.mark.parametrize(
+    "environment", [None, {"PATH": os.defpath}, {"PATH": os.defpath, "LC_ALL": "de_DE.utf8"}]
+)
+def test_short_commands(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str] | None):
+    monkeypatch.setenv("LC_ALL", "de_DE.utf8")
+    assert output_of(["/bin/sh", "-c", "echo $LC_ALL"], environment) == "C"
+
+
+@pytest.mark.parametrize("module", [topology, program])
+def test_other_tools(monkeypatch: pytest.MonkeyPatch, module: object):
+    started: list[dict[str, str]] = []
+
+    def start(command: object, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        started.append(env)
+        return subprocess.CompletedProcess([], 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", start)
+    calls = {
+        topology: topology.read_topology.__wrapped__,
+        program: lambda: program._fault(program.PerfStat("perf"), ["perf::PAGE-FAULTS"]),
+    }
+    monkeypatch.setattr(topology, "parse", lambda text: text)
+    calls[module]()
+    assert [env["LC_ALL"] for env in started] == ["C"]

@@ -59,12 +59,6 @@ def test_the_runs_get_the_policy_once_per_round():
         assert step.arguments[-2:] == reported or (not reported and "--pages" not in step.arguments)
 
 
-def test_cells_are_read_back_from_the_manifest():
-    one = planned()
-    again = Subject.of(one.planned(), {c.module: c for c in ALL})
-    assert again.cells == one.cells
-
-
 def test_rows_are_distinguished_and_pages_must_be_those_requested():
     base, built = configuration(), configuration(label=THP)
     one = subject(kernel(), [base, built], "none/hardware-regular", ("thp:64k",))

@@ -122,12 +122,6 @@ def test_transparent_pages_do_not_count_for_a_pool():
     assert verified(POOL, memory(sample(0.0, heap=replace(usage(50, 50), pool=50 * MIB))))[1] is None
 
 
-def test_a_pool_that_ran_short_half_way_is_not_ranked():
-    observed = memory(sample(0.0, anonymous=usage(50, 50)), sample(1.0, anonymous=usage(100, 50)), end=2.0)
-    pages, failure = verified(THP, observed)
-    assert pages.huge_coverage == pytest.approx(2 / 3, abs=1e-6) and failure is not None
-
-
 def test_of_two_kinds_the_worse_one_counts():
     pages, failure = verified(BOTH, memory(sample(0.0, text=usage(8, 0), heap=usage(100, 100))))
     assert pages.huge_coverage == 0.0 and failure is not None

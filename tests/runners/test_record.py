@@ -14,10 +14,8 @@ import pytest
 from builders import configuration, record, record_data
 from own_program import Own
 from pagewise.core.errors import RefusedError
-from pagewise.core.reading import parse_json
 from pagewise.core.record import RecordWriter, dumped, parse_record, read_records
 from pagewise.core.result import read_result
-from pagewise.core.text import json_text
 from pagewise.workloads.kernels.launch import read_written
 from scripts import write_script
 
@@ -92,10 +90,6 @@ def test_a_record_keeps_the_bytes_of_an_argument():
     made = replace(made, run=replace(made.run, command=("program", ARGUMENT)))
     read, fault = parse_record(dumped(made))
     assert fault is None and read.run.command == made.run.command
-
-
-def test_a_manifest_keeps_them():
-    assert parse_json(json_text([ARGUMENT]).encode()) == [ARGUMENT]
 
 
 @pytest.mark.long

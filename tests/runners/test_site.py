@@ -76,12 +76,6 @@ def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
         assert all(known[flags] <= site.packages.keys() for flags in named), name
 
 
-def test_a64fx_has_the_five_compilers_of_its_toolchains() -> None:
-    known = toolchain_compilers()
-    needed = set().union(*(known[name] for name in read_site("ookami").toolchains))
-    assert needed == {"gcc", "acfl", "fj", "cce", "llvm"}
-
-
 def test_all_faults_are_reported_at_once(checkout: Path) -> None:
     folder = checkout / "envs" / "sites" / "debian"
     edit(folder / "site.yaml", "base_kib: 4", "base_kib: 5")

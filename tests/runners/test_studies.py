@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -27,8 +28,14 @@ from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
 from simulator import compiled_build
 from stage import EVENTS, ROOT, TRIAD
-from studied import STUDIES, fill
 from tabled_results import BYTES, TRAFFIC, place, result
+
+STUDIES = ROOT / "studies"
+_SPEC = importlib.util.spec_from_file_location("fill", STUDIES / "fill.py")
+assert _SPEC is not None and _SPEC.loader is not None
+fill = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(fill)
+
 
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
 STUDY = {file.stem: yaml.safe_load(file.read_text()) for file in STUDIES.glob("*.yaml")}

@@ -73,6 +73,17 @@ def keep_kernels(root: Path, *names: str) -> Path:
     return root
 
 
+def write_script(file: Path, text: str) -> None:
+    """Write an executable file."""
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def disassembly(*objects: Path) -> str:
+    """The disassembly of code for aarch64."""
+    return succeed("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects).stdout
+
+
 def run(*command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run a command with these settings, without the caller's PAGEWISE_ variables."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}

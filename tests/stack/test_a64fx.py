@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conftest import A64FX_KERNELS, A64FX_LENGTHS, emulate, installed, run, spack, succeed
+from conftest import A64FX_KERNELS, A64FX_LENGTHS, disassembly, emulate, installed, run, spack, succeed
 
 pytestmark = pytest.mark.release
 
@@ -108,30 +108,29 @@ def test_prefetches_into_both_levels_by_line_vector_and_gather(emulated: Path, b
         assert "FAILED" not in done.stdout
 
 
-def disassembly(checkout: Path, pattern: str) -> str:
+def code_of(checkout: Path, pattern: str) -> str:
     """The disassembly of the library's objects."""
     objects = list((checkout / ".pagewise" / "opt").glob(f"libpagewise/*/lib*/pagewise/objects-*/{pattern}"))
     assert objects, pattern
-    done = succeed("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", *objects)
-    return done.stdout
+    return disassembly(*objects)
 
 
 def test_loops_are_vector_length_agnostic_sve_and_zfill_zeroes_lines(emulated: Path) -> None:
-    plain = disassembly(emulated, "pw-stream_triad-timed-hardware-regular-loop-compiler/*.f90.o")
+    plain = code_of(emulated, "pw-stream_triad-timed-hardware-regular-loop-compiler/*.f90.o")
     assert "whilelo" in plain and "ld1d" in plain and "{z" in plain, "predicated SVE"
     assert "zva" not in plain
-    assert "zva" in disassembly(emulated, "pw-stream_triad-timed-hardware-zfill/**/*.c.o")
+    assert "zva" in code_of(emulated, "pw-stream_triad-timed-hardware-zfill/**/*.c.o")
 
 
 def test_software_prefetches_have_the_hint_of_their_level(emulated: Path) -> None:
-    text = disassembly(emulated, "pw-stream_triad-timed-software-zfill/**/*.c.o")
+    text = code_of(emulated, "pw-stream_triad-timed-software-zfill/**/*.c.o")
     operations = set(re.findall(r"\t(prf[md])\s+(p[ls]\w+)", text))
     reads = {(name, hint) for name in ("prfm", "prfd") for hint in ("pldl1keep", "pldl2keep")}
     # What is zeroed in L1 is not prefetched into L2.
     assert operations == reads | {("prfm", "pstl1keep"), ("prfd", "pstl1keep")}
-    text = disassembly(emulated, "pw-stream_triad-timed-software-regular/**/*.c.o")
+    text = code_of(emulated, "pw-stream_triad-timed-software-regular/**/*.c.o")
     assert re.search(r"\tprfm\s+pstl2keep", text)
-    assert re.search(r"\tprfd\s+pldl1keep, p\d+, \[x\d+, z\d+\.d, lsl #3\]", disassembly(
+    assert re.search(r"\tprfd\s+pldl1keep, p\d+, \[x\d+, z\d+\.d, lsl #3\]", code_of(
         emulated, "pw-gather-timed-software-regular/**/*.c.o"
     ))  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 import pytest
 import yaml
 
-from conftest import A64FX_LENGTHS, emulate, installed, spack, succeed
+from conftest import A64FX_LENGTHS, disassembly, emulate, installed, spack, succeed
 
 pytestmark = pytest.mark.release
 
@@ -71,12 +71,6 @@ def test_results_are_right_with_vectors_of_any_length(
     content = json.loads(record.read_text())
     assert content["status"] == "ok" and content["validation"]["passed"]
     assert content["configuration"]["prefetch"] == "software"
-
-
-def disassembly(program: Path) -> str:
-    """The disassembly of an installed program."""
-    done = succeed("aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", program)
-    return done.stdout
 
 
 def test_embers_sweeps_are_vector_length_agnostic_sve(minis: dict[str, Path]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import POLICIES, STATE, copy_checkout, run, succeed
+from conftest import POLICIES, STATE, copy_checkout, run, succeed, write_script
 
 #: The suffix of toolchains for processors other than x86.
 OF_PROCESSOR = "" if platform.machine() == "x86_64" else "-other"
@@ -154,8 +154,7 @@ def test_a_bundle_is_refused_where_spack_would_split_its_path(
     for name in ("install-bundle", "messages.sh"):
         shutil.copy2(fresh / "setup" / name, tmp_path / bundle / name)
     verify = tmp_path / bundle / "verify-bundle"
-    verify.write_text(f"#!/bin/sh\ntouch '{tmp_path}/verified'\n")
-    verify.chmod(0o755)
+    write_script(verify, f"#!/bin/sh\ntouch '{tmp_path}/verified'\n")
     done = run(tmp_path / bundle / "install-bundle", tmp_path / prefix, "0" * 40)
     assert done.returncode == 4
     assert not (tmp_path / "verified").exists() and not (tmp_path / prefix / ".git").exists()
@@ -224,8 +223,7 @@ def test_missing_packages_are_listed_with_their_purpose(fresh: Path, tmp_path: P
 def test_packages_are_only_listed_on_request(fresh: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     apt = tmp_path / "bin" / "apt-get"
-    apt.write_text(f'#!/bin/sh\ntouch "{tmp_path}/called"\n')
-    apt.chmod(0o755)
+    write_script(apt, f'#!/bin/sh\ntouch "{tmp_path}/called"\n')
     rows = tmp_path / "rows.tsv"
     rows.write_text("run\tabacus\tabacus\tcounting beads\ntest\tlute\tlute\tmusic\n")
     settings = {"PATH": f"{apt.parent}:{os.environ['PATH']}", "PAGEWISE_SYSTEM_PACKAGES": str(rows)}

@@ -29,6 +29,7 @@ from conftest import (
     run,
     set_up,
     succeed,
+    write_script,
 )
 
 pytestmark = pytest.mark.release
@@ -298,8 +299,7 @@ def test_a_bundle_for_another_python_is_refused(
     media: Media, tmp_path: Path, clone: Callable[..., Path]
 ) -> None:
     other = tmp_path / "python3"
-    other.write_text("#!/bin/sh\necho 3.99\n")
-    other.chmod(0o755)
+    write_script(other, "#!/bin/sh\necho 3.99\n")
     settings = {"BUNDLE": str(media.archive), "KEY": media.key, "PAGEWISE_PYTHON": str(other)}
     done = run(clone("site") / "setup" / "bootstrap", **settings)
     assert done.returncode == 4 and str(other) in done.stdout and "3.99" in done.stdout

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from conftest import ROOT, git, run, set_up
+from conftest import ROOT, git, run, set_up, write_script
 
 GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 #: BaseLoader, because YAML 1.1 reads the key `on` as a boolean.
@@ -31,8 +31,7 @@ def project(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFa
     # Skip the set-up, which is complete, and most rounds.
     make = folder.parent / "bin" / "make"
     make.parent.mkdir()
-    make.write_text(f'#!/bin/sh\nexec {shutil.which("make")} --old-file=setup "$@" "ARGS=--rounds 3"\n')
-    make.chmod(0o755)
+    write_script(make, f'#!/bin/sh\nexec {shutil.which("make")} --old-file=setup "$@" "ARGS=--rounds 3"\n')
     return set_up(folder)
 
 

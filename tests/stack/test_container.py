@@ -25,7 +25,7 @@ import registry
 import yaml
 
 import debian
-from conftest import KERNEL, ROOT, STATE, VERSION, git, lock_of, printed, run, set_up, succeed
+from conftest import KERNEL, ROOT, STATE, VERSION, git, lock_of, printed, run, set_up, succeed, write_script
 
 CI_JOBS = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())
 DEFINITION = ROOT / "containers" / "pagewise.def"
@@ -62,8 +62,7 @@ def test_the_definition_file_is_complete() -> None:
 
 
 def test_a_base_without_a_digest_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "engine").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (tmp_path / "engine").chmod(0o755)
+    write_script(tmp_path / "engine", '#!/bin/sh\nprintf "%s\\n" "$@"\n')
     image, engine = ROOT / "setup" / "image", str(tmp_path / "engine")
     for base in ("", "docker.io/library/debian:12"):
         done = run(image, BASE=base, ENGINE=engine)

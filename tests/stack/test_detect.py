@@ -7,7 +7,7 @@ from pathlib import Path
 import detect
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, write_script
 
 SOURCES = ROOT / "setup" / "proof"
 
@@ -21,8 +21,7 @@ def fake_compiler(folder: Path, version: str, printed: str, suffix: str = "", fo
         f'printf "#!/bin/sh\\necho ${{threads}}{printed}\\n" > "$last"; chmod +x "$last"\n'
     )
     for name in ("gcc", "g++", "gfortran") if fortran else ("gcc", "g++"):
-        (folder / f"{name}{suffix}").write_text(script)
-        (folder / f"{name}{suffix}").chmod(0o755)
+        write_script(folder / f"{name}{suffix}", script)
 
 
 @pytest.fixture
@@ -44,27 +43,23 @@ def test_this_machines_compilers_are_verified() -> None:
         assert compiler.entered == (compiler.reason is None)
 
 
-def test_right_answers_are_accepted(path: Path) -> None:
-    fake_compiler(path, "99.1.0", detect.SUM_OF_SQUARES)
+@pytest.mark.parametrize(
+    ("printed", "fortran", "failed"),
+    [
+        (detect.SUM_OF_SQUARES, True, []),
+        ("333833499", True, ["C", "Fortran", "C OpenMP", "Fortran OpenMP"]),
+        (detect.SUM_OF_SQUARES, False, ["Fortran", "Fortran OpenMP"]),
+    ],
+)
+def test_a_compiler_is_accepted_if_its_programs_print_the_right_answers(
+    path: Path, printed: str, fortran: bool, failed: list[str]
+) -> None:
+    fake_compiler(path, "99.1.0", printed, fortran=fortran)
     (compiler,) = detect.verified_compilers(SOURCES)
-    assert compiler.entered, compiler.reason
-    assert [entry["program"] for entry in compiler.proof] == ["C", "Fortran", "C OpenMP", "Fortran OpenMP"]
-
-
-def test_a_wrong_answer_is_not_accepted(path: Path) -> None:
-    fake_compiler(path, "99.1.0", "333833499")
-    (compiler,) = detect.verified_compilers(SOURCES)
-    assert not compiler.entered
-    assert "333833499" in compiler.reason
-    assert detect.packages_yaml([compiler], []) == {"packages": {}}
-
-
-def test_a_compiler_without_fortran_is_not_accepted(path: Path) -> None:
-    fake_compiler(path, "99.1.0", detect.SUM_OF_SQUARES, fortran=False)
-    (compiler,) = detect.verified_compilers(SOURCES)
-    assert not compiler.entered
-    failed = [entry["program"] for entry in compiler.proof if not entry["ok"]]
-    assert failed == ["Fortran", "Fortran OpenMP"]
+    assert [entry["program"] for entry in compiler.proof if not entry["ok"]] == failed
+    assert compiler.entered == (not failed) and len(compiler.proof) == 4
+    assert bool(failed) == (detect.packages_yaml([compiler], []) == {"packages": {}})
+    assert printed == detect.SUM_OF_SQUARES or printed in compiler.reason
 
 
 def test_the_newest_verified_compiler_of_a_family_is_accepted(path: Path) -> None:
@@ -91,8 +86,7 @@ def fake_mpicc(folder: Path, version: str, printed: str) -> None:
         f"case \"$1\" in -showme:version|-v) echo '{version}'; exit;; esac\n"
         f'for last; do :; done; printf "#!/bin/sh\\necho {printed}\\n" > "$last"; chmod +x "$last"\n'
     )
-    (folder / "mpicc").write_text(script)
-    (folder / "mpicc").chmod(0o755)
+    write_script(folder / "mpicc", script)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import STATE, copy_checkout, run
+from conftest import STATE, copy_checkout, run, write_script
 
 SECONDS = 60
 
@@ -39,8 +39,7 @@ def checkout(tmp_path: Path) -> Path:
         script = (
             f"trap 'exit 1' INT\ntouch '{tmp_path}/runs'\nfor i in $(seq {10 * SECONDS}); do sleep 0.1; done"
         )
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
+        write_script(program, f"#!/bin/sh\n{script}\n")
     return root
 
 
@@ -73,8 +72,7 @@ def signer() -> Iterator[Path]:
     spack = root / ".pagewise" / "spack" / "bin" / "spack"
     spack.parent.mkdir(parents=True)
     create = "--batch --passphrase '' --quick-generate-key signer"
-    spack.write_text(f'#!/bin/sh\ngpg --homedir "$SPACK_GNUPGHOME" {create} >/dev/null 2>&1\n')
-    spack.chmod(0o755)
+    write_script(spack, f'#!/bin/sh\ngpg --homedir "$SPACK_GNUPGHOME" {create} >/dev/null 2>&1\n')
     yield root
     run("gpgconf", "--homedir", root / ".pagewise" / "gpg", "--kill", "all")
     # The agent removes its sockets as it ends.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import POLICIES, ROOT, STATE, copy_checkout
+from conftest import POLICIES, ROOT, STATE, copy_checkout, write_script
 
 SHELLS = [["bash", "--norc"], ["zsh", "-f"]]
 OUTSIDER = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
@@ -32,8 +32,7 @@ def fresh(place: Path) -> Path:
     root = copy_checkout(place / "with a blank" / "checkout", "setup", "runners", POLICIES, "pagewise")
     python = place / "private" / "python"
     python.parent.mkdir()
-    python.write_text('#!/bin/sh\nprintf "%s\\n" "$PAGEWISE_ROOT"\nexit 23\n')
-    python.chmod(0o755)
+    write_script(python, '#!/bin/sh\nprintf "%s\\n" "$PAGEWISE_ROOT"\nexit 23\n')
     link = root / ".pagewise" / "venv" / "bin" / "python"
     link.parent.mkdir(parents=True)
     link.symlink_to(python)

@@ -16,7 +16,7 @@ from pathlib import Path
 import preset_plan as plan
 import pytest
 
-from conftest import KERNELS, ROOT, keep_kernels, run, succeed
+from conftest import KERNELS, ROOT, keep_kernels, run, succeed, write_script
 
 pytestmark = pytest.mark.release
 
@@ -60,8 +60,7 @@ def preset_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "envs" / "two" / "spack.yaml").write_text(json.dumps({"spack": {"specs": SPECS}}))
     python = root / ".pagewise" / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    write_script(python, f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     facts = {"compilers": [GCC, LLVM], "externals": [{"name": "papi"}] if PAPI else []}
     (root / ".pagewise" / "setup.json").write_text(json.dumps(facts))
     done = succeed(root / "setup" / "presets", "two")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT, STATE, installed, lock_of, roots, run, spack, succeed
+from conftest import ROOT, STATE, installed, lock_of, roots, run, spack, succeed, write_script
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,7 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     program = checkout / ".pagewise" / "spack"
     kept = program.rename(program.with_name("spack-kept"))
     (program / "bin").mkdir(parents=True)
-    (program / "bin" / "spack").write_text("#!/bin/sh\nexit 9\n")
-    (program / "bin" / "spack").chmod(0o755)
+    write_script(program / "bin" / "spack", "#!/bin/sh\nexit 9\n")
     try:
         for site, content in [*locks.items()] * 2:
             assert run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=site).returncode == 0

@@ -17,7 +17,7 @@ from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.manifest import Reservation, Switched
-from pagewise.report.model import Figure, TableCell, figures
+from pagewise.report.model import Figure, Table, TableCell, figures
 from pagewise.report.render import markdown
 from pagewise.report.render.figure import described, drawing, png, svg, svgs
 from pagewise.report.render.html import Axis
@@ -119,6 +119,18 @@ def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
     (table,) = section.blocks
     column = table.columns[0]
     assert [column.text(row[0]) for row in table.rows][-1] == ticks[-1] and len(table.rows) == len(values)
+
+
+def test_no_configuration_is_shown_as_the_excluded_baseline():
+    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    records = [
+        failed_record(base, "failed", "it crashed"),
+        *(record(thp, 1.0, number=n) for n in range(1, 8)),
+    ]
+    (found,) = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    table = next(b for b in kernel_view.section(found, a_manifest()).blocks if isinstance(b, Table))
+    (row,) = table.records()
+    assert (row["time ratio"], row["verdict"]) == (None, "inconclusive")
 
 
 def test_coverage_is_never_rounded_up():

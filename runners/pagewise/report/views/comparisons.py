@@ -39,9 +39,16 @@ def _itself(item: Any) -> Comparison | None:
     return item if isinstance(item, Comparison) else None
 
 
+def _has_no_baseline(item: Any) -> bool:
+    """Whether nothing was compared because the baseline is excluded."""
+    return isinstance(item, DataRow) and item.row.time is None and not item.row.cell.is_baseline
+
+
 def _ratio_cell(get: Get, item: Any) -> TableCell:
     """The ratio in the style of its verdict, with its noise floor; a baseline's is 1."""
     row = get(item)
+    if _has_no_baseline(item):
+        return TableCell(None)
     if row is None or (row.reference is None and row.kind != "target"):
         return TableCell("1", "baseline")
     return TableCell(row.ratio, style_of(row.verdict), floor=row.floor)
@@ -50,6 +57,8 @@ def _ratio_cell(get: Get, item: Any) -> TableCell:
 def verdict_cell(item: Any, get: Get = _itself) -> TableCell:
     """The verdict with the reason why it is inconclusive."""
     row = get(item)
+    if _has_no_baseline(item):
+        return TableCell("inconclusive", "inconclusive", "the baseline is excluded")
     if row is None or (row.reference is None and row.kind != "target"):
         return TableCell("baseline", "baseline")
     is_difference = row.ratio is not None and row.ratio.is_difference

@@ -17,7 +17,7 @@ from many_kernels import COMPILERS, all_kernels, result_of
 from pagewise.core.errors import Interrupted
 from pagewise.core.plan import Step, order_of_round
 from pagewise.report.render import terminal
-from pagewise.report.views import verdicts_of
+from pagewise.report.views.kernels import verdicts
 from pagewise.session import progress
 from pagewise.session.progress import ProgressReporter
 from scripts import called
@@ -125,7 +125,7 @@ def test_nothing_is_drawn_during_a_run():
 @pytest.mark.long
 def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
     result = result_of(tmp_path, all_kernels()[:8])
-    known = verdicts_of(result)
+    known = verdicts(result)
     assert known is not None
     for height in (24, 200):
         console, text = terminal_of(height=height)

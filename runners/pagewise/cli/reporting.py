@@ -98,9 +98,9 @@ def _show_result(console: Console, result: Result) -> Report:
 
 def _verdicts(console: Console, drafts: Drafts, result: Result) -> RenderableType:
     from pagewise.report.render import terminal
-    from pagewise.report.views import verdicts_of
+    from pagewise.report.views import kernels
 
-    known = verdicts_of(result, drafts)
+    known = kernels.verdicts(result, drafts)
     return terminal.summary(console, *known) if known else ""
 
 

@@ -15,7 +15,6 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import (
-    FixedLocator,
     FuncFormatter,
     LogLocator,
     MaxNLocator,
@@ -75,8 +74,8 @@ STYLE: dict[Any, Any] = {
 }
 # Width in inches of a single panel, and of panels side by side; of the room for the axis and for the labels.
 _WIDE, _NARROW, _LEFT, _RIGHT = 6.0, 3.95, 0.72, 2.3
-# Most powers of two with a tick each, and most points with a marker.
-_MANY_OCTAVES, _FEW_POINTS = 7, 16
+# The most powers of two on an axis, and the most points with a marker.
+_MOST_TICKS, _FEW_POINTS = 9, 16
 # An axis of ratios below this is logarithmic.
 _DECADE = 0.1
 
@@ -211,9 +210,7 @@ def _prepare(axes: Axes, data: Figure, words: Sequence[str]) -> None:
     powers = all(x > 0 and math.frexp(x)[0] == 0.5 for x in numbers) and len(set(numbers)) > 2
     if low > 0 and (data.in_bytes or powers):
         axes.set_xscale("log", base=2)
-        first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
-        step = 1 if last - first <= _MANY_OCTAVES else 2 if last - first <= 2 * _MANY_OCTAVES else 3
-        axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in range(first, last + 1, step)]))
+        axes.xaxis.set_major_locator(LogLocator(2, numticks=_MOST_TICKS))
         axes.xaxis.set_minor_locator(NullLocator())
     elif data.in_bytes:
         axes.xaxis.set_major_locator(MultipleLocator(2.0 ** math.ceil(math.log2(max(high - low, 6.0) / 6))))

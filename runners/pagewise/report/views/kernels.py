@@ -107,8 +107,13 @@ def view(result: Result) -> Report:
     )
 
 
-def verdicts(result: Result, drafts: Drafts | None = None) -> tuple[str, Table]:
-    """Headline and table of the best configurations, during the comparison."""
+def verdicts(result: Result, drafts: Drafts | None = None) -> tuple[str, Table] | None:
+    """Headline and table of the best configurations, during a comparison; None for other kinds of result.
+
+    drafts: as in `analyse`.
+    """
+    if result.manifest.kind in ("counters", "simulation"):
+        return None
     kernels = analyse_result(result, drafts)
     title = f"After {count_text(result.manifest.rounds_done, 'round')}"
     return advice.headline(kernels, advice.answers(kernels)), Table.of(title, _SO_FAR, bests(kernels))

@@ -1,6 +1,6 @@
 """Error rates of the statistics, with noise recorded on real machines and with noise of known distributions.
 
-docs/explanation/statistics.md contains these rates. The seeds are fixed, so that a change of the
+docs/reports/statistics.md contains these rates. The seeds are fixed, so that a change of the
 statistics shows.
 """
 

@@ -12,7 +12,7 @@ from fault import Fault, make_place
 from conftest import fill
 from stage import Stage
 
-# docs/explanation/security.md has one line per class.
+# docs/explanation/security.md names the classes.
 CLASSES = ("options", "results", "inputs", "surroundings")
 FEWEST = 150
 FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}

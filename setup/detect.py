@@ -54,7 +54,7 @@ class External:
     variants: str = ""
 
 
-def defined(header: str, *names: str, include: Path = Path("/usr/include")) -> str | None:
+def defined_version(header: str, *names: str, include: Path = Path("/usr/include")) -> str | None:
     """The version that a header defines, as one string or as several numbers; these are joined by dots."""
     file = next(iter(sorted(include.glob(header))), None)
     text = file.read_text(encoding="utf-8", errors="replace") if file else ""
@@ -69,7 +69,7 @@ def hdf5() -> External | None:
     prefix = Path(path).parent.parent if path and version else Path("/usr")
     if version is None:
         names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
-        version = defined("hdf5/serial/H5public.h", *names)
+        version = defined_version("hdf5/serial/H5public.h", *names)
     if version is None:
         return None
     # In include, or below it: Debian has include/hdf5/serial.
@@ -82,7 +82,7 @@ def sleef() -> str | None:
     names = ("SLEEF_VERSION_MAJOR", "SLEEF_VERSION_MINOR", "SLEEF_VERSION_PATCHLEVEL")
     places = ("lib*/libsleefgnuabi.so", "lib/*/libsleefgnuabi.so")
     installed = any(file for place in places for file in Path("/usr").glob(place))
-    return (defined("sleef.h", *names) or defined("*/sleef.h", *names)) if installed else None
+    return (defined_version("sleef.h", *names) or defined_version("*/sleef.h", *names)) if installed else None
 
 
 def libomp() -> str | None:

@@ -104,8 +104,8 @@ def compilers_of(name: str, prefix: str = "") -> list[Compiler]:
         suffix = match.group(1) or ""
         others = {}
         for language in ("cxx", "fortran"):
-            beside = (path.with_name(prefix + stem + suffix) for stem in programs[language])
-            others[language] = next((str(file) for file in beside if os.access(file, os.X_OK)), None)
+            in_same_folder = (path.with_name(prefix + stem + suffix) for stem in programs[language])
+            others[language] = next((str(file) for file in in_same_folder if os.access(file, os.X_OK)), None)
         candidate = Compiler(name, version, str(path), others["cxx"], others["fortran"])
         known = by_version.get(version)
         if known is None or (candidate.fortran and (not known.fortran or suffix)):

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from detect import defined, packages_yaml, write
+from detect import defined_version, packages_yaml, write
 from detect_compilers import (
     PROGRAMS,
     SUM_OF_SQUARES,
@@ -69,7 +69,7 @@ def hdf5(root: Path, driver: str) -> dict[str, Any]:
     """HDF5 for Spack's packages section; empty if no program that uses it runs."""
     prefix = root / ".pagewise" / "aarch64" / "hdf5"
     names = ("H5_VERS_MAJOR", "H5_VERS_MINOR", "H5_VERS_RELEASE")
-    version = defined("H5public.h", *names, include=prefix / "include")
+    version = defined_version("H5public.h", *names, include=prefix / "include")
     if version is None:
         return {}
     # RPATH, not RUNPATH, because HDF5's own libraries are searched with it too.
@@ -101,14 +101,14 @@ def main(root: Path) -> None:
     libraries = hdf5(root, compiler.c)
     linker = script(folder / "lib" / LINKER, DYNAMIC_LINKER.format(qemu=qemu, triplet=TRIPLET, linker=LINKER))
 
-    def wrapped(driver: str) -> str:
+    def wrap(driver: str) -> str:
         return script(
             folder / "bin" / Path(driver).name,
             COMPILER.format(folder=folder, linker=LINKER, driver=driver),
         )
 
-    compiler.c, compiler.fortran = wrapped(compiler.c), wrapped(compiler.fortran)
-    compiler.cxx = wrapped(compiler.cxx) if compiler.cxx else None
+    compiler.c, compiler.fortran = wrap(compiler.c), wrap(compiler.fortran)
+    compiler.cxx = wrap(compiler.cxx) if compiler.cxx else None
     detected = json.loads((root / ".pagewise" / "detected" / "packages.yaml").read_text(encoding="utf-8"))
     tools = {name: entry for name, entry in detected["packages"].items() if name in TOOLS}
     version = version_in(r"version (\d+\.\d+)", output_of(linker, "--version"))

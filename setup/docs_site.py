@@ -74,15 +74,15 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
     yield from (f"## {context.command_path}", "", f"    {usage}", "")
     for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
-        yield from (_escaped(" ".join(paragraph.split())), "")
+        yield from (_escape(" ".join(paragraph.split())), "")
     panels: dict[str, list[tuple[str, str]]] = {}
     with all_shown(command):
         for option in command.get_params(context):
             if record := option.get_help_record(context):
                 panels.setdefault(getattr(option, "panel", None) or "Options", []).append(record)
     for panel, options in panels.items():
-        yield from (f"**{_escaped(panel)}**", "")
-        yield from (f"- `{name}`: {_escaped(text)}" if text else f"- `{name}`" for name, text in options)
+        yield from (f"**{_escape(panel)}**", "")
+        yield from (f"- `{name}`: {_escape(text)}" if text else f"- `{name}`" for name, text in options)
         yield ""
     examples = [line.strip() for line in (command.epilog or "").splitlines()]
     if lines := [line for line in examples if line not in ("", "Examples:")]:
@@ -166,7 +166,7 @@ def schemas() -> Iterator[str]:
             "",
             f"## {name}",
             "",
-            _escaped(schema["description"]),
+            _escape(schema["description"]),
             "",
             f"JSON Schema: [{file}](schemas/{file}).",
             "",
@@ -210,10 +210,10 @@ def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator
     yield f"|{'---|' * len(titles)}"
     for row in rows:
         # The first cell is a name or a link.
-        yield f"| {' | '.join((row[0], *(_escaped(cell) for cell in row[1:])))} |"
+        yield f"| {' | '.join((row[0], *(_escape(cell) for cell in row[1:])))} |"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text in which only code spans mean something to Markdown."""
     parts = text.split("`")
     if len(parts) % 2 == 0:

@@ -294,11 +294,11 @@ def machine_differences(manifest: dict[str, Any], lock: dict[str, Any]) -> Itera
         if version not in provided:
             yield f"{name}: the lock has {version}, this machine {' '.join(provided) or 'none'}"
         elif provided[version] != wanted:
-            other = described(provided[version])
-            yield f"{name} {version}: the lock has {described(wanted)}, this machine {other}"
+            other = describe(provided[version])
+            yield f"{name} {version}: the lock has {describe(wanted)}, this machine {other}"
 
 
-def described(package: dict[str, Any]) -> str:
+def describe(package: dict[str, Any]) -> str:
     """A package that a machine provides, as text."""
     return ", ".join([f"prefix {package['prefix']}", *package.get("compilers", {}).values()])
 
@@ -318,7 +318,7 @@ def check(root: Path, environment: str, source: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
-        output, chosen = map(Path, sys.argv[6:8])
-        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], folder=output, site=chosen)
+        output, site = map(Path, sys.argv[6:8])
+        write(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), sys.argv[5], folder=output, site=site)
     else:
         check(Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4]), Path(sys.argv[5]))

@@ -111,8 +111,8 @@ def configuration(spec: str) -> Build:
     unsupported = [f"{k}={v}" for k, v in values.items() if k not in variants and PLAIN.get(k) != v]
     if unsupported:
         raise ValueError(f"'{spec}': no preset has {' and '.join(unsupported)}; use Spack (BUILDER=spack)")
-    chosen = optional | values
-    named = tuple((name, chosen[name]) for name in variants)
+    merged = optional | values
+    named = tuple((name, merged[name]) for name in variants)
     return Build(package.removeprefix("pagewise-"), f"pagewise-{toolchain.group(1)}", named)
 
 

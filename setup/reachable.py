@@ -101,9 +101,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--group")
     parser.add_argument("paths", nargs="*", type=Path)
-    chosen = parser.parse_args()
-    group = grp.getgrnam(chosen.group).gr_gid if chosen.group else None
-    lines = list(obstacles(chosen.paths, group)) if chosen.paths else faults_of_python(group)
+    arguments = parser.parse_args()
+    group = grp.getgrnam(arguments.group).gr_gid if arguments.group else None
+    lines = list(obstacles(arguments.paths, group)) if arguments.paths else faults_of_python(group)
     print("\n".join(lines), end="\n" if lines else "")
     return 1 if lines else 0
 

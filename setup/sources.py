@@ -20,7 +20,7 @@ Row = tuple[str, str, str, str, str]
 FETCHING = {"cargo": "crates", "go": "modules"}
 
 
-def fetched(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
+def fetcher_row(spec: spack.spec.Spec, kind: str, fetcher: Any) -> Row:
     """The row of one Spack fetcher."""
     if isinstance(fetcher, spack.fetch_strategy.GitFetchStrategy):
         revision = fetcher.commit or fetcher.tag or fetcher.branch
@@ -32,9 +32,9 @@ def rows(spec: spack.spec.Spec) -> Iterator[Row]:
     """The rows of a package."""
     package = spec.package
     if package.has_code:
-        yield fetched(spec, "archive", package.fetcher)
+        yield fetcher_row(spec, "archive", package.fetcher)
         for resource in package._get_needed_resources():
-            yield fetched(spec, "resource", resource.fetcher)
+            yield fetcher_row(spec, "resource", resource.fetcher)
     for patch in spec.patches:
         if isinstance(patch, spack.patch.UrlPatch):
             yield spec.name, str(spec.version), "patch", patch.url, patch.archive_sha256 or patch.sha256

@@ -57,7 +57,7 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
 # The values of comparisons, and of counts.
 
 
-def compared(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
+def comparison_facts(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     """The rows of data.csv; `program`, `build`, `tasks`, `smt`, `headline` are further axes."""
     first: dict[str, str] = {}
     for row in rows_of(folder, "data.csv"):
@@ -77,7 +77,7 @@ def compared(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
         }
 
 
-def counted(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
+def counter_facts(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     """What was counted in the regions of the tests, per pass."""
     part, counts = manifest["counters"], Counts()
     events = part["events"]["reference"]
@@ -106,7 +106,7 @@ def counted(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     return with_ratios(study, "measured", counts)
 
 
-def simulated(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
+def simulation_facts(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     """What was simulated in the regions of the tests, and the rates of it."""
     kernel, counts = manifest["subjects"][0]["kernel"], Counts()
     program = " ".join([kernel["name"], *kernel.get("arguments", [])])
@@ -115,7 +115,7 @@ def simulated(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
         for test in study["tests"]:
             if test["programs"].get(row["kernel"]) == row["region"]:
                 values = counts.setdefault((test["title"], program, compiler, row["policy"]), {})
-                values[row["count"]] = float(row["modelled"])
+                values[row["count"]] = float(row["simulated"])
     for values in counts.values():
         values |= {name: values[own] for name, own in study["simulated"].items() if own in values}
         for name, (above, below) in study["simulated_rates"].items():
@@ -124,7 +124,7 @@ def simulated(study: Data, folder: Path, manifest: Data) -> Iterator[Fact]:
     return with_ratios(study, "simulated", counts)
 
 
-def published(study: Data) -> Iterator[Fact]:
+def published_facts(study: Data) -> Iterator[Fact]:
     """The study's own numbers."""
     counts = Counts()
     for test in study["tests"]:
@@ -162,7 +162,7 @@ def key_of(axes: Sequence[Data], fact: Fact) -> tuple[str, ...]:
     return tuple(fact[axis["axis"]] for axis in axes)
 
 
-def ordered(axes: Sequence[Data], facts: Sequence[Fact]) -> list[tuple[str, ...]]:
+def order_keys(axes: Sequence[Data], facts: Sequence[Fact]) -> list[tuple[str, ...]]:
     """The keys of facts: first the study's words, then numbers by size, then words as they were measured."""
     ranks = []
     for axis in axes:
@@ -202,7 +202,7 @@ def belonging(table: Data, facts: Iterable[Fact]) -> list[Fact]:
     return [dict.fromkeys(names, "") | fact for fact in mine]
 
 
-def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
+def fill_tables(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
     """A table in parts by all axes that are neither rows nor columns: nothing is averaged."""
     mine, rows, columns = belonging(table, facts), table["rows"], table["columns"]
     used = [axis["axis"] for axis in (*rows, *columns)]
@@ -226,10 +226,10 @@ def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
         for fact in every:
             place = key_of(rows, fact), key_of(heads, fact)
             cells[place] = "several values" if place in cells else fact["cell"]
-        keys = ordered(heads, every)
+        keys = order_keys(heads, every)
         lines = [
             (words_of(rows, row), [cells.get((row, key), "no value") for key in keys])
-            for row in ordered(rows, every)
+            for row in order_keys(rows, every)
         ]
         units = {fact["unit"] for fact in of_part if fact.get("unit")}
         title = f"{table['name']}. {table['caption']}" + (f" [{units.pop()}]" if len(units) == 1 else "")
@@ -246,7 +246,7 @@ def filled(table: Data, facts: Iterable[Fact]) -> Iterator[Table]:
 def relative(table: Data, facts: Sequence[Fact]) -> Iterator[Fact]:
     """Performance, above 1 is faster: to the first column or cell, or by task to the first row."""
     form, rows, columns = table["relative"], table["rows"], table["columns"]
-    first_row, first = ordered(rows, facts)[0], ordered(columns, facts)[0]
+    first_row, first = order_keys(rows, facts)[0], order_keys(columns, facts)[0]
     cells = {(key_of(rows, fact), key_of(columns, fact)): fact for fact in facts}
     for (row, column), fact in cells.items():
         places = {"row": (row, first), "part": (first_row, first), "efficiency": (first_row, column)}
@@ -304,23 +304,23 @@ def draw(table: Table, file: Path) -> None:
 
 def write(study: Data, name: str, folders: Sequence[Path], output: Path, figures: bool = False) -> str:
     """Writes tables.md, a CSV file with a row for each cell, and figures; the text of the tables."""
-    readers = {"counters": counted, "simulation": simulated} if "tests" in study else {}
-    kinds = readers or dict.fromkeys(("kernels", "program", "programs"), compared)
+    readers = {"counters": counter_facts, "simulation": simulation_facts} if "tests" in study else {}
+    kinds = readers or dict.fromkeys(("kernels", "program", "programs"), comparison_facts)
     facts: list[Fact] = []
     for folder in folders:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         if manifest["kind"] not in kinds:
             raise StudyError(f"{folder}: {name} needs results of the kinds {', '.join(kinds)}")
         facts += kinds[manifest["kind"]](study, folder, manifest)
-    if not any(True for table in study["tables"] for _ in filled(table, facts)):
+    if not any(True for table in study["tables"] for _ in fill_tables(table, facts)):
         raise StudyError(f"nothing here belongs to {name}; docs/reference/studies.md has its commands")
-    facts += published(study) if readers else []
+    facts += published_facts(study) if readers else []
     output.mkdir(parents=True, exist_ok=True)
     parts = [f"# {study['title']}\n\n{study['source']}\n\nResults: {', '.join(map(str, folders))}\n"]
     with (output / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream)
         rows.writerow(("table", "row", "column", "value"))
-        for table in (made for each in study["tables"] for made in filled(each, facts)):
+        for table in (made for each in study["tables"] for made in fill_tables(each, facts)):
             parts.append(markdown(table))
             for row, cells in table.rows:
                 rows.writerows((table.title, row, *pair) for pair in zip(table.columns, cells, strict=True))

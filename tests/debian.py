@@ -142,8 +142,8 @@ class Root:
             *(Path(value) for value in (network.get("PIP_FIND_LINKS", ""),) if value[:1] == "/"),
         ]
         given = [f"{name}={value}" for name, value in environment.items()]
-        who = (f"--userspec={UID}:{UID}", "--groups=", str(self.folder))
-        return self._enter(shown, (*who, "env", "-i", *given, "bash", "-ec", f"cd; {script}"))
+        user = (f"--userspec={UID}:{UID}", "--groups=", str(self.folder))
+        return self._enter(shown, (*user, "env", "-i", *given, "bash", "-ec", f"cd; {script}"))
 
     def _enter(self, shown: list[Path], words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         files = [str(file) for file in (*SHOWN, *shown) if file.exists()]

@@ -73,12 +73,12 @@ def is_long(test: dict[str, Any]) -> bool:
 def check(preset: str, *, with_long: bool, without: str = "$^") -> bool:
     """Run a build's tests that have changed since they passed; report whether these pass."""
     listed = enumerate(json.loads(succeed("ctest", "--preset", preset, "--show-only=json-v1"))["tests"], 1)
-    chosen = [(number, test) for number, test in listed if with_long or not is_long(test)]
-    chosen = [(number, test) for number, test in chosen if not re.search(without, test["name"])]
+    selected = [(number, test) for number, test in listed if with_long or not is_long(test)]
+    selected = [(number, test) for number, test in selected if not re.search(without, test["name"])]
     store = BUILDS / preset / "passed.json"
     passed = json.loads(store.read_text()) if store.exists() else {}
-    numbers = [number for number, test in chosen if passed.get(test["name"]) != digest(test)]
-    print(f"kernels: {preset}: {len(numbers)} of {len(chosen)} tests are new or changed", flush=True)
+    numbers = [number for number, test in selected if passed.get(test["name"]) != digest(test)]
+    print(f"kernels: {preset}: {len(numbers)} of {len(selected)} tests are new or changed", flush=True)
     if not numbers:
         return True
     selection, results = BUILDS / preset / "selected.txt", BUILDS / preset / "results.xml"
@@ -88,7 +88,7 @@ def check(preset: str, *, with_long: bool, without: str = "$^") -> bool:
     cases = {case.get("name") for case in ET.parse(results).iter("testcase") if case.get("status") == "run"}
     # A test may also name the files that it writes.
     content.cache_clear()
-    passed |= {test["name"]: digest(test) for _, test in chosen if test["name"] in cases}
+    passed |= {test["name"]: digest(test) for _, test in selected if test["name"] in cases}
     store.write_text(json.dumps(passed, indent=0))
     return done.returncode == 0
 
@@ -104,16 +104,16 @@ def check_mini_apps(part: str) -> bool:
     """Run the Python tests of the mini-apps, unless nothing changed; report whether they pass."""
     files = [file for file in BUILDS.glob("*-test/mini/**/*") if os.access(file, os.X_OK)]
     files += [file for file in (KERNELS / "mini").rglob("*") if file.suffix in (".py", ".yaml")]
-    found = [content(SETUP), *(content(file) for file in sorted(files) if file.is_file())]
+    actual = [content(SETUP), *(content(file) for file in sorted(files) if file.is_file())]
     store = BUILDS / f"mini-apps-{part}.json"
-    if store.exists() and json.loads(store.read_text()) == found:
+    if store.exists() and json.loads(store.read_text()) == actual:
         print("kernels: the Python tests of the mini-apps have passed as they are")
         return True
     words = ["-m", "pytest", "--timeout", "1500", "--numprocesses", "auto", "--dist", "worksteal"]
     words += ["-m", SELECTED[part], "--import-mode=importlib", "kernels/mini"]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, check=False)
     if done.returncode == 0:
-        store.write_text(json.dumps(found))
+        store.write_text(json.dumps(actual))
     return done.returncode == 0
 
 

@@ -27,16 +27,16 @@ def compared(tree: ast.AST) -> Iterator[ast.AST]:
 
 def main() -> int:
     """Check the files that the command line names."""
-    found = set()
+    actual = set()
     for file in sys.argv[1:]:
         for part in compared(ast.parse(Path(file).read_text(encoding="utf-8"))):
             for node in ast.walk(part):
                 text = node.value if isinstance(node, ast.Constant) else None
                 if isinstance(text, str) and SENTENCE.search(text):
-                    found.add((file, node.lineno, text))
-    for file, line, text in sorted(found):
+                    actual.add((file, node.lineno, text))
+    for file, line, text in sorted(actual):
         print(f"{file}:{line}: error: a test compares a sentence: {text[:60]!r}", file=sys.stderr)
-    return 1 if found else 0
+    return 1 if actual else 0
 
 
 if __name__ == "__main__":

@@ -47,14 +47,14 @@ def long_sentences(text: str) -> Iterator[tuple[int, int, str]]:
 
 def main() -> int:
     """Check the files of the command line."""
-    found = 0
+    actual = 0
     for file in map(Path, sys.argv[1:]):
         for line, words, sentence in long_sentences(file.read_text(encoding="utf-8")):
-            found += 1
+            actual += 1
             print(f"{file}:{line}: a sentence of {words} words: {sentence[:70]}...", file=sys.stderr)
-    if found:
-        print(f"sentences: error: split {found} sentences of more than {LONGEST} words", file=sys.stderr)
-    return int(found > 0)
+    if actual:
+        print(f"sentences: error: split {actual} sentences of more than {LONGEST} words", file=sys.stderr)
+    return int(actual > 0)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def builds() -> dict[str, list[Build]]:
     """Return each C file's builds, without those that differ in options of no interest here."""
     commands = "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
     run("cmake", "--preset", "gcc-test", "-B", STATE, commands, cwd=ROOT / "kernels")
-    found: dict[str, set[Build]] = {}
+    actual: dict[str, set[Build]] = {}
     for command in json.loads((STATE / "compile_commands.json").read_text()):
         file, words = command["file"], shlex.split(command["command"])
         if not file.endswith(".c"):
@@ -57,8 +57,8 @@ def builds() -> dict[str, list[Build]]:
         options: list[str] = []
         for word, after in pairwise(words):
             options += [word, after] if word == FOLDER else [word] if word.startswith(KEPT) else []
-        found.setdefault(file, set()).add((words[0], file, tuple(options)))
-    return {file: sorted(of_file) for file, of_file in sorted(found.items())}
+        actual.setdefault(file, set()).add((words[0], file, tuple(options)))
+    return {file: sorted(of_file) for file, of_file in sorted(actual.items())}
 
 
 @cache
@@ -97,12 +97,12 @@ def main() -> int:
     """Check the files that the command line names, else all."""
     known = builds()
     (STATE / "passed").mkdir(exist_ok=True)
-    chosen = [of_file[number % len(of_file)] for number, of_file in enumerate(known.values())]
+    selected = [of_file[number % len(of_file)] for number, of_file in enumerate(known.values())]
     if len(sys.argv) > 1:
         files = [str(Path(name).resolve()) for name in sys.argv[1:]]
-        chosen = [build for file in files for build in known.get(file, [("gcc", file, ())])]
+        selected = [build for file in files for build in known.get(file, [("gcc", file, ())])]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return 0 if all(list(pool.map(check, chosen))) else 1
+        return 0 if all(list(pool.map(check, selected))) else 1
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ endfunction()
 
 # The test `name`: the timed code of a kernel in a variant has instructions of each of the patterns that follow.
 function(pagewise_test_instructions name kernel variant)
-    pagewise_check_code(${name} found pw-${kernel}-timed-${variant} ${ARGN})
+    pagewise_check_code(${name} contains pw-${kernel}-timed-${variant} ${ARGN})
 endfunction()
 
 function(pagewise_test_variants kernel whole_numbers)

@@ -21,7 +21,7 @@ endif()
 
 # The options that make the Fortran compiler insert prefetches, and those that keep it from inserting them by default.
 pagewise_options(pagewise_compiler_prefetch prefetch inserted)
-pagewise_options(pagewise_no_compiler_prefetch prefetch left_out)
+pagewise_options(pagewise_no_compiler_prefetch prefetch without_flags)
 string(JSON _not_for ERROR_VARIABLE _all GET "${pagewise_facts_Fortran}" prefetch not_for)
 if(NOT pagewise_has_prefetch OR _not_for MATCHES "\"${PAGEWISE_TARGET}\"")
     set(pagewise_compiler_prefetch "")

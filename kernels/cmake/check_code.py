@@ -1,6 +1,6 @@
 """check_code CHECK OBJDUMP PROCESSOR OBJECTS FACT...: check the instructions of timed code; lists with ';'.
 
-CHECK and its facts: `found PATTERN...`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference
+CHECK and its facts: `contains PATTERN...`, `instructions PREFETCH STORES`, `width WIDTH`, or `difference
 REFERENCE PREFETCH STORES LOOP`. Reads what objdump of GNU or LLVM prints.
 """
 
@@ -125,15 +125,15 @@ class Function:
         ends = {
             first: last for first, last in ends.items() if any(map(self.is_work, self.code[first : last + 1]))
         }
-        found = []
+        loops = []
         for first, last in ends.items():
             # Code that lies elsewhere may also enter a loop by a jump backwards: then its nearest end counts,
             # if it stores before.
             if self.is_inner(first, last, ends):
-                found.append(self.describe(first, last, stores=False))
+                loops.append(self.describe(first, last, stores=False))
             elif self.is_inner(first, nearest[first], ends):
-                found.append(self.describe(first, nearest[first], stores=True))
-        return [each for each in found if each]
+                loops.append(self.describe(first, nearest[first], stores=True))
+        return [each for each in loops if each]
 
     def is_work(self, instruction: tuple[str, str]) -> bool:
         """Whether an instruction is on vectors, prefetches, or stores a word."""
@@ -333,7 +333,7 @@ def difference(objdump: str, objects: str, reference: str, prefetch: str, *other
     assert re.search(r"\t(sfence|dmb[ \t])", code), "no fence after non-temporal stores"
 
 
-def found(objdump: str, objects: str, *patterns: str) -> None:
+def contains(objdump: str, objects: str, *patterns: str) -> None:
     """Check that the objects have instructions of each pattern."""
     text = disassembly(objdump, objects)
     for pattern in patterns:
@@ -372,7 +372,7 @@ def width(objdump: str, objects: str, wanted: str) -> None:
 if __name__ == "__main__":
     check, program, processor, *facts = sys.argv[1:]
     if re.search(r"x86_64|AMD64|aarch64|arm64", processor):
-        {"difference": difference, "found": found, "instructions": instructions, "width": width}[check](
+        {"difference": difference, "contains": contains, "instructions": instructions, "width": width}[check](
             program, *facts
         )
     else:

@@ -47,13 +47,13 @@ def traffic(record: Path, command: list[str], description: str, line_bytes: str)
     Without write_allocate or lines, bytes_hardware depends on more than elements.
     """
     described = json.loads(Path(description).read_text())["traffic"]
-    found = run(record, command)
-    units = found["passes_per_repetition"]
-    units *= found["options"][described["per"]] if "per" in described else found["sizes"]["elements"]
+    written = run(record, command)
+    units = written["passes_per_repetition"]
+    units *= written["options"][described["per"]] if "per" in described else written["sizes"]["elements"]
     named = (described["loads"] + described["stores"]) * described["element_bytes"]
     expected = {"bytes_stream": named}
     if "write_allocate" in described:
-        regular = found["configuration"]["stores"] == "regular"
+        regular = written["configuration"]["stores"] == "regular"
         allocated = described["write_allocate"] if regular else 0
         expected["bytes_hardware"] = named + allocated * described["element_bytes"]
     if "lines" in described:
@@ -61,14 +61,18 @@ def traffic(record: Path, command: list[str], description: str, line_bytes: str)
     if "flops" in described:
         expected["flops"] = described["flops"]
     for name, each in expected.items():
-        assert math.isclose(found["traffic"][name], each * units, rel_tol=1e-12), (name, each * units, found)
+        assert math.isclose(written["traffic"][name], each * units, rel_tol=1e-12), (
+            name,
+            each * units,
+            written,
+        )
 
 
 def regions(record: Path, command: list[str]) -> None:
     """The region has the calls of all threads, the repetitions' time to within 1 %, and load imbalances."""
-    found = run(record, command)
-    region, team = found["regions"][0], len(found["placement"]["cpus"])
-    times = found["seconds"]["repetitions"]
+    written = run(record, command)
+    region, team = written["regions"][0], len(written["placement"]["cpus"])
+    times = written["seconds"]["repetitions"]
     assert (region["path"], region["threads"]) == ("compute", team), region
     assert region["calls"] == len(times) * team, region
     for name in ("seconds", "seconds_mean_of_threads", "seconds_exclusive"):
@@ -79,9 +83,9 @@ def regions(record: Path, command: list[str]) -> None:
 
 def placement(record: Path, command: list[str], migrated: str, returns: str) -> None:
     """So many threads migrated; the only thread `returns` (1) to the CPU where it began, or not (0)."""
-    found = run(record, command)["placement"]
-    assert (found["migrated"], len(found["numa_nodes_at_end"])) == (int(migrated), 1), found
-    assert (found["cpus"] == found["cpus_at_end"]) == (returns == "1"), found
+    written = run(record, command)["placement"]
+    assert (written["migrated"], len(written["numa_nodes_at_end"])) == (int(migrated), 1), written
+    assert (written["cpus"] == written["cpus_at_end"]) == (returns == "1"), written
 
 
 if __name__ == "__main__":

@@ -53,16 +53,16 @@ def main() -> None:
         for each in types:
             name, structure = each["name"], re.search(r"struct \w+", each["comment"] or "")
             assert structure, f"{source}: the comment above {name} names no structure: write '!> struct NAME'"
-            found = [
+            matches = [
                 file
                 for file in headers
                 if re.search(rf"^(typedef )?{structure[0]} {{", file.read_text(), re.MULTILINE)
             ]
-            assert found, f"{source}: no header has {structure[0]}"
+            assert matches, f"{source}: no header has {structure[0]}"
             definition = definition_of(name, printed)
             body = re.sub(r"/\*.*?\*/", "", definition[definition.rindex("{") :])
             members = re.findall(r"(\w+) *(?:\[\d+\])?;", body[: body.index("}")])
-            lines = [f'#include "{found[0]}"', "#include <stddef.h>", SAME, definition]
+            lines = [f'#include "{matches[0]}"', "#include <stddef.h>", SAME, definition]
             lines += [f'SAME({structure[0]}, {name}, {member}, "{member}")' for member in members]
             lines.append(f'_Static_assert(sizeof({structure[0]}) == sizeof({name}), "size");\n')
             test = out / f"{name}.c"

@@ -101,14 +101,14 @@ module pw_record
         integer(i8) :: elements = 0, element_bytes = 0, arrays = 0, working_set = 0
         integer(i8) :: array_spacing = 0      !< between the starts of the first two arrays; 0 with one array
         character(:), allocatable :: size_warning   !< of a default working set that memory limits
-        real(r8) :: populate_seconds = 0.0_r8
+        real(r8) :: first_touch_seconds = 0.0_r8
         real(r8), allocatable :: seconds(:)   !< of each timed repetition
         integer(i8) :: passes = 1             !< passes over the working set in one repetition
         type(traffic_t) :: traffic
         type(metric_t), allocatable :: metrics(:)
         type(validation_t) :: validation
         type(pages_record_t) :: pages
-        integer(i8) :: populate_minor = 0, populate_major = 0, compute_minor = 0, compute_major = 0   !< page faults
+        integer(i8) :: first_touch_minor = 0, first_touch_major = 0, compute_minor = 0, compute_major = 0   !< page faults
         type(counters_record_t) :: counters
         type(region_record_t), allocatable :: regions(:)
         real(r8) :: region_cost = 0.0_r8      !< of an empty region, to the region around it

@@ -87,16 +87,16 @@ static int cpuinfo(const char *key, char *value, int32_t length)
     FILE *file = fopen("/proc/cpuinfo", "r");
     if (file == NULL) return 0;
     char line[512];
-    int found = 0;
-    while (!found && fgets(line, sizeof line, file) != NULL) {
+    int is_present = 0;
+    while (!is_present && fgets(line, sizeof line, file) != NULL) {
         char *colon = strchr(line, ':');
         if (strncmp(line, key, strlen(key)) != 0 || colon == NULL) continue;
         line[strcspn(line, "\n")] = '\0';
         copy(value, length, colon[1] == ' ' ? colon + 2 : colon + 1);
-        found = 1;
+        is_present = 1;
     }
     fclose(file);
-    return found;
+    return is_present;
 }
 
 static void processor(char *text, int32_t length)

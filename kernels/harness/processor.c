@@ -1,5 +1,5 @@
 #include "processor.h"
-#include "pw_ahead.h"
+#include "pw_prefetch_plan.h"
 
 #if defined(__ARM_FEATURE_SVE)
 #include <stdio.h>
@@ -75,7 +75,7 @@ static char **arguments_of_process(void)
 
 /* Before main, because MPI cannot begin twice in a process. What is wrong is reported by the check in pw_processor.f90. */
 #if defined(__ARM_FEATURE_SVE)
-__attribute__((constructor)) static void start_again_with_chosen_length(void)
+__attribute__((constructor)) static void restart_with_selected_length(void)
 {
     static const char again[] = "PAGEWISE_SVE_RESTARTED"; /* once only, whatever length the second start has */
     const char *const wanted = getenv("PAGEWISE_SVE_BITS");

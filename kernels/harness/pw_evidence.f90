@@ -15,27 +15,27 @@ module pw_evidence
     private
 
     !> The cost of the first touch: time, and page faults.
-    type, public :: populated_t
+    type, public :: first_touch_t
         real(r8) :: seconds = 0.0_r8
         integer(i8) :: minor = 0, major = 0
-    end type populated_t
+    end type first_touch_t
 
-    public :: populate, put_regions, median, outcome, print_version
+    public :: first_touch_all, put_regions, median, outcome, print_version
 
 contains
 
     !> First touch: one store in each base page, by the thread that will use it, or all by the first thread.
-    subroutine populate(memory, parallel, populated)
+    subroutine first_touch_all(memory, parallel, first_touched)
         type(paged_array_t), intent(in) :: memory(:)
         logical, intent(in) :: parallel
-        type(populated_t), intent(out) :: populated
+        type(first_touch_t), intent(out) :: first_touched
         integer(int8), pointer, contiguous :: bytes(:)
         integer(i8) :: first, last, page, minor, major
         integer :: i
         real(r8) :: start
 
         page = base_page_size()
-        call page_faults(populated%minor, populated%major)
+        call page_faults(first_touched%minor, first_touched%major)
         start = wall_seconds()
         do i = 1, size(memory)
             call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
@@ -48,11 +48,11 @@ contains
                 call touch(bytes, 1_i8, memory(i)%bytes, page)
             end if
         end do
-        populated%seconds = wall_seconds() - start
+        first_touched%seconds = wall_seconds() - start
         call page_faults(minor, major)
-        populated%minor = minor - populated%minor
-        populated%major = major - populated%major
-    end subroutine populate
+        first_touched%minor = minor - first_touched%minor
+        first_touched%major = major - first_touched%major
+    end subroutine first_touch_all
 
     subroutine touch(bytes, first, last, page)
         integer(int8), intent(inout) :: bytes(:)

@@ -7,7 +7,7 @@
 module pw_harness
     use, intrinsic :: iso_c_binding, only: c_intptr_t
     use pw_error, only: end_program, error_t, exit_check, exit_system, exit_usage
-    use pw_evidence, only: median, populate, populated_t, put_regions
+    use pw_evidence, only: median, first_touch_all, first_touch_t, put_regions
     use pw_kernel, only: arrays_of, bandwidth_metrics, kernel_t, plan_t
     use pw_kinds, only: i4, i8, r8
     use pw_openmp_runtime, only: verify_runtime
@@ -47,7 +47,7 @@ module pw_harness
         character(:), allocatable :: size_warning
         character(:), allocatable :: record_file
         type(sweep_t) :: sweep
-        type(populated_t) :: populated
+        type(first_touch_t) :: first_touched
         integer(i8) :: measured = 0       ! bytes of the arrays of the last point
         integer :: failures = 0           ! of validations
     end type session_t
@@ -156,7 +156,7 @@ contains
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
         call regions_reset()
-        call populate(kernel%memory, session%parallel_touch, session%populated)
+        call first_touch_all(kernel%memory, session%parallel_touch, session%first_touched)
         call pages_verify(kernel%memory, session%policy, error)
         if (error%failed()) return
         call describe(kernel, session, wanted, record)
@@ -252,9 +252,9 @@ contains
         record%working_set = sum(wanted%bytes)
         if (size(kernel%memory) > 1) record%array_spacing = &
             abs(transfer(kernel%memory(2)%address, 0_c_intptr_t) - transfer(kernel%memory(1)%address, 0_c_intptr_t))
-        record%populate_seconds = session%populated%seconds
-        record%populate_minor = session%populated%minor
-        record%populate_major = session%populated%major
+        record%first_touch_seconds = session%first_touched%seconds
+        record%first_touch_minor = session%first_touched%minor
+        record%first_touch_major = session%first_touched%major
     end subroutine describe
 
     !> The timed part: repetitions of as many passes as calibration finds.

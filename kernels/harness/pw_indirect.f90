@@ -14,7 +14,7 @@ module pw_indirect
     use pw_prefetching, only: declare_sve, read_sve
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen
+    use pw_simd, only: choice_of
     implicit none
     private
 
@@ -28,7 +28,7 @@ module pw_indirect
 
     !> struct pw_indirect_tuning.
     type, bind(c) :: tuning_t
-        integer(c_int64_t) :: ahead = 0    !< prefetch distance, or the indices in a block
+        integer(c_int64_t) :: distance = 0    !< prefetch distance, or the indices in a block
         integer(c_int64_t) :: gather = 0   !< by SVE's gather prefetches
     end type tuning_t
 
@@ -90,7 +90,7 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%indices%read(self%options)
-        self%type = chosen(self%options, 'type', element_types)
+        self%type = choice_of(self%options, 'type', element_types)
         self%element_bytes = type_bytes(self%type)
         if (self%has_table()) call self%options%get('table-size', self%table)
         if (self%table > 0 .and. self%table < self%element_bytes) call error%raise(exit_usage, &
@@ -102,12 +102,12 @@ contains
         self%tuning = tuning_t()
         select case (self%configuration%prefetch)
         case ('software')
-            call self%options%get('prefetch-distance', self%tuning%ahead)
+            call self%options%get('prefetch-distance', self%tuning%distance)
             self%tuning%gather = read_sve(self%options, self%configuration, 'gather')
         case ('block')
-            call self%options%get('block-indices', self%tuning%ahead)
+            call self%options%get('block-indices', self%tuning%distance)
         end select
-        if (self%tuning%ahead > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than '// &
+        if (self%tuning%distance > most_tuning) call error%raise(exit_usage, 'the prefetch distance or block is larger than '// &
             'any memory', self%name, 'choose a smaller --prefetch-distance or --block-indices')
     end subroutine read_options
 
@@ -228,7 +228,7 @@ contains
     real(r8) function deviation(self, first, last) result(error)
         class(indirect_t), intent(in) :: self
         integer(i8), intent(in) :: first, last
-        real(r8) :: expected, found(1)
+        real(r8) :: expected, actual(1)
         integer(i8) :: i, place, source
         integer(c_int32_t) :: status
 
@@ -241,8 +241,8 @@ contains
             expected = value_of(2, source)
             if (self%updates) expected = untouched + real(self%passes, r8)*scalar*expected
             if (self%pairs) expected = expected + scalar*value_of(4, source)
-            status = pw_elements_get(self%type, self%memory(1)%address, place - 1, 1_i8, found)
-            error = worse(error, abs(found(1) - expected))
+            status = pw_elements_get(self%type, self%memory(1)%address, place - 1, 1_i8, actual)
+            error = worse(error, abs(actual(1) - expected))
         end do
     end function deviation
 

@@ -17,7 +17,7 @@ enum { pw_indirect_fp64 = 1, pw_indirect_fp32 = 2 };
 /* n indices c, from 1, into a or b or both; what is not addressed through them has n elements. d is used with PW_PAIRS only.
  */
 struct pw_indirect_tuning {
-    int64_t ahead;  /* prefetch=software: distance in indices; block: the number of indices in a block */
+    int64_t distance;  /* prefetch=software: distance in indices; block: the number of indices in a block */
     int64_t gather; /* prefetch=software: by SVE's gather prefetches */
 };
 
@@ -90,8 +90,8 @@ PW_PREFETCH_GROUP(pw_prefetch_group_read, SV_PLDL1KEEP)
 PW_PREFETCH_GROUP(pw_prefetch_group_write, SV_PSTL1KEEP)
 #endif
 
-#define PW_OWN_OF(type, what) PW_OWN_OF_(type, what)
-#define PW_OWN_OF_(type, what) pw_##type##_##what
+#define PW_OWN_OF(type, label) PW_OWN_OF_(type, label)
+#define PW_OWN_OF_(type, label) pw_##type##_##label
 #define PW_TYPE fp64
 #define PW_T double
 #include "pw_indirect_loop.h"

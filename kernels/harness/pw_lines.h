@@ -20,11 +20,11 @@ typedef void pw_line_work(void *const *out, const void *const *in, int64_t at, p
 
 #if defined(PW_PREFETCH_BLOCK)
 /* Of all streams that are read. */
-__attribute__((noinline)) static void pw_bring_lines(const struct pw_stream_call *call, void *const *out, int outputs,
+__attribute__((noinline)) static void pw_load_lines(const struct pw_stream_call *call, void *const *out, int outputs,
                                                      const void *const *in, int inputs, int64_t first, int64_t last)
 {
-    pw_bring_block(call, in, inputs, first, last);
-    if (PW_READS_OUT) pw_bring_block(call, (const void *const *)out, outputs, first, last);
+    pw_load_block(call, in, inputs, first, last);
+    if (PW_READS_OUT) pw_load_block(call, (const void *const *)out, outputs, first, last);
 }
 #endif
 
@@ -36,7 +36,7 @@ PW_INLINE void pw_over_in(const struct pw_stream_call *call, const int mode, voi
     const int wanted = (PW_SUMS + inputs * pw_line_vectors - 1) / (inputs * pw_line_vectors);
     const int lines = outputs > 0 ? 1 : wanted < pw_sum_lines ? wanted : pw_sum_lines;
     const int64_t n = 8 * call->elements;
-    const struct pw_ahead ahead = call->ahead;
+    const struct pw_prefetch_plan plan = call->plan;
 #if defined(PW_PREFETCH_BLOCK)
     const int64_t wanted_block = call->block / PW_LINE_BYTES * PW_LINE_BYTES;
     const int64_t block = wanted_block > 0 ? wanted_block : PW_LINE_BYTES;
@@ -48,14 +48,14 @@ PW_INLINE void pw_over_in(const struct pw_stream_call *call, const int mode, voi
     for (int64_t first = 0; first < n; first += block) {
         const int64_t end = first + block < n ? first + block : n;
 #if defined(PW_PREFETCH_BLOCK)
-        pw_bring_lines(call, out, outputs, in, inputs, first, end);
+        pw_load_lines(call, out, outputs, in, inputs, first, end);
 #endif
         int64_t at = first;
         PW_NO_UNROLL
         for (const int64_t last = end - lines * PW_LINE_BYTES; at <= last; at += lines * PW_LINE_BYTES)
             PW_EACH(l, lines)
             {
-                pw_ask(&ahead, mode, out, outputs, in, inputs, at + l * PW_LINE_BYTES);
+                pw_prefetch_streams(&plan, mode, out, outputs, in, inputs, at + l * PW_LINE_BYTES);
                 PW_EACH(j, outputs) pw_zero_until(&zero[j], (char *)out[j] + at + PW_LINE_BYTES);
                 work(out, in, at + l * PW_LINE_BYTES, s, sum + l * pw_line_vectors);
             }
@@ -69,13 +69,13 @@ PW_INLINE void pw_over(const struct pw_stream_call *call, void *const *out, cons
 {
 #if defined(PW_PREFETCH_SOFTWARE)
 #define PW_OVER_IN(mode) pw_over_in(call, mode, out, outputs, in, inputs, work, s, sum)
-    const int64_t mode = call->ahead.mode;
-    if (inputs + outputs > PW_FOLLOWED && mode == PW_AHEAD_SURPLUS)
-        PW_OVER_IN(PW_AHEAD_SURPLUS);
-    else if (inputs + outputs > PW_FOLLOWED && mode == (PW_AHEAD_SURPLUS | PW_AHEAD_L2))
-        PW_OVER_IN(PW_AHEAD_SURPLUS | PW_AHEAD_L2);
-    else if (mode == PW_AHEAD_L2)
-        PW_OVER_IN(PW_AHEAD_L2);
+    const int64_t mode = call->plan.mode;
+    if (inputs + outputs > PW_FOLLOWED && mode == PW_PREFETCH_SURPLUS)
+        PW_OVER_IN(PW_PREFETCH_SURPLUS);
+    else if (inputs + outputs > PW_FOLLOWED && mode == (PW_PREFETCH_SURPLUS | PW_PREFETCH_INTO_L2))
+        PW_OVER_IN(PW_PREFETCH_SURPLUS | PW_PREFETCH_INTO_L2);
+    else if (mode == PW_PREFETCH_INTO_L2)
+        PW_OVER_IN(PW_PREFETCH_INTO_L2);
     else
         PW_OVER_IN(0);
 #undef PW_OVER_IN

@@ -9,10 +9,10 @@ static PW_TARGET int32_t PW_OWN(peak)(struct pw_peak_call *call)
     PW_T *x = call->x;
     const int64_t lanes = PW_OWN(lanes)();
     const int64_t group = pw_group * lanes;
-    const PW_OWN(vector) factor = PW_OWN(every)((PW_T)call->factor);
+    const PW_OWN(vector) factor = PW_OWN(broadcast)((PW_T)call->factor);
     PW_T by = (PW_T)call->summand;
     for (int64_t pass = 0; pass < call->passes; pass++) {
-        const PW_OWN(vector) summand = PW_OWN(every)(by);
+        const PW_OWN(vector) summand = PW_OWN(broadcast)(by);
         for (int64_t i = 0; i + group <= call->elements; i += group) {
             PW_GROUP(PW_PEAK_TAKE, )
             /* Opaque at intervals: the compiler neither vectorises the values in registers, if scalars are requested, nor

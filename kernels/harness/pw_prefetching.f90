@@ -14,14 +14,14 @@ module pw_prefetching
 
     integer(c_int64_t), parameter, public :: into_l2 = 1, by_sve = 2, of_surplus = 4
 
-    !> struct pw_ahead. Distances in bytes, into L1 and into L2; the mode is a sum of the three above.
-    type, bind(c), public :: ahead_t
+    !> struct pw_prefetch_plan. Distances in bytes, into L1 and into L2; the mode is a sum of the three above.
+    type, bind(c), public :: prefetch_plan_t
         integer(c_int64_t) :: read(2) = 0, written(2) = 0, mode = 0
-    end type ahead_t
+    end type prefetch_plan_t
 
     !> As timed code takes it; all 0 in builds that neither prefetch nor zero lines.
     type, public :: prefetching_t
-        type(ahead_t) :: ahead                 !< software prefetch
+        type(prefetch_plan_t) :: plan                 !< software prefetch
         integer(c_int64_t) :: zero = 0         !< zfill: distance in bytes of the zeroed output
         integer(c_int64_t) :: block = 0        !< block preload: bytes of all streams at once
         integer(c_int32_t) :: fused = 0        !< block preload: all streams in one loop
@@ -88,10 +88,10 @@ contains
         case ('software')
             call options%get('prefetch-distance', value)
             call options%get('prefetch-distance-l2', second)
-            prefetching%ahead%read = min([value, second], largest)*line_bytes
-            prefetching%ahead%written = prefetching%ahead%read
-            if (configuration%stores == 'zfill') prefetching%ahead%written = min(value, zero - zeroed_lines, largest)*line_bytes
-            if (second > 0) prefetching%ahead%mode = into_l2
+            prefetching%plan%read = min([value, second], largest)*line_bytes
+            prefetching%plan%written = prefetching%plan%read
+            if (configuration%stores == 'zfill') prefetching%plan%written = min(value, zero - zeroed_lines, largest)*line_bytes
+            if (second > 0) prefetching%plan%mode = into_l2
         case ('block')
             call options%get('block-size', value)
             prefetching%block = value

@@ -16,7 +16,7 @@ module pw_simd
         end function status
     end interface
 
-    public :: chosen, place_of, words_available
+    public :: choice_of, place_of, words_available
 
 contains
 
@@ -30,14 +30,14 @@ contains
     end function place_of
 
     !> The position of the value of an option among its words.
-    integer(c_int32_t) function chosen(options, option, words) result(place)
+    integer(c_int32_t) function choice_of(options, option, words) result(place)
         type(options_t), intent(in) :: options
         character(*), intent(in) :: option, words(:)
         character(:), allocatable :: word
 
         call options%get(option, word)
         place = place_of(word, words)
-    end function chosen
+    end function choice_of
 
     !> The words that this build supports, or without `status_of` all, separated by '|'.
     function words_available(words, status_of) result(list)

@@ -23,9 +23,9 @@
 #include "pw_zero.h"
 
 #if defined(PW_STORES_NONTEMPORAL) && !defined(PW_REDUCES)
-#define PW_PAST_CACHES 1
+#define PW_NONTEMPORAL 1
 #else
-#define PW_PAST_CACHES 0
+#define PW_NONTEMPORAL 0
 #endif
 #if defined(PW_STORES_ZFILL) && !defined(PW_REDUCES)
 #define PW_ZEROES 1
@@ -60,39 +60,39 @@
 /* Between passes: all stores must be done, and no loaded value may be kept. */
 PW_INLINE void pw_pass_ends(void)
 {
-    if (PW_PAST_CACHES) pw_stream_fence();
+    if (PW_NONTEMPORAL) pw_stream_fence();
     __asm__ volatile("" ::: "memory");
 }
 
 /* Into a level: the line of each stream that lies a distance after byte `at`. Of the surplus, the first PW_FOLLOWED streams, the
  * inputs before the outputs, are left to the hardware's prefetchers. What is zeroed in L1 is not prefetched into L2. */
-PW_INLINE void pw_ask_level(const struct pw_ahead *ahead, const int level, const int mode, void *const *out, const int outputs,
+PW_INLINE void pw_prefetch_level(const struct pw_prefetch_plan *plan, const int level, const int mode, void *const *out, const int outputs,
                             const void *const *in, const int inputs, int64_t at)
 {
-    const int left = mode & PW_AHEAD_SURPLUS ? PW_FOLLOWED : 0;
+    const int left = mode & PW_PREFETCH_SURPLUS ? PW_FOLLOWED : 0;
     PW_EACH(j, outputs)
     {
         if (inputs + j < left) continue;
-        if (!PW_PAST_CACHES && !(PW_ZEROES && level == pw_l2))
-            pw_prefetch_at((const char *)out[j] + at + ahead->written[level], level, 1, mode);
-        if (PW_PAST_CACHES && PW_READS_OUT)
-            pw_prefetch_at((const char *)out[j] + at + ahead->read[level], level, 0, mode);
+        if (!PW_NONTEMPORAL && !(PW_ZEROES && level == pw_l2))
+            pw_prefetch_at((const char *)out[j] + at + plan->written[level], level, 1, mode);
+        if (PW_NONTEMPORAL && PW_READS_OUT)
+            pw_prefetch_at((const char *)out[j] + at + plan->read[level], level, 0, mode);
     }
-    PW_EACH(j, inputs) if (j >= left) pw_prefetch_at((const char *)in[j] + at + ahead->read[level], level, 0, mode);
+    PW_EACH(j, inputs) if (j >= left) pw_prefetch_at((const char *)in[j] + at + plan->read[level], level, 0, mode);
 }
 
-PW_INLINE void pw_ask(const struct pw_ahead *ahead, const int mode, void *const *out, const int outputs, const void *const *in,
+PW_INLINE void pw_prefetch_streams(const struct pw_prefetch_plan *plan, const int mode, void *const *out, const int outputs, const void *const *in,
                       const int inputs, int64_t at)
 {
 #if defined(PW_PREFETCH_SOFTWARE)
-    pw_ask_level(ahead, pw_l1, mode, out, outputs, in, inputs, at);
-    if (mode & PW_AHEAD_L2) pw_ask_level(ahead, pw_l2, mode, out, outputs, in, inputs, at);
+    pw_prefetch_level(plan, pw_l1, mode, out, outputs, in, inputs, at);
+    if (mode & PW_PREFETCH_INTO_L2) pw_prefetch_level(plan, pw_l2, mode, out, outputs, in, inputs, at);
 #else
-    (void)ahead, (void)mode, (void)out, (void)outputs, (void)in, (void)inputs, (void)at;
+    (void)plan, (void)mode, (void)out, (void)outputs, (void)in, (void)inputs, (void)at;
 #endif
 }
 
-PW_INLINE void pw_bring(const char *line, int by_prefetch)
+PW_INLINE void pw_load_line(const char *line, int by_prefetch)
 {
     if (by_prefetch)
         pw_prefetch_read(line);
@@ -102,15 +102,15 @@ PW_INLINE void pw_bring(const char *line, int by_prefetch)
 
 /* Load bytes first to last of each of n streams into the cache: one stream after the other, since several at once load worse
  * (Hager et al. 2005, section 3.2), or all at once (fused). */
-PW_INLINE void pw_bring_block(const struct pw_stream_call *call, const void *const *streams, const int n, int64_t first,
+PW_INLINE void pw_load_block(const struct pw_stream_call *call, const void *const *streams, const int n, int64_t first,
                               int64_t last)
 {
     if (call->fused) {
         for (int64_t k = first; k < last; k += PW_LINE_BYTES)
-            for (int j = 0; j < n; j++) pw_bring((const char *)streams[j] + k, call->by_prefetch);
+            for (int j = 0; j < n; j++) pw_load_line((const char *)streams[j] + k, call->by_prefetch);
     } else {
         for (int j = 0; j < n; j++)
-            for (int64_t k = first; k < last; k += PW_LINE_BYTES) pw_bring((const char *)streams[j] + k, call->by_prefetch);
+            for (int64_t k = first; k < last; k += PW_LINE_BYTES) pw_load_line((const char *)streams[j] + k, call->by_prefetch);
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "pw_ahead.h"
+#include "pw_prefetch_plan.h"
 #include "pw_simd.h"
 
 /* Types of the elements, in the order of --type. */
@@ -19,7 +19,7 @@ struct pw_stream_call {
     void *array[4];                /* a, b, c, d: their first elements; of many streams: the first output and the first input */
     int64_t stride;                /* of many streams: such words from the start of one stream to that of the next */
     int64_t outputs, inputs;       /* streams that are written; that are only read */
-    struct pw_ahead ahead;         /* prefetch=software */
+    struct pw_prefetch_plan plan;         /* prefetch=software */
     int64_t block;                 /* prefetch=block: bytes of each input that are loaded before use */
     int64_t zero_distance;         /* stores=zfill: distance in bytes of the zeroed part of the outputs */
     double scalar;

@@ -1,6 +1,6 @@
 /* The timed function pw_<PW_TYPE>_<PW_BYTES>_run for elements of type PW_T in vectors of PW_BYTES bytes. pw_stream_type.h includes
  * this file once per type and width. */
-#define PW_OWN(what) PW_JOINED(PW_TYPE, PW_BYTES, what)
+#define PW_OWN(label) PW_JOINED(PW_TYPE, PW_BYTES, label)
 /* Single elements stay single: compilers do not combine them into vectors. */
 #if PW_BYTES == 8 && defined(PW_SCALARS)
 #define PW_APART(v) __asm__("" : PW_IN_SCALAR(v))
@@ -36,7 +36,7 @@ enum {
 /* Store PW_TOGETHER(PW_BYTES) vectors. */
 PW_INLINE PW_TARGET void PW_OWN(put)(PW_T *p, const PW_OWN(vector) *v)
 {
-#if PW_PAST_CACHES
+#if PW_NONTEMPORAL
     PW_STREAM_BYTES(PW_OWN(aligned), PW_BYTES, p, v);
 #else
     for (int k = 0; k < PW_TOGETHER(PW_BYTES); k++) {
@@ -63,7 +63,7 @@ PW_INLINE void PW_OWN(put_line)(void *stream, int64_t at, const PW_OWN(vector) *
 }
 
 /* Scalar s in every element. */
-PW_INLINE pw_vector PW_OWN(every)(double s)
+PW_INLINE pw_vector PW_OWN(broadcast)(double s)
 {
     PW_T lane[PW_OWN(lanes)];
     for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = PW_NARROWED(PW_T, s);
@@ -159,9 +159,9 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
 #else
     const int64_t block = n - head > 0 ? n - head : 1;
 #endif
-    const struct pw_ahead ahead = call->ahead;
+    const struct pw_prefetch_plan plan = call->plan;
     for (int l = 0; l < (int)PW_OWN(lanes); l++) lane[l] = s;
-    PW_OWN(vector) every_s = *(const PW_OWN(vector) *)lane;
+    PW_OWN(vector) broadcast_s = *(const PW_OWN(vector) *)lane;
     for (int64_t pass = 0; pass < call->passes; pass++) {
         PW_OWN(vector) sum[PW_COUNT];
         for (int u = 0; u < PW_COUNT; u++) sum[u] = (PW_OWN(vector)){0};
@@ -170,7 +170,7 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
         for (int64_t first = head; first < n; first += block) {
             const int64_t end = first + block < n ? first + block : n;
 #if defined(PW_PREFETCH_BLOCK)
-            pw_bring_block(call, (const void *const *)call->array + !PW_READS_A, PW_ARRAYS - !PW_READS_A,
+            pw_load_block(call, (const void *const *)call->array + !PW_READS_A, PW_ARRAYS - !PW_READS_A,
                            first * (int64_t)sizeof(PW_T), end * (int64_t)sizeof(PW_T));
 #endif
             int64_t i = first;
@@ -181,11 +181,11 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
                     PW_UNROLL
                     for (int l = 0; l < group; l += line) {
                         const void *const at[4] = {a + i + l, b + i + l, c + i + l, d + i + l};
-                        pw_ask(&ahead, mode, (void *const *)at, pw_outputs, at + pw_outputs, PW_ARRAYS - pw_outputs, 0);
+                        pw_prefetch_streams(&plan, mode, (void *const *)at, pw_outputs, at + pw_outputs, PW_ARRAYS - pw_outputs, 0);
                     }
                 }
                 pw_zero_until(&zero, a + i + group);
-                PW_OWN(vectors)(a + i, b + i, c + i, d + i, every_s, sum);
+                PW_OWN(vectors)(a + i, b + i, c + i, d + i, broadcast_s, sum);
             }
             pw_zero_skip(&zero, a + end);
             rest = (PW_T)(rest + PW_OWN(elements)(a, b, c, d, s, i, end));
@@ -195,7 +195,7 @@ PW_INLINE PW_TARGET void PW_OWN(run_in)(struct pw_stream_call *call, const int m
         if (pass + 1 == call->passes) call->sum = (double)(PW_SIGNED)(PW_T)(rest + PW_OWN(total)(sum));
 #endif
         s = (PW_T)PW_NEXT(s);
-        every_s = PW_NEXT(every_s);
+        broadcast_s = PW_NEXT(broadcast_s);
         pw_pass_ends();
     }
 }
@@ -204,8 +204,8 @@ static PW_TARGET void PW_OWN(run)(struct pw_stream_call *call)
 {
 #if defined(PW_PREFETCH_SOFTWARE)
 #define PW_RUN_IN(mode) PW_OWN(run_in)(call, mode)
-    switch (call->ahead.mode) {
-    case PW_AHEAD_L2: PW_RUN_IN(PW_AHEAD_L2); return;
+    switch (call->plan.mode) {
+    case PW_PREFETCH_INTO_L2: PW_RUN_IN(PW_PREFETCH_INTO_L2); return;
         PW_MODES_BY_SVE(PW_RUN_IN)
     default: break;
     }

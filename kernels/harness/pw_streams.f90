@@ -10,9 +10,10 @@ module pw_streams
     use pw_kinds, only: i8, r8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice
-    use pw_prefetching, only: ahead_t, of_surplus, prefetching_t, declare_prefetching, declare_sve, read_prefetching, read_sve
+    use pw_prefetching, only: prefetch_plan_t, of_surplus, prefetching_t, declare_prefetching, declare_sve, read_prefetching, &
+                              read_sve
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, simd_names, words_available
+    use pw_simd, only: choice_of, simd_names, words_available
     use pw_text, only: to_text
     use pw_threads, only: thread_number, thread_share
     use pw_values, only: mixed
@@ -33,7 +34,7 @@ module pw_streams
         integer(c_int64_t) :: passes = 0, elements = 0
         type(c_ptr) :: array(4) = c_null_ptr
         integer(c_int64_t) :: stride = 0, outputs = 0, inputs = 0
-        type(ahead_t) :: ahead = ahead_t()
+        type(prefetch_plan_t) :: plan = prefetch_plan_t()
         integer(c_int64_t) :: block = 0, zero_distance = 0
         real(c_double) :: scalar = 0.0_c_double, sum = 0.0_c_double
         integer(c_int32_t) :: type = 1, simd = 1, fused = 0, by_prefetch = 0
@@ -115,14 +116,14 @@ contains
         self%request = call_t()
         self%request%inputs = self%inputs
         self%request%outputs = self%outputs
-        self%request%type = chosen(self%options, 'type', element_types)
-        self%request%simd = chosen(self%options, 'simd', simd_names)
+        self%request%type = choice_of(self%options, 'type', element_types)
+        self%request%simd = choice_of(self%options, 'simd', simd_names)
         self%grain = grain_bytes/element_bytes(self%request%type)
         self%tolerance = self%rounded_up_to*relative_rounding(self%request%type)
         self%per_element%element_bytes = real(element_bytes(self%request%type), r8)
         if (self%request%type >= first_integer_type) self%per_element%flops = 0.0_r8
         call read_prefetching(self%options, self%configuration, prefetching, error)
-        self%request%ahead = prefetching%ahead
+        self%request%plan = prefetching%plan
         self%request%zero_distance = prefetching%zero
         self%request%block = prefetching%block/max(1, self%inputs + merge(self%outputs, 0, self%undoes))
         self%request%fused = prefetching%fused
@@ -132,11 +133,11 @@ contains
                              trim(element_types(self%request%type)), 'pw_streams', &
                              'choose --type fp64 (sums: also vectors of int64) for widths other than compiler')
         if (.not. self%components) &
-            self%request%ahead%mode = prefetching%ahead%mode + read_sve(self%options, self%configuration, 'vector')
+            self%request%plan%mode = prefetching%plan%mode + read_sve(self%options, self%configuration, 'vector')
         if (.not. self%components .or. self%configuration%prefetch /= 'software') return
         call self%options%get('prefetched', word)
         if (word /= 'surplus') return
-        self%request%ahead%mode = prefetching%ahead%mode + of_surplus
+        self%request%plan%mode = prefetching%plan%mode + of_surplus
         followed = int(pw_streams_followed())
         if (self%inputs + self%outputs <= followed) call error%raise(exit_usage, &
             to_text(self%inputs + self%outputs)//' streams: none is beyond the '//to_text(followed)//' of the hardware', &

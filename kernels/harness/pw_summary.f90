@@ -24,7 +24,7 @@ contains
                 to_text(size(record%placement%cpus))//' thread(s), '//to_text(sum(record%placement%migrated))//' migrated', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
                 ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
-                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
+                to_text(1.0e3_r8*record%first_touch_seconds, 'f0.2')//' ms', &
                 '  time          '//to_text(1.0e3_r8*median(seconds), 'f0.3')//' ms median of '//to_text(size(seconds))// &
                 ' (from '//to_text(1.0e3_r8*minval(seconds), 'f0.3')//' to '//to_text(1.0e3_r8*maxval(seconds), 'f0.3')// &
                 '), '//to_text(record%passes)//' pass(es) each'

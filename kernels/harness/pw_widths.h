@@ -27,8 +27,8 @@
 #endif
 
 /* The name `what` of a type and a width. */
-#define PW_JOINED(type, width, what) PW_JOINED_(type, width, what)
-#define PW_JOINED_(type, width, what) pw_##type##_##width##_##what
+#define PW_JOINED(type, width, label) PW_JOINED_(type, width, label)
+#define PW_JOINED_(type, width, label) pw_##type##_##width##_##label
 
 /* Return RUN(width) of the width `simd`, if the build has it; a statement. */
 #define PW_RETURN_OF_WIDTH(simd, RUN)                                                                                           \

@@ -16,24 +16,24 @@
 /* The part of an array still to be zeroed in a pass: from `next` up to `end`. */
 struct pw_zeroing {
     char *next, *end;
-    int64_t ahead;
+    int64_t distance;
     int64_t bytes; /* zeroed by one instruction; 0: none */
 };
 
 /* Begin with n elements of `size` bytes each, all of which the pass writes in ascending order; `ahead` bytes of them are
  * zeroed before they are written. */
-PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, int64_t ahead)
+PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, int64_t distance)
 {
     struct pw_zeroing zero = {0};
 #if defined(PW_STORES_ZFILL)
     if (n <= 0) return zero;
     zero.bytes = pw_zero_bytes();
-    zero.ahead = ahead;
+    zero.distance = distance;
     if (zero.bytes == 0) return zero;
     zero.next = (char *)first + (0 - (uintptr_t)first) % (uintptr_t)zero.bytes;
     zero.end = (char *)first + n * (int64_t)size;
 #else
-    (void)first, (void)n, (void)size, (void)ahead;
+    (void)first, (void)n, (void)size, (void)distance;
 #endif
     return zero;
 }
@@ -43,7 +43,7 @@ PW_INLINE struct pw_zeroing pw_zero_begin(void *first, int64_t n, size_t size, i
 PW_INLINE void pw_zero_until(struct pw_zeroing *zero, void *position)
 {
 #if defined(PW_STORES_ZFILL)
-    for (; zero->next - (char *)position < zero->ahead && zero->end - zero->next >= zero->bytes && zero->bytes > 0;
+    for (; zero->next - (char *)position < zero->distance && zero->end - zero->next >= zero->bytes && zero->bytes > 0;
          zero->next += zero->bytes)
         __asm__ volatile("dc zva, %0" ::"r"(zero->next) : "memory");
 #else

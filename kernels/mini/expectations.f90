@@ -17,33 +17,33 @@ module mini_expectations
 
 contains
 
-    subroutine expect_plain(ok, what)
+    subroutine expect_plain(ok, label)
         logical, intent(in) :: ok
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
         if (ok) return
         failures = failures + 1
-        if (failures <= most_printed) print '(a)', what
+        if (failures <= most_printed) print '(a)', label
     end subroutine expect_plain
 
-    subroutine expect_integers(ok, what, values)
+    subroutine expect_integers(ok, label, values)
         logical, intent(in) :: ok
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
         integer, intent(in) :: values(:)
 
         if (ok) return
         failures = failures + 1
-        if (failures <= most_printed) print '(a,*(1x,i0))', what//':', values
+        if (failures <= most_printed) print '(a,*(1x,i0))', label//':', values
     end subroutine expect_integers
 
-    subroutine expect_reals(ok, what, values)
+    subroutine expect_reals(ok, label, values)
         logical, intent(in) :: ok
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
         real(r8), intent(in) :: values(:)
 
         if (ok) return
         failures = failures + 1
-        if (failures <= most_printed) print '(a,*(1x,g0))', what//':', values
+        if (failures <= most_printed) print '(a,*(1x,g0))', label//':', values
     end subroutine expect_reals
 
 end module mini_expectations

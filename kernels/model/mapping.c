@@ -33,9 +33,9 @@ static int64_t scan_huge(int pagemap, uint64_t start, uint64_t end)
                         .n_ranges = 1,
                         .category_mask = category_huge,
                         .return_mask = category_huge};
-    const int found = ioctl(pagemap, SCAN_PAGEMAP, &scan);
-    if (found < 0) return -1;
-    return found == 0 ? 0 : (int64_t)(range.end - range.start);
+    const int n_ranges = ioctl(pagemap, SCAN_PAGEMAP, &scan);
+    if (n_ranges < 0) return -1;
+    return n_ranges == 0 ? 0 : (int64_t)(range.end - range.start);
 }
 
 void pw_mapping_set(struct pw_mapping *mapping, enum pw_mapping_rule rule, bool (*is_huge)(void *, uint64_t), void *context)

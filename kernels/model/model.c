@@ -76,11 +76,11 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
         }
     }
     if (model->tlb_on_huge.n_levels > 0) missed |= access_on_huge(model, address);
-    const uint32_t found = pw_cache_access(&model->cache, line, store);
-    if (found > 0) {
+    const uint32_t hit_level = pw_cache_access(&model->cache, line, store);
+    if (hit_level > 0) {
         missed |= PW_MISSED_CACHE;
-        for (uint32_t level = 0; level < found; level++) count[PW_CACHE_REFILL + level]++;
-        if (found == model->cache.n_levels) missed |= PW_MISSED_ALL_CACHES;
+        for (uint32_t level = 0; level < hit_level; level++) count[PW_CACHE_REFILL + level]++;
+        if (hit_level == model->cache.n_levels) missed |= PW_MISSED_ALL_CACHES;
     }
     return missed;
 }

@@ -50,14 +50,14 @@ static void read_counts(uint64_t counts[PW_COUNTS])
     counts[PW_INSTRUCTIONS] = trace.executed;
 }
 
-bool peek(uint64_t address, void *value, size_t bytes)
+bool read_guest(uint64_t address, void *value, size_t bytes)
 {
     struct iovec here = {value, bytes}, there = {(void *)(uintptr_t)address, bytes};
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
 /* The program's memory may be on other pages now. */
-static void ask_again(void)
+static void refresh_marks(void)
 {
     if (trace.observer.program == NULL) trace.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
     pw_mapping_forget(&trace.model->mapping);
@@ -79,7 +79,7 @@ static void read_name(const struct pw_mark *mark, char name[most_name + 1])
 {
     const size_t length = mark->length < 0 ? 0 : mark->length > most_name ? most_name : (size_t)mark->length;
     memset(name, 0, most_name + 1);
-    if (length > 0 && !peek((uint64_t)(uintptr_t)mark->name, name, length)) stop("cannot read a mark's name");
+    if (length > 0 && !read_guest((uint64_t)(uintptr_t)mark->name, name, length)) stop("cannot read a mark's name");
 }
 
 /* An array of the program: its memory is of the sector that the geometry gives it. */
@@ -87,7 +87,7 @@ static void assign(uint64_t address)
 {
     struct pw_mark mark;
     char name[most_name + 1];
-    if (!peek(address - offsetof(struct pw_mark, name), &mark, sizeof mark) || mark.magic != PW_MARK_MAGIC) return;
+    if (!read_guest(address - offsetof(struct pw_mark, name), &mark, sizeof mark) || mark.magic != PW_MARK_MAGIC) return;
     read_name(&mark, name);
     const struct pw_geometry *geometry = &trace.model->geometry;
     for (uint32_t i = 0; i < geometry->n_arrays; i++) {
@@ -101,7 +101,7 @@ static void assign(uint64_t address)
 static void begin(unsigned vcpu, uint64_t address)
 {
     struct pw_mark mark;
-    if (!peek(address - offsetof(struct pw_mark, name), &mark, offsetof(struct pw_mark, array)))
+    if (!read_guest(address - offsetof(struct pw_mark, name), &mark, offsetof(struct pw_mark, array)))
         stop("the program's addresses differ from those of the emulating process; remove qemu's -B and -R");
     if (mark.magic != PW_MARK_MAGIC) return;
     if (trace.vcpu < 0) trace.vcpu = vcpu;
@@ -110,18 +110,18 @@ static void begin(unsigned vcpu, uint64_t address)
     read_name(&mark, name);
     if (trace.depth == most_depth) stop("regions are nested more than %d levels deep", most_depth);
     if (trace.depth == 0) {
-        ask_again();
+        refresh_marks();
         trace.unseen_before = executed_unseen;
         trace.active = true;
     }
     trace.open[trace.depth] = region_called(name);
-    read_counts(trace.begun[trace.depth++]);
+    read_counts(trace.at_begin[trace.depth++]);
 }
 
 static void end(unsigned vcpu, uint64_t address)
 {
     uint64_t magic, now[PW_COUNTS];
-    if (!peek(address - offsetof(struct pw_mark, name), &magic, sizeof magic) || magic != PW_MARK_MAGIC) return;
+    if (!read_guest(address - offsetof(struct pw_mark, name), &magic, sizeof magic) || magic != PW_MARK_MAGIC) return;
     if (vcpu != trace.vcpu || trace.depth == 0) return;
     read_counts(now);
     trace.depth--;
@@ -130,7 +130,7 @@ static void end(unsigned vcpu, uint64_t address)
     bool within_itself = false;
     for (int i = 0; i < trace.depth; i++) within_itself |= trace.open[i] == trace.open[trace.depth];
     for (int i = 0; i < PW_COUNTS; i++) {
-        const uint64_t counted = now[i] - trace.begun[trace.depth][i];
+        const uint64_t counted = now[i] - trace.at_begin[trace.depth][i];
         if (!within_itself) region->count[i] += counted;
         if (trace.depth == 0) trace.total[i] += counted;
     }
@@ -248,7 +248,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
     (void)id, (void)vcpu;
     for (int i = 0; i < changing_calls; i++) {
         if (number != trace.sys_changes[i]) continue;
-        ask_again();
+        refresh_marks();
         if (trace.origins && (result >= 0 || result < -4095)) origins_changed((enum changing_call)i, (uint64_t)result);
     }
 }

@@ -47,7 +47,7 @@ struct trace {
     int n_regions, depth;
     struct region region[most_regions];
     int open[most_depth]; /* regions, by their place in `region` */
-    uint64_t begun[most_depth][PW_COUNTS];
+    uint64_t at_begin[most_depth][PW_COUNTS];
     uint64_t total[PW_COUNTS];
     bool aarch64;
     int32_t sys_prctl, sys_forks[3], sys_changes[changing_calls];
@@ -68,7 +68,7 @@ extern struct trace trace;
 void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
-bool peek(uint64_t address, void *value, size_t bytes);
+bool read_guest(uint64_t address, void *value, size_t bytes);
 
 /* Write all counts to trace.out as JSON. */
 void write_report(void);

@@ -18,7 +18,7 @@
 
 static struct allocator next;
 static void *(*next_mmap)(void *, size_t, int, int, int, off_t);
-static bool found;
+static bool is_resolved;
 
 static volatile int observed; /* by the plug-in */
 static uintptr_t code_begin, code_end;
@@ -35,13 +35,13 @@ static void report(enum pw_origin_event event, int frames, const void *address, 
 
 static void find_next(void)
 {
-    if (found) return;
+    if (is_resolved) return;
     report(PW_ORIGIN_PAUSE, 0, NULL, 0, NULL);
     void *function = next_function("mmap");
     memcpy(&next_mmap, &function, sizeof function);
     find_allocator(&next);
     report(PW_ORIGIN_RESUME, 0, NULL, 0, NULL);
-    found = true;
+    is_resolved = true;
 }
 
 __attribute__((constructor)) static void start(void)

@@ -21,10 +21,10 @@ struct pw_evicted pw_sets_remove(const struct pw_sets *array, uint32_t set, uint
     uint64_t *entry = pw_sets_of(array, set);
     for (uint32_t i = 0; i < array->ways; i++) {
         if (entry[i] >> 1 != key + 1) continue;
-        const struct pw_evicted found = {.any = true, .marked = entry[i] & 1, .key = key};
+        const struct pw_evicted evicted = {.any = true, .marked = entry[i] & 1, .key = key};
         memmove(entry + i, entry + i + 1, (array->ways - 1 - i) * sizeof *entry);
         entry[array->ways - 1] = 0;
-        return found;
+        return evicted;
     }
     return (struct pw_evicted){.any = false};
 }

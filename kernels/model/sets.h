@@ -41,7 +41,7 @@ static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint
     }
     for (uint32_t i = 1; i < array->ways; i++) {
         if (entry[i] >> 1 != wanted) continue;
-        const uint64_t found = entry[i] | mark;
+        const uint64_t hit = entry[i] | mark;
         if (array->replacement == PW_LRU) {
             /* Most hits are near the front: a call of memmove would take longer than the look-up. */
             for (; i > 0 && i <= 8; i--) {
@@ -51,7 +51,7 @@ static inline bool pw_sets_touch(const struct pw_sets *array, uint32_t set, uint
             memmove(entry + 1, entry, i * sizeof *entry);
             i = 0;
         }
-        entry[i] = found;
+        entry[i] = hit;
         return true;
     }
     return false;

@@ -31,7 +31,7 @@ static void command_of(const struct pw_machine_pool *pool, int64_t pages, char *
 }
 
 /* The pool has fewer than `needed` pages available, or the kernel refuses them. */
-static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_machine_pool *pool, const char *who,
+static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_machine_pool *pool, const char *owner,
                           int64_t needed)
 {
     long long missing = needed - pool->available;
@@ -41,14 +41,14 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, and the control groups of this process allow %lld "
                       "more",
-                      who, (long long)needed, kib, (long long)pool->allowed);
+                      owner, (long long)needed, kib, (long long)pool->allowed);
         pw_pages_remedy(failure, "ask for more of them: the batch system or the container has set this limit "
                                  "(hugetlb.*.max)");
     } else if (missing > 0) {
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, and %lld of them are missing: %lld of "
                       "%lld pages in the hugetlb pool are available",
-                      who, (long long)needed, kib, missing, (long long)pool->available, (long long)pool->total);
+                      owner, (long long)needed, kib, missing, (long long)pool->available, (long long)pool->total);
         char command[192];
         command_of(pool, persistent + missing, command, sizeof command);
         pw_pages_remedy(failure, "as root: %s; or pagewise kernels --prepare-pages, which releases them afterwards",
@@ -57,7 +57,7 @@ static int32_t pool_short(struct pw_pages_failure *failure, const struct pw_mach
         pw_pages_fail(failure, PW_PAGES_UNAVAILABLE,
                       "policy hugetlbfs: %s %lld huge pages of %lld KiB, but the kernel refuses them although %lld of "
                       "%lld pages in the hugetlb pool are available",
-                      who, (long long)needed, kib, (long long)pool->available, (long long)pool->total);
+                      owner, (long long)needed, kib, (long long)pool->available, (long long)pool->total);
         pw_pages_remedy(failure, "check the limits of this process: its cpuset or NUMA policy (numactl --show; the pools per "
                                  "node are in /sys/devices/system/node/node*/hugepages), its hugetlb cgroup, ulimit -v");
     }
@@ -89,11 +89,11 @@ static int32_t map_pool(struct pw_pages_array *array, struct pw_pages_failure *f
     int64_t length = pw_round_up(array->offset + array->bytes, size);
     char *start = mmap(NULL, (size_t)length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | pw_pages_pool_flags(size), -1, 0);
     if (start == MAP_FAILED) {
-        char who[PW_PAGES_NAME + 16];
-        snprintf(who, sizeof who, "array %s needs", array->name);
+        char owner[PW_PAGES_NAME + 16];
+        snprintf(owner, sizeof owner, "array %s needs", array->name);
         struct pw_machine_pool pool;
         pw_machine_pool(size, &pool);
-        return pool_short(failure, &pool, who, length / size);
+        return pool_short(failure, &pool, owner, length / size);
     }
     array->mapping = start;
     array->mapping_bytes = length;

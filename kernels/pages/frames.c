@@ -22,7 +22,7 @@ struct window {
     uint64_t page, page_frames;
 };
 
-static bool look_at(struct window *window, uint64_t frame)
+static bool inspect(struct window *window, uint64_t frame)
 {
     uint64_t first = frame / window->count * window->count;
     if (window->first == first) return true;
@@ -37,7 +37,7 @@ static bool look_at(struct window *window, uint64_t frame)
 static bool find_page(struct window *window, uint64_t frame)
 {
     if (frame - window->page < window->page_frames) return true;
-    if (!look_at(window, frame)) return false;
+    if (!inspect(window, frame)) return false;
     uint64_t at = frame - window->first, end = at + 1;
     window->page = frame;
     window->page_frames = 1;

@@ -76,7 +76,7 @@ int64_t pw_machine_pool_page_size(void)
 }
 
 /* The bracketed word of a line such as "always [madvise] never". */
-static bool chosen(const char *path, char *value, size_t length)
+static bool bracketed_word(const char *path, char *value, size_t length)
 {
     char line[128];
     if (!read_line(path, line, sizeof line)) return false;
@@ -119,7 +119,7 @@ int32_t pw_machine_thp_sizes(int64_t sizes[PW_MACHINE_SIZES])
     for (int32_t i = 0; i < all; i++) {
         char path[128], value[32];
         path_of(path, thp_folder, sizes[i], "enabled");
-        if (chosen(path, value, sizeof value)) sizes[count++] = sizes[i];
+        if (bracketed_word(path, value, sizeof value)) sizes[count++] = sizes[i];
     }
     return count;
 }
@@ -134,9 +134,9 @@ int32_t pw_machine_pool_sizes(int64_t sizes[PW_MACHINE_SIZES])
 void pw_machine_thp_switch(int64_t page_size, struct pw_machine_switch *setting)
 {
     path_of(setting->path, thp_folder, page_size, "enabled");
-    if (chosen(setting->path, setting->value, sizeof setting->value) && strcmp(setting->value, "inherit") != 0) return;
+    if (bracketed_word(setting->path, setting->value, sizeof setting->value) && strcmp(setting->value, "inherit") != 0) return;
     snprintf(setting->path, sizeof setting->path, "%s/enabled", thp_folder);
-    if (!chosen(setting->path, setting->value, sizeof setting->value)) setting->value[0] = '\0';
+    if (!bracketed_word(setting->path, setting->value, sizeof setting->value)) setting->value[0] = '\0';
 }
 
 int64_t pw_machine_thp_next(int64_t page_size)

@@ -357,12 +357,12 @@ contains
         class(region_t), intent(inout) :: self
         real(r8), intent(out), optional :: seconds
         type(error_t), intent(inout), optional :: error
-        real(r8) :: passage
+        real(r8) :: elapsed
 
-        call region_end_team(self%handle, passage, error)
+        call region_end_team(self%handle, elapsed, error)
         self%calls = self%calls + 1
-        self%seconds = self%seconds + passage
-        if (present(seconds)) seconds = passage
+        self%seconds = self%seconds + elapsed
+        if (present(seconds)) seconds = elapsed
     end subroutine end_owned
 
 end module pw_region

@@ -48,7 +48,7 @@ int32_t pw_region_begin(int32_t handle)
 {
     thread *t = here();
     if (!is_handle(handle) || t == NULL) return -1;
-    passage *outer = t->depth > 0 ? &t->stack[t->depth - 1] : NULL;
+    region_entry *outer = t->depth > 0 ? &t->stack[t->depth - 1] : NULL;
     if (outer != NULL && outer->handle == handle) {
         outer->again++;
         return 0;
@@ -61,7 +61,7 @@ int32_t pw_region_begin(int32_t handle)
     if (at < 0 || (t->sum[at] == NULL && new_sums(t, at) == NULL))
         return pw_record_fault("no room for another path of region '%s': at most %d are possible", name_of(handle),
                                PW_REGION_PATHS);
-    passage *p = &t->stack[t->depth];
+    region_entry *p = &t->stack[t->depth];
     p->handle = handle;
     __atomic_store_n(&p->path, at, __ATOMIC_RELAXED);
     __atomic_store_n(&p->level, level, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ int32_t pw_region_begin(int32_t handle)
 static int64_t end_innermost(thread *t, int64_t nanoseconds)
 {
     int64_t now = clock_now(), counts[pw_most_events];
-    passage *p = &t->stack[t->depth - 1];
+    region_entry *p = &t->stack[t->depth - 1];
     sums *sum = t->sum[p->path];
     sum->calls++;
     if (p->again > 0) {

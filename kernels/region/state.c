@@ -20,7 +20,7 @@ pthread_mutex_t pw_regions_lock = PTHREAD_MUTEX_INITIALIZER;
 /* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv */
 static const uint32_t fnv_offset = 2166136261U, fnv_prime = 16777619U;
 
-static pthread_once_t events_chosen = PTHREAD_ONCE_INIT;
+static pthread_once_t events_selected = PTHREAD_ONCE_INIT;
 static pthread_key_t end_of_thread;
 static const char *events_wanted;
 char pw_first_fault[PW_REGION_FAULT];
@@ -67,7 +67,7 @@ static void choose_events(void)
 
 thread *pw_enter_thread(void)
 {
-    pthread_once(&events_chosen, choose_events);
+    pthread_once(&events_selected, choose_events);
     pthread_mutex_lock(&pw_regions_lock);
     thread *t = pw_region_threads;
     while (t != NULL && t->taken) t = t->next;

@@ -33,7 +33,7 @@ typedef struct {
     int64_t start, inside;
     int32_t counted;
     int64_t counts[pw_most_events];
-} passage;
+} region_entry;
 
 typedef struct {
     int32_t parent, handle, path;
@@ -48,7 +48,7 @@ typedef struct thread {
     struct thread *next;
     int32_t taken, depth; /* taken: 0 when its thread has ended, and another may continue the sums */
     pw_counters *counters;
-    passage stack[PW_REGION_DEPTH];
+    region_entry stack[PW_REGION_DEPTH];
     known_path path[cached_paths];
     known_name name[cached_names];
     sums *sum[PW_REGION_PATHS];

@@ -87,9 +87,9 @@ def test_the_misconfigured_node_is_reported_by_its_pages_and_its_facts(swept: di
     }
     (node,) = [node for node in swept["nodes"] if node["name"] == "wrong"]
     records, _ = read_records(Path(node["result"], "records.jsonl"))
-    found = [fault for record in records if (fault := exclusion(record)) is not None]
-    assert {fault.code for fault in found} == {"wrong_pages"}
-    assert any(fault.reason in swept["invalid"][0]["reason"] for fault in found)
+    actual = [fault for record in records if (fault := exclusion(record)) is not None]
+    assert {fault.code for fault in actual} == {"wrong_pages"}
+    assert any(fault.reason in swept["invalid"][0]["reason"] for fault in actual)
     (difference,) = [row for row in swept["differences"] if row["fact"] == "THP"]
     assert difference["others"] == {"never": ["wrong"]}
     assert difference["usual"] in ("madvise", "always")

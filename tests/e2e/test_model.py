@@ -30,7 +30,7 @@ def test_a_pointer_chase_misses_as_arithmetic_has_it(compiler: str, tmp_path: Pa
     (file,) = tmp_path.glob("*/simulation.csv")
     rows = list(csv.DictReader(file.open(newline="")))
     misses = {
-        row["policy"]: int(row["modelled"])
+        row["policy"]: int(row["simulated"])
         for row in rows
         if (row["region"], row["count"]) == ("", "L1D_TLB_REFILL")
     }
@@ -55,7 +55,7 @@ def test_the_geometry_of_this_node_is_simulated(tmp_path: Path) -> None:
     subprocess.run([ROOT / "pagewise", *words], check=True)
     (table,) = tmp_path.glob("*/simulation.csv")
     rows = {
-        row["count"]: int(row["modelled"])
+        row["count"]: int(row["simulated"])
         for row in csv.DictReader(table.open(newline=""))
         if not row["region"]
     }

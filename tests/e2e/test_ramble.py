@@ -106,8 +106,8 @@ def clone(unavailable: Callable[[str], NoReturn]) -> Path:
         if done.returncode:
             unavailable(f"needs Ramble: {done.stderr.strip()}")
         fresh.rename(folder)
-    found = ["git", "-C", str(folder), "rev-parse", "HEAD^{tree}"]
-    assert subprocess.run(found, capture_output=True, text=True, check=True).stdout.strip() == TREE
+    actual = ["git", "-C", str(folder), "rev-parse", "HEAD^{tree}"]
+    assert subprocess.run(actual, capture_output=True, text=True, check=True).stdout.strip() == TREE
     return folder
 
 
@@ -197,7 +197,7 @@ def test_an_experiment_has_the_pages_of_its_policy_as_figures_of_merit(
 
 @needs_thp
 @pytest.mark.parametrize(("experiment", "processes"), [("thp", 1), ("hugetlbfs:1g", 0)])
-def test_an_experiment_whose_policy_was_not_met_fails(
+def test_an_experiment_with_an_unmet_policy_fails(
     measured: tuple[Ramble, dict], experiment: str, processes: int
 ) -> None:
     ramble, results = measured
@@ -217,15 +217,15 @@ def test_an_archive_has_the_records(measured: tuple[Ramble, dict]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "chosen"),
+    ("times", "selected"),
     [(1, {}), (1, {"variables": {"page_policy": "nosuch"}}), (2, {"variables": {"page_policy": "thp"}})],
 )
 def test_an_experiment_needs_one_policy_that_exists(
-    measured: tuple[Ramble, dict], tmp_path: Path, times: int, chosen: dict[str, object]
+    measured: tuple[Ramble, dict], tmp_path: Path, times: int, selected: dict[str, object]
 ) -> None:
     ramble, _ = measured
     settings = yaml.safe_load((ramble.folder / "ramble.yaml").read_text())
-    workload = {"experiments": {"wrong": {"modifiers": [{"name": "pagewise-pages"}] * times} | chosen}}
+    workload = {"experiments": {"wrong": {"modifiers": [{"name": "pagewise-pages"}] * times} | selected}}
     settings["ramble"]["applications"]["memory"]["workloads"] = {"serial": workload}
     (tmp_path / "ramble.yaml").write_text(yaml.safe_dump(settings))
     ramble.run("workspace", "create", "-d", tmp_path / "other", "-c", tmp_path / "ramble.yaml")

@@ -113,14 +113,14 @@ def wanted(result: Path) -> dict[str, int]:
     base = [one for one in data.records if one.configuration.hugepages == "none" and one.program is not None]
     assert base, [one.failure for one in data.records]
     kinds = base[-1].program.kinds
-    found = {
+    actual = {
         name: sum(kinds[kind].peak.resident_bytes for kind in of if kind in kinds)
         for name, (of, _) in WANTED.items()
     }
     listed = next(iter(data.manifest.programs.values())).get("programs", [])
     files = [row["image"] for row in listed]
-    found["machine code"] = max((largest_text(examine(file, os.environ)) for file in files), default=0)
-    return {name: size for name, size in found.items() if size >= 2 * HUGE}
+    actual["machine code"] = max((largest_text(examine(file, os.environ)) for file in files), default=0)
+    return {name: size for name, size in actual.items() if size >= 2 * HUGE}
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pagewise.core.manifest import Manifest, Modules, PlannedPlacement, Provenan
 from pagewise.core.plan import Subject, subject
 from pagewise.core.record import Record, Status
 from pagewise.core.record_parts import Failure
-from pagewise.core.structure import document, structured, unstructured
+from pagewise.core.structure import document, from_data, to_data
 from stage import CHASE, TRIAD
 
 HUGE = 2 * 1024 * 1024
@@ -125,7 +125,7 @@ def subject_of(one: Benchmark, *configurations: Configuration) -> Subject:
 
 
 def record(one: Configuration, seconds: float | list[float], **changes: Any) -> Record:
-    return structured(Record, record_data(one, seconds, **changes))
+    return from_data(Record, record_data(one, seconds, **changes))
 
 
 def record_data(
@@ -167,7 +167,7 @@ def record_data(
             "working_set_bytes": 32000,
             "array_spacing_bytes": 0,
         },
-        "seconds": {"populate": 0.1, "repetitions": repetitions},
+        "seconds": {"first_touch": 0.1, "repetitions": repetitions},
         "passes_per_repetition": 1,
         "traffic": {"bytes_stream": moved, "bytes_hardware": 1.25 * moved, "flops": 2},
         "metrics": {
@@ -185,7 +185,12 @@ def record_data(
             "method": "smaps",
             "arrays": [{"name": "a", "bytes": 8000, "huge_bytes": 0, "page_size_observed_bytes": page}],
         },
-        "page_faults": {"populate_minor": 1, "populate_major": 0, "compute_minor": 0, "compute_major": 0},
+        "page_faults": {
+            "first_touch_minor": 1,
+            "first_touch_major": 0,
+            "compute_minor": 0,
+            "compute_major": 0,
+        },
         "counters": {"unavailable": "built without PAPI"},
         "placement": {"threads": 1, "cpus": [0], "numa_nodes": [0]},
         "host": {"hostname": "h", "cpu": "c", "kernel": "6.1", "base_page_size_bytes": 4096},
@@ -245,8 +250,8 @@ def compared(
 
 def varied(made: Record, part: str, **changes: Any) -> Record:
     """The record with some of the data of a part changed."""
-    data = unstructured(made)
-    return structured(Record, {**data, part: {**data.get(part, {}), **changes}})
+    data = to_data(made)
+    return from_data(Record, {**data, part: {**data.get(part, {}), **changes}})
 
 
 def failed_record(

@@ -79,7 +79,7 @@ def record(size: int, factor: float, **options: object) -> dict:
             "working_set_bytes": size,
             "array_spacing_bytes": 0,
         },
-        "seconds": {"populate": size / 2e9 if policy == "none" else size / 8e9, "repetitions": seconds},
+        "seconds": {"first_touch": size / 2e9 if policy == "none" else size / 8e9, "repetitions": seconds},
         "passes_per_repetition": 1,
         "traffic": {"bytes_stream": size, "bytes_hardware": size * 1.25, "flops": size / 16},
         "metrics": {
@@ -99,8 +99,8 @@ def record(size: int, factor: float, **options: object) -> dict:
             "arrays": arrays(size, huge, page),
         },
         "page_faults": {
-            "populate_minor": size // page,
-            "populate_major": 0,
+            "first_touch_minor": size // page,
+            "first_touch_major": 0,
             "compute_minor": 0,
             "compute_major": 0,
         },
@@ -139,17 +139,17 @@ def arrays(size: int, huge: int, page: int) -> list:
         "huge_bytes": huge // len(ranks),
         "page_size_observed_bytes": page,
     }
-    found = [{"name": f"a.{rank}" if len(ranks) > 1 else "a", **of_rank} for rank in ranks]
+    actual = [{"name": f"a.{rank}" if len(ranks) > 1 else "a", **of_rank} for rank in ranks]
     if os.environ.get("PW_FAKE_MODE") == "wrong_rank":
-        found[-1] |= {"huge_bytes": 0, "page_size_observed_bytes": 4096}
-    return found
+        actual[-1] |= {"huge_bytes": 0, "page_size_observed_bytes": 4096}
+    return actual
 
 
 def rank_and_number() -> tuple:
     """This rank and the number of ranks, by the launcher's variables."""
     pairs = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
-    found = next((pair for pair in pairs if "OMP_PLACES" in os.environ and pair[1] in os.environ), None)
-    return tuple(int(os.environ[name]) for name in found) if found else (0, 1)
+    actual = next((pair for pair in pairs if "OMP_PLACES" in os.environ and pair[1] in os.environ), None)
+    return tuple(int(os.environ[name]) for name in actual) if actual else (0, 1)
 
 
 def counted(seconds: float, huge: bool) -> dict:
@@ -307,7 +307,7 @@ def written(records: list[dict]) -> bytes:
         sys.path.insert(0, os.environ["PW_FAKE_FAULTS"])
         import faulty
 
-        return faulty.written(records)
+        return faulty.write(records)
     return "".join(json.dumps(row) + "\n" for row in records).encode()
 
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "runners"))
 from pagewise.machine import settings
 from pagewise.machine.settings.journal import RESTORING, Journal, lock, shared_folder
 from pagewise.machine.settings.kinds import Msr, Pool, Word
-from pagewise.machine.settings.session import kept, restore, session
+from pagewise.machine.settings.session import keep_journal, restore, session
 
 Work = Callable[[Path, dict[str, Any]], None]
 CODE = str(Path(settings.__file__).parent)
@@ -67,17 +67,17 @@ def state(settings: dict[str, Any]) -> dict[str, Any]:
 
 def change_all(root: Path, settings: dict[str, Any]) -> None:
     """Like a comparison: settings for the whole session, and within it others for one run."""
-    with session(root), kept(root) as journal:
+    with session(root), keep_journal(root) as journal:
         journal.change(settings["pool"], "144")
         journal.change(settings["msr"], "0xf")
-        with kept(root) as inner:
+        with keep_journal(root) as inner:
             inner.change(settings["attribute"], "0")
             inner.change(settings["pool"], "150")
 
 
 def change_switch(root: Path, settings: dict[str, Any]) -> None:
     """The same with a switch, whose file lists words."""
-    with kept(root) as journal:
+    with keep_journal(root) as journal:
         journal.change(settings["switch"], "madvise")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
-from pagewise.machine.host import chosen
+from pagewise.machine.host import bracketed_word
 from scripts import called
 from stage import Stage, write_case
 
@@ -51,11 +51,11 @@ print(on_huge_pages())
 """
 
 needs_thp = pytest.mark.skipif(
-    not THP.exists() or chosen((THP / "enabled").read_text()) == "never",
+    not THP.exists() or bracketed_word((THP / "enabled").read_text()) == "never",
     reason="transparent huge pages are switched off on this machine",
 )
 needs_madvise = pytest.mark.skipif(
-    not THP.exists() or chosen((THP / "enabled").read_text()) != "madvise",
+    not THP.exists() or bracketed_word((THP / "enabled").read_text()) != "madvise",
     reason="this machine gives transparent huge pages to all, or to none",
 )
 
@@ -108,10 +108,10 @@ class Own:
         return [one for one in read_result(self.stage.result()).records if one.run.series == series]
 
     def statuses(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        actual: dict[str, set[str]] = {}
         for one in self.records():
-            found.setdefault(one.configuration.hugepages, set()).add(one.status)
-        return found
+            actual.setdefault(one.configuration.hugepages, set()).add(one.status)
+        return actual
 
     def reason(self, policy: str) -> str:
         reported = next(one for one in self.records() if one.configuration.hugepages == policy)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pagewise.analysis.comparison import CLEAR_P, corrected
+from pagewise.analysis.comparison import CLEAR_P, correct_p
 from pagewise.analysis.statistics import FEWEST_ROUNDS, estimate
 
 FOLDER = Path(__file__).with_name("noise")
@@ -59,7 +59,7 @@ def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndar
     middle_aa = np.median(again - first, axis=-1)
     width_aa = np.maximum(of_aa + half_aa, middle_aa) - np.minimum(of_aa - half_aa, middle_aa)
     floor = np.maximum(np.abs(middle_aa), width_aa / 2)[:, None]
-    together = np.array([corrected(list(row)) for row in p])
+    together = np.array([correct_p(list(row)) for row in p])
     differs = ((low > 0) | (high < 0)) & (np.abs(middle) > floor) & (together <= 0.05)
     widths = np.expm1(np.concatenate([width_aa[:, None], high - low], axis=1))
     return differs, middle, widths, differs & (together <= CLEAR_P)

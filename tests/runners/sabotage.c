@@ -18,8 +18,8 @@ enum { LEAST = 12 << 20, STEP = 2 << 20, BASE = 4096 };
 
 static int copy(int out, double *value, uintptr_t place)
 {
-    struct iovec ours = {value, sizeof *value}, theirs = {(void *)place, sizeof *value};
-    return (out ? process_vm_writev : process_vm_readv)(getpid(), &ours, 1, &theirs, 1, 0) == sizeof *value;
+    struct iovec own = {value, sizeof *value}, other = {(void *)place, sizeof *value};
+    return (out ? process_vm_writev : process_vm_readv)(getpid(), &own, 1, &other, 1, 0) == sizeof *value;
 }
 
 static void spoil(const char *how, uintptr_t first, uintptr_t last)

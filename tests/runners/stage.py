@@ -223,7 +223,7 @@ class Stage:
         name = "compare" if {"--", "--suite", "--case"} & {*arguments} else "kernels"
         return self.run(name, "--output", str(self.results), *arguments, code=code)
 
-    def started(self, name: str, *arguments: str, records: int = 1) -> subprocess.Popen[str]:
+    def start(self, name: str, *arguments: str, records: int = 1) -> subprocess.Popen[str]:
         """Start a command that measures; it has written so many records, or has ended."""
         process = subprocess.Popen(
             self.command(name, "--output", str(self.results), *arguments),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-import tabled_results
+import table_results
 from builders import compared, configuration, kernel, rounds, subject_of
 from json_schema import faults
 from many_kernels import COMPILERS, all_kernels, result_of
@@ -51,9 +51,9 @@ def test_the_headline_is_the_advice_on_pages(factors: Sequence[float], outcome: 
     assert advice.headline([result], [first, *others]) == first.text and shares in first.text
 
 
-def test_too_few_rounds_are_no_advice():
-    found = analyse([subject_of(kernel(), BASE, THP)], rounds({BASE: [1.0], THP: [0.5]}, [1.0]), seed=1)
-    assert [one.outcome for one in advice.answers(found)] == [None] and advice.answers([]) == []
+def test_too_few_rounds_give_no_advice():
+    actual = analyse([subject_of(kernel(), BASE, THP)], rounds({BASE: [1.0], THP: [0.5]}, [1.0]), seed=1)
+    assert [one.outcome for one in advice.answers(actual)] == [None] and advice.answers([]) == []
 
 
 def of_stores(second: int) -> AnswerRow:
@@ -61,7 +61,7 @@ def of_stores(second: int) -> AnswerRow:
 
     The mean differs unless they are.
     """
-    found = [
+    actual = [
         compared(
             {BASE: 1.0, configuration(label=STORES): 0.985**power},
             kernel(name=f"k{place}", title=f"k{place}"),
@@ -69,7 +69,7 @@ def of_stores(second: int) -> AnswerRow:
         )
         for place, power in enumerate((1, second, 1, second))
     ]
-    (answer,) = [answer for answer in advice.answers(found) if answer.factor == "stores"]
+    (answer,) = [answer for answer in advice.answers(actual) if answer.factor == "stores"]
     return answer
 
 
@@ -84,12 +84,12 @@ def test_a_single_interval_that_excludes_1_is_not_answered_with_no(
     label: tuple[str, str, str], factor: float
 ):
     """The scatter is small, but the baseline differs from itself by more."""
-    found = [compared({BASE: 1.0, configuration(label=label): factor}, floor=0.2)]
-    (row,) = [row for row in found[0].ranked if not row.cell.is_baseline]
+    actual = [compared({BASE: 1.0, configuration(label=label): factor}, floor=0.2)]
+    (row,) = [row for row in actual[0].ranked if not row.cell.is_baseline]
     assert row.verdict == "inconclusive" and row.time_ratio.excludes_equality
-    (answer,) = advice.answers(found)
+    (answer,) = advice.answers(actual)
     assert (answer.outcome, answer.cost) == ("unclear", "") and answer.lead != of_stores(-1).lead
-    assert f"{row.time_ratio.low:.3f}" in advice.headline(found, [answer])
+    assert f"{row.time_ratio.low:.3f}" in advice.headline(actual, [answer])
 
 
 def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> Choice:
@@ -129,8 +129,8 @@ def test_no_advice_contradicts_the_mean_of_a_choice():
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> dict:
     names = ("schoenauer_triad", "pointer_chase", "gather")
-    chosen = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
-    report = report_of(result_of(tmp_path_factory.mktemp("advice"), chosen, pool=False))
+    selected = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
+    report = report_of(result_of(tmp_path_factory.mktemp("advice"), selected, pool=False))
     shown = json.render(report.data)
     assert isinstance(shown, dict) and faults("verdicts", shown) == []
     # All formats show the commands of the data.
@@ -177,18 +177,18 @@ def test_each_best_configuration_can_be_loaded_and_installed(data: dict):
                 for row in one["configurations"]
                 if row["verdict"] == "faster" and row["compiler"] == best["compiler"]
             ]
-            found = rows[best["apply"]["module"]]
+            actual = rows[best["apply"]["module"]]
             assert best["is_baseline"] == (not ratios)
-            assert found["is_baseline"] if best["is_baseline"] else found["time_ratio"] == min(ratios)
+            assert actual["is_baseline"] if best["is_baseline"] else actual["time_ratio"] == min(ratios)
 
 
 def test_choose_names_the_kernels_of_each_build():
     """Faster for one kernel, slower for another: each gets what is better for it."""
-    found = [
+    actual = [
         compared({BASE: 1.0, THP: factor}, kernel(name=name, title=name))
         for name, factor in (("gains", 0.8), ("loses", 1.3))
     ]
-    (answer,) = advice.answers(found)
+    (answer,) = advice.answers(actual)
     assert answer.outcome == "choose"
     assert {build.kernels: build.module for build in answer.apply} == {
         ("gains",): THP.module,
@@ -226,7 +226,7 @@ def test_choose_names_the_kernels_of_each_build():
         (configuration(target="native"), None),
     ],
 )
-def test_a_spec_names_what_differs_from_the_defaults(one: Configuration, spec: str | None):
+def test_a_spec_names_the_differences_from_the_defaults(one: Configuration, spec: str | None):
     assert spec_of(one) == spec
 
 
@@ -235,7 +235,7 @@ def test_a_program_is_advised_a_joined_policy():
         configuration("unchanged binary", (policy, "hardware", "regular"), module=f"code/{policy}"): time
         for policy, time in (("none", 1.0), ("reuse+malloc", 0.5))
     }
-    code = tabled_results.program("code", "code", ("rate", "1/s", "higher"))
+    code = table_results.program("code", "code", ("rate", "1/s", "higher"))
     (answer,) = advice.answers([compared(times, code)], programs={"code": {"command": ["a"]}})
     assert answer.policy is not None
     assert answer.policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")

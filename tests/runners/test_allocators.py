@@ -191,7 +191,7 @@ def test_the_memory_of_a_static_program_is_moved_from_outside(own: Own):
 
 
 @needs_collapse
-def test_what_moves_memory_ends_with_the_program(launcher: Launcher, programs: Path):
+def test_processes_that_move_memory_end_with_the_program(launcher: Launcher, programs: Path):
     done = launcher.run("--quiet", "collapse", "--", "sh", "-c", "echo $PPID $$; kill -TERM $$")
     assert done.returncode == -15 and done.stderr == ""
     own = os.getpgrp()

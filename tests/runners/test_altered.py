@@ -28,13 +28,13 @@ BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 def fifth(lines: list[bytes]) -> list[bytes]:
     """All times divided by five."""
-    found = []
+    actual = []
     for line in lines:
         one = json.loads(line)
         if "seconds" in one:
             one["seconds"]["repetitions"] = [value / 5 for value in one["seconds"]["repetitions"]]
-        found.append(json.dumps(one).encode() + b"\n")
-    return found
+        actual.append(json.dumps(one).encode() + b"\n")
+    return actual
 
 
 CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
@@ -91,7 +91,7 @@ def test_a_killed_session_may_have_more_records_than_its_manifest_names(compared
     assert read_result(folder).altered is not None
 
 
-def test_a_watch_reports_what_changed_by_module(tmp_path: Path):
+def test_a_watch_reports_changes_by_module(tmp_path: Path):
     program, library, module = (tmp_path / name for name in ("program", "library", "module"))
     for file in (program, library, module):
         file.write_text("1")
@@ -122,16 +122,16 @@ def numbers(text: str) -> set[str]:
 
 @pytest.mark.parametrize("lost", [2, 59])
 def test_a_policy_that_could_not_be_kept_is_a_finding_and_no_advice(lost: int):
-    found = analyse([subject_of(kernel(), BASE, THP)], sixty(lost), seed=1)
-    [row] = found[0].groups[0].unranked
+    actual = analyse([subject_of(kernel(), BASE, THP)], sixty(lost), seed=1)
+    [row] = actual[0].groups[0].unranked
     assert row.code == "policy_not_kept" and row.is_fault and row.time_ratio is None
     assert (row.rounds, row.rounds_made) == (lost - 1, 60)
-    assert [one.row for one in data.faults(found)] == [row]
-    assert advice.answers(found) == [] and {str(lost - 1), "60"} <= numbers(advice.headline(found, []))
+    assert [one.row for one in data.faults(actual)] == [row]
+    assert advice.answers(actual) == [] and {str(lost - 1), "60"} <= numbers(advice.headline(actual, []))
 
 
 @pytest.mark.parametrize("status", ["pages_unavailable", "failed", "check_failed"])
-def test_what_fails_after_some_rounds_is_reported_with_its_share_of_them(status: Status, tmp_path: Path):
+def test_failures_after_some_rounds_are_reported_with_their_share(status: Status, tmp_path: Path):
     manifest = a_manifest(rounds=60, rounds_done=60, configurations=(BASE, THP))
     result = Result(tmp_path, manifest, [subject_of(kernel(), BASE, THP)], sixty(19, status), [])
     report = view(result)
@@ -157,10 +157,12 @@ def tables(blocks: Iterable[Block]) -> Iterator[Table]:
 
 
 @pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])
-def test_a_configuration_without_many_rounds_is_not_ranked(missing: int, code: str | None):
+def test_a_configuration_with_too_few_rounds_is_excluded(missing: int, code: str | None):
     kept = [one for one in sixty(61) if one.run.module != THP.module or one.round > missing]
-    found = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
+    actual = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
     row = next(
-        row for row in (*found[0].groups[0].ranked, *found[0].groups[0].unranked) if row.cell.measured == THP
+        row
+        for row in (*actual[0].groups[0].ranked, *actual[0].groups[0].unranked)
+        if row.cell.measured == THP
     )
     assert row.code == code and row.rounds == 60 - missing

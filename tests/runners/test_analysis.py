@@ -29,37 +29,37 @@ def group(*records, configurations=(BASE, THP)):
     return analyse([subject_of(kernel(), *configurations)], records, seed=1)[0].groups[0]
 
 
-def row(found, one):
-    return next(row for row in (*found.ranked, *found.unranked) if row.cell.measured == one)
+def row(actual, one):
+    return next(row for row in (*actual.ranked, *actual.unranked) if row.cell.measured == one)
 
 
 BASELINES = rounds({BASE: drifting(1.0)}, drifting(1.0, skew=3))
 
 
 def test_a_faster_configuration_is_seen_through_drift():
-    found = row(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})), THP)
-    assert found.verdict == "faster"
-    assert found.time_ratio.pairs == 7
-    assert found.time_ratio.median == pytest.approx(0.9, abs=0.01)
-    assert found.time_ratio.low < 0.9 < found.time_ratio.high
+    actual = row(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})), THP)
+    assert actual.verdict == "faster"
+    assert actual.time_ratio.pairs == 7
+    assert actual.time_ratio.median == pytest.approx(0.9, abs=0.01)
+    assert actual.time_ratio.low < 0.9 < actual.time_ratio.high
 
 
-def test_time_is_that_of_one_pass_of_the_median_repetition():
+def test_time_matches_one_pass_of_the_median_repetition():
     two = record(BASE, [4.0, 100.0, 2.0], passes_per_repetition=2)
     assert row(group(two), BASE).seconds == pytest.approx(2.0)
 
 
 def test_a_failed_check_spoils_the_configuration():
     bad = failed_record(THP, "check_failed", SUM, number=7)
-    found = group(*BASELINES, *rounds({THP: drifting(0.5)[:6]}), bad)
-    spoiled = row(found, THP)
-    assert spoiled in found.unranked and spoiled.is_fault
+    actual = group(*BASELINES, *rounds({THP: drifting(0.5)[:6]}), bad)
+    spoiled = row(actual, THP)
+    assert spoiled in actual.unranked and spoiled.is_fault
     assert spoiled.code == "wrong_result" and SUM in spoiled.invalid
     assert re.findall(r"\d+", spoiled.invalid.replace(SUM, "")) == ["1", "7"]
     assert spoiled.time_ratio is None and spoiled.verdict == "inconclusive"
 
 
-def test_missing_pages_are_reported_with_the_remedy_and_are_no_fault():
+def test_missing_pages_are_reported_with_the_remedy_and_are_not_a_fault():
     missing = row(group(*BASELINES, failed_record(THP, "pages_unavailable", EMPTY)), THP)
     assert missing.code == "pages_unavailable" and EMPTY in missing.invalid
     assert missing.remedy == "do that" and not missing.is_fault
@@ -68,16 +68,16 @@ def test_missing_pages_are_reported_with_the_remedy_and_are_no_fault():
 def test_a_run_on_wrong_pages_is_excluded_with_a_note():
     records = rounds({THP: drifting(0.9, skew=1)})
     records[3] = varied(records[3], "pages", huge_coverage=0.6)
-    found = row(group(*BASELINES, *records), THP)
-    assert found.runs == 6 and found.time_ratio.pairs == 6
-    assert found.note
+    actual = row(group(*BASELINES, *records), THP)
+    assert actual.runs == 6 and actual.time_ratio.pairs == 6
+    assert actual.note
 
 
 def test_an_invalid_baseline_leaves_no_ratios():
     bad = [varied(one, "validation", passed=False) for one in BASELINES]
-    found = group(*bad, *rounds({THP: drifting(0.5)}))
-    assert found.baseline is None
-    assert row(found, THP).time_ratio is None and row(found, THP).verdict == "inconclusive"
+    actual = group(*bad, *rounds({THP: drifting(0.5)}))
+    assert actual.baseline is None
+    assert row(actual, THP).time_ratio is None and row(actual, THP).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
     least, most = (0.0, 0.0) if policy in ("none", "fjmpg-none") else (0.99, 1.0)
     codes = {}
     for coverage in (0.0, 0.001, 0.9899, 0.99, 1.0):
-        found = exclusion(varied(record(one, 1.0), "pages", huge_coverage=coverage))
-        codes[coverage] = None if found is None else found.code
+        actual = exclusion(varied(record(one, 1.0), "pages", huge_coverage=coverage))
+        codes[coverage] = None if actual is None else actual.code
     assert codes == {coverage: None if least <= coverage <= most else "wrong_pages" for coverage in codes}
 
 
@@ -146,6 +146,6 @@ def test_each_sweep_has_curves_of_its_own():
     sizes = [record(one, 1.0, series="sweep") for one in (BASE, software)]
     sizes[1] = varied(sizes[1], "run", sweep="working-set")
     (result,) = analyse([subject_of(swept, BASE, software)], [*points, *sizes], seed=1)
-    cells = {sweep.name: [one.cell.measured.prefetch for one in found] for sweep, found in result.by_sweep}
+    cells = {sweep.name: [one.cell.measured.prefetch for one in actual] for sweep, actual in result.by_sweep}
     assert cells == {"working-set": ["hardware", "software"], "prefetch-distance": ["software"]}
     assert [x for x, _ in result.by_sweep[1][1][0].points] == [4.0, 16.0]

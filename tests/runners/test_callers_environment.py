@@ -45,7 +45,7 @@ POLICIES = {
 }
 
 
-def test_what_influences_a_program_is_known_by_its_name():
+def test_variables_that_influence_a_program_are_recognized_by_name():
     others = {"PATH": "/bin", "HOME": "/", "LDFLAGS": "-O2", "MALLOC": "x", "MY_OMP_X": "1"}
     assert influences({**CALLERS, **others}) == dict(sorted(CALLERS.items()))
     assert without_influences({**CALLERS, **others}) == others
@@ -86,8 +86,8 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     stage.environment["MALLOC_ARENA_MAX"] = "1"
     assert stage.run("compare", *arguments, *program).returncode == 0
     (second,) = set(stage.results.iterdir()) - {first}
-    found = differences(read_result(first), read_result(second))
-    changed = [(one.part, one.old, one.new) for one in found]
+    actual = differences(read_result(first), read_result(second))
+    changed = [(one.part, one.old, one.new) for one in actual]
     assert ("system", "MALLOC_ARENA_MAX 2", "MALLOC_ARENA_MAX 1") in changed
 
 
@@ -101,24 +101,26 @@ def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
     assert manifest["placements"][0]["environment"]["OMP_NUM_THREADS"] == "1"
 
 
-def hyperfine(folder: Path, says: str, does: str = "exit 1") -> dict[str, str]:
+def hyperfine(folder: Path, reports: str, does: str = "exit 1") -> dict[str, str]:
     """PATH with a stand-in for hyperfine before all else."""
     folder.mkdir(exist_ok=True)
-    write_script(folder / "hyperfine", f'#!/bin/sh\n[ "$1" != --version ] || {{ {says}; exit; }}\n{does}\n')
+    write_script(
+        folder / "hyperfine", f'#!/bin/sh\n[ "$1" != --version ] || {{ {reports}; exit; }}\n{does}\n'
+    )
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 @pytest.mark.parametrize(
-    "says",
+    "reports",
     [
         "echo hyperfine 1.14.0", "echo hyperfine 2.0.0", "echo hyperfine", "echo 1.18.0", ":", "exit 1",
         "echo hyperfine 1.18.0 or so", "echo hyperfine newest", "echo a script of mine, 1.18.0",
     ],
 )  # fmt: skip
 def test_a_hyperfine_of_unknown_version_is_refused(
-    says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reports: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("PATH", hyperfine(tmp_path, says)["PATH"])
+    monkeypatch.setenv("PATH", hyperfine(tmp_path, reports)["PATH"])
     with pytest.raises(SetupError):
         find_hyperfine()
 
@@ -140,7 +142,7 @@ def test_a_time_must_agree_with_the_clock_around_it():
 
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", ["9.0", "0.0001; sleep 2.2"])
-def test_times_that_cannot_be_are_not_ranked(seconds: str, stage: Stage):
+def test_impossible_times_are_excluded(seconds: str, stage: Stage):
     """A stand-in that reports the version, runs the program and exports an invented time."""
     value, _, wait = seconds.partition("; ")
     export = json.dumps({"results": [{"times": [float(value)], "exit_codes": [0], "user": 0, "system": 0}]})

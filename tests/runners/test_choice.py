@@ -41,7 +41,7 @@ def measured(subjects: list[Subject]) -> set[str]:
     return {f"{c.measured.compiler}/{c.measured.label}" for one in subjects for c in one.cells}
 
 
-def test_those_marked_by_default(catalog: Catalog):
+def test_marked_environments_by_default(catalog: Catalog):
     subjects = choose(catalog, options())
     assert [(one.benchmark.name, len(one.cells)) for one in subjects] == [("chase", 4), ("triad", 6)]
 
@@ -74,7 +74,7 @@ def test_kernels_by_name_glob_and_group(catalog: Catalog, patterns, names):
 def test_a_name_that_fits_nothing_is_reported_with_the_nearest(catalog: Catalog, pattern, near):
     with pytest.raises(SelectionError) as caught:
         choose(catalog, options(kernels=("triad", pattern)))
-    assert caught.value.where == str(catalog.tree) and pattern in caught.value.what
+    assert caught.value.where == str(catalog.tree) and pattern in caught.value.message
     known = {"chase", "gather", "triad", "indirect/*", "memory/*"}
     assert [word for word in re.findall(r"[\w/*]+", caught.value.remedy) if word in known] == near
 
@@ -89,7 +89,7 @@ def test_a_tree_without_default_kernels_is_reported(stage: Stage):
 @pytest.mark.parametrize(
     "pattern", ["gcc-*/thp/*", "pagewise-micro/*/gcc*/thp/*", "gcc-12.2.0/thp/hardware-regular"]
 )
-def test_the_baseline_of_a_chosen_compiler_is_measured_too(catalog: Catalog, pattern):
+def test_the_baseline_of_a_selected_compiler_is_measured_too(catalog: Catalog, pattern):
     subjects = choose(catalog, options(kernels=("triad",), configurations=(pattern,)))
     assert measured(subjects) == {"gcc-12.2.0/none/hardware-regular", "gcc-12.2.0/thp/hardware-regular"}
 
@@ -124,19 +124,19 @@ def test_the_reference_among_libraries_is_the_baseline(catalog: Catalog):
         ({"baseline": "none/*"}, "none/*", ["none/block-regular", "none/hardware-regular"]),
     ],
 )
-def test_what_fits_nothing_is_reported(catalog: Catalog, changes, given, matches):
+def test_patterns_without_a_match_are_reported(catalog: Catalog, changes, given, matches):
     with pytest.raises(SelectionError) as caught:
         choose(catalog, options(**changes))
     assert caught.value.where == (str(catalog.tree) if matches is None else "--baseline")
-    assert given in caught.value.what
-    labels = re.findall(r"\w+/\w+-\w+", caught.value.what.replace(given, ""))
+    assert given in caught.value.message
+    labels = re.findall(r"\w+/\w+-\w+", caught.value.message.replace(given, ""))
     assert labels == (matches or [])
 
 
-def test_the_environment_is_that_of_the_module_and_of_no_other(catalog: Catalog, monkeypatch):
+def test_the_environment_matches_the_module_alone(catalog: Catalog, monkeypatch):
     monkeypatch.setenv("LD_PRELOAD_OF_MINE", "1")
-    found = {entry.configuration.label: entry.environment for entry in catalog.entries}
-    for label, environment in found.items():
+    actual = {entry.configuration.label: entry.environment for entry in catalog.entries}
+    for label, environment in actual.items():
         assert environment["PAGEWISE_HUGEPAGES"] == label.split("/")[0]
         assert environment["PATH"].startswith(environment["PAGEWISE_PREFIX"] + "/bin:")
         assert sum("/opt/pagewise-micro" in part for part in environment["PATH"].split(":")) == 1
@@ -144,7 +144,7 @@ def test_the_environment_is_that_of_the_module_and_of_no_other(catalog: Catalog,
         assert "LD_PRELOAD_OF_MINE" not in environment
 
 
-def test_a_module_that_does_not_load_says_why(stage: Stage):
+def test_a_module_that_does_not_load_is_reported(stage: Stage):
     stage.module("needs", ['depends_on("nowhere/1.0")'])
     stage.module("fine", ['setenv("VALUE", "a=b; $c")'])
     needs, fine, absent = load_each(find_init(None), stage.modules, ["needs", "fine", "absent"])

@@ -49,7 +49,7 @@ def test_the_switch_of_intel_pstate_means_the_opposite(machine: Path, value: str
     assert file.read_text().strip() != word
 
 
-def test_what_a_governor_changes_is_restored_with_it(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_by_a_governor_are_restored_with_it(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the kernel does: userspace forgets its frequency, and amd-pstate keeps the other preference."""
     before = {
         "scaling_governor": "userspace",
@@ -60,7 +60,7 @@ def test_what_a_governor_changes_is_restored_with_it(machine: Path, monkeypatch:
     tree(machine, {f"{folder}/{name}": text for name, text in before.items()})
     governor, speed, preference = (machine / folder / name for name in before)
 
-    def write(file: Path, value: str, what: str) -> None:
+    def write(file: Path, value: str, label: str) -> None:
         file.write_text(f"{value}\n")
         if file == governor:
             speed.write_text("3000000\n" if value == "userspace" else "<unsupported>\n")
@@ -95,6 +95,6 @@ def test_unknown_settings_are_refused(machine: Path, requested: tuple[str, ...])
 
 
 @pytest.mark.parametrize("requested", ["governor=performance", "boost=on"])
-def test_what_a_machine_does_not_have_is_refused(tmp_path: Path, requested: str) -> None:
+def test_settings_that_a_machine_does_not_have_are_refused(tmp_path: Path, requested: str) -> None:
     with pytest.raises(RefusedError):
         find_clocks((requested,), tmp_path)

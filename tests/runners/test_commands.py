@@ -54,7 +54,7 @@ def test_a_comparison_from_modules_to_report(compared):
     result = read_result(folder)
     assert result.skipped == []
     assert result.manifest.state == "complete" and result.manifest.rounds_done == 4
-    assert 0 < result.manifest.timing.own_share < 1
+    assert 0 < result.manifest.timing.overhead_share < 1
     assert result.manifest.placement.environment["OMP_PROC_BIND"] == "close"
     assert all(len(entry.digest) == 64 for entry in result.manifest.configurations)
     # Triad: 3 configurations and the baseline again; chase: 2 and again; 4 rounds; and 3 sweeps.
@@ -88,10 +88,8 @@ def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     (of_kernel,) = (
         one for one in report_of(read_result(stage.result())).sections if one.title == TRIAD["title"]
     )
-    tabled = [
-        one for one in of_kernel.blocks if isinstance(one, Section) and isinstance(one.blocks[0], Table)
-    ]
-    titles = {one.blocks[0].columns[0].kind: f"{one.title}</summary>" for one in tabled}
+    table = [one for one in of_kernel.blocks if isinstance(one, Section) and isinstance(one.blocks[0], Table)]
+    titles = {one.blocks[0].columns[0].kind: f"{one.title}</summary>" for one in table}
     assert page.count(titles["bytes"]) == page.count(titles["swept"]) == 1
     distances = page.split(titles["swept"])[1].split("</table>")[0]
     assert re.findall(r'<th scope="row" class="n first">(\d+)<', distances) == ["4", "16", "64"]
@@ -170,10 +168,10 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143)])
-def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, code):
+def test_an_interrupt_keeps_and_reports_finished_runs(stage: Stage, number, code):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
-    process = stage.started("kernels", "--rounds", "1000", records=13)
+    process = stage.start("kernels", "--rounds", "1000", records=13)
     process.send_signal(number)
     output, errors = process.communicate(timeout=30)
     assert process.returncode == code, errors
@@ -187,15 +185,15 @@ def test_an_interrupt_keeps_and_reports_what_was_measured(stage: Stage, number, 
 
 def programs_below(folder: Path) -> list[str]:
     """Processes that still run a program of this folder."""
-    found = []
+    actual = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = file.read_bytes().decode(errors="replace")
         except OSError:
             continue
         if f"{folder}/opt" in command:
-            found.append(command)
-    return found
+            actual.append(command)
+    return actual
 
 
 def wait_for(condition, seconds: float = 30.0) -> None:
@@ -223,7 +221,7 @@ def test_a_full_disk_loses_nothing(small: Stage):
         subprocess.run(["umount", small.results], check=True)
 
 
-def test_report_of_what_is_no_result(stage: Stage):
+def test_a_report_needs_a_result(stage: Stage):
     done = stage.run("report", str(stage.folder))
     assert done.returncode == 3 and f" {stage.folder}\n" in done.stderr
     (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/2"}')
@@ -248,8 +246,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     for label in (BASE, THP):
         stage.add("gcc-12.2.0", label, [TRIAD], interleaved="2", factor="0.5" if label == THP else "1")
     stage.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD], mode="wrong_cpu", factor="0.1")
-    chosen = ("--rounds", "5", "--no-sweep", "--bind", "first-touch,interleave:0")
-    done = stage.compare(*chosen, code=1)
+    options = ("--rounds", "5", "--no-sweep", "--bind", "first-touch,interleave:0")
+    done = stage.compare(*options, code=1)
     wrong = [row["invalid"] for row in rows_of(stage.result()) if row["code"] == "wrong_placement"]
     assert len(wrong) == 2 and all("4095" in reason and reason in done.stdout for reason in wrong)
     result = read_result(stage.result())
@@ -264,7 +262,7 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     assert [place.memory for place in result.manifest.placements] == ["default", "interleave:0"]
     for record in result.records:
         bound = record.run.bound
-        assert bound.had == ProcessPlacement(bound.cpus, bound.memory)
+        assert bound.observed == ProcessPlacement(bound.cpus, bound.memory)
         name = bound.memory.replace("default", "first-touch")
         assert record.run.placement == bound.name == name
     rows = {
@@ -294,7 +292,7 @@ def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0)
 
 
 @pytest.mark.long
-def test_verdicts_of_compare_and_report_are_those_of_the_table(small: Stage):
+def test_verdicts_of_compare_and_report_match_the_table(small: Stage):
     done = small.compare("--json", "--rounds", "4", "--no-sweep", "--seed", "5")
     data = reported(done, "verdicts")
     assert data["headline"] in done.stderr and data["state"] == "complete"

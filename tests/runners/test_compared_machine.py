@@ -45,7 +45,7 @@ def given(*texts: str) -> dict[str, Any]:
     """What the command line makes of `--vary` with each of these texts."""
 
     @varies(("prefetchers", "clocks"), "")(panel=None)
-    def command(**chosen: object) -> None: ...
+    def command(**requested: object) -> None: ...
 
     parameters: Sequence[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
     words = [word for text in texts for word in ("--vary", text)]
@@ -65,10 +65,10 @@ def test_each_option_is_a_setting_and_slashes_give_several() -> None:
 def test_each_configuration_runs_in_each_setting() -> None:
     built = [configuration(label=(name, "hardware", "regular")) for name in ("none", "thp")]
     plain = subject(kernel(), built, "none/hardware-regular")
-    chosen = options(
+    requested = options(
         prefetchers=DISTANCES, clocks=(("boost=on",), ("boost=off",)), node_states=("fresh", "aged")
     )
-    (one,) = in_all_states([plain], chosen)
+    (one,) = in_all_states([plain], requested)
     assert len(one.cells) == 2 * 3 * 2 * 2 and len({cell.key for cell in one.cells}) == len(one.cells)
     (baseline,) = (cell for cell in one.cells if cell.is_baseline)
     measured = baseline.measured
@@ -83,7 +83,7 @@ def test_each_configuration_runs_in_each_setting() -> None:
         "distL1=9",
     }
     assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
-    assert Subject.of(one.planned(), {each.module: each for each in built}) == one
+    assert Subject.of(one.planned_subject(), {each.module: each for each in built}) == one
     # One setting is no dimension.
     single = options(prefetchers=DISTANCES[1:2], clocks=(("boost=off",),))
     assert in_all_states([plain], single) == [plain]
@@ -156,9 +156,9 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     of_tree(monkeypatch, root)
     watched = [files["index0 dist"], files["index2 strength"]]
     log = watching(stage, staged(stage, monkeypatch), watched, {"auto": 1.0, "768": 1.5, "2304": 0.5})
-    chosen = options(rounds=3, threads=(len(CPUS),), results=stage.results, prefetchers=DISTANCES)
+    requested = options(rounds=3, threads=(len(CPUS),), results=stage.results, prefetchers=DISTANCES)
     # `files` are those of the last CPU, which all placements of all CPUs have.
-    result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
+    result = measured(prepare(requested, Console(quiet=True), time.monotonic()))
     assert contents(files) == before and traces(root) == []
     seen = {
         "prefetchers=unchanged": "auto strong",
@@ -192,15 +192,15 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
 def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = machine(tmp_path, values=(4,) * (max(CPUS) + 1))
     of_tree(monkeypatch, root)
-    chosen = options(prefetchers=(("unchanged",), ("off",), ("l2-hardware",)))
-    found = MachineSettings.find(chosen, placements(Where(threads=(len(CPUS),))))
-    (one,) = in_all_states([subject(kernel(), [configuration()], "none/hardware-regular")], chosen)
+    requested = options(prefetchers=(("unchanged",), ("off",), ("l2-hardware",)))
+    actual = MachineSettings.find(requested, placements(Where(threads=(len(CPUS),))))
+    (one,) = in_all_states([subject(kernel(), [configuration()], "none/hardware-regular")], requested)
     values_of = {"unchanged": 4, "off": 15, "l2-hardware": 5}
     for cell in one.cells:
-        with pytest.raises(ZeroDivisionError), found.set_for(cell):
+        with pytest.raises(ZeroDivisionError), actual.set_for(cell):
             assert {registers(root)[cpu] for cpu in CPUS} == {values_of[cell.measured.value("prefetchers")]}
             raise ZeroDivisionError
-        assert set(registers(root)) == {4} and found.prefix(cell) == ()
+        assert set(registers(root)) == {4} and actual.prefix(cell) == ()
 
 
 @pytest.mark.long
@@ -210,14 +210,14 @@ def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> N
     boost.write_text("1\n")
     of_tree(monkeypatch, stage.folder / "root")
     log = watching(stage, staged(stage, monkeypatch), [boost], {"1": 1.0, "0": 1.5})
-    chosen = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
-    result = measured(prepare(chosen, Console(quiet=True), time.monotonic()))
+    requested = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
+    result = measured(prepare(requested, Console(quiet=True), time.monotonic()))
     seen = {"clocks=boost=on": "1", "clocks=boost=off": "0"}
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     assert boost.read_text() == "1\n" and traces(stage.folder / "root") == []
     (of_kernel,) = json.loads(stage.run("report", "--json", str(stage.result())).stdout)["kernels"]
-    found = {row["clocks"]: row["verdict"] for row in of_kernel["configurations"]}
-    assert found == {"boost=on": None, "boost=off": "slower"}
+    actual = {row["clocks"]: row["verdict"] for row in of_kernel["configurations"]}
+    assert actual == {"boost=on": None, "boost=off": "slower"}
 
 
 @pytest.mark.long
@@ -232,7 +232,7 @@ def test_a_program_by_hwpfctl(
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    chosen = options_of(
+    requested = options_of(
         ProgramOptions,
         {
             "baseline": "none",
@@ -242,7 +242,7 @@ def test_a_program_by_hwpfctl(
             "prefetchers": settings,
         },
     )
-    result = measured(program_prepare.prepare(chosen, [own], Console(quiet=True), time.monotonic()))
+    result = measured(program_prepare.prepare(requested, [own], Console(quiet=True), time.monotonic()))
     calls = [line.split()[0] for line in log.read_text().splitlines()]
     if len(settings) == 1:
         # All runs have it, the trial run too, and it is reset once.
@@ -276,7 +276,7 @@ def test_a_program_by_hwpfctl(
         (("--vary", "clocks="), 2),
     ],
 )
-def test_what_cannot_be_compared_is_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:
+def test_incomparable_results_are_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:
     codes = code if isinstance(code, tuple) else (code,)
     assert small.compare("--plan", *arguments).returncode in codes
 
@@ -287,9 +287,9 @@ def test_events_are_counted_in_each_setting(stage: Stage, monkeypatch: pytest.Mo
     prefetch_control(root, CPUS)
     of_tree(monkeypatch, root)
     staged(stage, monkeypatch, papi="on")
-    chosen = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
+    requested = options(rounds=1, results=stage.results, prefetchers=DISTANCES)
     selection = Selection(groups=("tlb",), events="a64fx")
-    result = measured(count(chosen, selection, Console(quiet=True), time.monotonic()))
+    result = measured(count(requested, selection, Console(quiet=True), time.monotonic()))
     settings = {str(one.run.options) for one in result.records if one.run and one.status == "ok"}
     assert len(settings) == 3
     shown = stage.run("report", "--json", str(stage.result()))

@@ -35,8 +35,8 @@ needs_thp = pytest.mark.skipif(
 
 
 def planned(*states: str) -> Subject:
-    chosen = SessionOptions(machine=MachineOptions(node_states=states))
-    (one,) = in_all_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], chosen)
+    requested = SessionOptions(machine=MachineOptions(node_states=states))
+    (one,) = in_all_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], requested)
     return one
 
 
@@ -80,7 +80,7 @@ def node(root: Path, free: int, limit: int | None = None) -> Path:
     return tree(root, files)
 
 
-def test_what_a_node_must_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_needs_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_states([], tmp_path)
     check_states(["fresh", "aged"], node(tmp_path / "enough", 4 * GIB))
     check_states(["fresh"], node(tmp_path / "short", GIB // 2))
@@ -136,7 +136,7 @@ def test_a_holder_that_was_ended_is_reported(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_thp
 @pytest.mark.changes_machine
-def test_the_guardian_undoes_what_a_killed_session_did(tmp_path: Path) -> None:
+def test_the_guardian_undoes_changes_of_a_killed_session(tmp_path: Path) -> None:
     before = UNEVICTABLE.read_text()
     code = f"""
 import sys, time

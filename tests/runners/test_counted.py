@@ -55,8 +55,8 @@ def half(counts: dict, *names: str) -> dict:
 
 
 def test_the_groups_of_a_round_are_joined_and_rates_derived():
-    found = analysed(ran(BASE, "tlb", TLB), ran(BASE, "l1", L1))
-    cell = found.cells[0]
+    actual = analysed(ran(BASE, "tlb", TLB), ran(BASE, "l1", L1))
+    cell = actual.cells[0]
     assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") == 1e9
     assert cell.value("cpi") == 2.0 and cell.value("l1_dtlb_miss_rate") == pytest.approx(5e-4)
     assert cell.value("l1d_miss_latency") == 100.0
@@ -65,7 +65,7 @@ def test_the_groups_of_a_round_are_joined_and_rates_derived():
     assert cell.value("populate_time") == 0.1 and cell.value("populate_page_faults") == 1.0
     assert cell.value("l2_miss_latency") is None and cell.spread == 0.0
     assert {run.group: (run.round, run.position) for run in cell.runs} == {"tlb": (1, 1), "l1": (1, 1)}
-    assert [q.name for q in found.quantities][3:5] == ["populate_page_faults", "CPU_CYCLES"]
+    assert [q.name for q in actual.quantities][3:5] == ["populate_page_faults", "CPU_CYCLES"]
     assert cell.notes == ()
 
 
@@ -99,13 +99,13 @@ def test_ratios_are_paired_by_round():
             if one in (BASE, LLVM):
                 counts["L1D_TLB_REFILL"] *= 1.0 + number / 1000
                 records.append(ran(one, "tlb", counts, number=number, series="counters_aa"))
-    found = analysed(*records, configurations=(BASE, THP, LLVM, LLVM_THP), groups=("tlb",))
-    pages = {one.cell.compiler: one.ratio.median for one in found.of("pages") if one.quantity.name == MISSES}
+    actual = analysed(*records, configurations=(BASE, THP, LLVM, LLVM_THP), groups=("tlb",))
+    pages = {one.cell.compiler: one.ratio.median for one in actual.of("pages") if one.quantity.name == MISSES}
     assert pages == {"gcc-12.2.0": pytest.approx(0.03), "llvm-22.1.8": pytest.approx(0.5)}
-    first = {one.quantity.name: one for one in reversed(found.of("pages"))}
+    first = {one.quantity.name: one for one in reversed(actual.of("pages"))}
     assert (first[MISSES].verdict, first[MISSES].floor) == ("lower", pytest.approx(0.003, abs=0.001))
     assert (first["CPU_CYCLES"].verdict, first["CPU_CYCLES"].reason) == ("inconclusive", "interval")
-    versus = [one for one in found.of("compilers") if one.quantity.name == MISSES]
+    versus = [one for one in actual.of("compilers") if one.quantity.name == MISSES]
     compilers = {one.configuration.hugepages: one.ratio.median for one in versus}
     assert compilers == {"none": pytest.approx(0.5), "thp": pytest.approx(0.25 / 0.03)}
     assert {one.reference.compiler for one in versus} == {"gcc-12.2.0"}
@@ -147,13 +147,13 @@ def test_invalid_runs_are_never_used():
     wrong = varied(wrong, "pages", huge_coverage=0.5)
     unchecked = ran(THP, "l1", L1)
     unchecked = varied(unchecked, "validation", passed=False)
-    found = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
-    base, thp = found.cells
+    actual = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
+    base, thp = actual.cells
     assert base.rounds and not thp.rounds and thp.is_fault
-    assert thp.code == "wrong_result" and found.comparisons == ()
+    assert thp.code == "wrong_result" and actual.comparisons == ()
 
 
-def test_pages_that_cannot_be_had_are_no_fault():
+def test_unavailable_pages_are_not_a_fault():
     unavailable = failed_record(THP, "pages_unavailable", MISSING, remedy="reserve them")
     unavailable = varied(unavailable, "run", series="counters", kernel="hydro", group="tlb")
     thp = analysed(ran(BASE, "tlb", TLB), unavailable).cells[1]
@@ -172,22 +172,22 @@ def test_a_run_that_fails_in_one_group_leaves_the_others():
 
 
 def test_a_group_that_was_not_run_and_a_cell_that_was_not_measured_are_named():
-    found = analysed(ran(BASE, "tlb", TLB))
-    (note,) = found.cells[0].notes
+    actual = analysed(ran(BASE, "tlb", TLB))
+    (note,) = actual.cells[0].notes
     assert re.search(r"\bl1\b", note)
-    assert found.cells[1].code == "not_measured" and not found.cells[1].is_fault
+    assert actual.cells[1].code == "not_measured" and not actual.cells[1].is_fault
 
 
 def test_refused_events_and_machines_that_cannot_count_are_reported():
     partly = ran(BASE, "tlb", {"CPU_CYCLES": 1e9}, counters_refused={"L1D_TLB_REFILL": UNKNOWN})
     none = ran(THP, "tlb", {}, counters={"unavailable": FORBIDDEN})
-    found = analysed(partly, none, groups=("tlb",))
-    (note,) = found.cells[0].notes
+    actual = analysed(partly, none, groups=("tlb",))
+    (note,) = actual.cells[0].notes
     assert "L1D_TLB_REFILL" in note and UNKNOWN in note
-    assert found.cells[0].value("cpi") is None and found.cells[0].value("CPU_CYCLES") == 1e9
-    (note,) = found.cells[1].notes
+    assert actual.cells[0].value("cpi") is None and actual.cells[0].value("CPU_CYCLES") == 1e9
+    (note,) = actual.cells[1].notes
     assert re.search(r"\btlb\b", note) and FORBIDDEN in note
-    assert found.cells[1].value("time") == 2.0 and not found.cells[1].is_fault
+    assert actual.cells[1].value("time") == 2.0 and not actual.cells[1].is_fault
 
 
 def region(path: str, seconds: float, counts: dict):

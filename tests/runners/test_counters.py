@@ -123,8 +123,8 @@ def test_each_placement_is_counted(stage: Stage):
     placements = ("--threads", "1", "--bind", "first-touch,membind:0")
     counted(stage, "--events", "a64fx", "--groups", "tlb", "--rounds", "3", *placements)
     ratios = rows(stage.result() / "comparisons.csv")
-    found = {(row["hugepages"], row["placement"]) for row in ratios}
-    assert found == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
+    actual = {(row["hugepages"], row["placement"]) for row in ratios}
+    assert actual == set(product(("thp", "hugetlbfs"), ("first-touch", "membind:0")))
 
 
 @pytest.mark.long

@@ -57,26 +57,26 @@ def counted(folder: Path, text: str) -> Counts:
     return PerfStat("perf").counts(EVENTS, None, folder / "counts")
 
 
-@pytest.mark.parametrize("chosen", [{}, {"LC_ALL": "de_DE.utf8"}, {"LC_ALL": ""}])
-def test_a_counter_runs_in_the_c_locale_and_the_program_in_its_own(tmp_path: Path, chosen: dict[str, str]):
+@pytest.mark.parametrize("selected", [{}, {"LC_ALL": "de_DE.utf8"}, {"LC_ALL": ""}])
+def test_a_counter_runs_in_the_c_locale_and_the_program_in_its_own(tmp_path: Path, selected: dict[str, str]):
     counter, program = tmp_path / "counter", tmp_path / "program"
     for file, rest in ((counter, 'exec "$@"\n'), (program, "")):
         write_script(file, f'#!/bin/sh\necho "${{LC_ALL-unset}}" > {file}.locale\n{rest}')
-    given = {name: value for name, value in os.environ.items() if name != "LC_ALL"} | chosen
+    given = {name: value for name, value in os.environ.items() if name != "LC_ALL"} | selected
     stopwatch = Stopwatch(find_hyperfine(), 20, tmp_path, wrapper=(str(counter),))
     stopwatch.measure([str(program)], given, nullcontext())
     locales = [file.with_name(f"{file.name}.locale").read_text().strip() for file in (counter, program)]
-    assert locales == ["C", chosen.get("LC_ALL", "unset")]
+    assert locales == ["C", selected.get("LC_ALL", "unset")]
 
 
 VALUES = ("1.5", "70.000000", "60.000000", "10", "3", "1")
 
 
 def test_counts_of_perf_are_read_in_the_units_of_the_event_file(tmp_path: Path):
-    found = counted(tmp_path, perf_lines(*VALUES))
-    assert found.refused == {}
-    assert found.values["perf::TASK-CLOCK"] == 1_500_000 and found.values["perf::PAGE-FAULTS"] == 70
-    assert set(found.values) == set(EVENTS)
+    actual = counted(tmp_path, perf_lines(*VALUES))
+    assert actual.refused == {}
+    assert actual.values["perf::TASK-CLOCK"] == 1_500_000 and actual.values["perf::PAGE-FAULTS"] == 70
+    assert set(actual.values) == set(EVENTS)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_counts_of_perf_are_read_in_the_units_of_the_event_file(tmp_path: Path):
     ],
 )
 def test_events_that_perf_does_not_count_are_refused(tmp_path: Path, text: str, counted_events: int):
-    found = counted(tmp_path, text)
-    assert len(found.values) == counted_events and set(found.values).isdisjoint(found.refused)
-    assert found.refused.keys() == {"all"} or found.values.keys() | found.refused.keys() == set(EVENTS)
+    actual = counted(tmp_path, text)
+    assert len(actual.values) == counted_events and set(actual.values).isdisjoint(actual.refused)
+    assert actual.refused.keys() == {"all"} or actual.values.keys() | actual.refused.keys() == set(EVENTS)
 
 
 def test_a_group_is_counted_as_a_whole():
@@ -102,21 +102,21 @@ def test_a_group_is_counted_as_a_whole():
     assert wrapper[-2:] == ("{cycles,instructions,dTLB-load-misses,iTLB-load-misses}", "--")
 
 
-def test_the_kernels_accounting_counts_what_the_record_has():
+def test_the_kernels_accounting_matches_the_record():
     ran = replace(
         record(BASE, [2.0]),
         page_faults=PageFaults(compute_minor=60, compute_major=10),
         metrics={"user_seconds": 1.0, "system_seconds": 0.5},
     )
-    found = Accounting("no perf").counts(EVENTS, ran, Path("/nonexistent"))
-    assert found.values == {
+    actual = Accounting("no perf").counts(EVENTS, ran, Path("/nonexistent"))
+    assert actual.values == {
         **{"perf::TASK-CLOCK": 1.5e9, "perf::PAGE-FAULTS": 70},
         **{"perf::MINOR-FAULTS": 60, "perf::MAJOR-FAULTS": 10},
     }
-    assert found.refused == dict.fromkeys(("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"), "no perf")
+    assert actual.refused == dict.fromkeys(("perf::CONTEXT-SWITCHES", "perf::CPU-MIGRATIONS"), "no perf")
 
 
-def test_without_perf_the_kernels_accounting_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_without_perf_the_kernels_accounting_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
     counter, choice = choose(Selection())
     assert isinstance(counter, Accounting) and choice.file.name == SOFTWARE and choice.remedy is not None
@@ -188,7 +188,7 @@ def subject() -> Subject:
     return Subject(kernel(), (Cell(BASE, (BASE,), True),))
 
 
-def test_the_counts_of_a_run_are_without_those_of_hyperfine(subject: Subject, tmp_path: Path):
+def test_the_counts_of_a_run_exclude_hyperfine(subject: Subject, tmp_path: Path):
     (made,) = launcher(record(BASE, [2.0]), tmp_path).run(step(subject)).records
     assert made.counters == {"perf::PAGE-FAULTS": 70.0, "perf::TASK-CLOCK": 0.0}
     assert (made.run.group, made.counters_source) == ("software", "perf_event")

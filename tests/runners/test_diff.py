@@ -20,8 +20,8 @@ from pagewise.analysis.comparison import Reason
 from pagewise.analysis.sessions import between, changes, session
 from pagewise.cli import root
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
-from pagewise.core.record import Record, dumped
-from pagewise.core.structure import unstructured
+from pagewise.core.record import Record, dump_record
+from pagewise.core.structure import to_data
 from pagewise.report.views.diff import notes_of
 from pagewise.store.diff import compare
 from recorded import series
@@ -34,14 +34,14 @@ SOFTWARE = configuration(label=("none", "software", "regular"))
 def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, spread: float = 0.005) -> list:
     """Rounds of three configurations; thp takes `thp` of the baseline's time."""
     chance = random.Random(seed)
-    found = []
+    actual = []
     for number in range(1, rounds + 1):
         mood = chance.lognormvariate(0.0, 0.05)
         for one, factor in ((NONE, 1.0), (NONE, 1.0), (THP, thp), (SOFTWARE, 0.9)):
-            name = "aa" if one is NONE and found and found[-1].run.module == NONE.module else "compare"
+            name = "aa" if one is NONE and actual and actual[-1].run.module == NONE.module else "compare"
             seconds = base * mood * factor * chance.lognormvariate(0.0, spread)
-            found.append(record(one, seconds, number=number, series=name))
-    return found
+            actual.append(record(one, seconds, number=number, series=name))
+    return actual
 
 
 def status(old: list, new: list, **options: Any) -> dict[str, Any]:
@@ -51,13 +51,13 @@ def status(old: list, new: list, **options: Any) -> dict[str, Any]:
     return {one.cell.measured.label: one for one in changes(sessions[:1], sessions[1], **reported)}
 
 
-def test_a_change_of_the_ratio_is_found_whatever_the_session_is_like():
-    found = status(records(0.8), records(0.88, base=2.0, seed=2))
-    thp = found["thp/hardware-regular"]
+def test_a_change_of_the_ratio_is_detected_in_all_sessions():
+    actual = status(records(0.8), records(0.88, base=2.0, seed=2))
+    thp = actual["thp/hardware-regular"]
     assert thp.status == "regression" and thp.ratio.median == pytest.approx(1.1, rel=0.01)
     assert thp.time_ratio == pytest.approx(2.2, rel=0.1)
-    assert found["none/software-regular"].status == "unchanged"
-    assert found["none/hardware-regular"].status == "baseline"
+    assert actual["none/software-regular"].status == "unchanged"
+    assert actual["none/hardware-regular"].status == "baseline"
     assert status(records(0.88), records(0.8, seed=2))["thp/hardware-regular"].status == "improvement"
 
 
@@ -71,14 +71,14 @@ def test_a_change_below_the_threshold_is_none():
     assert (few.status, few.reason) == ("inconclusive", get_args(Reason)[0])
 
 
-def test_the_estimate_is_that_of_welch_where_nothing_is_trimmed():
+def test_the_estimate_matches_welch_where_nothing_is_trimmed():
     chance = np.random.default_rng(1)
     old, new = chance.normal(0.0, 0.02, (1, 4)), chance.normal(0.05, 0.04, (1, 3))
-    found, known = between([old], new), ttest_ind(new[0], old[0], equal_var=False)
+    actual, known = between([old], new), ttest_ind(new[0], old[0], equal_var=False)
     low, high = known.confidence_interval(0.95)
-    assert found.p == pytest.approx(known.pvalue)
-    assert (math.log(found.low), math.log(found.high)) == pytest.approx((low, high))
-    assert math.log(found.trimmed) == pytest.approx(new.mean() - old.mean())
+    assert actual.p == pytest.approx(known.pvalue)
+    assert (math.log(actual.low), math.log(actual.high)) == pytest.approx((low, high))
+    assert math.log(actual.trimmed) == pytest.approx(new.mean() - old.mean())
 
 
 def test_with_three_earlier_results_their_spread_counts():
@@ -94,12 +94,12 @@ def test_with_three_earlier_results_their_spread_counts():
 
 
 @pytest.mark.long
-def test_false_changes_on_recorded_noise_are_those_of_the_guide():
+def test_false_changes_on_recorded_noise_match_the_guide():
     chance = np.random.default_rng(3)
     ways: dict[tuple[str, ...], list[np.ndarray]] = {}
     for name, logs in series().items():
-        file, _, *what, _ = name.split("/")
-        ways.setdefault((file, *what), []).append(logs)
+        file, _, *label, _ = name.split("/")
+        ways.setdefault((file, *label), []).append(logs)
     subject = subject_of(kernel(), NONE, THP)
     reported = {"ratio 1": 0, "time 1": 0, "time 5": 0}
     count = 0
@@ -110,9 +110,9 @@ def test_false_changes_on_recorded_noise_are_those_of_the_guide():
             count += 1
             for name in reported:
                 quantity, olds = name.split()
-                found = changes(sessions[: int(olds)], sessions[5], quantity, 0.0)
+                actual = changes(sessions[: int(olds)], sessions[5], quantity, 0.0)
                 reported[name] += any(
-                    one.status in ("regression", "improvement") for one in found if one.cell.measured is THP
+                    one.status in ("regression", "improvement") for one in actual if one.cell.measured is THP
                 )
     rates = {name: number / count for name, number in reported.items()}
     assert rates["ratio 1"] <= 0.03 and rates["time 5"] <= 0.05 < rates["time 1"]
@@ -133,13 +133,13 @@ def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list
 def made(tmp_path: Path) -> Callable[..., Path]:
     """Makes a result's folder from records."""
     subject = subject_of(kernel(), NONE, THP, SOFTWARE)
-    plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(subject.planned(),))
+    plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(subject.planned_subject(),))
 
-    def make(name: str, found: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
-        folder, manifest = tmp_path / name, unstructured(plain)
+    def make(name: str, actual: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
+        folder, manifest = tmp_path / name, to_data(plain)
         change(manifest)
         folder.mkdir()
-        return write_result(folder, manifest, b"".join(dumped(one) + b"\n" for one in found))
+        return write_result(folder, manifest, b"".join(dump_record(one) + b"\n" for one in actual))
 
     return make
 
@@ -157,9 +157,9 @@ def test_exit_codes(made: Callable[..., Path]):
     assert diff(old, made("same", records(0.8, seed=2)))[0] == 0
     slower = made("slower", records(0.88, seed=2))
     code, text = diff(old, slower, "--json")
-    found = json.loads(text)
-    assert code == found["exit_code"] == 1 and faults("diff", found) == []
-    thp = next(one for one in found["changes"] if one["hugepages"] == "thp")
+    actual = json.loads(text)
+    assert code == actual["exit_code"] == 1 and faults("diff", actual) == []
+    thp = next(one for one in actual["changes"] if one["hugepages"] == "thp")
     assert thp["status"] == "regression" and thp["change_low"] < thp["change"] < thp["change_high"]
     for quantity, notes in (("ratio", 1), ("time", 2)):
         assert len(list(notes_of(compare((old, slower), quantity, 0.03, False, 1)))) == notes
@@ -176,18 +176,18 @@ def test_exit_codes(made: Callable[..., Path]):
     assert diff(old, wide)[0] == 0 and diff(old, wide, "--strict")[0] == 7
 
 
-def test_another_machine_is_no_regression(made: Callable[..., Path]):
+def test_another_machine_is_not_a_regression(made: Callable[..., Path]):
     def another(manifest: dict) -> None:
         manifest["host"] |= {"cpu": "Another CPU", "kernel": "7.0", "hostname": "elsewhere"}
         manifest["configurations"][1]["hash"] = "fff"
 
     old, new = made("old", records(0.8)), made("new", records(0.95, seed=2), another)
     assert diff(old, new)[0] == 6
-    found = json.loads(diff(old, new, "--json")[1])
-    *others, build = [(one["part"], one["new"]) for one in found["differences"]]
+    actual = json.loads(diff(old, new, "--json")[1])
+    *others, build = [(one["part"], one["new"]) for one in actual["differences"]]
     assert others == [("machine", "Another CPU"), ("node", "elsewhere"), ("system", "7.0")]
-    assert build[0] == "build" and not found["comparable"]
-    assert {one["status"] for one in found["changes"]} <= {"other", "baseline"}
+    assert build[0] == "build" and not actual["comparable"]
+    assert {one["status"] for one in actual["changes"]} <= {"other", "baseline"}
     assert diff(old, new, "--across-machines")[0] == 1
 
     def moved(manifest: dict) -> None:
@@ -202,17 +202,17 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
              configuration("gcc-13.1.0", ("thp", "hardware", "regular"))]  # fmt: skip
 
     def change(manifest: dict) -> None:
-        manifest["configurations"] = unstructured(newer)
-        manifest["subjects"] = [unstructured(subject_of(kernel(), *newer).planned())]
+        manifest["configurations"] = to_data(newer)
+        manifest["subjects"] = [to_data(subject_of(kernel(), *newer).planned_subject())]
 
     renamed = {NONE.module: newer[0], THP.module: newer[1]}
-    found = []
+    actual = []
     for one in records(0.9, seed=2):
         if one.run.module in renamed:
             to = renamed[one.run.module]
             reported = varied(one, "configuration", compiler=to.compiler)
-            found.append(varied(reported, "run", module=to.module))
-    code, text = diff(made("old", records(0.8)), made("new", found, change), "--json")
+            actual.append(varied(reported, "run", module=to.module))
+    code, text = diff(made("old", records(0.8)), made("new", actual, change), "--json")
     data = json.loads(text)
     compilers = [(one["old"], one["new"]) for one in data["differences"] if one["part"] == "compiler"]
     assert code == 1 and ("gcc-12.2.0", "gcc-13.1.0") in compilers
@@ -220,7 +220,7 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
     assert (gone["compiler"], gone["prefetch"]) == ("gcc-12.2.0", "software")
 
 
-def test_what_cannot_be_compared_is_refused(made: Callable[..., Path], tmp_path: Path):
+def test_incomparable_results_are_refused(made: Callable[..., Path], tmp_path: Path):
     old = made("old", records(0.8))
     simulated = made("simulated", records(0.8))
     manifest = json.loads((simulated / "manifest.json").read_text())

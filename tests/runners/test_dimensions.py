@@ -16,7 +16,7 @@ from pagewise.analysis.statistics import geometric_mean
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.plan import baselines, subject
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, data
 from pagewise.report.views.kernels import matrix
@@ -47,7 +47,7 @@ def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> 
 
 def by_targets(factors: dict[str, float], one: Benchmark | None = None) -> KernelResult:
     """Both compilers, each at these times by target."""
-    times = {variant(who, target=name): time for who in COMPILERS for name, time in factors.items()}
+    times = {variant(compiler, target=name): time for compiler in COMPILERS for name, time in factors.items()}
     return compared(times, one)
 
 
@@ -70,10 +70,10 @@ def test_a_module_names_library_width_and_target():
     name = f"pagewise-micro/0.1.0/gcc-12.2.0/thp/{tail}"
     read = Configuration.from_environment(name, given | more | {"PAGEWISE_TARGET_ANCESTORS": "x86_64"}, "d")
     assert name.endswith(f"/{read.label}") and read.plain == "thp/hardware-regular"
-    assert structured(Configuration, unstructured(read)) == read
+    assert from_data(Configuration, to_data(read)) == read
     plain = Configuration.from_environment("p/1/gcc/thp/hardware-regular", given, "d")
-    assert plain.label == "thp/hardware-regular" and unstructured(plain)["loop"] == "explicit"
-    assert not {"simd", "flags", "ancestors", "library", "runtime"} & set(unstructured(plain))
+    assert plain.label == "thp/hardware-regular" and to_data(plain)["loop"] == "explicit"
+    assert not {"simd", "flags", "ancestors", "library", "runtime"} & set(to_data(plain))
     assert data.label(kernel(), read) == "thp simd=128 pearc23 x86_64_v3"
     assert data.label(kernel(), plain) == "thp"
 
@@ -82,7 +82,7 @@ def test_sectors_are_a_dimension_of_kernels_that_are_sensitive_to_them():
     apart = variant(loop="compiler", sector="isolate")
     whole = variant(loop="compiler")
     assert apart.label == "none/hardware-regular-loop-compiler-sector-isolate"
-    assert "sector" not in unstructured(whole) and structured(Configuration, unstructured(apart)) == apart
+    assert "sector" not in to_data(whole) and from_data(Configuration, to_data(apart)) == apart
     sensitive = kernel(sensitive_to=["compiler", "sector"])
     cells = subject(sensitive, [apart, whole], "none/hardware-regular").cells
     assert [(cell.measured.sector, cell.is_baseline) for cell in cells] == [("", True), ("isolate", False)]
@@ -93,13 +93,15 @@ def test_sectors_are_a_dimension_of_kernels_that_are_sensitive_to_them():
 
 def test_each_compiler_has_one_baseline_the_most_specific_target():
     names = ("x86_64_v2", "native", "x86_64_v4")
-    both = [(who, pages) for who in COMPILERS for pages in ("thp", "none")]
-    found = [variant(who, pages, target=name) for who, pages in both for name in names]
+    both = [(compiler, pages) for compiler in COMPILERS for pages in ("thp", "none")]
+    actual = [variant(compiler, pages, target=name) for compiler, pages in both for name in names]
     # A compiler that supports less of the processor has a separate baseline.
-    found = [one for one in found if (one.compiler, one.target) != (COMPILERS[1], "native")]
-    chosen = [(one.compiler, one.hugepages, one.target) for one in baselines(found, "none/hardware-regular")]
-    assert chosen == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]
-    (other,) = baselines(found[:6], "none/hardware-regular-x86_64_v2")
+    actual = [one for one in actual if (one.compiler, one.target) != (COMPILERS[1], "native")]
+    selected = [
+        (one.compiler, one.hugepages, one.target) for one in baselines(actual, "none/hardware-regular")
+    ]
+    assert selected == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]
+    (other,) = baselines(actual[:6], "none/hardware-regular-x86_64_v2")
     assert other.target == "x86_64_v2"
     loops = [variant(loop=name) for name in ("compiler", "explicit")]
     assert [one.loop for one in baselines(loops, "none/hardware-regular")] == ["explicit"]
@@ -117,11 +119,11 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     ],
 )
 def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, values: tuple[str, ...]):
-    found = by_targets({"native": 1.0, **times})
-    reported = answer(found, "target")
+    actual = by_targets({"native": 1.0, **times})
+    reported = answer(actual, "target")
     assert (reported.outcome, reported.values) == (outcome, values)
     assert (reported.lead == "Yes. ") == (outcome == "keep") and reported.lead
-    means = {one.value: one.mean.median for one in choices([found]) if one.factor == "target"}
+    means = {one.value: one.mean.median for one in choices([actual]) if one.factor == "target"}
     assert means == pytest.approx(times, rel=0.01)
 
 
@@ -138,14 +140,14 @@ def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, value
 )
 def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
     felt = kernel(sensitive_to=["compiler", "hugepages", "loop", "library", "runtime"])
-    found = compared({variant(): 1.0, variant(**given): 0.5}, felt)
-    reported = answer(found, factor)
+    actual = compared({variant(): 1.0, variant(**given): 0.5}, felt)
+    reported = answer(actual, factor)
     assert (reported.outcome, reported.values) == ("use", tuple(given.values()))
-    (best,) = bests([found])
+    (best,) = bests([actual])
     assert data.label_of(best) == label
-    assert columns_of(found) == ["none", label]
-    assert [one.name for one in data.shown_dimensions(found)][-1] == factor
-    assert [one.factor for one in choices([found])] == [factor]
+    assert columns_of(actual) == ["none", label]
+    assert [one.name for one in data.shown_dimensions(actual)][-1] == factor
+    assert [one.factor for one in choices([actual])] == [factor]
 
 
 def test_pages_are_reported_for_the_baselines_target_alone():
@@ -154,17 +156,17 @@ def test_pages_are_reported_for_the_baselines_target_alone():
         for pages, time in (("none", 1.0), ("thp", 0.8))
         for name in ("native", "x86_64_v2")
     }
-    found = compared(times)
-    assert [one.configuration.hugepages for one in found.of("pages") if one.quantity is TIME] == ["thp"]
-    first, second = advice.answers([found])
+    actual = compared(times)
+    assert [one.configuration.hugepages for one in actual.of("pages") if one.quantity is TIME] == ["thp"]
+    first, second = advice.answers([actual])
     assert (first.outcome, first.values, second.factor) == ("use", ("thp",), "target")
-    assert columns_of(found) == ["none native", "none x86_64_v2", "thp native", "thp x86_64_v2"]
+    assert columns_of(actual) == ["none native", "none x86_64_v2", "thp native", "thp x86_64_v2"]
 
 
 def test_the_geometric_mean_has_the_interval_of_independent_ones():
-    found = geometric_mean([Ratio(7, 2.0, 1.9, 2.1), Ratio(9, 0.5, 0.45, 0.55)])
-    assert (found.pairs, found.median) == (7, pytest.approx(1.0))
+    actual = geometric_mean([Ratio(7, 2.0, 1.9, 2.1), Ratio(9, 0.5, 0.45, 0.55)])
+    assert (actual.pairs, actual.median) == (7, pytest.approx(1.0))
     half = math.hypot(math.log(2.1 / 1.9) / 2, math.log(0.55 / 0.45) / 2) / 2
-    assert (math.log(found.high), math.log(found.low)) == (pytest.approx(half), pytest.approx(-half))
+    assert (math.log(actual.high), math.log(actual.low)) == (pytest.approx(half), pytest.approx(-half))
     assert geometric_mean([]) is None
     assert geometric_mean([Ratio(2, 2.0, None, None)]) == Ratio(2, pytest.approx(2.0), None, None)

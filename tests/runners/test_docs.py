@@ -29,8 +29,8 @@ LINKED = re.compile(r"^\| \[(\w+)\]\((\S+)\)")
 
 
 def links(file: Path) -> list[Path]:
-    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", file.read_text())
-    return [(file.parent / link).resolve() for link in found if "://" not in link]
+    actual = re.findall(r"\]\(([^)#\s]+)[^)]*\)", file.read_text())
+    return [(file.parent / link).resolve() for link in actual if "://" not in link]
 
 
 def test_every_link_leads_somewhere():
@@ -42,12 +42,12 @@ def anchors(file: Path) -> set[str]:
     """The anchors of a page's headings, as the site makes them."""
     text = re.sub(r"^```.*?^```$", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
     headings = (
-        re.sub(r"[^\w\s-]", "", found.lower()) for found in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        re.sub(r"[^\w\s-]", "", actual.lower()) for actual in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     )
     return {re.sub(r"[-\s]+", "-", heading.strip()) for heading in headings}
 
 
-def test_every_anchor_is_that_of_a_heading():
+def test_every_anchor_matches_a_heading():
     broken = []
     for file in DOCUMENTS:
         for page, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", file.read_text()):
@@ -124,9 +124,9 @@ def test_the_commands_that_cover_a_guide_have_the_options():
     wrong = []
     for command in (command for command in COVERING if command.startswith("./pagewise")):
         name, *words = command.split(" -- ")[0].split()[1:]
-        found = root.get_command(click.Context(root), name)
-        assert found is not None, command
-        known = {option for one in found.params for option in one.opts}
+        actual = root.get_command(click.Context(root), name)
+        assert actual is not None, command
+        known = {option for one in actual.params for option in one.opts}
         # What follows a kernel is its own.
         own = words if name != "simulate" else words[: words[0].startswith("--")]
         wrong += [(command, word) for word in own if word.startswith("--") and word not in known]
@@ -153,13 +153,13 @@ def test_every_environment_variable_is_on_its_page():
     """Those that other documents name; all of them are in the sources."""
     page = ROOT / "docs/reference/environment-variables.md"
     listed = set(re.findall(r"\b[A-Z][A-Z_]+\b", page.read_text()))
-    ours = re.compile(r"(?<!_)PAGEWISE_[A-Z_]*[A-Z]")
-    named = {name for file in DOCUMENTS for name in ours.findall(file.read_text())}
+    own = re.compile(r"(?<!_)PAGEWISE_[A-Z_]*[A-Z]")
+    named = {name for file in DOCUMENTS for name in own.findall(file.read_text())}
     assert named - listed == set()
     assert len(named) > 30
     folders = ("ci", "containers", "kernels", "runners/pagewise", "setup", "tests/runners")
     files = (file for folder in folders for file in (ROOT / folder).rglob("*") if file.is_file())
-    read = {name for file in files for name in ours.findall(file.read_text(errors="replace"))}
+    read = {name for file in files for name in own.findall(file.read_text(errors="replace"))}
     assert named - read == set()
 
 
@@ -181,7 +181,7 @@ def test_the_site_has_every_document_and_no_broken_link(tmp_path):
     # They have what the program has.
     commands = pages["reference/commands"].read_text()
     assert [
-        name for name, found in COMMANDS.items() if not found.hidden and f"pagewise {name}" not in commands
+        name for name, actual in COMMANDS.items() if not actual.hidden and f"pagewise {name}" not in commands
     ] == []
     for name in ("schoenauer_triad", "ember"):
         assert name in pages["reference/kernels"].read_text()

@@ -13,7 +13,7 @@ from scripts import called
 PYTHON = Path(sys.executable).resolve()
 
 
-def test_sizes_are_those_of_readelfs_segments() -> None:
+def test_sizes_match_readelfs_segments() -> None:
     elf = read_elf(PYTHON)
     printed = called(["readelf", "--wide", "--segments", PYTHON], env={"LC_ALL": "C"}, check=True).stdout
     rows = re.findall(r"LOAD +0x\w+ 0x(\w+) 0x\w+ 0x(\w+) 0x(\w+) ([RWE ]{3})", printed)

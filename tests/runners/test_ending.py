@@ -53,9 +53,9 @@ def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
     # Before arguments are read, so that each command fails alike.
     monkeypatch.setattr(command_of(command), "make_context", fail_with(LookupError("unforeseen")))
     assert end(monkeypatch, command) == 70
-    said = capsys.readouterr()
-    assert said.out == "" and "Traceback" in said.err
-    assert "LookupError: unforeseen" in said.err and f"pagewise {command} " in said.err
+    output = capsys.readouterr()
+    assert output.out == "" and "Traceback" in output.err
+    assert "LookupError: unforeseen" in output.err and f"pagewise {command} " in output.err
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_a_refusal_of_the_system_has_its_place(fault: OSError, places: set[str],
     error = refused_by_system(fault)
     assert error is not None and error.remedy is not None and error.where is not None
     assert places <= set(re.findall(r"[\w/]+", f"{error.where} {error.remedy}"))
-    assert ("access" in error.what) == is_access
+    assert ("access" in error.label) == is_access
 
 
 @pytest.mark.parametrize("output", ["stdout", "stderr"])
-def test_an_output_that_nobody_reads_is_no_fault_of_pagewise(stage: Stage, output: str):
+def test_a_closed_reader_of_the_output_is_not_an_error(stage: Stage, output: str):
     reader, writer = os.pipe()
     os.close(reader)
     arguments = ["compare", "--help"] if output == "stdout" else ["list", "--env", "nonesuch"]
@@ -127,7 +127,7 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 
-def test_too_little_memory_is_no_fault_of_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_too_little_memory_is_not_a_fault_of_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{}")
 
     def fail(*_: object, **__: object) -> None:

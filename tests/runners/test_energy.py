@@ -165,7 +165,7 @@ def with_power(watts: float, runs: Iterable[Record]) -> list[Record]:
 
 
 @pytest.mark.parametrize(("watts", "verdict"), [(100.0, "lower"), (125.0, "inconclusive"), (180.0, "higher")])
-def test_energy_has_its_own_verdict_beside_that_of_time(tmp_path: Path, watts: float, verdict: str) -> None:
+def test_energy_has_a_verdict_of_its_ratio(tmp_path: Path, watts: float, verdict: str) -> None:
     """THP takes 20 % less time at this power against 100 W."""
     scatter = [[1.0 + 0.01 * ((number * 3 + shift) % 7) / 7 for number in range(7)] for shift in (0, 2)]
     records = with_power(100.0, rounds({BASE: scatter[0]}, scatter[1]))
@@ -205,14 +205,14 @@ def test_a_comparison_of_a_program_reports_energy(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    first, second = (row for row in found["comparisons"] if row["kind"] == "energy")
+    actual = json.loads(done.stdout)
+    first, second = (row for row in actual["comparisons"] if row["kind"] == "energy")
     assert first["ratio"] is None
     assert second["verdict"] == "higher" and 1.5 < second["ratio"] < 2.5
     result = read_result(stage.result())
     timed = (one for one in result.records if one.run and one.run.series == "compare")
     assert {one.figures[ENERGY] for one in timed} == {2, 4}
     assert result.manifest.energy is not None and result.manifest.energy.source == "powercap"
-    assert not faults("verdicts", found)
+    assert not faults("verdicts", actual)
     (section,) = comparisons.energy(analyse_result(result), result.manifest.energy)
     assert section.title in [block.title for block in view(result).sections]

@@ -14,7 +14,7 @@ from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.events import Cpu, EventFile
 from pagewise.core.findings import good, note
 from pagewise.core.formula import Formula
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.workloads.counters.machine import EVENTS as OF_KERNEL
 from pagewise.workloads.counters.machine import choose, read_cpu
 from stage import EVENTS
@@ -82,7 +82,7 @@ def test_metrics_with_the_same_name_are_the_same_on_every_cpu():
 
 
 @pytest.mark.parametrize("name", ["power9", "power10"])
-def test_powers_counters_are_those_in_the_codes(name: str):
+def test_powers_counters_match_the_codes(name: str):
     for event in BY_NAME[name].events.values():
         code = libpfm.recorded()[(name, event.native)]
         assert event.fixed or event.counter == (code >> 16) & 0xF, event.native
@@ -171,7 +171,7 @@ def refused(change) -> list[str]:
     """The faults of the small file after a change, a line each."""
     with pytest.raises(FormatError) as caught:
         EventFile.from_dict(changed(change), "here")
-    head, *lines = caught.value.what.splitlines()
+    head, *lines = caught.value.message.splitlines()
     assert caught.value.where == "here" and "pagewise.events/1" in head
     return lines
 
@@ -205,7 +205,7 @@ def test_a_file_extends_another_of_its_folder(tmp_path: Path):
 @pytest.mark.parametrize(
     "change", [{"extends": "none"}, {"extends": "next"}, {"without": ["NONE"]}, {"groups": [1]}]
 )
-def test_what_a_file_cannot_extend_is_refused(tmp_path: Path, change: dict[str, object]):
+def test_a_wrong_extension_of_a_file_is_refused(tmp_path: Path, change: dict[str, object]):
     (tmp_path / "small.yaml").write_text(json.dumps(SMALL))
     (tmp_path / "next.yaml").write_text(json.dumps({"extends": "small", "name": "next"} | change))
     with pytest.raises(FormatError) as caught:
@@ -250,7 +250,7 @@ def test_invalid_formulas_are_refused(text: str):
         Formula.of(text)
 
 
-def test_a64fx_energy_and_traffic_are_those_of_its_manual():
+def test_a64fx_energy_and_traffic_match_its_manual():
     """Twelve threads of one core memory group, 1 s at 2 GHz: what the group counts, each of them counts."""
     threads, cycles = 12, 12 * 2e9
     counts = {
@@ -277,7 +277,7 @@ def test_groups_are_selected():
     assert zen4.select([]) == zen4.groups
     with pytest.raises(SelectionError) as caught:
         zen4.select(["nothing"])
-    assert caught.value.where == "--groups" and "'nothing'" in caught.value.what
+    assert caught.value.where == "--groups" and "'nothing'" in caught.value.message
     assert zen4.natives(zen4.groups[0])[0] == "CYCLES_NOT_IN_HALT"
 
 
@@ -316,7 +316,7 @@ def test_files_without_a_cpu_are_fallbacks():
 
 @pytest.mark.parametrize("file", ALL, ids=IDS)
 def test_a_file_is_the_same_after_a_manifest(file: EventFile):
-    assert EventFile.from_dict(json.loads(json.dumps(unstructured(file))), "here") == file
+    assert EventFile.from_dict(json.loads(json.dumps(to_data(file))), "here") == file
 
 
 def test_fallbacks_have_a_reason():
@@ -330,6 +330,6 @@ def test_fallbacks_have_a_reason():
     assert choose(ALL, zen4, papi=False, hardware=VIRTUAL, named="a64fx").file.name == "a64fx"
     with pytest.raises(SelectionError) as caught:
         choose(ALL, zen4, papi=True, hardware=GOOD, named="none")
-    assert caught.value.where == "--events" and "'none'" in caught.value.what
+    assert caught.value.where == "--events" and "'none'" in caught.value.message
     with pytest.raises(SetupError, match=r"software\.yaml"):
         choose([BY_NAME["zen4"]], zen4, papi=True, hardware=VIRTUAL)

@@ -208,7 +208,7 @@ def test_the_installation_can_be_moved_and_needs_no_python(installed: Path, tmp_
     assert f"{prefix}/lib/pagewise/report.so:{prefix}/lib/pagewise/remap.so" in done.stdout
 
 
-def test_a_preloaded_library_of_the_user_is_kept_and_ours_are_there_once(launcher: Launcher):
+def test_preloaded_libraries_of_the_user_are_kept_and_pagewises_loaded_once(launcher: Launcher):
     mine = launcher.program.parents[1] / "lib/pagewise/remap.so"
     inner = (launcher.program, "--quiet", "none", "--", "env")
     done = launcher.run("none", "--", *inner, LD_PRELOAD=f"libdl.so.2:{mine}")
@@ -279,7 +279,7 @@ def test_malloc_takes_pages_of_the_pool(launcher: Launcher, programs: Path):
     assert record["met"] is True and share(record, "anonymous") > 0.8 and record["peak_bytes"] >= 64 * MIB
 
 
-def test_kinds_of_memory_are_those_of_the_runner(launcher: Launcher, programs: Path):
+def test_kinds_of_memory_match_the_runner(launcher: Launcher, programs: Path):
     """The launcher's account of a process and the runner's, of the same program."""
     from pagewise.workloads.program import smaps
 

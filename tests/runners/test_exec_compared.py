@@ -48,7 +48,7 @@ def seen(output: str) -> tuple[dict[str, str], bool]:
 @needs_thp
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["plain", "static", "jemalloc", "fortran"])
-def test_a_comparison_gives_a_program_what_the_launcher_gives_it(own: Own, shown: dict[str, Path], name: str):
+def test_a_comparison_and_the_launcher_give_a_program_the_same(own: Own, shown: dict[str, Path], name: str):
     program = str(shown[name])
     words = ("compare", "--output", str(own.stage.results), "--policies", ",".join(POLICIES), "--rounds", "1")
     # Pages count over time, and this program is short.

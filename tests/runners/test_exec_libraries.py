@@ -23,7 +23,7 @@ def filtered(programs: Path) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("policy", ["none", "reuse"])
-def test_no_call_of_ours_follows_a_filter(launcher: Launcher, filtered: Path, policy: str, way: str):
+def test_no_call_of_pagewise_follows_a_filter(launcher: Launcher, filtered: Path, policy: str, way: str):
     done = launcher.run("--record", "pages.jsonl", policy, "--", filtered, way)
     assert (done.returncode, done.stdout) == (5, OUTPUT.get(way, "before\nafter\n")), done.stderr
     (record,) = launcher.records()

@@ -119,7 +119,7 @@ def test_all_users_can_use_an_installation_whatever_the_umask(
 
 @needs_madvise
 @pytest.mark.parametrize("name", IN_MODULES)
-def test_a_module_sets_what_the_launcher_sets_where_programs_must_ask(launcher: Launcher, name: str):
+def test_module_and_launcher_set_the_same_where_programs_must_request_pages(launcher: Launcher, name: str):
     """Each setting of the launcher, except the sizes of this node."""
     text = module_text(launcher.program, name).decode()
     asked = AskedLauncher(launcher.program, ("thp", "pool")).ask(name, Path("/bin/true"), {})

@@ -38,9 +38,7 @@ def test_an_unavailable_policy_starts_nothing(launcher: Launcher):
 
 
 @needs_madvise
-def test_what_needs_a_preloaded_library_is_unavailable_to_a_static_program(
-    launcher: Launcher, programs: Path
-):
+def test_policies_by_preloading_are_unavailable_to_static_programs(launcher: Launcher, programs: Path):
     static = programs / "memory-static"
     assert launcher.run("thp", "--", static, "large").returncode == 3
     assert launcher.run("bss", "--", static, "static").returncode == 3

@@ -141,7 +141,9 @@ def test_a_changed_binary_is_refused(launcher: Launcher, tmp_path: Path, arrays:
         "wrapper a+1 b+1\n",
     ],
 )
-def test_what_is_no_selection_is_refused(launcher: Launcher, tmp_path: Path, arrays: Path, text: str) -> None:
+def test_a_malformed_selection_is_refused(
+    launcher: Launcher, tmp_path: Path, arrays: Path, text: str
+) -> None:
     file = tmp_path / "selection.txt"
     file.write_text(text)
     assert launcher.run("--where", file, "--", arrays).returncode == 3
@@ -163,7 +165,7 @@ def test_a_selection_of_other_files_is_reported(launcher: Launcher, tmp_path: Pa
 def test_memory_keeps_its_content(launcher: Launcher, tmp_path: Path, threads: str) -> None:
     """Random sequences of all functions, in threads and in forked children, at selected and other sites."""
     stress = compiled(tmp_path / "stress", "-g", "-O1", "-pthread", SOURCES / "stress.c")
-    selection = selected(tmp_path, ["chosen"], stress, "1", modules=[])
+    selection = selected(tmp_path, ["selected"], stress, "1", modules=[])
     done = launcher.run("--record", tmp_path / "pages.jsonl", "--where", selection, "--", stress, threads)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]

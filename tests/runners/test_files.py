@@ -17,7 +17,7 @@ from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.record import RecordWriter
 from pagewise.core.result import keep_log, write_manifest
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.report.render.csv import text as csv_text
 from stage import Stage
 
@@ -58,7 +58,7 @@ def test_links_are_replaced_and_never_followed(tmp_path: Path, outside: Path):
     assert {file.name: file.read_text() for file in outside.iterdir()} == {"file": "untouched"}
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path):
+def test_a_failed_write_leaves_the_old_file_alone_in_its_folder(tmp_path: Path):
     (tmp_path / "file").mkdir()
     with pytest.raises(IsADirectoryError):
         write_inside(tmp_path, "file", "text")
@@ -93,7 +93,7 @@ def test_manifest_records_and_logs_stay_in_their_folder(tmp_path: Path, outside:
         (folder / name).symlink_to(outside / "file")
     (folder / "logs").symlink_to(outside)
     write_manifest(folder, a_manifest())
-    assert json.loads((folder / "manifest.json").read_text()) == unstructured(a_manifest())
+    assert json.loads((folder / "manifest.json").read_text()) == to_data(a_manifest())
     with pytest.raises(RefusedError):
         RecordWriter(folder / "records.jsonl")
     assert keep_log(folder, "run.txt", "text") is None

@@ -10,7 +10,7 @@ import pytest
 
 from builders import configuration, kernel, rounds, subject_of
 from pagewise.analysis.analysis import analyse, too_wide
-from pagewise.analysis.comparison import corrected
+from pagewise.analysis.comparison import correct_p
 from pagewise.analysis.statistics import drift, modified_z, outliers
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import read_result
@@ -31,7 +31,7 @@ def thp_of(result):
     return next(row for row in result.groups[0].ranked if row.cell.measured == THP)
 
 
-def test_modified_z_is_that_of_iglewicz_and_hoaglin():
+def test_modified_z_matches_iglewicz_and_hoaglin():
     """By hand: the median is 2.45, and the middle distance from it 0.15."""
     values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3]
     expected = [0.6745 * (value - 2.45) / 0.15 for value in values]
@@ -46,27 +46,27 @@ def test_outliers_where_most_values_are_alike():
 
 def test_the_p_of_a_drift_is_exact():
     """Of 7! orders two are monotonous: the two-sided p is 2 / 5040."""
-    found = drift({number: 1.1**number for number in range(7)})
-    assert found is not None and found.p == pytest.approx(2 / 5040)
-    assert found.change == pytest.approx(1.1**6 - 1)
+    actual = drift({number: 1.1**number for number in range(7)})
+    assert actual is not None and actual.p == pytest.approx(2 / 5040)
+    assert actual.change == pytest.approx(1.1**6 - 1)
     assert drift(dict.fromkeys(range(9), 2.0)) is None
 
 
-def test_a_drift_is_found_with_its_size():
+def test_a_drift_is_detected_with_its_size():
     rng = np.random.default_rng(6)
-    found = drift({number: 1.01**number * rng.lognormal(0.0, 0.01) for number in range(3, 24)})
-    assert found is not None and found.change == pytest.approx(1.01**20 - 1, rel=0.1)
+    actual = drift({number: 1.01**number * rng.lognormal(0.0, 0.01) for number in range(3, 24)})
+    assert actual is not None and actual.change == pytest.approx(1.01**20 - 1, rel=0.1)
     assert drift({number: 1.0 + 1e-5 * number for number in range(20)}) is None
     assert drift({number: 1.1**number for number in range(6)}) is None
     false = [drift(dict(enumerate(rng.lognormal(0.0, 0.05, 14)))) is not None for _ in range(500)]
     assert np.mean(false) <= 0.02
 
 
-def test_correction_is_that_of_benjamini_and_hochberg():
+def test_correction_matches_benjamini_and_hochberg():
     """By hand: the smallest of p n / rank over this and all higher ranks."""
     ps = [0.010, 0.040, 0.030, 0.005, 0.600]
-    assert corrected(ps) == pytest.approx([0.025, 0.05, 0.05, 0.025, 0.6])
-    assert corrected([]) == [] and corrected([0.03]) == [0.03]
+    assert correct_p(ps) == pytest.approx([0.025, 0.05, 0.05, 0.025, 0.6])
+    assert correct_p([]) == [] and correct_p([0.03]) == [0.03]
 
 
 def test_many_comparisons_are_corrected_together():
@@ -79,7 +79,7 @@ def test_many_comparisons_are_corrected_together():
     result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
     rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
     assert result.judged == 4 and len(rows) == 4
-    expected = corrected([row.time_ratio.p for row in rows])
+    expected = correct_p([row.time_ratio.p for row in rows])
     assert [row.time.p for row in rows] == pytest.approx(expected)
     assert all(row.time.p >= row.time_ratio.p for row in rows)
 
@@ -96,7 +96,7 @@ def test_a_spike_is_shown_and_kept():
     assert re.search(r"(?<![\d.])5(?!\.?\d)", noise_table(compared(base, again, thp)).as_text)
 
 
-def test_two_speeds_are_said():
+def test_bimodal_times_are_reported():
     slow = np.where(np.arange(14) % 2 == 0, 1.7, 1.0)
     result = compared(STEADY[0] * slow, STEADY[1] * slow[::-1], STEADY[2] * np.roll(slow, 1))
     row = thp_of(result)

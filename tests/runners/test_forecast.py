@@ -126,9 +126,9 @@ def test_without_huge_pages_the_node_has_the_tlbs_of_base_pages(
     tmp_path: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_TLB_WITHOUT", "thp")
-    found = node.node_geometry(kernel, Console(quiet=True))
+    actual = node.node_geometry(kernel, Console(quiet=True))
     assert runs(tmp_path) == ["none"] * 3 + ["thp"]
-    assert [tlb.pages for tlb in found.tlbs] == ["base"] and not found.has_costs
+    assert [tlb.pages for tlb in actual.tlbs] == ["base"] and not actual.has_costs
 
 
 def test_a_node_that_cannot_be_measured_is_refused_and_nothing_is_kept(

@@ -34,7 +34,7 @@ from pagewise.core.manifest_parts import SimulationPart
 from pagewise.core.plan import subject
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
@@ -47,14 +47,14 @@ FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
 
 def planned(one: Benchmark, configurations: Sequence[Configuration]) -> dict[str, Any]:
     """The parts of a manifest about what was planned."""
-    subjects = (subject(one, configurations, "none/hardware-regular").planned(),)
+    subjects = (subject(one, configurations, "none/hardware-regular").planned_subject(),)
     return {"configurations": tuple(configurations), "subjects": subjects}
 
 
 def written(folder: Path, manifest: Manifest, records: Iterable[Mapping[str, Any]]) -> None:
     folder.mkdir()
     lines = "".join(json.dumps(one) + "\n" for one in records)
-    write_result(folder, unstructured(manifest), lines.encode())
+    write_result(folder, to_data(manifest), lines.encode())
 
 
 def simulation(folder: Path) -> None:
@@ -72,8 +72,8 @@ def simulation(folder: Path) -> None:
             "counts": counts,
             "regions": [region],
         }
-        made = structured(Record, record_data(policy, 1.0, kernel="chase", series="simulate"))
-        records.append(unstructured(simulated_record(made, about, "qemu 7.2")))
+        made = from_data(Record, record_data(policy, 1.0, kernel="chase", series="simulate"))
+        records.append(to_data(simulated_record(made, about, "qemu 7.2")))
     part = SimulationPart(find_geometry("a64fx").data, "qemu 7.2", 5)
     manifest = a_manifest(kind="simulation", simulation=part, **planned(kernel(CHASE), policies))
     written(folder, manifest, records)
@@ -148,7 +148,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("file", "path", "value"), CHANGES)
-def test_what_later_code_relies_on_is_checked(
+def test_assumptions_of_later_code_are_checked(
     results: list[Path], tmp_path: Path, file: str, path: tuple[str | int, ...], value: object
 ):
     """A bad record is excluded with its reason, a bad manifest refused."""

@@ -122,7 +122,7 @@ def test_counts_of_the_first_version(tmp_path: Path):
     assert list(memory_left(root)) == []
 
 
-def test_doctor_shows_what_a_limit_leaves_and_what_is_hidden(tmp_path: Path):
+def test_doctor_shows_the_remaining_limit_and_hidden_files(tmp_path: Path):
     pool = "sys/kernel/mm/hugepages/hugepages-2048kB"
     root = tree(
         tmp_path,
@@ -135,8 +135,8 @@ def test_doctor_shows_what_a_limit_leaves_and_what_is_hidden(tmp_path: Path):
     )
 
     def state(name: str) -> str:
-        found = {finding.name: finding for finding in page_findings(read_host(root), root)}
-        return found[name].state if name in found else ""
+        actual = {finding.name: finding for finding in page_findings(read_host(root), root)}
+        return actual[name].state if name in actual else ""
 
     assert state(POOL) == "good" and state("/proc") == ""
     limits = "sys/fs/cgroup/hugetlb.2MB"
@@ -201,7 +201,7 @@ def test_without_proc_nothing_is_called_static(
 
 
 @pytest.mark.long
-def test_policies_are_listed_with_what_is_not_mounted(
+def test_policies_are_listed_with_missing_mounts(
     unmounted: Callable[..., subprocess.CompletedProcess[str]],
 ):
     listed = ("-m", "pagewise", "list", "policies", "--json", "--", "/bin/echo")

@@ -12,11 +12,11 @@ import pytest
 
 from fake_root import CPUS, THP, tree
 from pagewise.core.host import Cache, Host, PoolState, Thp
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.core.text import json_text
 from pagewise.core.units import bytes_text, clock_text, number_text, parse_bytes, seconds_text
 from pagewise.machine import topology
-from pagewise.machine.host import chosen, cpu_list, read_host
+from pagewise.machine.host import bracketed_word, cpu_list, read_host
 from pagewise.stack.commands import output_of
 from pagewise.workloads.counters import program
 from pagewise.workloads.doctor import measure_spread, noise_finding
@@ -57,17 +57,17 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
     assert host.caches == (Cache(1, 32768, 2),)
     assert host.virtual_machine == f"{VENDOR} {PRODUCT}"
     assert host.pmu is True and host.perf_event_paranoid == 3
-    assert structured(Host, json.loads(json_text(unstructured(host)))) == host
+    assert from_data(Host, json.loads(json_text(to_data(host)))) == host
 
 
 def test_a_machine_that_reports_nothing(tmp_path: Path):
     host = read_host(tmp_path)
     assert host.thp is None and host.pools == () and host.virtual_machine is None
     assert host.smt is None and host.governors is None and host.pmu is False
-    assert structured(Host, unstructured(host)) == host
+    assert from_data(Host, to_data(host)) == host
 
 
-def test_a_server_of_a_cloud_is_no_virtual_machine_when_it_is_metal(tmp_path: Path):
+def test_a_bare_metal_server_of_a_cloud_is_not_a_virtual_machine(tmp_path: Path):
     tree(tmp_path, {"sys/class/dmi/id/sys_vendor": "Amazon EC2"})
     tree(tmp_path, {"sys/class/dmi/id/product_name": "c6g.metal"})
     assert read_host(tmp_path).virtual_machine is None
@@ -77,7 +77,7 @@ def test_a_server_of_a_cloud_is_no_virtual_machine_when_it_is_metal(tmp_path: Pa
 
 def test_notations():
     assert cpu_list("0-2,7") == [0, 1, 2, 7] and cpu_list("") == []
-    assert chosen("always [never]") == "never" and chosen(None) is None
+    assert bracketed_word("always [never]") == "never" and bracketed_word(None) is None
     assert parse_bytes("256MiB") == 2**28 and parse_bytes("1.5 kB") == 1500 and parse_bytes("4096") == 4096
     for wrong in ("lots", "1XB", "-1", ""):
         with pytest.raises(ValueError, match=re.escape(repr(wrong))):

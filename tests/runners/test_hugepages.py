@@ -17,7 +17,13 @@ from killed_sessions import guardian_of, settle
 from pagewise.core.errors import Interrupted, RefusedError
 from pagewise.core.result import read_result
 from pagewise.core.signals import interruptible
-from pagewise.machine.settings.hugepages import MARGIN_PAGES, PAGE_BYTES, pages_needed, pools_of, reserved
+from pagewise.machine.settings.hugepages import (
+    MARGIN_PAGES,
+    PAGE_BYTES,
+    pages_needed,
+    pools_of,
+    reserve_pages,
+)
 from pagewise.machine.settings.kinds import Pool
 from stage import TRIAD, Stage
 from test_commands import BASE
@@ -48,18 +54,18 @@ def pool(root: Path) -> Pool:
     return FakePool(root / POOL)
 
 
-def test_free_pages_are_added_to_those_in_use(root: Path, pool: Pool):
-    with reserved([pool], 100, root) as reservation:
+def test_free_pages_are_added_to_used_ones(root: Path, pool: Pool):
+    with reserve_pages([pool], 100, root) as reservation:
         assert (pool.total(), pool.free()) == (106, 100)
         assert (reservation.before, reservation.needed, reservation.now) == (10, 100, 106)
-    with reserved([pool], 3, root):
+    with reserve_pages([pool], 3, root):
         assert pool.total() == 10
     assert pool.total() == 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_restores_the_pool_and_a_second_one_does_not_hinder(root: Path, pool: Pool, number):
-    with pytest.raises(Interrupted) as caught, interruptible(), reserved([pool], 100, root):
+    with pytest.raises(Interrupted) as caught, interruptible(), reserve_pages([pool], 100, root):
         try:
             os.kill(os.getpid(), number)
         finally:
@@ -70,22 +76,22 @@ def test_a_signal_restores_the_pool_and_a_second_one_does_not_hinder(root: Path,
 
 def test_too_few_pages_are_refused_and_given_back(root: Path, pool: Pool):
     (pool.folder / "limit").write_text("50")
-    with pytest.raises(RefusedError) as caught, reserved([pool], 100, root):
+    with pytest.raises(RefusedError) as caught, reserve_pages([pool], 100, root):
         pytest.fail("the block must not run")
-    assert {"44", "100"} <= set(re.findall(r"\d+", caught.value.what))
+    assert {"44", "100"} <= set(re.findall(r"\d+", caught.value.message))
     assert "compact_memory" in str(caught.value) and "hugepages=100" in str(caught.value)
     assert (root / "proc/sys/vm/compact_memory").read_text() == "1\n"
     assert pool.total() == 10
 
 
-def test_larger_pages_are_taken_as_far_as_they_go(root: Path):
+def test_larger_pages_are_used_as_far_as_they_fit(root: Path):
     folder = root / "sys/kernel/mm/hugepages/hugepages-1048576kB"
     folder.mkdir()
     for name, number in {"nr_hugepages": 1, "free_hugepages": 0, "limit": 3}.items():
         (folder / name).write_text(f"{number}\n")
     pool = FakePool(pools_of([0], root, 1 << 30)[0].folder)
     assert pages_needed([("--working-set", "64MiB"), ("--working-set", "2GiB")], 1 << 30) == 2 + 3
-    with reserved([pool], 5, root) as reservation:
+    with reserve_pages([pool], 5, root) as reservation:
         assert (reservation.page_bytes, reservation.needed, reservation.now) == (1 << 30, 5, 3)
     assert pool.total() == 1
 
@@ -99,7 +105,10 @@ def test_the_pools_of_the_nodes_in_use(tmp_path: Path):
 
 
 def test_a_kernel_without_pools(tmp_path: Path):
-    with pytest.raises(RefusedError, match="2 MiB") as caught, reserved(pools_of([0], tmp_path), 1, tmp_path):
+    with (
+        pytest.raises(RefusedError, match="2 MiB") as caught,
+        reserve_pages(pools_of([0], tmp_path), 1, tmp_path),
+    ):
         pytest.fail("the block must not run")
     assert caught.value.where.endswith("hugepages-2048kB/nr_hugepages")
 
@@ -119,9 +128,9 @@ def test_pages_for_the_largest_working_set(arguments, pages: int):
     assert pages_needed(arguments, PAGE_BYTES) == pages + MARGIN_PAGES
 
 
-def test_who_is_not_root_is_reported(monkeypatch, pool: Pool):
+def test_a_user_without_root_is_reported(monkeypatch, pool: Pool):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(RefusedError) as caught, reserved([pool], 1):
+    with pytest.raises(RefusedError) as caught, reserve_pages([pool], 1):
         pytest.fail("the block must not run")
     assert caught.value.where == "--prepare-pages" and f"{pool.folder}/nr_hugepages" in caught.value.remedy
 
@@ -138,7 +147,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     del small["sweeps"]
     stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
     stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
-    process = stage.started("kernels", "--rounds", "9", "--prepare-pages")
+    process = stage.start("kernels", "--rounds", "9", "--prepare-pages")
     yield process
     process.kill()
     process.communicate(timeout=30)
@@ -170,14 +179,14 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
     reserving.communicate(timeout=30)
     assert int(MACHINE.read_text()) > pages_before
     folder = stage.result()
-    found = stage.run("doctor", "--no-noise", "--json")
-    assert found.returncode == 1 and listed(found) == ["lack"]
+    actual = stage.run("doctor", "--no-noise", "--json")
+    assert actual.returncode == 1 and listed(actual) == ["lack"]
     if then == "doctor":
         left = int(MACHINE.read_text())
         plain = stage.compare("--rounds", "1")
         assert plain.returncode == 0 and "nr_hugepages" in plain.stderr and int(MACHINE.read_text()) == left
-        found = stage.run("doctor", "--no-noise", "--json", "--restore")
-        assert found.returncode == 0 and listed(found) == ["good"]
+        actual = stage.run("doctor", "--no-noise", "--json", "--restore")
+        assert actual.returncode == 0 and listed(actual) == ["good"]
     elif then == "resume":
         stage.resume(folder, code=0)
         assert read_result(folder).manifest.state == "complete"

@@ -55,7 +55,7 @@ def listed(stage: Stage) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.long
-def test_configurations_are_those_of_the_users_spack(installed: Stage):
+def test_configurations_match_the_users_spack(installed: Stage):
     tree, names = listed(installed)
     assert tree.is_relative_to(installed.folder / "cache") and len(names) == 3
     assert listed(installed) == (tree, names)
@@ -88,13 +88,13 @@ def test_a_comparison_is_measured_and_reported(installed: Stage):
 @pytest.mark.long
 def test_doctor_finds_the_users_spack(installed: Stage):
     done = installed.run("doctor", "--no-noise", "--json")
-    found = {row["name"]: row for row in json.loads(done.stdout)["findings"]}
-    assert found["Spack"]["state"] == found["modules"]["state"] == "good"
-    assert "set-up" not in found and "any" not in found
+    actual = {row["name"]: row for row in json.loads(done.stdout)["findings"]}
+    assert actual["Spack"]["state"] == actual["modules"]["state"] == "good"
+    assert "set-up" not in actual and "any" not in actual
 
 
 @pytest.mark.parametrize("fault", ["FAKE_FAILS", "FAKE_SKIPS", "empty", "no Spack"])
-def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
+def test_packages_that_spack_does_not_provide_are_an_error(installed: Stage, fault: str):
     if fault == "empty":
         shutil.rmtree(installed.modules)
         installed.modules.mkdir()
@@ -115,7 +115,7 @@ def test_what_spack_does_not_provide_is_an_error(installed: Stage, fault: str):
     "arguments",
     [("list", "--env", "quick"), ("site", "list"), ("simulate", "ember"), ("compare", "--suite", "stream")],
 )
-def test_what_needs_a_checkout_ends_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):
+def test_commands_that_need_a_checkout_end_as_not_set_up(installed: Stage, arguments: tuple[str, ...]):
     installed.run(*arguments, code=3)
 
 
@@ -135,7 +135,7 @@ def test_places_of_spack(tmp_path: Path):
         assert spack_version() is None
 
 
-def test_an_empty_root_is_no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_empty_root_is_not_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / ".pagewise").mkdir()
     monkeypatch.chdir(tmp_path)
     with patch.dict(os.environ, clear=True) as environ:

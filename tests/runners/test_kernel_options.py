@@ -15,7 +15,7 @@ from pagewise.analysis.comparison import neighbour
 from pagewise.analysis.consistency import incomparable
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.dimensions import differing
-from pagewise.core.plan import Subject, order_of_sweeps, subject, varied
+from pagewise.core.plan import Subject, order_of_sweeps, subject, with_options
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import comparisons
@@ -30,7 +30,7 @@ def planned() -> Subject:
     """A kernel with base pages and thp, in two aligns and two buffers."""
     one = kernel(**STRUCTURES)
     built = [configuration(label=label) for label in PAGES]
-    return varied([subject(one, built, "none/hardware-regular")], OPTIONS)[0]
+    return with_options([subject(one, built, "none/hardware-regular")], OPTIONS)[0]
 
 
 def test_cells_have_all_combinations_and_one_baseline():
@@ -45,12 +45,12 @@ def test_cells_have_all_combinations_and_one_baseline():
     )
     assert len({cell.measured.label for cell in cells}) == 8
     values = {"at_once": ["1", "2"]}
-    (one,) = varied([subject(kernel(options=values), [configuration()], "*")], values)
+    (one,) = with_options([subject(kernel(options=values), [configuration()], "*")], values)
     assert one.cells[1].arguments == ("--at-once", "2")
     both = planned()
     assert (
         Subject.of(
-            both.planned(),
+            both.planned_subject(),
             {
                 cell.measured.module: configuration(label=label)
                 for label in PAGES
@@ -62,19 +62,19 @@ def test_cells_have_all_combinations_and_one_baseline():
     )
 
 
-def test_one_thing_differs_from_what_a_cell_is_compared_with():
+def test_a_configuration_differs_from_its_reference_in_one_thing():
     one = planned()
     (base,) = (cell for cell in one.cells if cell.is_baseline)
-    found = {}
+    actual = {}
     for cell in one.cells:
         changed = neighbour(one.benchmark, cell, base, one.cells)
-        found[cell.measured.hugepages, cell.options] = changed and (
+        actual[cell.measured.hugepages, cell.options] = changed and (
             changed.dimension,
             changed.reference.options,
         )
-    assert found["thp", "align=soa,buffer=flash"] == ("hugepages", "align=soa,buffer=flash")
-    assert found["none", "align=soa,buffer=flash"] == ("align", "align=aos,buffer=flash")
-    assert subject(kernel(), [], "*").cells == () and found["none", "align=aos,buffer=planes"] is None
+    assert actual["thp", "align=soa,buffer=flash"] == ("hugepages", "align=soa,buffer=flash")
+    assert actual["none", "align=soa,buffer=flash"] == ("align", "align=aos,buffer=flash")
+    assert subject(kernel(), [], "*").cells == () and actual["none", "align=aos,buffer=planes"] is None
 
 
 def test_a_sweep_of_one_value_of_an_option():
@@ -87,23 +87,23 @@ def test_a_sweep_of_one_value_of_an_option():
     one = kernel(options=orders, sweeps=[{**sweep, "when": {"order": "interleaved"}}])
     (plain,) = both = [subject(one, [configuration(label=label) for label in PAGES], "none/hardware-regular")]
     assert order_of_sweeps([plain], seed=1) == []
-    swept = {step.cell.options for step in order_of_sweeps(varied(both, orders), seed=1)}
+    swept = {step.cell.options for step in order_of_sweeps(with_options(both, orders), seed=1)}
     assert swept == {"order=interleaved"}
 
 
 def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     regions = {"parallel": ["once", "pass"]}
     built = [configuration(), configuration(openmp="off", module="m/1/gcc/none/hardware-regular-serial")]
-    (one,) = varied(
+    (one,) = with_options(
         [subject(kernel(options=regions, options_of_threads=["parallel"]), built, "none/hardware-regular")],
         regions,
     )
-    found = {(cell.measured.openmp, cell.measured.value("parallel")): cell for cell in one.cells}
-    assert found.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
-    assert [key for key, cell in found.items() if cell.is_baseline] == [("on", "once")]
-    serial = found["off", "once"].measured
+    actual = {(cell.measured.openmp, cell.measured.value("parallel")): cell for cell in one.cells}
+    assert actual.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
+    assert [key for key, cell in actual.items() if cell.is_baseline] == [("on", "once")]
+    serial = actual["off", "once"].measured
     assert serial.label == "none/hardware-regular-serial+parallel=once"
-    assert differing(one.benchmark, serial, found["on", "once"].measured) == ("openmp",)
+    assert differing(one.benchmark, serial, actual["on", "once"].measured) == ("openmp",)
 
 
 def test_a_value_that_no_build_has_is_refused(stage: Stage):
@@ -138,8 +138,8 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
     assert len(rows) == 4 and {one["options"]["buffer"] for one in rows.values()} == {"planes"}
     assert rows["none", "aos"]["is_baseline"] and not rows["none", "soa"]["is_baseline"]
     assert rows["none", "soa"]["differs_in"] == "align" and rows["none", "soa"]["time_ratio"] > 1.5
-    found = {row["kind"]: row for row in json.loads(done.stdout)["comparisons"] if row["kernel"] == "triad"}
-    change, effect = found["change"], found["structure"]
+    actual = {row["kind"]: row for row in json.loads(done.stdout)["comparisons"] if row["kernel"] == "triad"}
+    change, effect = actual["change"], actual["structure"]
     assert (change["hugepages"], change["options"]["align"], change["dimension"]) == (
         "thp",
         "soa",

@@ -66,15 +66,17 @@ def test_prefetching_of_the_compiler_is_compared_in_its_loop():
 
 
 def test_each_compiler_has_its_answer_on_its_loop():
-    times = {made(who): 1.0 for who in COMPILERS}
-    times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 0.8), strict=True)}
+    times = {made(compiler): 1.0 for compiler in COMPILERS}
+    times |= {
+        made(compiler, loop="compiler"): time for compiler, time in zip(COMPILERS, (3.0, 0.8), strict=True)
+    }
     reported = answers(times)
-    assert [reported["loop", None, who].lead for who in COMPILERS] == ["No. ", "Yes. "]
+    assert [reported["loop", None, compiler].lead for compiler in COMPILERS] == ["No. ", "Yes. "]
     result = compared(times, LOOPED)
     given = advice.answers([result])
     headline = advice.headline([result], given)
     assert [one.compiler for one in first_answers(given)] == list(COMPILERS)
-    assert all(f"{who}: " in headline for who in COMPILERS)
+    assert all(f"{compiler}: " in headline for compiler in COMPILERS)
     same = {made(): 1.0, made(loop="compiler"): 1.0}
     assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (
         "",
@@ -93,8 +95,10 @@ def test_the_answer_does_not_depend_on_the_baseline(times: tuple[float, float], 
 
 
 def test_compilers_are_compared_in_their_loops_too():
-    times = {made(who): 1.0 for who in COMPILERS}
-    times |= {made(who, loop="compiler"): time for who, time in zip(COMPILERS, (3.0, 1.5), strict=True)}
+    times = {made(compiler): 1.0 for compiler in COMPILERS}
+    times |= {
+        made(compiler, loop="compiler"): time for compiler, time in zip(COMPILERS, (3.0, 1.5), strict=True)
+    }
     versus = {own_loop(one): one for one in compared(times, LOOPED).of("compilers")}
     assert [(loop, one.verdict) for loop, one in versus.items()] == [
         (None, "inconclusive"),
@@ -109,7 +113,7 @@ def test_compilers_are_compared_in_their_loops_too():
 
 
 @pytest.mark.parametrize("other", [{"openmp": "off"}, {"papi": "on"}, {"version": "9"}, {"builder": "cmake"}])
-def test_what_else_differs_is_reported_and_is_no_answer(other):
+def test_other_differences_are_reported_without_an_answer(other):
     (name,) = other
     result = compared({BASE: 1.0, made(pages="thp", **other): 0.5}, LOOPED)
     (row,) = (row for group in result.groups for row in group.rows if not row.cell.is_baseline)

@@ -17,7 +17,7 @@ from pagewise.core.manifest_parts import Forecast, Origin, Simulated
 from pagewise.core.plan import with_settings
 from pagewise.core.result import read_result
 from pagewise.workloads.program.prepare import ORIGINS, without_equal
-from pagewise.workloads.simulation.measured import ChosenOrigins, sets_of, smallest, worth_measuring
+from pagewise.workloads.simulation.measured import SelectedOrigins, sets_of, smallest, worth_measuring
 
 MIB = 1 << 20
 
@@ -50,7 +50,7 @@ def simulated(*origins: Origin, seconds: float | None = None) -> Simulated:
     )
 
 
-def test_what_may_save_one_per_cent_is_measured_most_first() -> None:
+def test_origins_that_may_save_one_per_cent_are_measured_most_first() -> None:
     # Of 2 s: 0.5, 2, 40, 5, 3 and 4 %.
     every = [origin(str(i), 1, 1, saved) for i, saved in enumerate((0.01, 0.04, 0.8, 0.1, 0.06, 0.08))]
     assert worth_measuring(simulated(*every, seconds=2.0), every) == [3, 4, 6, 5]
@@ -63,16 +63,16 @@ def test_what_may_save_one_per_cent_is_measured_most_first() -> None:
     ("times", "expected"),
     [
         # One of them has 19 of 20 parts of the gain.
-        ({"thp": 0.8, "-": 0.8, "1": 0.98, "2": 0.81, "1+2": 0.8}, ChosenOrigins((2,), 0.81, 0.8)),
+        ({"thp": 0.8, "-": 0.8, "1": 0.98, "2": 0.81, "1+2": 0.8}, SelectedOrigins((2,), 0.81, 0.8)),
         # Both are needed, and all have more memory.
-        ({"thp": 0.8, "-": 0.8, "1": 0.9, "2": 0.9, "1+2": 0.8}, ChosenOrigins((1, 2), 0.8, 0.8)),
+        ({"thp": 0.8, "-": 0.8, "1": 0.9, "2": 0.9, "1+2": 0.8}, SelectedOrigins((1, 2), 0.8, 0.8)),
         # The gain is elsewhere.
         ({"thp": 0.5, "-": 0.9, "1": 0.95, "2": 0.95, "1+2": 0.9}, None),
         ({"thp": 1.2, "-": 1.1, "1": 1.1, "2": 1.0, "1+2": 1.1}, None),
     ],
 )
-def test_the_smallest_set_with_most_of_the_gain_is_chosen(
-    times: dict[str, float], expected: ChosenOrigins | None
+def test_the_smallest_set_with_most_of_the_gain_is_selected(
+    times: dict[str, float], expected: SelectedOrigins | None
 ) -> None:
     origins = [origin("small", 1, 1), origin("large", 64, 1), origin("third", 8, 1)]
     base, thp, where = (

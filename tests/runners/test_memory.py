@@ -15,13 +15,13 @@ from pagewise.core.errors import RefusedError, SetupError
 from pagewise.core.kernel import Kernel, read_source
 from pagewise.core.structure import document
 from pagewise.machine import memory, numa
-from pagewise.machine.memory import available, available_on, fitted
+from pagewise.machine.memory import available, available_on, fit_kernel
 from pagewise.machine.placement import Placement
 from pagewise.session.options import PagesToPrepare
 from pagewise.stack.catalog import read_catalog
 from pagewise.stack.lmod import find_init
 from pagewise.workloads.kernels.choose import choose, fit, room_for
-from pagewise.workloads.kernels.sizes import default_working_set, sized
+from pagewise.workloads.kernels.sizes import default_working_set, with_sizes
 from pagewise.workloads.kernels.workload import prepare
 from scripts import write_script
 from stage import CHASE, ROOT, TRIAD, Stage
@@ -69,7 +69,7 @@ def test_available_is_the_kernels_estimate_within_control_groups(
     assert available(tmp_path / "nothing") is None
 
 
-def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
+def test_nodes_have_free_and_reclaimable_memory(tmp_path: Path):
     def node(number: int, free: int) -> dict[str, str]:
         values = {"MemFree": free, "Active(anon)": 7, "Active(file)": 1024, "Inactive(file)": 512}
         text = "".join(f"Node {number} {name}: {value:>14} kB\n" for name, value in values.items())
@@ -81,7 +81,7 @@ def test_nodes_have_what_is_free_and_files_that_need_not_stay(tmp_path: Path):
     assert available_on((0, 7), root) is None
 
 
-def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPatch):
+def test_memory_that_is_bound_matches_its_nodes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
     monkeypatch.setattr(memory, "available_on", lambda nodes: {(0,): 60 * MIB, (1,): None}[nodes])
     policies = (
@@ -94,31 +94,33 @@ def test_memory_that_is_bound_is_that_of_its_nodes(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("room", "taken"), [(None, 64), (84, 64), (83, 32), (42, 32), (41, 16), (21, 16)])
 def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
-    one, reported = fitted(kernel(), None if room is None else room * MIB)
+    one, reported = fit_kernel(kernel(), None if room is None else room * MIB)
     size = f"{taken * 1024}KiB" if taken < 64 else "64MiB"
     assert one.arguments == ("--working-set", size, "--repetitions", "5")
     assert one.sweeps[0].arguments[-1] == size
     assert (reported is None) == (taken == 64) and (reported is None or reported.taken_bytes == taken * MIB)
 
 
-def test_less_than_a_quarter_is_refused_with_what_to_do():
+def test_less_than_a_quarter_is_refused_with_a_remedy():
     with pytest.raises(RefusedError, match=chase().name) as fault:
-        fitted(chase(), 20 * MIB)
+        fit_kernel(chase(), 20 * MIB)
     assert "--kernels" in fault.value.remedy and "20 MiB" in fault.value.where
     unsized = kernel(CHASE, compare={"arguments": ["--block", "1GiB"]})
-    assert fitted(unsized, 1) == (unsized, None)
+    assert fit_kernel(unsized, 1) == (unsized, None)
 
 
-def test_a_default_size_is_that_of_the_cpus_of_all_placements(small: Stage):
+def test_a_default_size_suits_the_cpus_of_all_placements(small: Stage):
     cpus = tuple(sorted(os.sched_getaffinity(0))[:2])
     unsized = {**TRIAD, "name": "other", "executable": "pw-other"}
     unsized["compare"] = {"arguments": ["--repetitions", "3"]}
     unsized["sweeps"] = [{**TRIAD["sweeps"][0], "arguments": ["--sweep", "working-set"]}]
     small.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD, unsized])
     catalog = read_catalog(small.modules, find_init(None))
-    chosen = choose(catalog, options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular"))
+    requested = choose(
+        catalog, options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular")
+    )
     places = [Placement(1, (cpu,)) for cpu in cpus]
-    subjects = {one.benchmark.name: one.benchmark for one in sized(chosen, catalog, places)}
+    subjects = {one.benchmark.name: one.benchmark for one in with_sizes(requested, catalog, places)}
     size = f"{64 * len(cpus)}MiB"
     assert subjects["other"].arguments == ("--repetitions", "3", "--working-set", size)
     assert subjects["other"].sweeps[0].arguments == ("--sweep", "working-set", "--working-set", size)
@@ -150,14 +152,14 @@ def test_a_pool_takes_the_same_amount_in_addition(small: Stage, monkeypatch: pyt
     small.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [TRIAD])
     monkeypatch.setenv("PAGEWISE_ROOT", str(small.folder))
     monkeypatch.setattr(memory, "available", lambda: 100 * MIB)
-    chosen = options(modules=small.modules, kernels=("triad",), results=small.results)
+    requested = options(modules=small.modules, kernels=("triad",), results=small.results)
     console = Console(record=True, quiet=False, file=Path("/dev/null").open("w"))  # noqa: SIM115
-    comparison = prepare(chosen, console, time.monotonic())
+    comparison = prepare(requested, console, time.monotonic())
     assert comparison.manifest.scaled == ()
     [scaled] = fit(comparison.workload.subjects, options(prepare=PagesToPrepare()), 100 * MIB)[1]
     assert scaled.taken_bytes == 32 * MIB
     monkeypatch.setattr(memory, "available", lambda: 50 * MIB)
-    comparison = prepare(chosen, console, time.monotonic())
+    comparison = prepare(requested, console, time.monotonic())
     assert [one.taken_bytes for one in comparison.manifest.scaled] == [32 * MIB]
     printed = console.export_text()
     assert "32 MiB" in printed and "64 MiB" in printed

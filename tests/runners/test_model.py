@@ -12,9 +12,15 @@ import pytest
 import yaml
 
 from pagewise.core.errors import FormatError, SelectionError
-from pagewise.core.structure import structured
+from pagewise.core.structure import from_data
 from pagewise.core.text import choose_of, nearest
-from pagewise.workloads.simulation.geometry import FOLDER, Geometry, find_geometry, known, read_geometry
+from pagewise.workloads.simulation.geometry import (
+    FOLDER,
+    Geometry,
+    find_geometry,
+    known_geometries,
+    read_geometry,
+)
 from scripts import called
 
 EXTENT = 2 << 20
@@ -23,15 +29,15 @@ EXTENT = 2 << 20
 # Geometry files
 
 
-@pytest.mark.parametrize("name", known())
+@pytest.mark.parametrize("name", known_geometries())
 def test_a_geometry_is_valid_sourced_and_read_by_the_model(name: str, replay: Path, tmp_path: Path) -> None:
     geometry = find_geometry(name)
     assert geometry.name == name
-    assert structured(Geometry, geometry.data) == geometry
+    assert from_data(Geometry, geometry.data) == geometry
     assert counts(replay, geometry.lines(), "r 0 8\n", tmp_path)["L1D_TLB_REFILL"] == 1
 
 
-def test_a64fx_is_that_of_its_manual() -> None:
+def test_a64fx_matches_its_manual() -> None:
     a64fx = find_geometry("a64fx")
     tlbs = [(tlb.entries, tlb.ways, tlb.replacement) for tlb in a64fx.tlbs]
     assert tlbs == [(16, 16, "fifo"), (1024, 4, "lru")]
@@ -42,8 +48,8 @@ def test_a64fx_is_that_of_its_manual() -> None:
 def test_an_unknown_geometry_is_reported_with_the_nearest() -> None:
     with pytest.raises(SelectionError) as raised:
         find_geometry("zen5")
-    assert raised.value.where == "--geometry" and choose_of("zen5", known()) in raised.value.remedy
-    assert nearest("zen5", known())[0] == "zen4"
+    assert raised.value.where == "--geometry" and choose_of("zen5", known_geometries()) in raised.value.remedy
+    assert nearest("zen5", known_geometries())[0] == "zen4"
     with pytest.raises(SelectionError) as raised:
         find_geometry("mine.yaml")
     assert raised.value.where == "mine.yaml"
@@ -75,7 +81,7 @@ def test_a_malformed_geometry_is_refused_with_its_fault(
     file.write_text(yaml.safe_dump(data))
     with pytest.raises(FormatError) as raised:
         read_geometry(file)
-    lines = [line.strip().partition(": ") for line in raised.value.what.splitlines()]
+    lines = [line.strip().partition(": ") for line in raised.value.message.splitlines()]
     assert any(where == place and all(word in text for word in named) for where, _, text in lines)
     assert raised.value.where == str(file)
 
@@ -94,7 +100,7 @@ class Naive:
         self.counts = dict.fromkeys(
             itertools.chain(
                 (f"L{n + 1}D_TLB_REFILL" for n in range(max(t["level"] for t in self.data["tlbs"]))),
-                (f"L{n + 1}D_CACHE_{what}" for n in range(len(self.caches)) for what in ("REFILL", "WB")),
+                (f"L{n + 1}D_CACHE_{name}" for n in range(len(self.caches)) for name in ("REFILL", "WB")),
                 ("PAGE_WALKS", "L1D_CACHE", "HUGE_PAGE_LOOKUPS"),
             ),
             0,
@@ -137,11 +143,11 @@ class Naive:
         return sets.setdefault(index % (cache["bytes"] // cache["line_bytes"] // cache["ways"]), [])
 
     def cache(self, line: int, store: bool) -> None:
-        found, modified = len(self.caches), False
+        actual, modified = len(self.caches), False
         for level, (cache, _) in enumerate(self.caches):
             lines = self.set_of(level, line)
             if line in lines:
-                found = level
+                actual = level
                 lines.remove(line)
                 if cache["inclusion"] == "victim":
                     modified = line in self.dirty[level]
@@ -150,7 +156,7 @@ class Naive:
                     lines.append(line)
                 break
             self.counts[f"L{level + 1}D_CACHE_REFILL"] += 1
-        for level in reversed(range(found)):
+        for level in reversed(range(actual)):
             if self.caches[level][0]["inclusion"] != "victim":
                 self.put(level, line, modified)
                 modified = False
@@ -209,7 +215,7 @@ def small(tlbs: list[str], caches: list[str], hashed: bool = False) -> Geometry:
     }
     if hashed:
         data["caches"][-1]["index_hash"] = [{"lowest": 13, "width": 2, "shift": 1}]
-    return structured(Geometry, data)
+    return from_data(Geometry, data)
 
 
 def number(word: str) -> int | str:
@@ -254,12 +260,12 @@ def test_the_model_counts_as_a_naive_one(name: str, seed: int, replay: Path, tmp
     for kind, address, size in trace_of(seed):
         naive.access(address, size, kind == "w")
         lines.append(f"{kind} {address:x} {size}")
-    modelled = counts(replay, MACHINES[name].lines(), "\n".join(lines) + "\n", tmp_path)
-    assert {key: modelled[key] for key in naive.counts} == naive.counts
+    simulated = counts(replay, MACHINES[name].lines(), "\n".join(lines) + "\n", tmp_path)
+    assert {key: simulated[key] for key in naive.counts} == naive.counts
     assert all(value > 0 for value in naive.counts.values())
 
 
-def test_replay_refuses_what_is_no_trace(replay: Path, tmp_path: Path) -> None:
+def test_replay_refuses_malformed_traces(replay: Path, tmp_path: Path) -> None:
     (tmp_path / "geometry").write_text(find_geometry("zen4").lines())
     done = called([replay, tmp_path / "geometry"], input="x 10 8\n")
     assert done.returncode == 2 and done.stderr

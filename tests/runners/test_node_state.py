@@ -70,7 +70,7 @@ def test_the_unusable_free_space_index(blocks: tuple[int, ...], order: int, inde
     assert unusable_index({"0/Normal": blocks}, order) == index
 
 
-def test_what_a_run_changed():
+def test_changes_by_a_run():
     before = NodeState(
         free_blocks={"0/Normal": (8, 0, 0, 3)}, huge_order=3, counters={"a": 1, "b": 2, "c": 5}
     )
@@ -125,7 +125,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 
 @pytest.mark.parametrize(("machine", "touches"), [("reports", True), ("keeps", False)])
-def test_memory_that_the_hypervisor_took_back_is_touched(machine: str, touches: bool):
+def test_memory_is_touched_on_nodes_with_free_page_reporting(machine: str, touches: bool):
     printed = called([sys.executable, "-c", TOUCH, machine], check=True).stdout
     assert (int(printed) > 64 << 10) is touches
 
@@ -213,7 +213,7 @@ Node 0, zone   Normal
 """
 
 
-def test_what_the_kernel_keeps():
+def test_the_reserve_of_the_kernel():
     assert parse_reserves(ZONEINFO) == {"0/DMA": 23 + 12491, "0/Normal": 12896}
     assert parse_reserves("") == {}
 
@@ -358,12 +358,12 @@ def got(count: int) -> float:
 @pytest.mark.changes_machine
 def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path) -> None:
     compact()
-    found = predict(read_host().thp)
-    if found is None or found.page_bytes != HUGE or found.obtainable < 1.5 * LEFT:
+    actual = predict(read_host().thp)
+    if actual is None or actual.page_bytes != HUGE or actual.obtainable < 1.5 * LEFT:
         pytest.skip("needs 12 GiB of free memory in huge pages of 2 MiB")
     cases: list[tuple[float, int, int, bool, bool]] = []
     # Page faults take free huge pages and do not wait for more: what `obtainable` predicts.
-    with defrag("never"), holder(found.obtainable - LEFT) as rest:
+    with defrag("never"), holder(actual.obtainable - LEFT) as rest:
         for level in LEVELS:
             with NodeStates(tmp_path, most=int(level * LEFT)) as states:
                 if level > 0:

@@ -17,10 +17,10 @@ from many_results import SLOW, SLOWER
 from pagewise.analysis.nodes import (
     NodeQuantity,
     NodeValue,
-    away,
     differences,
+    find_outliers,
     host_facts,
-    measured,
+    node_value,
     population,
     spread_of,
 )
@@ -49,8 +49,8 @@ def partition(rng: np.random.Generator, nodes: int, quantities: int, spread: flo
     }
 
 
-def share(found: Iterable[bool]) -> float:
-    return float(np.mean(list(found)))
+def share(actual: Iterable[bool]) -> float:
+    return float(np.mean(list(actual)))
 
 
 @pytest.mark.long
@@ -62,24 +62,26 @@ def test_where_all_nodes_are_alike_at_most_5_percent_of_sweeps_accuse_one(
 ) -> None:
     rng = np.random.default_rng(nodes)
     trials = 400 if nodes < 100 else 150
-    wrong = share(bool(away(partition(rng, nodes, quantities, 0.02), at_least=1e-9)) for _ in range(trials))
+    wrong = share(
+        bool(find_outliers(partition(rng, nodes, quantities, 0.02), at_least=1e-9)) for _ in range(trials)
+    )
     # Three standard errors of that many trials above 5 %.
     assert wrong <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / trials)
 
 
-@pytest.mark.parametrize(("nodes", "found_at_least"), [(6, 0.9), (8, 0.95), (16, 0.99), (100, 0.99)])
-def test_a_node_that_is_a_tenth_slower_is_found_where_others_differ_by_half_a_percent(
-    nodes: int, found_at_least: float
+@pytest.mark.parametrize(("nodes", "least_detected"), [(6, 0.9), (8, 0.95), (16, 0.99), (100, 0.99)])
+def test_a_node_that_is_a_tenth_slower_is_detected_where_others_differ_by_half_a_percent(
+    nodes: int, least_detected: float
 ) -> None:
     rng = np.random.default_rng(7)
 
-    def is_found() -> bool:
+    def is_detected() -> bool:
         reported = partition(rng, nodes, 4, 0.005)
         for by_node in reported.values():
             by_node["n2"] = NodeValue(1.1 * by_node["n2"].value)
-        return {one.node for one in away(reported)} == {"n2"}
+        return {one.node for one in find_outliers(reported)} == {"n2"}
 
-    assert share(is_found() for _ in range(100)) >= found_at_least
+    assert share(is_detected() for _ in range(100)) >= least_detected
 
 
 def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
@@ -87,7 +89,7 @@ def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
     reported = partition(rng, 40, 1, 0.005)[quantity(0)]
     bad = {f"n{number}" for number in range(10)}
     slowed = {name: NodeValue(one.value * (1.15 if name in bad else 1.0)) for name, one in reported.items()}
-    assert {one.node for one in away({TIME: slowed})} == bad
+    assert {one.node for one in find_outliers({TIME: slowed})} == bad
 
 
 SMALL = {f"n{number}": NodeValue(1.025 if number == 3 else 1.0 + 1e-4 * number) for number in range(20)}
@@ -105,52 +107,52 @@ SMALL = {f"n{number}": NodeValue(1.025 if number == 3 else 1.0 + 1e-4 * number) 
 def test_few_equal_and_slightly_different_nodes_are_not_accused(
     values: dict[str, NodeValue], at_least: float, accused: list[str]
 ) -> None:
-    assert [one.node for one in away({TIME: values}, at_least)] == accused
+    assert [one.node for one in find_outliers({TIME: values}, at_least)] == accused
 
 
 def test_a_node_that_is_measured_badly_must_lie_farther_out() -> None:
     values = {f"n{number}": NodeValue(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
-    assert [one.node for one in away({TIME: values | {"n0": NodeValue(1.1, 0.001)}})] == ["n0"]
-    assert away({TIME: values | {"n0": NodeValue(1.1, 0.1)}}) == []
+    assert [one.node for one in find_outliers({TIME: values | {"n0": NodeValue(1.1, 0.001)}})] == ["n0"]
+    assert find_outliers({TIME: values | {"n0": NodeValue(1.1, 0.1)}}) == []
 
 
-def test_the_spread_is_that_of_normal_values_and_not_of_outliers() -> None:
+def test_the_spread_matches_normal_values_and_not_of_outliers() -> None:
     rng = np.random.default_rng(3)
     for count in (4, 5, 8, 9, 30, 2500):
-        found = np.mean([spread_of(rng.normal(0.0, 1.0, count)) for _ in range(300 if count < 100 else 10)])
-        assert found == pytest.approx(1.0, abs=0.15), count
+        actual = np.mean([spread_of(rng.normal(0.0, 1.0, count)) for _ in range(300 if count < 100 else 10)])
+        assert actual == pytest.approx(1.0, abs=0.15), count
     values = rng.normal(0.0, 1.0, 100)
     values[:40] += 1000.0
     assert spread_of(values) < 4.0
 
 
-def test_the_error_of_a_median_is_that_of_normal_rounds() -> None:
+def test_the_error_of_a_median_matches_normal_rounds() -> None:
     rng = np.random.default_rng(5)
     rounds = np.exp(rng.normal(0.0, 0.02, (2000, 25)))
-    errors = [measured(one).error for one in rounds]
-    true = float(np.std([math.log(measured(one).value) for one in rounds]))
+    errors = [node_value(one).error for one in rounds]
+    true = float(np.std([math.log(node_value(one).value) for one in rounds]))
     assert float(np.median(errors)) == pytest.approx(true, rel=0.15)
 
 
 def test_two_kinds_of_nodes_are_reported() -> None:
     rng = np.random.default_rng(9)
     values = np.exp(np.concatenate([rng.normal(0.0, 0.005, 12), rng.normal(math.log(1.5), 0.005, 8)]))
-    found = population(TIME, {f"n{number}": NodeValue(float(one)) for number, one in enumerate(values)})
-    assert found.two is not None
-    assert found.two.apart == pytest.approx(1.5, rel=0.02)
-    assert found.two.slow_share == pytest.approx(0.4)
+    actual = population(TIME, {f"n{number}": NodeValue(float(one)) for number, one in enumerate(values)})
+    assert actual.two is not None
+    assert actual.two.apart == pytest.approx(1.5, rel=0.02)
+    assert actual.two.slow_share == pytest.approx(0.4)
 
 
 def test_facts_that_differ_are_reported_with_their_nodes() -> None:
     nodes = {f"n{number}": host_facts(a_host()) for number in range(4)}
     nodes["n9"] = host_facts(a_host(thp=Thp("never", "madvise", {}), kernel="5.14"))
-    found = {one.fact: one for one in differences(nodes)}
-    assert set(found) == {"THP", "kernel"}
-    assert found["THP"].usual == "madvise"
-    assert found["THP"].others == {"never": ("n9",)}
+    actual = {one.fact: one for one in differences(nodes)}
+    assert set(actual) == {"THP", "kernel"}
+    assert actual["THP"].usual == "madvise"
+    assert actual["THP"].others == {"never": ("n9",)}
 
 
-def test_memory_that_differs_by_what_the_kernel_keeps_is_the_same() -> None:
+def test_memory_that_differs_by_the_kernels_reserve_is_the_same() -> None:
     sizes = {"n1": 400_000_000_000, "n2": 400_300_000_000, "n3": 399_900_000_000}
     nodes = {name: host_facts(a_host(memory_bytes=size)) for name, size in sizes.items()}
     assert differences(nodes) == []
@@ -159,22 +161,22 @@ def test_memory_that_differs_by_what_the_kernel_keeps_is_the_same() -> None:
 
 
 def test_where_no_value_has_a_majority_none_is_usual() -> None:
-    (found,) = differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})
-    assert found.usual is None
-    assert set(found.others) == {"on", "off"}
+    (actual,) = differences({"n1": {"SMT": "on"}, "n2": {"SMT": "off"}})
+    assert actual.usual is None
+    assert set(actual.others) == {"on", "off"}
 
 
 @pytest.mark.long
 def test_of_each_node_the_newest_complete_comparison_counts(many: Path, tmp_path: Path) -> None:
     results = shutil.copytree(many, tmp_path / "results")
-    found = data("cluster-report", "cluster", "nodes", results)
-    assert [node["attempts"] for node in found["nodes"]] == NODES * [DATES]
+    actual = data("cluster-report", "cluster", "nodes", results)
+    assert [node["attempts"] for node in actual["nodes"]] == NODES * [DATES]
     newest = [str(max(folder.iterdir())) for folder in sorted(results.glob("node0*"))]
-    assert [node["result"] for node in found["nodes"]] == newest
-    assert all(node["state"] == "complete" and node["why"] is None for node in found["nodes"])
-    assert {(each["node"], each["kind"]) for each in found["away"]} == {(SLOW, "time")}
-    assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in found["away"])
-    assert not found["invalid"] and not found["differences"] and not found["unreadable"]
+    assert [node["result"] for node in actual["nodes"]] == newest
+    assert all(node["state"] == "complete" and node["why"] is None for node in actual["nodes"])
+    assert {(each["node"], each["kind"]) for each in actual["outliers"]} == {(SLOW, "time")}
+    assert all(each["factor"] == pytest.approx(SLOWER, rel=0.05) for each in actual["outliers"])
+    assert not actual["invalid"] and not actual["differences"] and not actual["unreadable"]
     assert {"report.html", "summary.md", "nodes.csv"} <= {file.name for file in results.iterdir()}
 
     def end(node: str, number: int, state: str) -> Path:

@@ -55,7 +55,7 @@ def test_an_option_that_was_replaced_is_refused_with_the_new_one(name: str):
         *(("counters", [text]) for text in ("clocks=boost=on/off", "A=1,2")),
     ],
 )
-def test_what_a_command_cannot_vary_is_refused(command: str, given: list[str]):
+def test_options_that_a_command_cannot_vary_are_refused(command: str, given: list[str]):
     varied = [word for text in given for word in ("--vary", text)]
     done = CliRunner().invoke(root, [command, "--plan", *varied, "--", "true"])
     assert getattr(done.exception, "exit_code", done.exit_code) == 2
@@ -120,7 +120,7 @@ def test_other_texts_are_refused(kind: click.ParamType, text: str):
         ("list", "nothing"),
     ],
 )
-def test_what_does_not_fit_the_subject_is_wrong_usage(stage: Stage, arguments: tuple[str, ...]):
+def test_options_that_do_not_fit_the_subject_are_wrong_usage(stage: Stage, arguments: tuple[str, ...]):
     assert stage.run(*arguments).returncode == 2
 
 

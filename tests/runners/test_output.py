@@ -32,7 +32,7 @@ def test_controls_are_removed_and_all_else_stays():
     assert printable("a\udce9b") == "a\ufffdb"
 
 
-def test_json_keeps_what_it_is_given():
+def test_json_keeps_its_input():
     data = {EVIL: [EVIL, "µ", "\udce9"]}
     assert json.loads(json_text(data)) == data
     assert is_plain(json_text(data)) and "µ" in json_text(data)
@@ -65,7 +65,7 @@ def test_a_console_prints_styles_and_no_controls_of_others(monkeypatch: pytest.M
         assert one not in written
 
 
-def test_what_cannot_be_written_is_dropped_and_kept_as_the_failure():
+def test_unwritable_output_is_dropped_and_reported_as_the_failure():
     with open("/dev/full", "w", encoding="utf-8") as full:  # noqa: PTH123
         output = Output(full)
         output.write("x")

@@ -34,7 +34,7 @@ MIB = 1 << 20
         ("", ""),
     ],
 )
-def test_the_launcher_stands_before_programs_only(line: str, expected: str):
+def test_the_launcher_precedes_programs_only(line: str, expected: str):
     assert prefix_programs(line, "L") == expected
 
 
@@ -92,7 +92,7 @@ def test_a_policy_counts_as_met_if_a_process_met_it_and_none_did_not(
     assert (read_pages(tmp_path).problem is None) == is_met
 
 
-def test_a_line_that_is_no_record_is_named(tmp_path: Path):
+def test_a_malformed_record_is_reported_with_its_line(tmp_path: Path):
     write(tmp_path, {}, {})
     file = tmp_path / "pagewise-pages.n1.jsonl"
     file.write_text(file.read_text()[:-40])
@@ -100,7 +100,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path):
     assert problem is not None and f"{file}:2" in problem
 
 
-def test_what_other_tools_import_needs_no_package():
+def test_modules_for_other_tools_import_without_packages():
     modules = "pagewise.cluster.page_runs, pagewise.workloads.program.policy"
     statement = f"import sys; sys.path.append({str(RUNNERS)!r}); import {modules}"
     assert subprocess.run([sys.executable, "-I", "-S", "-c", statement]).returncode == 0

@@ -84,12 +84,12 @@ NODES = {
 @pytest.fixture(params=NODES)
 def node(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Node:
     """A node whose base page this process seems to have."""
-    chosen = NODES[str(request.param)]
+    selected = NODES[str(request.param)]
     other = os.sysconf
     monkeypatch.setattr(
-        os, "sysconf", lambda name: chosen.base if name in ("SC_PAGESIZE", "SC_PAGE_SIZE") else other(name)
+        os, "sysconf", lambda name: selected.base if name in ("SC_PAGESIZE", "SC_PAGE_SIZE") else other(name)
     )
-    return chosen
+    return selected
 
 
 def test_a_node_is_read(node: Node, tmp_path: Path):
@@ -135,10 +135,10 @@ def test_the_default_pool_is_reserved(node: Node, tmp_path: Path, monkeypatch: p
     largest = node.pools[-1]
     policies = [configuration(label=("hugetlbfs", "hardware", "regular"))]
     subject = subject_of(kernel(), configuration(), *policies)
-    chosen = SimpleNamespace(subjects=[subject], options=SimpleNamespace(sweep=False))
-    chosen.placements = [SimpleNamespace(ranks=None)]
+    selected = SimpleNamespace(subjects=[subject], options=SimpleNamespace(sweep=False))
+    selected.placements = [SimpleNamespace(ranks=None)]
     arguments = [subject.benchmark.arguments]
-    assert workload.Kernels._pool_pages(chosen) == {node.default: pages_needed(arguments, node.default)}
+    assert workload.Kernels._pool_pages(selected) == {node.default: pages_needed(arguments, node.default)}
     assert pages_needed(arguments, largest) < pages_needed(arguments, node.pools[0])
     for size in node.pools:
         # Room for the working set, and to round up four arrays.

@@ -81,10 +81,10 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
         group = analyse([one], made, 1)[0].groups[0]
         return {row.cell.measured.hugepages: row for row in (*group.ranked, *group.unranked)}
 
-    found = rows("thp:64k", 65536)
-    assert found["thp"].time_ratio.median == pytest.approx(0.8)
-    assert found["thp:64k"].time_ratio.median == pytest.approx(0.9)
-    assert found["thp:64k"].pages.page_size_observed_bytes == 65536 and found["thp:64k"].invalid is None
+    actual = rows("thp:64k", 65536)
+    assert actual["thp"].time_ratio.median == pytest.approx(0.8)
+    assert actual["thp:64k"].time_ratio.median == pytest.approx(0.9)
+    assert actual["thp:64k"].pages.page_size_observed_bytes == 65536 and actual["thp:64k"].invalid is None
     wrong = rows("thp", 2 << 20)["thp:64k"]
     assert wrong.code == "wrong_pages" and {"thp", "thp:64k"} <= set(re.split(r"[\s,]+", wrong.invalid))
 
@@ -110,7 +110,7 @@ def test_a_comparison_with_a_further_size(small: Stage):
 
 
 @pytest.mark.long
-def test_a_size_that_cannot_be_had_is_not_ranked_and_no_fault(stage: Stage):
+def test_an_unavailable_size_is_excluded_without_a_fault(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD])
     stage.add("gcc-12.2.0", THP, [TRIAD], without="thp:64k")
     stage.compare("--rounds", "3", "--no-sweep", "--policies", "thp:64k", code=0)
@@ -134,7 +134,7 @@ def words(root: Path) -> list[str]:
     return [Word(root / FOLDER / name / "enabled").get() for name in names]
 
 
-def test_only_what_refuses_is_switched_and_put_back(machine: Path):
+def test_only_refusing_settings_are_switched_and_restored(machine: Path):
     with switched_on(["none", "thp", "thp:64k", "hugetlbfs"], machine) as switched:
         assert [(one.before, one.now) for one in switched] == [("never", "madvise")]
         assert words(machine) == ["madvise", "madvise", "inherit"]
@@ -169,7 +169,7 @@ def test_a_size_that_the_kernel_does_not_support(machine: Path):
     assert refused.value.where == str(machine / FOLDER / "hugepages-32kB/enabled")
 
 
-def test_who_is_not_root_is_reported(monkeypatch):
+def test_a_user_without_root_is_reported(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(thp, "switches_needed", lambda policies, root: [Word(MACHINE)])
     with pytest.raises(RefusedError) as caught, switched_on(["thp:64k"]):

@@ -88,7 +88,7 @@ def test_refused_counters_have_a_reason_and_a_remedy(
     assert known and (host is not VIRTUAL or "QEMU" in finding.detail)
 
 
-def test_the_capability_is_not_proposed_to_who_has_it(root: Path):
+def test_the_capability_is_not_proposed_if_present(root: Path):
     tree(root, {"proc/self/status": "CapEff:\t0000004000000000"})
     finding = hardware_counters(CLOSED, root, kernel(hardware=errno.EPERM))
     assert has_capability(root) and "cap_perfmon" not in finding.remedy

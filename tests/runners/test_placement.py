@@ -17,7 +17,7 @@ from pagewise.analysis.validity import exclusion
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.fields import cpu_list, list_text
 from pagewise.core.record_parts import ProcessPlacement
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.machine import numa
 from pagewise.machine.placement import (
     AvailableMachine,
@@ -53,15 +53,15 @@ def topology(description: str) -> str:
 
 
 def machine(description: str, allowed: str | None = None) -> AvailableMachine:
-    found = parse(topology(description))
-    every = frozenset(cpu for core in found.cores for cpu in core.cpus)
+    actual = parse(topology(description))
+    every = frozenset(cpu for core in actual.cores for cpu in core.cpus)
     may = every if allowed is None else frozenset(cpu_list(allowed))
-    return AvailableMachine(found, may, every, tuple(node.number for node in found.nodes))
+    return AvailableMachine(actual, may, every, tuple(node.number for node in actual.nodes))
 
 
 def cpus(description: str, allowed: str | None = None, **where: tuple[object, ...]) -> list[list[int]]:
-    found = placements(Where(**where), machine(description, allowed))  # type: ignore[arg-type]
-    return [list(one.cpus) for one in found]
+    actual = placements(Where(**where), machine(description, allowed))  # type: ignore[arg-type]
+    return [list(one.cpus) for one in actual]
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def cpus(description: str, allowed: str | None = None, **where: tuple[object, ..
     ],
 )
 def test_threads_close_to_each_other_and_spread(description, allowed, threads, close, spread):
-    found = cpus(description, allowed, threads=(threads,), bind=("close", "spread"))
-    assert found == ([close] if close == spread else [close, spread])
+    actual = cpus(description, allowed, threads=(threads,), bind=("close", "spread"))
+    assert actual == ([close] if close == spread else [close, spread])
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_lists_of_cpus_and_partial_cores():
 
 def test_several_placements_each_once():
     binds = ("close", "smt:2", "spread", "close+interleave", "spread+smt:2")
-    found = placements(Where(threads=(2,), bind=binds), machine(XEON))
-    assert {one.name: (list(one.cpus), one.memory.reported, one.also) for one in found} == {
+    actual = placements(Where(threads=(2,), bind=binds), machine(XEON))
+    assert {one.name: (list(one.cpus), one.memory.reported, one.also) for one in actual} == {
         "close": ([2, 3], "default", ()),
         "close+interleave": ([2, 3], "interleave:0-3", ()),
         # One core with both of its hardware threads is the same by any way to choose cores.
@@ -145,13 +145,13 @@ def test_several_placements_each_once():
     ],
 )
 def test_policies_of_memory(policy, reported, nodes):
-    (found,) = placements(Where(threads=(2,), bind=(f"spread+{policy}",)), machine(XEON))
-    assert (found.memory.reported, found.nodes) == (reported, nodes)
+    (actual,) = placements(Where(threads=(2,), bind=(f"spread+{policy}",)), machine(XEON))
+    assert (actual.memory.reported, actual.nodes) == (reported, nodes)
 
 
 def test_openmp_gets_the_cpu_of_each_thread():
-    (found,) = placements(Where(cpus=("8,0",)), machine(XEON))
-    assert found.environment == {"OMP_NUM_THREADS": "2", "OMP_PROC_BIND": "close", "OMP_PLACES": "{8},{0}"}
+    (actual,) = placements(Where(cpus=("8,0",)), machine(XEON))
+    assert actual.environment == {"OMP_NUM_THREADS": "2", "OMP_PROC_BIND": "close", "OMP_PLACES": "{8},{0}"}
     (anywhere,) = placements(Where(bind=("membind:1",)), machine(XEON, "0-7"))
     assert (anywhere.environment, anywhere.cpus) == ({}, tuple(range(8)))
 
@@ -195,7 +195,7 @@ def test_numbers_in_lists_and_bitmaps():
     assert list_text({7, 0, 1, 2}) == "0-2,7" and numa.parse_list("8,0-2", "") == [8, 0, 1, 2]
 
 
-def test_this_machine_is_what_the_kernel_says():
+def test_this_machine_matches_the_kernels_report():
     here = this_machine()
     every = {cpu for core in read_topology().cores for cpu in core.cpus}
     assert here.allowed == os.sched_getaffinity(0) <= every
@@ -209,7 +209,7 @@ def test_a_process_has_the_cpus_and_the_policy_it_was_started_with(policy: str):
     before = (os.sched_getaffinity(0), numa.policy_of(os.getpid()))
     name = {"default": "first-touch", "bind:0": "membind:0"}.get(policy, policy)
     (placed,) = placements(Where(cpus=(str(last),), bind=(name,)))
-    with placed.bound():
+    with placed.bind():
         command = [sys.executable, "-c", _CHILD]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
     reported = observed_placement(process.pid)
@@ -230,18 +230,18 @@ subprocess.run(["awk", "{print $2; exit}", "/proc/self/numa_maps"])
 
 def test_a_policy_that_the_kernel_refuses():
     barred = numa.MemoryPolicy("bind:900", "bind:900", 2, (900,))
-    with pytest.raises(RefusedError), barred.applied():
+    with pytest.raises(RefusedError), barred.apply_policy():
         pass
 
 
-def test_a_policy_of_ours_is_handed_on():
+def test_a_policy_of_pagewise_is_passed_on():
     """Under numactl, or a batch system's, what was not asked for otherwise is kept and reported."""
     bound = numa.MemoryPolicy("interleave:0", "interleave:0", 3, (0,))
-    with bound.applied():
+    with bound.apply_policy():
         (kept,) = placements(Where(threads=(1,)))
         (own,) = placements(Where(threads=(1,), bind=("first-touch",)))
         assert kept.memory == numa.MemoryPolicy("interleave:0", "interleave:0")
-        with own.bound():
+        with own.bind():
             assert numa.policy_of(os.getpid()) == "default"
         assert numa.policy_of(os.getpid()) == "interleave:0"
     assert placements(Where(threads=(1,)))[0].memory.name == "first-touch"
@@ -261,7 +261,7 @@ def test_a_policy_of_ours_is_handed_on():
 def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, named):
     bound = Placement(2, (0, 1)).binding(ProcessPlacement(cpus and tuple(cpus), memory))
     made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
-    fault = exclusion(varied(made, "run", bound=unstructured(bound)))
+    fault = exclusion(varied(made, "run", bound=to_data(bound)))
     assert fault is None if named is None else fault.code == "wrong_placement"
     assert fault is None or named in re.split(r"[\s,]+", fault.reason)
 
@@ -269,9 +269,7 @@ def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, named):
 def test_a_thread_that_ends_elsewhere_is_excluded():
     bound = Placement(2, (0, 1)).binding(ProcessPlacement((0, 1), "default"))
     place = {"threads": 2, "cpus": [0, 1], "cpus_at_end": [0, 3], "migrated": 1}
-    made = varied(
-        varied(record(configuration(), 1.0), "placement", **place), "run", bound=unstructured(bound)
-    )
+    made = varied(varied(record(configuration(), 1.0), "placement", **place), "run", bound=to_data(bound))
     assert exclusion(made).code == "wrong_placement"
     stayed = varied(made, "placement", cpus_at_end=[0, 1], migrated=0)
     assert exclusion(stayed) is None
@@ -292,11 +290,11 @@ def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, le
     base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
     records = [record(one, 1.0, number=number) for one in (base, thp) for number in (1, 2, 3)]
     records = [varied(one, "placement", **end) if one.run.module == thp.module else one for one in records]
-    found = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    rows = {row.module: (row.migrated_runs, row.left_node_runs) for row in configurations(found)}
+    actual = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    rows = {row.module: (row.migrated_runs, row.left_node_runs) for row in configurations(actual)}
     assert rows == {base.module: (0, 0), thp.module: (3 * migrated, 3 * left)}
-    assert len(list(notes_of(found))) == migrated
-    assert len(noise_table(found[0]).rows) == migrated
+    assert len(list(notes_of(actual))) == migrated
+    assert len(noise_table(actual[0]).rows) == migrated
 
 
 def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -312,8 +310,8 @@ def test_without_hwloc_or_its_topology(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_numbers_of_threads_and_of_ranks_are_placements():
-    found = placements(Where(threads=(1, 2), bind=("first-thread", "first-touch")), machine(XEON))
-    assert {one.name: (one.threads, one.memory.reported, one.cores) for one in found} == {
+    actual = placements(Where(threads=(1, 2), bind=("first-thread", "first-touch")), machine(XEON))
+    assert {one.name: (one.threads, one.memory.reported, one.cores) for one in actual} == {
         "threads:1-first-thread": (1, "prefer:0", 1),
         "threads:1-first-touch": (1, "default", 1),
         "threads:2-first-thread": (2, "prefer:0", 2),
@@ -326,7 +324,7 @@ def test_numbers_of_threads_and_of_ranks_are_placements():
         "ranks:2-close": (2, 2, 4),
         "ranks:2-smt:2": (2, 2, 2),
     }
-    planned = found[1].planned()
+    planned = actual[1].planned_placement()
     assert (planned.order, planned.cores, planned.policy) == ("close", 1, "first-touch")
     groups = placements(Where(threads=(12, 24, 36, 48)), machine(A64FX))
     assert [len({cpu // 12 for cpu in one.cpus}) for one in groups] == [1, 2, 3, 4]

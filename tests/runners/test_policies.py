@@ -10,7 +10,7 @@ import pytest
 from builders import a_manifest, configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.report.model import Section, Table
 from pagewise.report.render import csv as csv_file
 from pagewise.report.verdicts import ComparisonRow
@@ -36,7 +36,7 @@ def rounds(one, **changes):
         passes = changes.get("passes_per_repetition", 1)
         reported = record(one, SECONDS[one] * drift, number=number, passes_per_repetition=passes)
         reported = varied(reported, "page_faults", compute_minor=FAULTS[one] - 1)
-        made.append(structured(Record, {**unstructured(reported), **changes}))
+        made.append(from_data(Record, {**to_data(reported), **changes}))
     return made
 
 
@@ -44,7 +44,7 @@ def analysed(*records, configurations=tuple(SECONDS)):
     return analyse([subject_of(kernel(), *configurations)], records, seed=1)
 
 
-def ratios(found):
+def ratios(actual):
     return {
         (
             one.quantity.name,
@@ -52,23 +52,23 @@ def ratios(found):
             one.configuration.hugepages,
             one.reference.compiler if one.dimension == "compiler" else None,
         ): one.ratio.median
-        for one in found[0].of("pages")
+        for one in actual[0].of("pages")
     }
 
 
 ALL = [one for configuration in SECONDS for one in rounds(configuration)]
 
 
-def test_what_is_estimated_is_labelled_in_every_table():
+def test_estimates_are_labelled_in_every_table():
     metrics = [{**TRIAD["metrics"][0], "estimated": True}, TRIAD["metrics"][1]]
-    found = analyse([subject_of(kernel(metrics=metrics), *SECONDS)], ALL, seed=1)
-    assert {one.quantity.name for one in found[0].of("pages")} == {
+    actual = analyse([subject_of(kernel(metrics=metrics), *SECONDS)], ALL, seed=1)
+    assert {one.quantity.name for one in actual[0].of("pages")} == {
         "time",
         "bandwidth, stream, estimated",
         "page faults",
     }
-    assert {row.metric_estimated for row in data.configurations(found)} == {True}
-    made = section(found[0], a_manifest())
+    assert {row.metric_estimated for row in data.configurations(actual)} == {True}
+    made = section(actual[0], a_manifest())
     units = [column.unit for table in tables(made) for column in table.columns if column.head == "Bandwidth"]
     assert [("estimated" in unit, "hardware" in unit) for unit in units] == [
         (True, False),
@@ -109,18 +109,18 @@ def test_each_quantity_is_compared_by_policy_and_by_compiler():
     )
 
 
-def test_counted_tlb_misses_stand_beside():
+def test_counted_tlb_misses_are_shown_next_to_simulated_ones():
     counted = {"counters": {"perf::DTLB-LOAD-MISSES": 1000.0, "PAPI_TOT_CYC": 1.0}}
     # In ten passes, chosen by the clock.
     fewer = {"counters": {"perf::DTLB-LOAD-MISSES": 300.0, "PAPI_TOT_CYC": 1.0}, "passes_per_repetition": 10}
-    found = analysed(*rounds(BASE, **counted), *rounds(THP, **fewer), configurations=(BASE, THP))
-    assert ratios(found)[("perf::DTLB-LOAD-MISSES", BASE.compiler, "thp", None)] == pytest.approx(0.03)
+    actual = analysed(*rounds(BASE, **counted), *rounds(THP, **fewer), configurations=(BASE, THP))
+    assert ratios(actual)[("perf::DTLB-LOAD-MISSES", BASE.compiler, "thp", None)] == pytest.approx(0.03)
 
 
-def test_what_was_never_counted_has_no_ratio():
-    none = {"page_faults": {"populate_minor": 0}}
-    found = analysed(*rounds(BASE, **none), *rounds(THP, **none), configurations=(BASE, THP))
-    assert {quantity for quantity, *_ in ratios(found)} == {"time", "bandwidth, stream"}
+def test_uncounted_events_have_no_ratio():
+    none = {"page_faults": {"first_touch_minor": 0}}
+    actual = analysed(*rounds(BASE, **none), *rounds(THP, **none), configurations=(BASE, THP))
+    assert {quantity for quantity, *_ in ratios(actual)} == {"time", "bandwidth, stream"}
 
 
 def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
@@ -131,19 +131,19 @@ def test_a_program_of_several_tests_reports_them_apart_by_its_runs():
         for made in (*rounds(BASE), *rounds(THP))
         if not (name == other.name and made.configuration.hugepages == "thp")
     ]
-    found = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], reported, seed=1)
-    assert found[0].of("pages") and not found[1].of("pages")
-    assert found[1].groups[0].unranked
+    actual = analyse([subject_of(one, BASE, THP), subject_of(other, BASE, THP)], reported, seed=1)
+    assert actual[0].of("pages") and not actual[1].of("pages")
+    assert actual[1].groups[0].unranked
 
 
 def test_tables_and_file():
-    found = analysed(*ALL)
-    (section,) = by_pages(found)
+    actual = analysed(*ALL)
+    (section,) = by_pages(actual)
     pages, by_compiler = section.blocks[:2]
     assert [one.name for one in pages.columns[3:]] == ["time", "bandwidth, stream", "page faults"]
     assert [one.median for one in pages.rows[0][3:]] == pytest.approx([0.75, 4 / 3, 0.002], rel=0.1)
     assert [row[1] for row in by_compiler.rows] == ["llvm-22.1.8 : gcc-12.2.0"] * 2
-    rows = data.comparisons(found[0].of("pages"))
+    rows = data.comparisons(actual[0].of("pages"))
     lines = list(csv.DictReader(csv_file.render(Table.of_outputs(ComparisonRow, rows)).splitlines()))
     assert len(lines) == 12
     assert float(lines[0]["ratio"]) == pytest.approx(0.75) and lines[0]["quantity"] == "time"

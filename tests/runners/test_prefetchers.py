@@ -58,7 +58,7 @@ def test_bits_are_set_on_every_cpu_and_cleared_again(tmp_path: Path, processor, 
     assert [(one.cpu, one.value) for one in done.before] == [(0, "0x40"), (1, "0x42")]
 
 
-def test_other_cpus_and_what_was_off_before_stay_as_they_are(tmp_path: Path):
+def test_other_cpus_and_disabled_prefetchers_stay_unchanged(tmp_path: Path):
     root = machine(tmp_path, values=(2, 0))
     with switched_off(find_control(["off"], {1}, root)):
         assert registers(root) == [2, 15]
@@ -104,19 +104,19 @@ def test_a_register_that_cannot_be_set_is_reported_and_the_others_are_restored(
     monkeypatch.setattr(prefetchers, "Msr", kind)
     with pytest.raises(RefusedError) as caught, switched_off(find_control(["off"], {0, 1}, root)):
         pytest.fail("the block must not run")
-    assert "dev/cpu/1/msr" in caught.value.where and reason in caught.value.what
+    assert "dev/cpu/1/msr" in caught.value.where and reason in caught.value.message
     assert registers(root) == [0, 0] and traces(root) == []
 
 
 def test_a_machine_without_the_device_is_reported(tmp_path: Path):
-    found = {}
+    actual = {}
     for flags in ("fpu", "fpu hypervisor"):
         with pytest.raises(RefusedError) as caught:
             find_control(["off"], {0}, cpuinfo(tmp_path, XEON, flags))
-        found[flags] = caught.value
-    assert "modprobe msr" in found["fpu"].remedy
-    assert found["fpu"].where == found["fpu hypervisor"].where
-    assert found["fpu"].what != found["fpu hypervisor"].what
+        actual[flags] = caught.value
+    assert "modprobe msr" in actual["fpu"].remedy
+    assert actual["fpu"].where == actual["fpu hypervisor"].where
+    assert actual["fpu"].label != actual["fpu hypervisor"].label
     assert prefetcher_finding(tmp_path).state == "note"
     good = prefetcher_finding(machine(tmp_path / "a", values=(0,) * (max(CPUS) + 1)))
     assert good.state == "good" and "MSR 0x1a4" in good.detail
@@ -134,7 +134,7 @@ def test_an_unknown_name_is_reported_with_the_known_ones(tmp_path: Path):
     for asked in (["l1-stream", "dcu-ip"], ["distL1=6"]):
         with pytest.raises(SelectionError) as caught:
             find_control(asked, {0}, root)
-        assert asked[0] in caught.value.what and "dcu-ip" not in caught.value.what
+        assert asked[0] in caught.value.message and "dcu-ip" not in caught.value.message
         assert "dcu-ip" in caught.value.remedy
 
 

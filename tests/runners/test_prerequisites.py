@@ -59,7 +59,7 @@ def test_run_executes_in_the_module(small: Stage):
 
 
 @pytest.mark.long
-def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
+def test_doctor_reports_missing_parts_with_remedies(small: Stage):
     openmp = {"program": "Fortran OpenMP", "ok": True, "detail": ""}
     failed = {"program": "C OpenMP", "ok": False, "detail": "omp.h not found"}
     facts = {
@@ -78,16 +78,16 @@ def test_doctor_reports_what_is_missing_with_remedies(small: Stage):
         done = small.run("doctor", "--no-noise", "--json")
         return done.returncode, {one["name"]: one for one in json.loads(done.stdout)["findings"]}
 
-    code, found = findings()
-    assert code == 0 and "THP" in found
-    assert (found["gcc 12.2.0"]["state"], found["llvm 14"]["state"]) == ("good", "note")
-    assert "Fortran OpenMP" in found["gcc 12.2.0"]["detail"]
-    assert "omp.h not found" in found["llvm 14"]["detail"]
-    assert found["Spack"]["remedy"] == "set PAGEWISE_SPACK_URL"
-    assert found["papi"]["remedy"] == "apt-get install libpapi-dev"
+    code, actual = findings()
+    assert code == 0 and "THP" in actual
+    assert (actual["gcc 12.2.0"]["state"], actual["llvm 14"]["state"]) == ("good", "note")
+    assert "Fortran OpenMP" in actual["gcc 12.2.0"]["detail"]
+    assert "omp.h not found" in actual["llvm 14"]["detail"]
+    assert actual["Spack"]["remedy"] == "set PAGEWISE_SPACK_URL"
+    assert actual["papi"]["remedy"] == "apt-get install libpapi-dev"
     small.environment["PATH"] = "/nowhere"
-    code, found = findings()
-    missing = {name: one["remedy"] for name, one in found.items() if one["state"] == "lack"}
+    code, actual = findings()
+    missing = {name: one["remedy"] for name, one in actual.items() if one["state"] == "lack"}
     assert code == 1 and set(missing) == {"hyperfine", "hwloc"} and all(missing.values())
 
 
@@ -120,7 +120,7 @@ def test_hyperfine_missing(small: Stage):
         (("quick",), (), "stores", "stores"),
     ],
 )
-def test_doctor_examines_what_is_named_or_else_built(
+def test_doctor_examines_the_named_or_a_built_environment(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     *,
@@ -131,8 +131,8 @@ def test_doctor_examines_what_is_named_or_else_built(
 ):
     seen: list[str] = []
 
-    def examine(chosen: str, *_: Any) -> FindingsDocument:
-        seen.append(chosen)
+    def examine(selected: str, *_: Any) -> FindingsDocument:
+        seen.append(selected)
         return FindingsDocument("pagewise.findings/1", True, (), None)
 
     for name in built:

@@ -14,14 +14,14 @@ from pagewise.core import files
 from pagewise.core.errors import SetupError
 from pagewise.core.files import is_private, make_private, user_folder
 from pagewise.stack import c_code
-from pagewise.stack.c_code import Product, compiled, find_compiler
+from pagewise.stack.c_code import Product, compile_code, find_compiler
 from pagewise.stack.paths import module_tree, project_root
 
 LIBRARY = Product("a library", "test", ("-shared", "-fPIC"), suffix=".so")
 Spoiler = Callable[[Path], None]
 
 
-def _give_away(path: Path) -> None:
+def _give_to_user(path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give files to another user")
     os.chown(path, 65534, 65534, follow_symlinks=False)
@@ -30,7 +30,7 @@ def _give_away(path: Path) -> None:
 SPOILERS: dict[str, Spoiler] = {
     "group may write": lambda path: path.chmod(0o770),
     "all may write": lambda path: path.chmod(0o707),
-    "another's": _give_away,
+    "another's": _give_to_user,
 }
 
 
@@ -57,7 +57,7 @@ def compiler() -> list[str]:
 
 def compiled_in(environ: dict[str, str], source: Path, compiler: list[str]) -> Path:
     with patch.dict(os.environ, environ, clear=True):
-        return compiled(source, LIBRARY, compiler)
+        return compile_code(source, LIBRARY, compiler)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pagewise.core.errors import Interrupted
-from pagewise.core.signals import interruptible, postponed
+from pagewise.core.signals import interruptible, postpone_signals
 from pagewise.session import processes
 from pagewise.session.processes import Running, Shell, in_session
 
@@ -48,8 +48,10 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def run(folder: Path, program: str, limit: float = 30.0, *, end_leftovers: bool = False) -> Running:
     command = [sys.executable, "-c", program]
-    said = folder / "said"
-    with in_session(command, said, os.environ, folder, nullcontext(), end_leftovers=end_leftovers) as running:
+    output = folder / "said"
+    with in_session(
+        command, output, os.environ, folder, nullcontext(), end_leftovers=end_leftovers
+    ) as running:
         running.wait(limit)
     return running
 
@@ -81,7 +83,7 @@ def test_the_limit_ends_whatever_the_run_does(tmp_path: Path, program: str):
     assert all(one.ended for one in running.left)
 
 
-def test_what_a_run_leaves_in_its_group_is_ended(tmp_path: Path):
+def test_processes_that_a_run_leaves_in_its_group_are_ended(tmp_path: Path):
     program = (
         "import os, signal, time\npid = os.fork()\nif pid == 0:\n"
         "    os.kill(os.getpid(), signal.SIGSTOP)\nprint(pid)"
@@ -115,9 +117,9 @@ def test_the_subreaper_is_put_back(tmp_path: Path):
     import ctypes
 
     def subreaper() -> int:
-        found = ctypes.c_int(-1)
-        ctypes.CDLL(None).prctl(processes._GET_SUBREAPER, ctypes.byref(found), 0, 0, 0)
-        return found.value
+        actual = ctypes.c_int(-1)
+        ctypes.CDLL(None).prctl(processes._GET_SUBREAPER, ctypes.byref(actual), 0, 0, 0)
+        return actual.value
 
     assert subreaper() == 0
     run(tmp_path, "pass")
@@ -157,7 +159,7 @@ def test_daemons_of_shell_commands_are_reported_and_ended_on_request(
     assert left.command.endswith("sleep 60") and left.ended == ending != is_there(left.pid)
 
 
-def test_what_shell_commands_leave_in_their_group_is_ended_after_the_run(tmp_path: Path):
+def test_processes_left_by_shell_commands_are_ended_after_the_run(tmp_path: Path):
     assert shell(tmp_path, "sleep 60 >/dev/null 2>&1 & echo done").left == []
     assert sleepers() == []
 
@@ -186,7 +188,7 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 def test_a_postponed_signal_comes_when_the_block_is_left():
     done = []
     with pytest.raises(Interrupted) as caught, interruptible():
-        with postponed():
+        with postpone_signals():
             signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGINT)
             done.append("inside")
@@ -196,7 +198,7 @@ def test_a_postponed_signal_comes_when_the_block_is_left():
 
 def test_nothing_is_raised_where_nothing_came():
     before = signal.getsignal(signal.SIGINT)
-    with interruptible(), postponed():
+    with interruptible(), postpone_signals():
         pass
     assert signal.getsignal(signal.SIGINT) is before
 

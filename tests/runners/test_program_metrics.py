@@ -44,29 +44,29 @@ def rows(*records: Record) -> dict[tuple[str, str], Any]:
 
 
 def test_changes_are_by_the_metrics_own_direction():
-    found = rows(*runs(BASE), *runs(BASE, "aa", 2), *runs(THP, skew=4, rate=1.3, latency=1.2))
-    changes = {field: found[field, "thp"].verdict for field in ("rate", "latency", "same")}
+    actual = rows(*runs(BASE), *runs(BASE, "aa", 2), *runs(THP, skew=4, rate=1.3, latency=1.2))
+    changes = {field: actual[field, "thp"].verdict for field in ("rate", "latency", "same")}
     assert changes == {"rate": "better", "latency": "worse", "same": "inconclusive"}
-    assert found["rate", "none"].verdict is None
-    assert found["rate", "thp"].ratio.median == pytest.approx(1.3, rel=0.01)
+    assert actual["rate", "none"].verdict is None
+    assert actual["rate", "thp"].ratio.median == pytest.approx(1.3, rel=0.01)
     # Corrected for three: never below what they are alone.
-    compared = [found[field, "thp"] for field in changes]
+    compared = [actual[field, "thp"] for field in changes]
     assert all(row.p >= row.ratio.p for row in compared) and any(row.p > row.ratio.p for row in compared)
 
 
 def test_a_difference_within_the_noise_of_the_baseline_is_inconclusive():
     noisy = runs(BASE, "aa", rate=1.4)
-    found = rows(*runs(BASE), *noisy, *runs(THP, skew=4, rate=1.3))
-    assert (found["rate", "thp"].verdict, found["rate", "thp"].reason) == ("inconclusive", "floor")
+    actual = rows(*runs(BASE), *noisy, *runs(THP, skew=4, rate=1.3))
+    assert (actual["rate", "thp"].verdict, actual["rate", "thp"].reason) == ("inconclusive", "floor")
     without = rows(*runs(BASE), *runs(THP, rate=1.3))
     assert (without["rate", "thp"].floor, without["rate", "thp"].verdict) == (None, "inconclusive")
 
 
-def test_what_is_excluded_has_no_metrics():
+def test_excluded_runs_have_no_metrics():
     wrong = runs(THP, rate=1.3)
     wrong[3] = varied(wrong[3], "validation", passed=False)
-    found = rows(*runs(BASE), *runs(BASE, "aa", 2), *wrong)
-    assert {policy for _, policy in found} == {"none"}
+    actual = rows(*runs(BASE), *runs(BASE, "aa", 2), *wrong)
+    assert {policy for _, policy in actual} == {"none"}
 
 
 def valued(one: Configuration, series: str = "compare", *values: float) -> list[Record]:
@@ -79,22 +79,22 @@ def valued(one: Configuration, series: str = "compare", *values: float) -> list[
 
 
 def test_values_that_are_not_above_zero_count_and_are_compared_by_differences():
-    found = rows(
+    actual = rows(
         *valued(BASE, "compare", -30, -31, -30, -29, 10, 0, -30),
         *valued(BASE, "aa", -31, -30, -30, -30, 11, 0, -29),
         *valued(THP, "compare", 20, 19, 20, 21, 60, 50, 20),
     )
-    base, thp = found["rate", "none"], found["rate", "thp"]
+    base, thp = actual["rate", "none"], actual["rate", "thp"]
     assert (base.value, thp.value) == (-30, 20)
     assert thp.ratio.is_difference and thp.ratio.low <= thp.ratio.median == 50 <= thp.ratio.high
     assert thp.verdict == "better" and thp.floor < 2
-    assert not found["latency", "thp"].ratio.is_difference
+    assert not actual["latency", "thp"].ratio.is_difference
 
 
-def test_zeros_are_no_change():
+def test_zeros_are_not_a_change():
     zeros = [0.0] * ROUNDS
-    found = rows(
+    actual = rows(
         *valued(BASE, "compare", *zeros), *valued(BASE, "aa", *zeros), *valued(THP, "compare", *zeros)
     )
-    thp = found["rate", "thp"]
+    thp = actual["rate", "thp"]
     assert (thp.value, thp.ratio.median, thp.verdict) == (0.0, 0.0, "inconclusive")

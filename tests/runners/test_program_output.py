@@ -82,7 +82,7 @@ def test_a_decimal_comma_is_read_where_the_locale_has_one(text: str, value: floa
 
 
 @pytest.mark.parametrize(("point", "value"), [(",", 1.75), (".", None)])
-def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: str, value: float | None):
+def test_the_locale_matches_the_programs_environment(tmp_path: Path, point: str, value: float | None):
     fake = tmp_path / "locale"
     write_script(fake, f"#!/bin/sh\necho '{point}'\n")
     program = Program(
@@ -93,7 +93,7 @@ def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: s
         folder=tmp_path,
         metrics=(parse_metric("rate=x (.*)"),),
     )
-    values, fault = program.judged("x 1,75", shell(tmp_path))
+    values, fault = program.judge("x 1,75", shell(tmp_path))
     assert (fault is None) == (value is not None) and values.get("rate") == value
 
 
@@ -110,7 +110,7 @@ def test_the_locale_is_that_of_the_programs_environment(tmp_path: Path, point: s
 def test_invalid_metrics_are_refused(text: str, named: str):
     with pytest.raises(SelectionError) as refused:
         parse_metric(text)
-    assert refused.value.where == "--metric" and named in refused.value.what and refused.value.remedy
+    assert refused.value.where == "--metric" and named in refused.value.message and refused.value.remedy
 
 
 def test_two_metrics_with_the_same_name_are_refused():
@@ -138,8 +138,8 @@ def test_checks(tmp_path: Path, check: str, output: str, named: str | None):
     reported = parse_check(check).fault(output, shell(tmp_path))
     assert (reported is None) == (named is None)
     if named is not None:
-        said = reported.replace(f"'{check.partition('| ')[2]}'", "")
-        assert set(named.split()) <= set(re.split(r"[\s:]+", said))
+        output = reported.replace(f"'{check.partition('| ')[2]}'", "")
+        assert set(named.split()) <= set(re.split(r"[\s:]+", output))
 
 
 SLOW, TEXT = "(a+)+b", "a" * 40
@@ -168,7 +168,7 @@ def test_a_pattern_without_end_is_a_wrong_result(
 ):
     for module in (output, program_module):
         monkeypatch.setattr(module, "SECONDS_TO_MATCH", 0.05)
-    assert made(tmp_path, **judged).judged(TEXT, shell(tmp_path))[1] is not None
+    assert made(tmp_path, **judged).judge(TEXT, shell(tmp_path))[1] is not None
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
@@ -177,7 +177,7 @@ def test_after_a_carriage_return_a_line_begins(tmp_path: Path):
     printed = "GET: rps=1\rGET: rps=2\r      \r====== GET ======\r\n  throughput: 3 rps\r\n"
     checks = (parse_check("^====== GET"), parse_check("! ^GET: rps=3"))
     program = made(tmp_path, checks=checks, metrics=(parse_metric(r"last=^GET: rps=(\d+)$"),))
-    values, fault = program.judged(printed, shell(tmp_path))
+    values, fault = program.judge(printed, shell(tmp_path))
     assert fault is None and list(values.values()) == [2.0]
 
 
@@ -188,7 +188,7 @@ def test_files_are_read_by_absolute_names_and_pipes_never(tmp_path: Path):
     folder = tmp_path / "run"
     folder.mkdir()
     reads = tuple(str(tmp_path / name) for name in ("l?g", "pipe", "loop", "missing"))
-    assert made(tmp_path, case=reading(*reads, "/dev/zero")).written(folder, 0.0) == "rate 3"
+    assert made(tmp_path, case=reading(*reads, "/dev/zero")).write(folder, 0.0) == "rate 3"
 
 
 def test_an_output_over_the_limit_is_a_wrong_result_only_if_it_is_needed(
@@ -197,11 +197,11 @@ def test_an_output_over_the_limit_is_a_wrong_result_only_if_it_is_needed(
     for name in ("first", "second"):
         (tmp_path / name).write_text("rate 3\n" * 10)
     judged = made(tmp_path, case=reading("first", "second"), metrics=(parse_metric("x=rate (.*)"),))
-    assert judged.written(tmp_path, 0.0, 140) == "rate 3\n" * 20
-    assert judged.written(tmp_path, 0.0, 139) is None
-    assert judged.judged(None, tmp_path)[1] is not None
-    assert made(tmp_path, checks=(parse_check("x"),)).judged(None, tmp_path)[1] is not None
-    assert made(tmp_path).judged(None, tmp_path)[1] is None
+    assert judged.write(tmp_path, 0.0, 140) == "rate 3\n" * 20
+    assert judged.write(tmp_path, 0.0, 139) is None
+    assert judged.judge(None, tmp_path)[1] is not None
+    assert made(tmp_path, checks=(parse_check("x"),)).judge(None, tmp_path)[1] is not None
+    assert made(tmp_path).judge(None, tmp_path)[1] is None
 
 
 def test_the_last_of_many_matches_is_taken_without_keeping_all():
@@ -216,12 +216,12 @@ def test_the_last_of_many_matches_is_taken_without_keeping_all():
 
 # From Python 3.13 on, a**b is one.
 @pytest.mark.parametrize("name", ["", "/"])
-def test_a_name_that_is_no_glob_is_refused(tmp_path: Path, name: str):
+def test_a_malformed_glob_is_refused(tmp_path: Path, name: str):
     with pytest.raises(FormatError):
         read_code(Path(write_case(tmp_path, reads=[name])))
 
 
-def test_what_cannot_be_copied_is_refused_aschecked_input(tmp_path: Path):
+def test_input_that_cannot_be_copied_is_refused(tmp_path: Path):
     good = tmp_path / "good"
     good.mkdir()
     (good / "file").write_text("x")

@@ -175,7 +175,7 @@ def test_available_policies(
 
 
 @pytest.mark.parametrize("missing", ["thp", "pool"])
-def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: PolicyLauncher, missing: str):
+def test_the_remedy_begins_with_the_option_that_provides_missing_parts(node: PolicyLauncher, missing: str):
     answer = ask(node, {"thp": "thp:64k", "pool": "hugetlbfs:1g"}[missing])
     option = {"thp": "--prepare-pages thp", "pool": "--prepare-pages"}[missing]
     assert answer.missing == missing and answer.failure.remedy.startswith(option)
@@ -187,13 +187,13 @@ def test_the_remedy_begins_with_the_option_that_provides_what_is_missing(node: P
      ("reuse", "libmimalloc.so", True), ("hugetlbfs", "libtcmalloc.so.4", True),
      ("malloc", "libasan.so.8", False), ("reuse", "libasan.so.8", False), ("none", "libasan.so.8", True)],
 )  # fmt: skip
-def test_what_serves_malloc_decides(node: PolicyLauncher, policy: str, library: str, is_available: bool):
+def test_the_allocator_decides(node: PolicyLauncher, policy: str, library: str, is_available: bool):
     answer = ask(node, policy, LD_PRELOAD=f"/nowhere/{library}")
     assert answer.allocator and answer.available == is_available
     assert is_available or answer.allocator in answer.reason or library in answer.reason
 
 
-def test_what_sys_does_not_show_is_unknown(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_facts_missing_in_sys_are_unknown(synthetic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     launcher = PolicyLauncher(synthetic)
     for policy in ("thp", "malloc", "hugetlbfs", "shared", "advised", "thp:64k"):
@@ -314,7 +314,7 @@ def test_switches_of_the_machine(node: PolicyLauncher, kinds: dict[str, Path]):
     assert every["thp:64k"].switched_size == 64 * KIB and every["thp"].switched_size is None
 
 
-def test_what_is_smaller_than_a_huge_page_is_not_measured(node: PolicyLauncher, kinds: dict[str, Path]):
+def test_origins_smaller_than_a_huge_page_are_not_measured(node: PolicyLauncher, kinds: dict[str, Path]):
     for policy in ("text", "bss", "hugetlbfs-data"):
         assert "2 MiB" in applied(node, policy, kinds["small"]).unavailable.message
     plain, small, static = (applied(node, "none", kinds[name]) for name in ("plain", "small", "static"))

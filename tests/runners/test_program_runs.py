@@ -34,7 +34,7 @@ ABOUT_TO_CRASH, WENT_WRONG = "about to crash", "this went wrong"
         (["--case", "case.yaml"], "wrong", "ok", ""),
     ],
 )
-def test_a_wrong_result_is_reported_once_with_its_output_and_is_not_ranked(
+def test_a_wrong_result_is_reported_once_with_its_output_and_excluded(
     own: Own, arguments: list[str], way: str, status: str, reported: str
 ):
     own.case(exit_codes=[3])
@@ -78,7 +78,7 @@ def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: lis
     assert not own.stage.results.exists()
 
 
-def test_what_may_not_be_run_and_what_is_no_program(own: Own):
+def test_files_that_are_not_executable_or_not_programs(own: Own):
     plain = own.folder / "plain"
     plain.write_text("text")
     absent = own.stage.run("compare", "--", "./other").stderr

@@ -12,7 +12,7 @@ from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure, PageUse
 from pagewise.workloads.program import verification
 from pagewise.workloads.program.applied import PolicyAnswer, PolicyPart
-from pagewise.workloads.program.memory import Memory, completed, from_samples, from_snapshots, observed
+from pagewise.workloads.program.memory import Memory, complete, from_samples, from_snapshots, observed_memory
 from pagewise.workloads.program.sampler import Sample, Samples
 from pagewise.workloads.program.smaps import Account, Usage, parse_status
 
@@ -71,7 +71,7 @@ def test_samples_without_kinds_count_for_the_total():
     assert observed.mean("heap").resident == 10 * MIB and (observed.samples, observed.full_samples) == (3, 2)
 
 
-def test_without_samples_there_is_no_memory():
+def test_without_samples_memory_is_unknown():
     assert from_samples(Samples()) is None
     assert from_samples(Samples([Sample(0.0, usage(1), None, 1)])) is None
     assert from_snapshots([]) is None and from_snapshots([[]]) is None
@@ -83,7 +83,7 @@ def test_of_snapshots_each_process_counts_at_its_fullest():
 
 
 def verified(answer: PolicyAnswer, observed: Memory | None) -> tuple[PageUse, Failure | None]:
-    return verification.verified(answer, 0.8, observed, 4096)
+    return verification.verify(answer, 0.8, observed, 4096)
 
 
 @pytest.mark.parametrize(("request_", "named"), [(THP, True), (POOL, False)])
@@ -128,7 +128,7 @@ def test_of_two_kinds_the_worse_one_counts():
     assert all(named in failure.message for named in ("text", "0 B", "8 MiB"))
 
 
-def test_a_program_without_such_memory():
+def test_a_program_without_memory_that_the_policy_reaches():
     _, failure = verified(THP, memory(sample(0.0, heap=usage(1), bss=usage(500))))
     assert failure is not None and failure.remedy is None
     assert all(named in failure.message for named in ("heap", "anonymous"))
@@ -162,22 +162,22 @@ def test_mthp_is_verified_by_the_kernels_counter():
 
 def test_the_kernels_counter_is_kept_where_snapshots_show_the_memory():
     one = Samples([sample(0.0, counted=1600, anonymous=usage(100))], 0.001, 1.0)
-    both = observed(one, [[{"anonymous": usage(100)}]])
+    both = observed_memory(one, [[{"anonymous": usage(100)}]])
     assert both.counted_peak == 1600 and verified(SMALL, both)[1] is None
-    assert verified(SMALL, observed(Samples(), [[{"anonymous": usage(100)}]]))[1] is not None
+    assert verified(SMALL, observed_memory(Samples(), [[{"anonymous": usage(100)}]]))[1] is not None
 
 
-def test_kinds_that_the_samples_missed_are_those_of_the_untimed_run():
+def test_kinds_without_samples_come_from_the_untimed_run():
     seen = memory(sample(0.0, heap=usage(10, 10)))
     other = from_snapshots([[{"heap": usage(12), "bss": usage(50, 48)}]])
-    both = completed(seen, other, ("heap", "bss"))
+    both = complete(seen, other, ("heap", "bss"))
     assert both.peak("heap") == usage(10, 10) and both.peak("bss") == usage(50, 48)
     assert "bss" in both.method and seen.method in both.method and other.method in both.method
-    assert completed(seen, other, ("heap",)) == seen and completed(seen, None, ("bss",)) == seen
+    assert complete(seen, other, ("heap",)) == seen and complete(seen, None, ("bss",)) == seen
 
 
 def test_the_tables_of_memory_and_of_the_cost_of_sampling():
-    observed = memory(sample(0.0, heap=usage(100, 90)), end=2.0).recorded()
+    observed = memory(sample(0.0, heap=usage(100, 90)), end=2.0).to_record()
     thp = record(configuration(module="code/thp"), 1.0)
     trial = replace(record(configuration(module="code/none"), 1.0), program=observed)
     timed = replace(thp, program=observed)

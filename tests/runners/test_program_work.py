@@ -89,7 +89,7 @@ def test_each_placement_is_compared_with_its_own_baseline():
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["compare", "counters"])
-def test_a_script_that_decides_by_what_a_policy_sets(stage: Stage, command: str):
+def test_a_script_that_depends_on_the_policys_settings(stage: Stage, command: str):
     script = stage.folder / "start.sh"
     write_script(
         script,

@@ -99,7 +99,7 @@ def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own
 
 
 @pytest.mark.changes_machine
-def test_a_pool_that_runs_short_is_not_ranked(own: Own):
+def test_a_pool_that_runs_short_is_excluded(own: Own):
     own.run(
         *("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", "2M:8MiB"),
         way="large 0.2",

@@ -105,7 +105,7 @@ def test_further_rounds_show_their_limit_and_a_line_each_ten_seconds(clock: Call
     assert [line.split()[-2] for line in lines] == ["8:20", "8:10", "8:00"]
 
 
-def test_steps_ahead_are_expected_to_take_what_such_steps_took():
+def test_remaining_time_is_estimated_from_equal_steps():
     subjects = [subject_of(kernel(), configuration()), subject_of(chase(), configuration())]
     steps = order_of_round(subjects, 1, 1)
     reporter = ProgressReporter(terminal_of()[0], 3, steps)

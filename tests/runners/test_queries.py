@@ -10,24 +10,24 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import tabled_results
+import table_results
 from builders import configuration, failed_record, record, varied
 from many_results import KERNELS, SLOW
 from pagewise.analysis.validity import exclusion
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError
-from pagewise.core.plan import placed, subject
-from pagewise.core.record import dumped
-from pagewise.store.query import ask, known, statement
+from pagewise.core.plan import at_placements, subject
+from pagewise.core.record import dump_record
+from pagewise.store.query import ask, known_queries, statement
 from querying import NODES, answer, count, pagewise, rows
 from stage import ROOT
 
 
-def test_queries_report_the_slow_node_and_what_the_new_kernel_did(many: Path):
-    found = answer(many, "slow-nodes")
-    assert {row["hostname"] for row in found["rows"]} == {SLOW}
-    assert found["skipped"] == found["partial"] == found["conflicts"] == {}
+def test_queries_report_the_slow_node_and_the_effect_of_the_new_kernel(many: Path):
+    actual = answer(many, "slow-nodes")
+    assert {row["hostname"] for row in actual["rows"]} == {SLOW}
+    assert actual["skipped"] == actual["partial"] == actual["conflicts"] == {}
     history = [row for row in rows(many, "ratio-history") if row["kernel"] == "triad"]
     assert [row["kernel_release"] for row in history] == list(KERNELS)
     before, after = (row["time_ratio"] for row in history)
@@ -37,7 +37,7 @@ def test_queries_report_the_slow_node_and_what_the_new_kernel_did(many: Path):
 
 def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path):
     """Times and memory differ by program, policy and placement."""
-    places = [tabled_results.place(f"threads:{n}", n, cores=n) for n in (1, 2)]
+    places = [table_results.place(f"threads:{n}", n, cores=n) for n in (1, 2)]
     policies, metric = ("none", "thp"), ("peak_memory_gib", "GiB", "lower")
 
     def built(name: str, policy: str) -> Configuration:
@@ -45,7 +45,7 @@ def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path
 
     subjects = [
         subject(
-            tabled_results.program(name, name, metric),
+            table_results.program(name, name, metric),
             [built(name, policy) for policy in policies],
             "none/hardware-regular",
         )
@@ -58,11 +58,11 @@ def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path
         return alone * times ** (2 if one.name == "second" else 1), {"peak_memory_gib": alone / times}
 
     (tmp_path / "results").mkdir()
-    both = placed(subjects, [place.name for place in places])
-    tabled_results.result(tmp_path / "results" / "r", both, places, value)
-    found = {(r["program"], r["policy"], r["placement"]): r for r in rows(tmp_path / "results", "programs")}
-    assert len(found) == 6
-    for (name, policy, where), row in found.items():
+    both = at_placements(subjects, [place.name for place in places])
+    table_results.result(tmp_path / "results" / "r", both, places, value)
+    actual = {(r["program"], r["policy"], r["placement"]): r for r in rows(tmp_path / "results", "programs")}
+    assert len(actual) == 6
+    for (name, policy, where), row in actual.items():
         times = 1 + policies.index(policy)
         alone = 1.0 if where == "threads:1" else 0.1
         assert row["time_ratio"] == pytest.approx(alone * times ** (2 if name == "second" else 1), rel=0.02)
@@ -81,24 +81,24 @@ def test_records_without_a_manifest_are_excluded_for_their_own_faults(tmp_path: 
         replace(good, run=None),
     ]
     (tmp_path / "one").mkdir()
-    lines = [dumped(replace(one, started=f"2026-01-02T03:04:{n:02d}Z")) for n, one in enumerate(made)]
+    lines = [dump_record(replace(one, started=f"2026-01-02T03:04:{n:02d}Z")) for n, one in enumerate(made)]
     (tmp_path / "one/records.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    found = rows(tmp_path, "SELECT * FROM records ORDER BY started")
+    actual = rows(tmp_path, "SELECT * FROM records ORDER BY started")
     codes = [None if (why := exclusion(one)) is None else why.code for one in made]
-    assert [row["excluded"] for row in found] == codes and len(set(codes)) > 3
-    assert found[0]["seconds"] == 2.0 and found[0]["metrics"]["latency_ns"] == 3.0
-    assert found[0]["counters"] is None
-    assert found[0]["counters_unavailable"] == good.counters["unavailable"]
-    assert found[2]["message"] == made[2].failure.message and found[4]["hugepages"] == "thp:64k"
+    assert [row["excluded"] for row in actual] == codes and len(set(codes)) > 3
+    assert actual[0]["seconds"] == 2.0 and actual[0]["metrics"]["latency_ns"] == 3.0
+    assert actual[0]["counters"] is None
+    assert actual[0]["counters_unavailable"] == good.counters["unavailable"]
+    assert actual[2]["message"] == made[2].failure.message and actual[4]["hugepages"] == "thp:64k"
 
 
-def test_questions_that_cannot_be_asked_name_what_can(many: Path, tmp_path: Path):
-    with pytest.raises(SelectionError) as found:
+def test_unknown_questions_are_refused_with_the_known_ones(many: Path, tmp_path: Path):
+    with pytest.raises(SelectionError) as actual:
         ask([many], "SELECT nonsense FROM records")
-    assert "nonsense" in str(found.value) and "ratios" in found.value.remedy
-    with pytest.raises(SelectionError) as found:
+    assert "nonsense" in str(actual.value) and "ratios" in actual.value.remedy
+    with pytest.raises(SelectionError) as actual:
         statement("slow-node")
-    assert "slow-nodes" in found.value.remedy
+    assert "slow-nodes" in actual.value.remedy
     with pytest.raises(SelectionError) as missing:
         ask([tmp_path / "nowhere"], "SELECT 1")
     assert missing.value.where == str(tmp_path / "nowhere")
@@ -152,8 +152,8 @@ def test_commands_and_queries_of_the_guide_run(template: Path):
     for sql in queries:
         assert ask([template], sql).columns
     named = set(re.findall(r"results query ([a-z][a-z-]+)(?: |$)", guide, re.M))
-    assert named and named <= set(known())
-    for name in known():
+    assert named and named <= set(known_queries())
+    for name in known_queries():
         assert ask([template], statement(name)).columns
     tables = dict(re.findall(r"^`(\w+)`: one row .*?\n\n(.*?)\n\n", guide, re.M | re.S))
     assert {*tables} == {"results", "cells", "records"}
@@ -176,7 +176,7 @@ def test_the_guide_writes_one_file_of_many_results(
     assert set(written) == {".parquet", ".duckdb"}
     with duckdb.connect(written[".duckdb"], read_only=True) as connection:
         for table in ("records", "ratios"):
-            found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-            assert found == (count(many, table),)
-    found = duckdb.read_parquet(str(written[".parquet"])).count("*").fetchone()
-    assert found == (count(many),)
+            actual = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+            assert actual == (count(many, table),)
+    actual = duckdb.read_parquet(str(written[".parquet"])).count("*").fetchone()
+    assert actual == (count(many),)

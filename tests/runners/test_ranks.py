@@ -16,7 +16,7 @@ from pagewise.analysis.validity import exclusion
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.record_parts import Binding, ProcessPlacement, RankUse
 from pagewise.core.result import read_result
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.machine.placement import Where, placements
 from pagewise.session.ranks import Ranks
 from pagewise.stack.launcher import KINDS, RankLauncher, find_launcher
@@ -32,12 +32,12 @@ needs_mpi = pytest.mark.skipif(
 
 
 def by_rank(of: str, ranks: int, *threads: int, **where: tuple[str, ...]) -> list[list[int]]:
-    (found,) = placements(Where(threads=threads, ranks=(ranks,), **where), machine(of))
-    assert found.ranks == ranks
-    return [list(cpus) for cpus in found.cpus_by_rank]
+    (actual,) = placements(Where(threads=threads, ranks=(ranks,), **where), machine(of))
+    assert actual.ranks == ranks
+    return [list(cpus) for cpus in actual.cpus_by_rank]
 
 
-def test_ranks_go_round_robin_over_core_memory_groups_or_stay_together():
+def test_ranks_are_round_robin_over_core_memory_groups_or_together():
     spread = by_rank(A64FX, 12, 4, bind=("spread",))
     assert [cpus[0] // 12 for cpus in spread] == [0, 1, 2, 3] * 3
     assert sorted(cpu for cpus in spread for cpu in cpus) == list(range(48))
@@ -69,7 +69,7 @@ def launcher_at(folder: Path, name: str, reports: str) -> Path:
     return file
 
 
-def test_the_launcher_is_that_of_the_programs_mpi_or_of_the_site(
+def test_the_launcher_belongs_to_the_programs_mpi_or_the_site(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PAGEWISE_ROOT", str(tmp_path))
@@ -109,7 +109,7 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
         assert done.stdout.split()[0] == f"{{{place.cpus[0]}}}" and done.stdout.split()[-1] == str(
             place.cpus[0]
         )
-    assert ranks.started() == (RankUse(0, place.cpus, place.memory.reported),) and ranks.failure() is None
+    assert ranks.rank_uses() == (RankUse(0, place.cpus, place.memory.reported),) and ranks.failure() is None
     assert subprocess.run(started, env={}, capture_output=True, check=False).returncode == 4
 
 
@@ -120,9 +120,9 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
 def test_one_wrong_rank_excludes_the_run_and_is_named(change: dict | None, code: str | None):
     """Both ranks are right but for the change of rank 1; None: it is missing."""
     made = record(configuration(label=THP), 1.0)
-    had = ProcessPlacement((0, 1), "default")
-    bound = Binding("close", 1, (0, 1), "default", had, 2)
-    made = varied(made, "run", bound=unstructured(bound))
+    observed = ProcessPlacement((0, 1), "default")
+    bound = Binding("close", 1, (0, 1), "default", observed, 2)
+    made = varied(made, "run", bound=to_data(bound))
     made = varied(made, "placement", threads=1, cpus=[0, 1])
     uses = [RankUse(0, (0,), "default", made.pages)]
     if change is not None:
@@ -145,8 +145,8 @@ def program(programs: Path) -> str:
 @needs_madvise
 def test_each_rank_of_a_program_is_verified(own: Own, program: str):
     """Rank 1 refuses huge pages, rank 0 has them."""
-    chosen = ("--ranks", "2", "--rounds", "1", "--baseline", "thp", "--policies", "thp,none")
-    done = own.run(*chosen, "--check", "right: 2 of 2", program=program, way="32 wrong")
+    selected = ("--ranks", "2", "--rounds", "1", "--baseline", "thp", "--policies", "thp,none")
+    done = own.run(*selected, "--check", "right: 2 of 2", program=program, way="32 wrong")
     assert own.statuses() == {"none": {"ok"}, "thp": {"pages_unavailable"}}, done.stdout + done.stderr
     base, wrong = (next(r for r in own.records() if r.configuration.hugepages == p) for p in ("none", "thp"))
     assert base.run.bound.ranks == 2 and [use.rank for use in base.ranks] == [0, 1]

@@ -48,7 +48,7 @@ def test_yaml_that_is_not_plain_is_refused(text: str):
         parse_yaml(text.encode())
 
 
-def test_what_is_plain_is_read_as_it_is():
+def test_plain_values_are_read_unchanged():
     assert parse_json(nested(DEEPEST).encode()) is not None
     assert parse_json('{"µ": [1, -2.5, true, null, "\\u00e9"]}'.encode()) == {"µ": [1, -2.5, True, None, "é"]}
     expected = {"a": [1, -2.5, True, None, "text"], "b": {"c": "d"}}

@@ -95,9 +95,9 @@ def add(stage: Path, name: str, *lines: str) -> str:
 def command(stage: Path, *arguments: str) -> tuple[list[str], dict[str, Any]]:
     words = [ROOT / "pagewise", "kernels", "--modules", stage / "modules", "--output", stage / "results"]
     # Small enough to be quick, large enough to be changed while it runs.
-    chosen = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
+    selected = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
-    return [str(word) for word in (*words, *chosen)], {"cwd": stage, "env": inherited, "text": True}
+    return [str(word) for word in (*words, *selected)], {"cwd": stage, "env": inherited, "text": True}
 
 
 def rows_of(text: str) -> dict[str, dict[str, Any]]:
@@ -139,7 +139,7 @@ def test_kernels_with_threads_take_the_turns_that_they_are_given(kernels: Path):
     assert {row["method"] for row in rows.values()} == {"turns"}
 
 
-def test_faults_in_real_kernels_are_reported_and_not_ranked(kernels: Path):
+def test_faults_in_real_kernels_are_reported_and_excluded(kernels: Path):
     modules = sabotaged(kernels)
     words, how = command(kernels, "--rounds", "3")
     done = subprocess.run(words, **how, capture_output=True, check=False)
@@ -188,7 +188,7 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
     out, _ = process.communicate(timeout=300)
     reported = json.loads(out)
     assert process.returncode == 1
-    [found] = reported["findings"]
-    assert (found["code"], found["hugepages"]) == (CODES[fault], policy)
-    assert 0 < found["rounds"] < found["rounds_made"] == 6
+    [actual] = reported["findings"]
+    assert (actual["code"], actual["hugepages"]) == (CODES[fault], policy)
+    assert 0 < actual["rounds"] < actual["rounds_made"] == 6
     assert [one for one in reported["answers"] if one["factor"] == "hugepages"] == []

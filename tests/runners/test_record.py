@@ -14,7 +14,7 @@ import pytest
 from builders import configuration, record, record_data
 from own_program import Own
 from pagewise.core.errors import RefusedError
-from pagewise.core.record import RecordWriter, dumped, parse_record, read_records
+from pagewise.core.record import RecordWriter, dump_record, parse_record, read_records
 from pagewise.core.result import read_result
 from pagewise.workloads.kernels.launch import read_written
 from scripts import write_script
@@ -22,7 +22,7 @@ from scripts import write_script
 ONE = record(configuration(), 1.0)
 
 
-def test_what_is_written_is_read(tmp_path: Path):
+def test_written_results_are_read(tmp_path: Path):
     file = tmp_path / "records.jsonl"
     with RecordWriter(file) as writer:
         writer.append(ONE)
@@ -35,7 +35,7 @@ def test_what_is_written_is_read(tmp_path: Path):
 
 def test_bad_lines_are_named_and_skipped(tmp_path: Path):
     file = tmp_path / "records.jsonl"
-    line = dumped(ONE).decode()
+    line = dump_record(ONE).decode()
     file.write_text(f"{line}\nnonsense\n\n{line.replace('[1.0]', '[NaN]')}\n{line}\n{line[:50]}")
     records, skipped = read_records(file)
     assert records == [ONE, ONE]
@@ -49,7 +49,7 @@ def test_bad_lines_are_named_and_skipped(tmp_path: Path):
 
 def test_a_whole_last_line_without_newline_counts(tmp_path: Path):
     file = tmp_path / "records.jsonl"
-    file.write_text(dumped(ONE).decode())
+    file.write_text(dump_record(ONE).decode())
     assert read_records(file) == ([ONE], [])
 
 
@@ -88,12 +88,12 @@ ARGUMENT = os.fsdecode(b"a\xffb")
 def test_a_record_keeps_the_bytes_of_an_argument():
     made = record(configuration(), 1.0)
     made = replace(made, run=replace(made.run, command=("program", ARGUMENT)))
-    read, fault = parse_record(dumped(made))
+    read, fault = parse_record(dump_record(made))
     assert fault is None and read.run.command == made.run.command
 
 
 @pytest.mark.long
-def test_a_program_with_such_arguments_in_such_a_folder(own: Own):
+def test_a_program_with_unusual_arguments_in_an_unusual_folder(own: Own):
     folder = own.folder / os.fsdecode(b"f\xff")
     folder.mkdir()
     program = write_script(folder / os.fsdecode(b"p\xfe"), '#!/bin/sh\nprintf %s "$1" | od -An -tx1\n')

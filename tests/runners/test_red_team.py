@@ -107,7 +107,7 @@ def add(stage: Stage, fault: str) -> str:
     return name
 
 
-def test_every_fault_of_a_kernel_is_reported_and_not_ranked(stage: Stage):
+def test_every_fault_of_a_kernel_is_reported_and_excluded(stage: Stage):
     """One comparison has all of them; what is sound in it is ranked."""
     faults = OF_KERNELS.keys() - {"competing-load", EDITED}
     stage.add("gcc-12.2.0", THP, [KERNEL], factor="0.5")
@@ -140,8 +140,8 @@ def outcome(
     """The rows and the codes of the findings of a comparison with these faults, by fault, else by module."""
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     names = {add(stage, fault): fault for fault in faults}
-    chosen = ("--rounds", "8", "--no-sweep", *arguments, "--json")
-    done = stage.run("kernels", "--output", str(stage.results), *chosen, timeout=300, code=1)
+    selected = ("--rounds", "8", "--no-sweep", *arguments, "--json")
+    done = stage.run("kernels", "--output", str(stage.results), *selected, timeout=300, code=1)
     reported = json.loads(done.stdout)
     configurations = reported["kernels"][0]["configurations"]
     rows = {names.get(row["module"], row["module"]): row for row in configurations}
@@ -160,7 +160,7 @@ def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Sta
 
 
 @pytest.mark.parametrize("fault", [name for name in CODES if name.startswith("own-")])
-def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: str, stage: Stage):
+def test_a_fault_of_the_users_program_is_reported_and_excluded(fault: str, stage: Stage):
     program = compiled(stage.folder / "own", PROGRAM)
     given = stage.folder / "own" / "input.txt"
     given.write_text("1")
@@ -174,8 +174,10 @@ def test_a_fault_of_the_users_program_is_reported_and_not_ranked(fault: str, sta
         "PW_FAKE_FOLDER": str(stage.folder / "own"),
     }
     case = write_case(stage.folder, checks=["all is well"], inputs=[str(given)])
-    chosen = ("--policies", "none,reuse", "--rounds", "4", "--case", case)
-    done = stage.run("compare", "--output", str(stage.results), *chosen, "--json", "--", str(program), code=1)
+    selected = ("--policies", "none,reuse", "--rounds", "4", "--case", case)
+    done = stage.run(
+        "compare", "--output", str(stage.results), *selected, "--json", "--", str(program), code=1
+    )
     reported = json.loads(done.stdout)
     rows = [row for row in reported["kernels"][0]["configurations"] if row["code"]]
     assert {row["code"] for row in rows} == {CODES[fault]} == {one["code"] for one in reported["findings"]}
@@ -198,15 +200,15 @@ def test_a_fault_of_a_counted_program_is_reported_and_has_no_counts(fault: str, 
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     faulty = {"fault": fault, "faults": str(FAULTS), "state": str(stage.folder / "runs")}
     stage.add("gcc-12.2.0", THP, [KERNEL], **faulty)
-    chosen = ("--events", "software", "--rounds", "6", "--json")
-    done = stage.run("counters", "--output", str(stage.results), *chosen, code=1)
+    selected = ("--events", "software", "--rounds", "6", "--json")
+    done = stage.run("counters", "--output", str(stage.results), *selected, code=1)
     reported = json.loads(done.stdout)
     (excluded,) = reported["not_counted"]
     assert (excluded["hugepages"], excluded["code"]) == ("thp", CODES[OF_COUNTERS[fault]])
     assert {one["hugepages"] for one in reported["values"]} == {"none"} and reported["comparisons"] == []
 
 
-def test_counts_whose_records_were_edited_are_not_shown(stage: Stage):
+def test_counts_with_edited_records_are_not_shown(stage: Stage):
     for label in (BASE, THP):
         stage.add("gcc-12.2.0", label, [KERNEL])
     stage.run("counters", "--output", str(stage.results), "--events", "software", "--rounds", "2")

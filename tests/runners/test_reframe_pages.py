@@ -173,7 +173,7 @@ def test_patterns_of_the_test_keep_their_references(cases: dict[str, dict]) -> N
 
 
 @pytest.mark.parametrize("name", ["too-thp", "refused-nosuch", "wrong-none"])
-def test_a_test_whose_policy_or_output_is_wrong_fails_in_its_sanity_stage(
+def test_a_test_with_a_wrong_policy_or_output_fails_in_its_sanity_stage(
     cases: dict[str, dict], name: str
 ) -> None:
     """By the policy in the first two, by the test's own sanity function in the last."""

@@ -19,7 +19,7 @@ from pagewise.analysis.rows import KernelResult
 from pagewise.core.manifest import Reservation, Switched
 from pagewise.report.model import Figure, Table, TableCell, figures
 from pagewise.report.render import markdown
-from pagewise.report.render.figure import described, drawing, png, svg, svgs
+from pagewise.report.render.figure import describe, drawing, png, svg, svgs
 from pagewise.report.render.html import Axis
 from pagewise.report.views import data, kernels, report_of, session
 from pagewise.report.views import kernel as kernel_view
@@ -47,8 +47,8 @@ def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
 
 
 def test_a_choice_counts_its_verdicts_and_the_best_is_the_smallest_ratio():
-    found = result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))
-    first, second, *_ = choices([found])
+    actual = result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))
+    first, second, *_ = choices([actual])
     assert (first.value, len(first.having("faster")), len(first.having("slower")), first.missing) == (
         "thp",
         1,
@@ -56,19 +56,19 @@ def test_a_choice_counts_its_verdicts_and_the_best_is_the_smallest_ratio():
         0,
     )
     assert (second.value, second.effects, second.missing) == ("hugetlbfs", (), 2)
-    best, none = bests([found])
+    best, none = bests([actual])
     assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
     assert none.row is None and data.label_of(none) == "none"
 
 
 def test_the_matrix_has_a_place_for_everything():
-    found = matrix([result(dict(zip(COMPILERS, (0.5, 1.06), strict=True)))])
-    assert [column.name for column in found.columns[2:]] == ["none", "thp", "hugetlbfs"]
-    assert [row[1] for row in found.rows] == list(COMPILERS)
-    assert (found.merged(0, 0), found.merged(1, 0)) == (False, True)
-    half, more = (row[3] for row in found.rows)
+    actual = matrix([result(dict(zip(COMPILERS, (0.5, 1.06), strict=True)))])
+    assert [column.name for column in actual.columns[2:]] == ["none", "thp", "hugetlbfs"]
+    assert [row[1] for row in actual.rows] == list(COMPILERS)
+    assert (actual.repeats_above(0, 0), actual.repeats_above(1, 0)) == (False, True)
+    half, more = (row[3] for row in actual.rows)
     assert (half.style, half.best, more.style, more.best) == ("faster", True, "slower", False)
-    assert found.rows[0][4] == TableCell(None, "excluded")
+    assert actual.rows[0][4] == TableCell(None, "excluded")
 
 
 def test_an_axis_holds_all_and_its_labels_keep_apart():
@@ -101,21 +101,21 @@ def test_notes_on_machine_and_noise(tmp_path: Path):
         ("options.type", ["fp64", "fp32", 8], "linear", ["fp64", "fp32", "8"]),
     ],
 )
-def test_the_axis_of_a_sweep_suits_what_is_swept(x, values, scale, ticks):
+def test_the_axis_of_a_sweep_suits_the_swept_option(x, values, scale, ticks):
     base = configuration()
     swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": x}])
     points = [record(base, 1.0, series="sweep", options={x.split(".")[1]: value}) for value in values]
     bad = record(base, 1.0, series="sweep", options={}, validation={"passed": False, "method": "sum"})
-    found = analyse([subject_of(swept, base)], [*points, bad], seed=1)
+    actual = analyse([subject_of(swept, base)], [*points, bad], seed=1)
     machine = {"threads": 1, "host": {"caches": [{"level": 1, "bytes": 4, "shared_by": 1}]}}
-    figure, section = kernel_view.sweeps(found[0], machine)
+    figure, section = kernel_view.sweeps(actual[0], machine)
     (axes,) = drawing(figure).axes
     low, high = axes.get_xlim()
     shown = [t.get_text() for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
     name = x.split(".")[1].removesuffix("_bytes").replace("_", " ")
     assert (axes.get_xscale(), axes.get_xlabel(), shown) == (scale, name, ticks)
     assert figure.marks == () and "1 point" in figure.caption
-    assert f"at {ticks[-1]}." in described(figure)
+    assert f"at {ticks[-1]}." in describe(figure)
     (table,) = section.blocks
     column = table.columns[0]
     assert [column.text(row[0]) for row in table.rows][-1] == ticks[-1] and len(table.rows) == len(values)
@@ -127,8 +127,8 @@ def test_no_configuration_is_shown_as_the_excluded_baseline():
         failed_record(base, "failed", "it crashed"),
         *(record(thp, 1.0, number=n) for n in range(1, 8)),
     ]
-    (found,) = analyse([subject_of(kernel(), base, thp)], records, seed=1)
-    table = next(b for b in kernel_view.section(found, a_manifest()).blocks if isinstance(b, Table))
+    (actual,) = analyse([subject_of(kernel(), base, thp)], records, seed=1)
+    table = next(b for b in kernel_view.section(actual, a_manifest()).blocks if isinstance(b, Table))
     (row,) = table.records()
     assert (row["time ratio"], row["verdict"]) == (None, "inconclusive")
 
@@ -153,19 +153,21 @@ def test_provenance_of_a_checkout(tmp_path: Path):
     git("add", ".")
     git("commit", "-qm", "x")
     facts = SetupFacts(Spack(True, version="1.1.0", tree="t", packages_commit="p"))
-    found = provenance(tmp_path, "quick", facts)
-    assert found.project_dirty is False and len(found.project_commit) == 40
-    assert (found.spack_tree, found.packages_commit) == ("t", "p")
-    assert found.lockfile == "envs/quick/spack.lock"
-    assert found.lockfile_sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    actual = provenance(tmp_path, "quick", facts)
+    assert actual.project_dirty is False and len(actual.project_commit) == 40
+    assert (actual.spack_tree, actual.packages_commit) == ("t", "p")
+    assert actual.lockfile == "envs/quick/spack.lock"
+    assert actual.lockfile_sha256 == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     lock.write_text("{ }")
     assert provenance(tmp_path, "quick", facts).project_dirty is True
 
 
 def test_markdown_holds_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
-    chosen = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
-    report = report_of(result_of(tmp_path, [replace(one, sweeps=()) for one in chosen], rounds=3, pool=False))
+    selected = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
+    report = report_of(
+        result_of(tmp_path, [replace(one, sweeps=()) for one in selected], rounds=3, pool=False)
+    )
     lines = markdown.render(report).splitlines()
     assert lines[0] == f"**{report.headline}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
@@ -174,17 +176,17 @@ def test_markdown_holds_the_tables(tmp_path: Path):
 
 
 @pytest.mark.long
-def test_figures_drawn_side_by_side_look_as_alone(tmp_path: Path):
-    chosen = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
-    report = report_of(result_of(tmp_path, chosen, rounds=3, pool=False))
+def test_figures_drawn_side_by_side_equal_single_figures(tmp_path: Path):
+    selected = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
+    report = report_of(result_of(tmp_path, selected, rounds=3, pool=False))
     several: list[Figure] = list(figures(report.sections))
     together = svgs(several)
     assert {figure.name.split("-")[0] for figure in several} == {"pointer_chase", "gather"}
     assert {figure.name: svg(figure) for figure in several} == together
-    assert all(png(figure).startswith(b"\x89PNG") and described(figure) for figure in several)
+    assert all(png(figure).startswith(b"\x89PNG") and describe(figure) for figure in several)
 
 
-def test_advice_holds_for_what_the_session_changed():
+def test_advice_names_the_settings_that_the_session_changed():
     plain = a_manifest()
     changed = a_manifest(
         switches=(Switched("/sys/enabled", "never", "madvise"),),

@@ -84,37 +84,37 @@ def show(browser: Any, page: Path, width: int, scheme: str = "light", media: str
 
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (DESK, "dark")])
 def test_it_fits_and_can_be_read(browser, page: Path, width: int, scheme: str):
-    found = show(browser, page, width, scheme)
-    assert found["overflow"] == 0, "the page itself scrolls to the side"
-    assert found["faint"] == [], "text with too little contrast (WCAG 2.2: 4.5 : 1)"
-    assert found["dark"] == (scheme == "dark")
+    actual = show(browser, page, width, scheme)
+    assert actual["overflow"] == 0, "the page itself scrolls to the side"
+    assert actual["faint"] == [], "text with too little contrast (WCAG 2.2: 4.5 : 1)"
+    assert actual["dark"] == (scheme == "dark")
     assert browser.get_log("browser") == [], "nothing is fetched, nothing fails"
 
 
 def test_its_structure_reports_all_to_a_screen_reader(browser, page: Path):
-    found = show(browser, page, DESK)
-    assert (found["language"], found["landmarks"]) == ("en", ["HEADER", "NAV", "MAIN", "FOOTER"])
-    assert found["headings"][0] == 1 and found["headings"].count(1) == 1
-    steps = [b - a for a, b in pairwise(found["headings"])]
+    actual = show(browser, page, DESK)
+    assert (actual["language"], actual["landmarks"]) == ("en", ["HEADER", "NAV", "MAIN", "FOOTER"])
+    assert actual["headings"][0] == 1 and actual["headings"].count(1) == 1
+    steps = [b - a for a, b in pairwise(actual["headings"])]
     assert max(steps) <= 1, "no level of headings is left out"
     for fault in ("tables", "cells", "ids", "links", "images", "sections", "regions"):
-        assert found[fault] == [], fault
+        assert actual[fault] == [], fault
 
 
-def test_the_first_screen_answers_how_sure_at_what_cost_and_how_to_apply_it(browser, page: Path):
+def test_the_first_screen_has_interval_cost_and_command(browser, page: Path):
     """In this order, under the headline, and before all other answers."""
     small = show(browser, page, PHONE)["verdict"]
     assert small["text"].count(PagePolicy("thp").text) == 1 and small["bottom"] < 900
-    found = show(browser, page, DESK)
-    names = [name for name, _ in found["recommendation"]]
-    places = [found["verdict"]["bottom"], *(bottom for _, bottom in found["recommendation"])]
+    actual = show(browser, page, DESK)
+    names = [name for name, _ in actual["recommendation"]]
+    places = [actual["verdict"]["bottom"], *(bottom for _, bottom in actual["recommendation"])]
     assert names == ["sure", "cost", "apply"] and places == sorted(places)
-    assert places[-1] < min(found["others"]) and found["others"] == sorted(found["others"])
-    assert max(found["others"]) < 900, "without scrolling"
-    commands = found["commands"]
+    assert places[-1] < min(actual["others"]) and actual["others"] == sorted(actual["others"])
+    assert max(actual["others"]) < 900, "without scrolling"
+    commands = actual["commands"]
     assert commands[0].split() == ["pagewise", "exec", "thp", "--", "PROGRAM"]
     assert commands[1] == "module load pagewise-pages/thp"
-    assert found["legends"] == found["charts"] > 0
+    assert actual["legends"] == actual["charts"] > 0
 
 
 def test_the_keyboard_reaches_everything_in_order(browser, page: Path):
@@ -150,7 +150,7 @@ def test_the_skip_link_and_a_closed_table_work_by_keyboard(browser, page: Path):
     assert browser.execute_script("return document.querySelector('details').open") != before
 
 
-def test_it_prints_with_what_is_closed_on_the_screen(browser, page: Path):
+def test_closed_sections_are_printed(browser, page: Path):
     show(browser, page, 794, "dark", "print")
     reported = browser.execute_script(
         "return [...document.querySelectorAll('details:not([open]) table')]"

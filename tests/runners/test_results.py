@@ -32,12 +32,12 @@ def test_copies_and_earlier_states_of_a_result_count_once(template: Path, tmp_pa
         if kept < len(lines):
             (tmp_path / name / "records.jsonl").write_text("".join(lines[:kept]))
             edit(tmp_path / name, state="running", finished=None, timing=None, rounds_done=0)
-    found = answer(
+    actual = answer(
         tmp_path, "SELECT folder, count(*) AS n FROM records JOIN results USING (result) GROUP BY ALL"
     )
-    ((folder, number),) = (row.values() for row in found["rows"])
+    ((folder, number),) = (row.values() for row in actual["rows"])
     assert Path(folder).name in "bd" and number == len(lines)
-    assert len(found["skipped"]) == 3 and folder not in found["skipped"] and found["conflicts"] == {}
+    assert len(actual["skipped"]) == 3 and folder not in actual["skipped"] and actual["conflicts"] == {}
 
 
 @pytest.mark.parametrize("forged", ["faster", "longer"])
@@ -109,7 +109,7 @@ def skipped_line(number: int, reason: str = "") -> str:
 
 
 @pytest.mark.long
-def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, tmp_path: Path):
+def test_broken_parts_are_reported_and_intact_ones_kept(template: Path, tmp_path: Path):
     multiply(template, tmp_path / "in", 5, 1)
     folders = sorted(tmp_path.glob("in/*/*"))
     lines = (folders[0] / "records.jsonl").read_text().splitlines()
@@ -153,17 +153,17 @@ def test_what_is_broken_is_named_and_all_that_is_whole_is_kept(template: Path, t
 def test_simulations_are_queried_too(tmp_path: Path, template: Path):
     manifest = json.loads((template / "manifest.json").read_text())
     kept = ("schema", "kernel", "started", "status", "configuration")
-    modelled = {
+    simulated = {
         "geometry": "a64fx", "tool": "QEMU 9", "pages": "observed", "whole": True,
         "counts": {"PAGE_WALKS": 7}, "regions": [],
     }  # fmt: skip
-    traced = {name: record_data(configuration(), 1.0)[name] for name in kept} | {"modelled": modelled}
+    traced = {name: record_data(configuration(), 1.0)[name] for name in kept} | {"simulated": simulated}
     (tmp_path / "m").mkdir()
     about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
     changes = {"id": "1123456789abcdef", "kind": "simulation", "simulation": about}
     changes["subjects"] = manifest["subjects"][:1]
     write_result(tmp_path / "m", manifest | changes, (json.dumps(traced) + "\n").encode())
-    asked = "SELECT modelled.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
+    asked = "SELECT simulated.counts['PAGE_WALKS'] AS walks, kind FROM records JOIN results USING (result)"
     assert rows(tmp_path, asked) == [{"walks": 7, "kind": "simulation"}]
 
 

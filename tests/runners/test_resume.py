@@ -21,7 +21,7 @@ def broken_off(
     stage: Stage, *arguments: str, records: int, number: int = signal.SIGINT, command: str = "kernels"
 ) -> Path:
     """A comparison that a signal ended after some records; its folder."""
-    process = stage.started(command, *arguments, records=records)
+    process = stage.start(command, *arguments, records=records)
     process.send_signal(number)
     process.communicate(timeout=30)
     return stage.result()
@@ -42,7 +42,7 @@ def planned(result: Result, rounds: int) -> Counter[tuple[str, str, str, int]]:
     return Counter((s.benchmark.name, s.cell.measured.module, s.series, s.round) for s in steps)
 
 
-def test_a_comparison_goes_on_where_it_was_broken_off(stage: Stage):
+def test_an_interrupted_comparison_is_resumed(stage: Stage):
     """It was killed, as by a power cut: an interrupted one ends its records itself."""
     for label in (BASE, THP, ("none", "software", "regular")):
         stage.add("gcc-12.2.0", label, [TRIAD], sleep="0.03")
@@ -65,7 +65,7 @@ OWN = ("--policies", "none,reuse", "--rounds", "4", "--", "sleep", "0.03")
     ("command", "arguments", "records", "made"),
     [("counters", ("--events", "software", "--rounds", "4"), 3, 12), ("compare", OWN, 7, 12)],
 )
-def test_counting_and_a_program_of_the_users_own_go_on_too(
+def test_counting_and_programs_are_resumed_too(
     stage: Stage, command: str, arguments: tuple[str, ...], records: int, made: int
 ):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.03")
@@ -74,8 +74,8 @@ def test_counting_and_a_program_of_the_users_own_go_on_too(
     stage.resume(folder, code=0)
     result = read_result(folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
-    found = {key: n for key, n in runs(result).items() if key[2] != "trial"}
-    assert sum(found.values()) == made and {key[3] for key in found} == {1, 2, 3, 4}
+    actual = {key: n for key, n in runs(result).items() if key[2] != "trial"}
+    assert sum(actual.values()) == made and {key[3] for key in actual} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("change", ["option", "command", "folder", "program", "none"])

@@ -17,7 +17,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.session.launch import SCRIPT
 from pagewise.stack.binary import examine
 from pagewise.workloads.program import sampler as module
-from pagewise.workloads.program.memory import Memory, observed
+from pagewise.workloads.program.memory import Memory, observed_memory
 from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler, Samples
 from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
 from scripts import write_script
@@ -60,13 +60,13 @@ def sampled(pid: int) -> Memory:
     for _ in range(1000):
         if len(sampler._samples.samples) < 3:
             sampler._over.wait(0.01)
-    memory = observed(sampler.finish(), [])
+    memory = observed_memory(sampler.finish(), [])
     assert memory is not None and memory.processes == CHILDREN + 1
     return memory
 
 
 @pytest.mark.parametrize(("kind", "named"), [("private", "anonymous"), ("shared", "shared")])
-def test_what_processes_share_counts_once(kind: str, named: str):
+def test_shared_memory_counts_once(kind: str, named: str):
     with forked(kind) as program:
         memory = sampled(program.pid)
     for usage in (memory.total.peak, memory.total.mean, memory.kinds[named].peak):
@@ -115,7 +115,7 @@ def test_pages_of_a_pool_that_processes_share_count_once():
     assert sample.total == sample.kinds["anonymous"] == four
 
 
-def test_sums_of_a_process_are_those_of_its_mappings():
+def test_sums_of_a_process_match_its_mappings():
     rollup = "Rss: 40960 kB\nPss: 10240 kB\nAnonHugePages: 40960 kB\nShared_Hugetlb: 2048 kB\n"
     total = parse_rollup(rollup)
     assert (total.resident, total.huge, total.shared_pool) == (12 * MIB, 12 * MIB, 2 * MIB)
@@ -171,11 +171,11 @@ def test_a_mapped_data_file_is_not_the_program(tmp_path: Path):
 def test_a_program_that_shares_its_cpu_queues_for_it(tmp_path: Path):
     cpu = min(os.sched_getaffinity(0))
     busy = ["taskset", "-c", str(cpu), sys.executable, "-S", "-c", "while True: pass"]
-    with subprocess.Popen(busy) as ours, subprocess.Popen(busy) as other:
+    with subprocess.Popen(busy) as own, subprocess.Popen(busy) as other:
         sampler = Sampler(2 << 20, 60, [], identify=True)
-        with sampler.watching(ours.pid):
+        with sampler.watching(own.pid):
             time.sleep(0.2)
-        ours.kill()
+        own.kill()
         other.kill()
     assert sum(sampler.finish().queued.values()) > 0.02
 

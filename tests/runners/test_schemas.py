@@ -15,7 +15,7 @@ from pagewise.core.errors import FormatError
 from pagewise.core.kernel import Kernel, read_source, swept_name
 from pagewise.core.reading import read_document
 from pagewise.core.record import Record
-from pagewise.core.structure import document, faults, unstructured
+from pagewise.core.structure import document, faults, to_data
 from pagewise.workloads.counters.machine import EVENTS
 from pagewise.workloads.simulation.geometry import FOLDER
 from stage import ROOT, TRIAD
@@ -47,7 +47,7 @@ def test_the_schemas_are_schemas(name):
 
 
 def test_good_files_follow_their_generated_schemas():
-    manifest = unstructured(a_manifest(programs={"a": {}}, started_in=None))
+    manifest = to_data(a_manifest(programs={"a": {}}, started_in=None))
     places = {fault.partition(":")[0] for fault in json_schema.faults("manifest", manifest)}
     assert places == {"configurations", "subjects", "programs.a"}
     files = [*ROOT.glob("kernels/m*/*/kernel.yaml"), *ROOT.glob("envs/suites/codes/*.yaml")]
@@ -63,8 +63,8 @@ def test_good_files_follow_their_generated_schemas():
 
 def test_good_records_are_good():
     assert faults(Record, GOOD) == []
-    assert faults(Record, unstructured(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
-    assert faults(Record, unstructured(failed_record(configuration(), "failed", "SIGSEGV"))) == []
+    assert faults(Record, to_data(failed_record(configuration(), "pages_unavailable", "no pages"))) == []
+    assert faults(Record, to_data(failed_record(configuration(), "failed", "SIGSEGV"))) == []
 
 
 REGION = {
@@ -140,8 +140,8 @@ MOMENTS = ("2026-99-99T99:99:99Z", "٢٠٢٦-01-01T00:00:00Z", "2026-01-01T00:00
 )
 def test_a_bad_record_is_reported_with_its_place(path, value, place):
     bad = changed(GOOD, path, value)
-    found = faults(Record, bad)
-    assert any(fault.startswith(place + ":") for fault in found), found
+    actual = faults(Record, bad)
+    assert any(fault.startswith(place + ":") for fault in actual), actual
     # What functions find is not in the generated schema: contradictions, moments, lists of CPUs.
     by_function = path in ("counters", "pages", "placement.cpus_allowed") or value in MOMENTS
     assert by_function or json_schema.faults("record", bad)
@@ -211,5 +211,5 @@ def test_a_bad_kernel_names_file_and_fault(tmp_path: Path, path, value, named):
     with pytest.raises(FormatError) as caught:
         read_document(Kernel, file)
     assert caught.value.where == str(file)
-    lines = caught.value.what.splitlines()
+    lines = caught.value.message.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)

@@ -133,7 +133,7 @@ def test_a_sector_is_read_and_written_back() -> None:
 
 
 @pytest.mark.parametrize("text", ["b", "b:", ":L2=1", "b:L2", "b:L4=1", "b:L2=1,L2=2", "b c:L2=1", "b:L2=x"])
-def test_what_is_no_sector_is_refused(text: str) -> None:
+def test_a_malformed_sector_is_refused(text: str) -> None:
     with pytest.raises(SelectionError) as refused:
         Sector.parse(text)
     assert refused.value.where == "--sector"
@@ -192,7 +192,7 @@ def test_the_command_simulates_without_and_with_sectors(build: Path, tmp_path: P
     assert "pages:L1=1,L2=12" in names[1]
     assert [cell.measured.sector for cell in result.subjects[0].cells] == ["", "pages:L1=1,L2=12"]
     assert [row.policy for row in report_of(result).data.policies] == names
-    lookups = [record.modelled.counts["L1D_CACHE"] for record in result.records]
+    lookups = [record.simulated.counts["L1D_CACHE"] for record in result.records]
     assert lookups[0] == pytest.approx(lookups[1], abs=50)
 
 

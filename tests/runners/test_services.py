@@ -151,8 +151,8 @@ def test_a_setup_that_takes_too_long_is_ended_with_all_it_started(own: Own):
 @pytest.mark.parametrize("field", ["setup", "fill"])
 def test_a_daemon_of_a_command_around_the_load_is_ended_on_request(own: Own, field: str):
     sleeper = f"sleep {60_000 + os.getpid()}"
-    chosen = ("--policies", "none", "--rounds", "1", *METRICS, "--end-leftovers")
-    done = compare(own, *chosen, **{field: [f"setsid {sleeper} & true"]})
+    selected = ("--policies", "none", "--rounds", "1", *METRICS, "--end-leftovers")
+    done = compare(own, *selected, **{field: [f"setsid {sleeper} & true"]})
     assert done.returncode == 0, done.stdout + done.stderr
     for record in own.records():
         assert [(left.command, left.ended) for left in record.run.left_behind] == [(sleeper, True)]

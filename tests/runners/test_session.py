@@ -102,7 +102,7 @@ def manifest_of(rounds: int) -> Manifest:
         rounds_done=0,
         records=RecordsDigest(empty.lines, empty.sha256),
         configurations=(BASE, THP, SOFTWARE),
-        subjects=(SUBJECT.planned(),),
+        subjects=(SUBJECT.planned_subject(),),
     )
 
 
@@ -163,7 +163,7 @@ def test_rounds_that_were_added_stay_and_the_budget_counts_on(tmp_path: Path):
     assert counted(after.result) == planned(3)
 
 
-def test_a_run_whose_line_was_cut_is_made_again(tmp_path: Path):
+def test_a_run_with_a_truncated_line_is_repeated(tmp_path: Path):
     """A killed session leaves its manifest as it was; a power cut may leave half a line."""
     folder = session_of(tmp_path, Fake(6)).recorder.folder
     file = folder / "manifest.json"
@@ -178,7 +178,7 @@ def test_a_run_whose_line_was_cut_is_made_again(tmp_path: Path):
     assert len(after.skipped) == 1 and counted(after) == planned(4)
 
 
-def test_what_failed_is_not_tried_again(tmp_path: Path):
+def test_failed_builds_are_not_repeated(tmp_path: Path):
     failing = frozenset({THP.module})
     broken = session_of(tmp_path, Fake(7, failing))
     workload = Fake(failing=failing)
@@ -188,7 +188,7 @@ def test_what_failed_is_not_tried_again(tmp_path: Path):
     assert [one.round for one in after.result.records if one.run.module == THP.module] == [1]
 
 
-def test_trial_runs_decide_what_the_rounds_run(tmp_path: Path):
+def test_trial_runs_decide_the_runs_of_a_round(tmp_path: Path):
     workload = Fake(has_trials=True)
     made = session_of(tmp_path, workload, rounds=1)
     assert workload.tried == 0 and made.workload.tried == 3, "a plan is never changed"
@@ -235,7 +235,7 @@ PROGRAM = {"app": {"command": ["./app"], "sha256": "1", "policies": [{"name": "n
         ({"programs": {"app": {**PROGRAM["app"], "policies": [{"name": "thp"}]}}}, "app's policies"),
     ],
 )
-def test_what_is_not_as_it_was_is_listed(changes: dict[str, object], named: str):
+def test_changes_are_listed(changes: dict[str, object], named: str):
     known = (ProgramDigest(BASE.module, "pw-triad", "1"),)
     before = replace(NOW, files={"/a": "1"}, programs=PROGRAM, executables=known)
     assert list(differences(before, before)) == []
@@ -243,6 +243,6 @@ def test_what_is_not_as_it_was_is_listed(changes: dict[str, object], named: str)
     assert named in line
 
 
-def test_what_a_trial_run_decides_does_not_prevent_resuming():
+def test_decisions_of_a_trial_run_do_not_prevent_resuming():
     decided = {"app": {**PROGRAM["app"], "programs": [], "policies": [{"name": "none", "lack": "too small"}]}}
     assert list(differences(replace(NOW, programs=PROGRAM), replace(NOW, programs=decided))) == []

@@ -19,7 +19,7 @@ import killed_sessions
 from fake_root import tree
 from killed_sessions import state
 from pagewise.core.errors import RefusedError
-from pagewise.core.structure import StructureError, structured
+from pagewise.core.structure import StructureError, from_data
 from pagewise.machine.settings import journal
 from pagewise.machine.settings.journal import (
     RESTORING,
@@ -32,7 +32,7 @@ from pagewise.machine.settings.journal import (
     shared_folder,
 )
 from pagewise.machine.settings.kinds import Hwpfctl, Msr, Pool, Setting, Word
-from pagewise.machine.settings.session import kept, restore, session, traces
+from pagewise.machine.settings.session import keep_journal, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
 from scripts import called
 from stage import RUNNERS
@@ -52,9 +52,9 @@ import os, signal, sys, time
 sys.path[:0] = [{str(RUNNERS)!r}, {str(KILLED.parent)!r}]
 from pathlib import Path
 import killed_sessions
-from pagewise.machine.settings.session import accompany, kept
+from pagewise.machine.settings.session import accompany, keep_journal
 root = Path({str(root)!r})
-with kept(root) as journal:
+with keep_journal(root) as journal:
     machine = killed_sessions.machine(root)
     journal.change(machine["pool"], "144")
     journal.change(machine["attribute"], "0")
@@ -87,7 +87,7 @@ def test_a_session_restores_after_success_error_and_interrupt(tmp_path: Path, ma
     before = state(machine)
     for fault in (None, ValueError(), KeyboardInterrupt()):
         try:
-            with kept(tmp_path) as changes:
+            with keep_journal(tmp_path) as changes:
                 changes.change(machine["pool"], "100")
                 changes.change(machine["msr"], "0x5")
                 assert (state(machine)["pool"], state(machine)["msr"]) == (100, 0x45)
@@ -98,9 +98,9 @@ def test_a_session_restores_after_success_error_and_interrupt(tmp_path: Path, ma
         assert state(machine) == before and traces(tmp_path) == []
 
 
-def test_what_others_change_at_the_same_place_is_not_restored(tmp_path: Path, machine: dict[str, Any]):
+def test_changes_by_others_are_not_restored(tmp_path: Path, machine: dict[str, Any]):
     """The other bits of a register, and surplus pages of a pool."""
-    with kept(tmp_path) as changes:
+    with keep_journal(tmp_path) as changes:
         changes.change(machine["msr"], "0xf")
         machine["msr"].write(machine["msr"].read() ^ 0xF0)
         changes.change(machine["pool"], "144")
@@ -214,7 +214,7 @@ def test_settings_that_others_changed_are_reported_and_not_restored(
 
 def test_a_setting_that_cannot_be_restored_stays_in_the_journal(tmp_path: Path, machine: dict[str, Any]):
     folder, aside = machine["pool"].folder, tmp_path / "aside"
-    with pytest.raises(RefusedError) as caught, kept(tmp_path) as changes:
+    with pytest.raises(RefusedError) as caught, keep_journal(tmp_path) as changes:
         changes.change(machine["attribute"], "0")
         changes.change(machine["pool"], "144")
         folder.rename(aside)
@@ -255,9 +255,9 @@ def test_a_stopped_or_killed_guardian_does_not_block_the_session(tmp_path: Path,
 
 def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, machine: dict[str, Any]):
     with session(tmp_path):
-        with kept(tmp_path) as outer:
+        with keep_journal(tmp_path) as outer:
             outer.change(machine["pool"], "20")
-            with kept(tmp_path) as inner:
+            with keep_journal(tmp_path) as inner:
                 inner.change(machine["pool"], "30")
                 assert machine["pool"].total() == 30
             assert machine["pool"].total() == 20
@@ -345,14 +345,14 @@ SETTINGS: list[Setting] = [
 
 def test_settings_as_data():
     changes = [SettingChange(setting, "1") for setting in SETTINGS]
-    assert [structured(SettingChange, json.loads(change.entry)) for change in changes] == changes
+    assert [from_data(SettingChange, json.loads(change.entry)) for change in changes] == changes
     for data in ({}, {"kind": "x"}, {"kind": "MSR", "file": 3}, {"kind": "hwpfctl", "cpus": "a"}):
         with pytest.raises(StructureError):
-            structured(SettingChange, {"setting": data, "before": "1"})
+            from_data(SettingChange, {"setting": data, "before": "1"})
 
 
 @pytest.mark.parametrize("over", ["no", "run", "block"])
-@pytest.mark.parametrize("block", ["kept(root)", "removed_if_killed(scratch)"])
+@pytest.mark.parametrize("block", ["keep_journal(root)", "removed_if_killed(scratch)"])
 def test_the_run_of_a_killed_session_is_ended_and_its_files_are_removed_unless_they_were_over(
     tmp_path: Path, run: subprocess.Popen[bytes], block: str, over: str
 ):
@@ -362,7 +362,7 @@ def test_the_run_of_a_killed_session_is_ended_and_its_files_are_removed_unless_t
 import sys, time
 from pathlib import Path
 sys.path.insert(0, {str(RUNNERS)!r})
-from pagewise.machine.settings.session import accompany, kept, removed_if_killed
+from pagewise.machine.settings.session import accompany, keep_journal, removed_if_killed
 root, scratch = Path({str(tmp_path)!r}), Path({str(scratch)!r})
 with {block}:
     accompany({run.pid})

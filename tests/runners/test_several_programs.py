@@ -102,7 +102,7 @@ def test_hpcc_on_one_and_two_ranks_has_rings_on_two(stage: Stage, unavailable: C
         (("--suite", "npb:ft.S", "--build", "old={folder}/old"), 3),
     ],
 )
-def test_what_cannot_be_compared_is_refused(stage: Stage, words: tuple[str, ...], code: int):
+def test_incomparable_results_are_refused(stage: Stage, words: tuple[str, ...], code: int):
     done = stage.run("compare", *(word.format(folder=stage.folder) for word in words))
     assert done.returncode == code and not stage.results.exists(), done.stderr
 

@@ -71,7 +71,9 @@ def test_a_shell_is_offered_words(offering: Stage, shell: str):
         (("simulate", "--geometry", "zen3", "ember"), "zen4", "a64fx"),
     ],
 )
-def test_what_was_meant_is_asked(offering: Stage, arguments: tuple[str, ...], meant: str, other: str | None):
+def test_similar_names_are_suggested(
+    offering: Stage, arguments: tuple[str, ...], meant: str, other: str | None
+):
     """What was meant is named first, before the list of all."""
     done = offering.run(*arguments)
     words = re.findall(r"[\w./:-]+\w", done.stderr)

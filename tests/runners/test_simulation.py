@@ -24,7 +24,7 @@ from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.core.text import choose_of
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import report_of
@@ -44,7 +44,7 @@ from simulator import ROOT
 
 def record(misses: int, passes: int, **more: Any) -> Record:
     one = {"INSTRUCTIONS": 1000 * passes, "L1D_TLB_REFILL": misses * passes, "L1D_CACHE": 500 * passes}
-    modelled = {
+    simulated = {
         "geometry": "zen4",
         "pages": "observed",
         "observed_by": "pagemap",
@@ -63,23 +63,23 @@ def record(misses: int, passes: int, **more: Any) -> Record:
         "started": "2026-01-01T00:00:00Z",
         "status": "ok",
         "configuration": dict.fromkeys(("compiler", "hugepages", "prefetch", "stores"), "x"),
-        "seconds": {"populate": 1.0, "repetitions": [1.0, 2.0]},
+        "seconds": {"first_touch": 1.0, "repetitions": [1.0, 2.0]},
         "passes_per_repetition": passes // 2,
         "metrics": {"bandwidth": 3.0},
         "counters": {"unavailable": "emulated"},
         **more,
     }
     return figures.simulated_record(
-        structured(Record, record_data(configuration(), 1.0) | reported), modelled, "qemu-x86_64 7.2.22"
+        from_data(Record, record_data(configuration(), 1.0) | reported), simulated, "qemu-x86_64 7.2.22"
     )
 
 
-def test_a_modelled_record_holds_nothing_measured() -> None:
-    made = unstructured(record(30, 4))
+def test_a_simulated_record_has_no_measured_values() -> None:
+    made = to_data(record(30, 4))
     assert structure.faults(Record, made) == []
-    assert made["modelled"]["passes"] == 4
+    assert made["simulated"]["passes"] == 4
     assert not {"seconds", "metrics", "counters"} & made.keys()
-    assert structure.faults(Record, {**made, "seconds": {"populate": 0, "repetitions": [1.0]}})
+    assert structure.faults(Record, {**made, "seconds": {"first_touch": 0, "repetitions": [1.0]}})
 
 
 def test_ratios_are_of_counts_a_pass() -> None:
@@ -104,11 +104,11 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     assert result.manifest.kind == "simulation" and result.manifest.state == "complete"
     assert result.altered is None and not result.skipped
     assert [record.run.series for record in result.records] == ["simulate", "simulate"]
-    assert [record.modelled.pages for record in result.records] == ["observed", "fjmpg"]
-    assert result.records[0].modelled.tool.startswith("qemu-x86_64")
+    assert [record.simulated.pages for record in result.records] == ["observed", "fjmpg"]
+    assert result.records[0].simulated.tool.startswith("qemu-x86_64")
     assert (folder / "report.html").exists()
     lines = (folder / "simulation.csv").read_text().splitlines()
-    assert lines[0] == "kernel,geometry,policy,region,count,modelled"
+    assert lines[0] == "kernel,geometry,policy,region,count,simulated"
     assert any(line.startswith(f"walk,zen4,{UNCHANGED},cyclic,L1D_TLB_REFILL,8") for line in lines)
     again = report_of(result)
     assert csv_file.render(again.tables["simulation.csv"]).splitlines() == lines
@@ -199,7 +199,7 @@ def test_a_program_that_fails_is_excluded_with_its_output(build: Path, tmp_path:
     done = invoked(tmp_path, "--build", str(build), "--json", "--", shutil.which("false") or "/bin/false")
     assert done.return_value == 1
     reported = json.loads(done.stdout)
-    assert faults("modelled", reported) == [] and reported["policies"] == []
+    assert faults("simulated", reported) == [] and reported["policies"] == []
     assert [row["code"] for row in reported["missing"]] == ["failed"]
     (record,) = read_result(Path(reported["folder"])).records
     assert record.status == "failed" and (Path(reported["folder"]) / record.run.log).exists()
@@ -214,9 +214,9 @@ def test_a_users_program_is_simulated_whole_where_it_was_started(
     done = invoked(tmp_path / "results", "--build", str(build), "--json", *program)
     assert done.exception is None, done.output
     reported = json.loads(done.stdout)
-    assert faults("modelled", reported) == [] and reported["program"] == "cat" and not reported["missing"]
+    assert faults("simulated", reported) == [] and reported["program"] == "cat" and not reported["missing"]
     (one,) = reported["policies"]
-    assert one["modelled"]["geometry"] == reported["geometry"] and one["notes"]
+    assert one["simulated"]["geometry"] == reported["geometry"] and one["notes"]
 
 
 @needs_tracer

@@ -65,7 +65,7 @@ def test_every_site_of_the_checkout_is_valid() -> None:
         assert read_site(name).name == name
 
 
-def test_sites_name_known_flag_sets_with_what_they_are_combined_with() -> None:
+def test_sites_name_known_flag_sets_with_their_combinations() -> None:
     known = toolchain_compilers()
     for name in site_names():
         site = read_site(name)
@@ -115,11 +115,11 @@ def test_faults_of_a_site_are_reported(
     edit(checkout / "envs" / "sites" / site / file, before, after)
     with pytest.raises(FormatError) as refused:
         read_site(site)
-    lines = refused.value.what.splitlines()
+    lines = refused.value.message.splitlines()
     assert any(all(part in line for part in named.split("|")) for line in lines)
 
 
-def test_what_is_missing_on_this_machine_is_reported_on_request(checkout: Path) -> None:
+def test_missing_prerequisites_are_reported_on_request(checkout: Path) -> None:
     read_site("fugaku")
     with pytest.raises(FormatError) as refused:
         read_site("fugaku", here=True)
@@ -134,7 +134,7 @@ def test_an_unknown_site_is_refused_with_the_known_ones(checkout: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_new_site_is_made_of_what_was_detected_by_the_documented_commands(checkout: Path) -> None:
+def test_the_documented_commands_make_a_site_of_the_detected_one(checkout: Path) -> None:
     text = (ROOT / "docs" / "how-to" / "new-site.md").read_text()
     lines = re.findall(r"^    ((?:mkdir|cp|sed) .*envs/sites/mine.*)$", text, re.M)
     assert len(lines) == 3

@@ -66,8 +66,8 @@ def sliced(
         runs = []
         for number, words in enumerate(programs):
             freezer = stack.enter_context(freezing()) if freezes else None
-            started = stopwatch.started(words, os.environ, nullcontext(), number=number)
-            runs.append(stack.enter_context(SlicedRun.stopped(stack.enter_context(started), freezer)))
+            started = stopwatch.start_run(words, os.environ, nullcontext(), number=number)
+            runs.append(stack.enter_context(SlicedRun.start_stopped(stack.enter_context(started), freezer)))
         run_in_slices(runs, 0.01, limit, "one")
     return [(run.run.measurement(), run.slices) for run in runs]
 
@@ -82,16 +82,16 @@ def test_one_program_runs_at_a_time_with_its_children(tmp_path: Path, freezes: b
     program = [sys.executable, "-S", "-c", PROGRAM]
     runs = sliced(tmp_path, [*program, "a", "0.15"], [*program, "b", "0.15", "fork"], freezes=freezes)
     assert [(run.exit_code, run.fault) for run, _ in runs] == [(0, None), (0, None)]
-    ours = [(*span, "a") for span in spans_of(tmp_path, "a")]
-    theirs = [(*span, "b") for name in ("b", "b-child") for span in spans_of(tmp_path, name)]
-    for (_, end, before), (begin, _, after) in pairwise(sorted(ours + theirs)):
+    own = [(*span, "a") for span in spans_of(tmp_path, "a")]
+    other = [(*span, "b") for name in ("b", "b-child") for span in spans_of(tmp_path, name)]
+    for (_, end, before), (begin, _, after) in pairwise(sorted(own + other)):
         # A process may be stopped a moment after its parent.
         assert before == after or end <= begin + 0.002
     for run, _ in runs:
         assert run.wall is not None and run.wall >= 0.15
 
 
-def test_the_time_of_a_program_is_that_of_its_own_slices(tmp_path: Path):
+def test_the_time_of_a_program_matches_its_own_slices(tmp_path: Path):
     program = [sys.executable, "-S", "-c", PROGRAM]
     began = time.monotonic()
     runs = sliced(tmp_path, [*program, "a", "0.1"], [*program, "b", "0.3"])
@@ -158,7 +158,7 @@ def test_a_shell_with_job_control_runs_its_commands_one_after_the_other(tmp_path
 
 
 @needs_freezer
-def test_a_group_is_removed_and_what_is_left_in_it_continues_above():
+def test_processes_of_a_removed_group_continue_in_its_parent():
     with freezing() as freezer, subprocess.Popen(["sleep", "60"]) as process:
         freezer.add(process.pid)
         freezer.freeze()
@@ -173,8 +173,8 @@ def test_a_group_is_removed_and_what_is_left_in_it_continues_above():
 def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path, freezes: bool):
     with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
         freezer = stack.enter_context(freezing()) if freezes else None
-        started = Stopwatch("", 5.0, tmp_path).started(["sleep", "60"], os.environ, nullcontext(), number=0)
-        run = stack.enter_context(SlicedRun.stopped(stack.enter_context(started), freezer))
+        started = Stopwatch("", 5.0, tmp_path).start_run(["sleep", "60"], os.environ, nullcontext(), number=0)
+        run = stack.enter_context(SlicedRun.start_stopped(stack.enter_context(started), freezer))
         pid = run.run.running.pid
         is_frozen = freezer is not None and "frozen 1" in (freezer.folder / "cgroup.events").read_text()
         assert is_frozen or state_of(pid) == "T"
@@ -221,7 +221,7 @@ def compared(own: Own, program: str, *options: str) -> list[Record]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", WHOLE)
-def test_what_slices_would_change_is_measured_in_whole_runs_with_the_reason(own: Own, kind: str):
+def test_programs_that_slices_would_change_run_whole_with_the_reason(own: Own, kind: str):
     program, reason = WHOLE[kind]
     # Of more runs at a time, each computes for a smaller part of the time, also on a busy machine.
     records = compared(own, program, "--rounds", "1", "--aa", "5" if "by" in kind else "1")
@@ -256,7 +256,7 @@ def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(
         [*command, "--", *words], env=own.stage.variables(), cwd=own.folder, stderr=subprocess.DEVNULL
     )
 
-    def ours() -> list[int]:
+    def own() -> list[int]:
         lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
         living = []
         for pid, line in lines.items():
@@ -267,14 +267,14 @@ def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(
 
     deadline = time.monotonic() + 60.0
     # Three runs with a child each, of which two are stopped at least.
-    while len(started := ours()) < 5 and time.monotonic() < deadline:
+    while len(started := own()) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(started) >= 5
     process.send_signal(number)
     process.wait()
-    while ours() and time.monotonic() < deadline:
+    while own() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not ours()
+    assert not own()
     done = own.stage.resume(own.stage.result())
     assert done.returncode == 0, done.stderr
     assert {(one.status, one.run.method) for one in own.records()} == {("ok", "turns")}

@@ -43,7 +43,7 @@ def test_interval_of_the_plain_mean_is_students():
 
 
 @pytest.mark.parametrize("count", [7, 14, 21])
-def test_the_interval_is_that_of_the_trimmed_mean_or_wider(count):
+def test_the_interval_matches_the_trimmed_mean_or_wider(count):
     """Centre and standard error against scipy; never narrower than Student's t, rarely much wider."""
     logs = np.random.default_rng(5).normal(0.1, 0.05, size=(40, 1, count))
     centre, half, _ = estimate(logs, seed=9)
@@ -67,7 +67,7 @@ def test_several_runs_of_the_baseline_count_as_one_ratio():
     ]
 
 
-def test_p_is_that_of_the_interval():
+def test_p_matches_the_interval():
     """p is below 0.05 exactly if the interval around the trimmed mean excludes 1."""
     logs = np.random.default_rng(13).normal(0.01, 0.02, size=(300, 2, 8))
     centre, half, p = estimate(logs, seed=1)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from pagewise.core.structure import OPEN, As, Form, Limits, StructureError, faults, structured, unstructured
+from pagewise.core.structure import OPEN, As, Form, Limits, StructureError, faults, from_data, to_data
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,16 @@ class Whole:
 DATA = {"name": "n", "parts": [{"kind": "a", "seconds": 1}], "by_name": {"x": None}, "file": "/f", "count": 2}
 
 
-def test_types_go_there_and_back() -> None:
-    whole = structured(Whole, DATA)
+def test_types_survive_a_round_trip() -> None:
+    whole = from_data(Whole, DATA)
     assert whole == Whole("n", (Part("a", 1.0),), {"x": None}, Path("/f"), 2)
-    assert unstructured(whole) == DATA
-    assert structured(Whole, json.loads(json.dumps(unstructured(whole)))) == whole
+    assert to_data(whole) == DATA
+    assert from_data(Whole, json.loads(json.dumps(to_data(whole)))) == whole
 
 
-def test_what_is_not_there_has_its_default() -> None:
+def test_missing_fields_have_their_defaults() -> None:
     bare = {"name": "n", "parts": [], "by_name": {}, "unknown": 1, "file": None}
-    assert unstructured(structured(Whole, bare, ignored="null")) == {
+    assert to_data(from_data(Whole, bare, ignored="null")) == {
         "name": "n",
         "parts": [],
         "by_name": {},
@@ -69,7 +69,7 @@ def test_what_is_not_there_has_its_default() -> None:
 )
 def test_other_data_is_refused_with_its_place(place: str, change: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as caught:
-        structured(Whole, {**DATA, **change})
+        from_data(Whole, {**DATA, **change})
     assert str(caught.value).startswith(f"{place}: ")
 
 
@@ -98,8 +98,8 @@ LIMITED = {
 }  # fmt: skip
 
 
-def test_what_is_kept_is_data_and_what_is_ignored_is_not_there() -> None:
-    read = structured(Limited, {**LIMITED, "earlier": {}, "several": [1, "x", {"kind": "b", "seconds": 0.5}]})
+def test_kept_columns_are_data_and_ignored_ones_are_missing() -> None:
+    read = from_data(Limited, {**LIMITED, "earlier": {}, "several": [1, "x", {"kind": "b", "seconds": 0.5}]})
     assert read.kept == LIMITED["kept"] and read.several == (1, "x", Part("b", 0.5))
 
 
@@ -118,4 +118,4 @@ def test_what_is_kept_is_data_and_what_is_ignored_is_not_there() -> None:
 def test_every_fault_is_reported_with_its_place(places: list[str], change: dict[str, Any]) -> None:
     assert [fault.partition(": ")[0] for fault in faults(Limited, {**LIMITED, **change})] == places
     with pytest.raises(StructureError):
-        structured(Limited, {**LIMITED, **change})
+        from_data(Limited, {**LIMITED, **change})

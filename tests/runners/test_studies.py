@@ -21,14 +21,14 @@ from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.events import EventFile
 from pagewise.core.kernel import read_source
-from pagewise.core.plan import placed, subject
+from pagewise.core.plan import at_placements, subject
 from pagewise.core.result import read_result
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
 from simulator import compiled_build
 from stage import EVENTS, ROOT, TRIAD
-from tabled_results import BYTES, TRAFFIC, place, result
+from table_results import BYTES, TRAFFIC, place, result
 
 STUDIES = ROOT / "studies"
 _SPEC = importlib.util.spec_from_file_location("fill", STUDIES / "fill.py")
@@ -96,7 +96,7 @@ def counters(
         for column, value in zip(PAPER["columns"], row, strict=True)
     ]
     file = EventFile.from_file(EVENTS / f"{events}.yaml")
-    part = {"region": region, "events": {"reference": unstructured(file.reference)}}
+    part = {"region": region, "events": {"reference": to_data(file.reference)}}
     return exported(folder, "counters.csv", rows, kind="counters", counters=part)
 
 
@@ -119,7 +119,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
         "L2D_CACHE_REFILL",
     )
     rows = [
-        {"kernel": "flashx", "policy": policy, "region": region, "count": name, "modelled": value}
+        {"kernel": "flashx", "policy": policy, "region": region, "count": name, "simulated": value}
         for policy, values in (("as it is", (1000, 300, 7, 0, 8, 4)), ("fjmpg", (1000, 300, 1, 0, 8, 4)))
         for region in ("", "Hydro")
         for name, value in zip(names, values, strict=True)
@@ -134,8 +134,8 @@ def of_row(cells: Cells, name: str, quantity: str, *words: str) -> list[float]:
     """The numbers of a row in columns with these words."""
     shown = next(each for each in PAPER["tables"] if each["name"] == name)
     title = shown["rows"][0]["words"][quantity]
-    found = table(cells, name).items()
-    return [value for (row, column), value in found if row == title and {*words} <= {*column.split(", ")}]
+    actual = table(cells, name).items()
+    return [value for (row, column), value in actual if row == title and {*words} <= {*column.split(", ")}]
 
 
 @pytest.mark.parametrize("kind", ["measured", "published"])
@@ -156,7 +156,7 @@ def test_the_papers_counts_give_the_papers_tables(cells: Cells, kind: str) -> No
     assert of_row(cells, "Figure 1 (b)", "whole_time", kind) == ([2.0, 2.0] if kind == "measured" else [])
 
 
-def test_simulated_values_are_those_of_the_region_and_their_rates(cells: Cells) -> None:
+def test_simulated_values_match_the_region_and_their_rates(cells: Cells) -> None:
     of = ("flashx -x", "simulated")
     assert of_row(cells, "Table 6", "L1D_TLB_REFILL", *of, "value") == [1, 7]
     assert of_row(cells, "Table 1", "L1D_TLB_REFILL", *of) == pytest.approx([1 / 7])
@@ -166,11 +166,11 @@ def test_simulated_values_are_those_of_the_region_and_their_rates(cells: Cells) 
     )
 
 
-def test_cycles_of_another_cpu_stand_in_the_row_of_the_cycles(tmp_path: Path) -> None:
+def test_cycles_of_another_cpu_share_the_row_of_the_cycles(tmp_path: Path) -> None:
     folder = counters(tmp_path / "zen", "snia2d", "eos", {"CYCLES": [900, 1000, "", ""]}, "zen4")
-    found = filled("pearc23", folder)
-    assert of_row(found, "Table 4", "CPU_CYCLES", "measured", "value") == [900, 1000]
-    assert of_row(found, "Table 1", "CPU_CYCLES", "measured") == pytest.approx([0.9])
+    actual = filled("pearc23", folder)
+    assert of_row(actual, "Table 4", "CPU_CYCLES", "measured", "value") == [900, 1000]
+    assert of_row(actual, "Table 1", "CPU_CYCLES", "measured") == pytest.approx([0.9])
     listing = table(filled("eahpc22", folder), "Supernova EOS")
     assert 333.15 in listing.values() and 900 in listing.values()
 
@@ -184,10 +184,10 @@ def test_nothing_that_was_varied_is_mixed(tmp_path: Path) -> None:
         line.replace("snia2d,,,,,", "snia2d,,,,spread,").replace("00", "50") + "\n" for line in rows
     )
     (folder / "counters.csv").write_text(text + spread)
-    found = filled("pearc23", folder)
+    actual = filled("pearc23", folder)
     of = ("measured", "hp")
-    assert of_row(found, "Table 4", "CPU_CYCLES", "snia2d", *of) == [900, 0.9]
-    assert of_row(found, "Table 4", "CPU_CYCLES", "snia2d placement=spread", *of) == [
+    assert of_row(actual, "Table 4", "CPU_CYCLES", "snia2d", *of) == [900, 0.9]
+    assert of_row(actual, "Table 4", "CPU_CYCLES", "snia2d placement=spread", *of) == [
         950,
         pytest.approx(950 / 1500),
     ]
@@ -242,7 +242,7 @@ def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
         for policy in ("first-thread", "first-touch")
     ]
     one = kernel(TRIAD, name="schoenauer_triad", traffic=TRAFFIC)
-    subjects = placed(
+    subjects = at_placements(
         [subject(one, [configuration()], "none/hardware-regular")], [each.name for each in places]
     )
     seconds = {each.name: at * 1e-6 for at, each in enumerate(places, start=1)}
@@ -252,17 +252,17 @@ def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
     folder = result(tmp_path / "r", subjects, places, lambda _, __, name: (seconds[name], {}), [point])
     for name, made in report_of(read_result(folder)).tables.items():
         (folder / name).write_text(csv_files.render(made))
-    found = filled("hager05", folder)
-    values = table(found, "Table 2")
+    actual = filled("hager05", folder)
+    values = table(actual, "Table 2")
     for at, (row, column) in enumerate(
         [("1", "NoInit"), ("1", "ParInit"), ("2", "NoInit"), ("2", "ParInit")], start=1
     ):
         assert values[row, column] == pytest.approx(BYTES / at / 1e3, rel=5e-3)
     assert values["2", "relative, ParInit"] == pytest.approx(values["2", "ParInit"] / values["2", "NoInit"])
-    assert ("1", "relative, NoInit") not in values and found[
+    assert ("1", "relative, NoInit") not in values and actual[
         "Table 2, published", "16", "IA64 (ParInit)"
     ] == "34.27"
-    ((_, bandwidth),) = table(found, "Figure 2").items()
+    ((_, bandwidth),) = table(actual, "Figure 2").items()
     assert bandwidth == pytest.approx(BYTES / 1e3)
 
 
@@ -279,7 +279,7 @@ def test_tables_of_comparisons(case: Any, tmp_path: Path) -> None:
     assert case["study"] == "hager05" or orders[0] == orders[1]
 
 
-def test_what_is_excluded_has_no_value_but_its_reason(tmp_path: Path) -> None:
+def test_excluded_runs_have_a_reason_and_no_value(tmp_path: Path) -> None:
     rows = [
         fact("npb_cg_a", "rate", value, ranks=n, invalid=why)
         for n, value, why in ((1, 2.0, ""), (2, "", "it crashed"), (4, "", ""))
@@ -315,10 +315,10 @@ def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None
     study = tmp_path / "study.yaml"
     study.write_text((STUDIES / "pearc23.yaml").read_text().replace("ember: hydro", "walk: cyclic"))
     (folder,) = output.iterdir()
-    found = filled(str(study), folder)
-    refills = of_row(found, "Table 6", "L1D_TLB_REFILL", "walk cyclic 800 8000", "simulated", "value")
+    actual = filled(str(study), folder)
+    refills = of_row(actual, "Table 6", "L1D_TLB_REFILL", "walk cyclic 800 8000", "simulated", "value")
     assert len(refills) == 2 and min(refills) < max(refills)
-    assert of_row(found, "Table 4", "L1D_TLB_REFILL", "simulated") == []
+    assert of_row(actual, "Table 4", "L1D_TLB_REFILL", "simulated") == []
 
 
 def described(name: str) -> Benchmark:

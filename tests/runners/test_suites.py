@@ -95,8 +95,8 @@ def code(name: str):
 
 def fault(name: str, text: str, folder: Path) -> str | None:
     with Shell(folder, {}, folder) as shell:
-        found = [check.fault(text, shell) for check in code(name).checks]
-    return next((one for one in found if one is not None), None)
+        actual = [check.fault(text, shell) for check in code(name).checks]
+    return next((one for one in actual if one is not None), None)
 
 
 def test_these_codes_are_known_and_described():
@@ -164,12 +164,12 @@ def test_a_wrong_or_a_cut_output_does_not_pass(name: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", [name for name in VALUES if code(name).part.relative_to])
-def test_what_a_code_is_relative_to_has_its_metrics(name: str):
-    ours = code(name)
-    other, _, case = (ours.part.relative_to or "").partition(":")
-    theirs = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
-    aimed = {one.metric for one in ours.metrics if one.field in ours.targets}
-    assert aimed and aimed <= theirs
+def test_the_reference_of_a_code_has_its_metrics(name: str):
+    own = code(name)
+    other, _, case = (own.part.relative_to or "").partition(":")
+    other = {one.metric for one in read_code(known_codes(ROOT)[other], case).metrics}
+    aimed = {one.metric for one in own.metrics if one.field in own.targets}
+    assert aimed and aimed <= other
 
 
 def test_every_fault_of_a_file_is_reported(tmp_path: Path):
@@ -178,7 +178,7 @@ def test_every_fault_of_a_file_is_reported(tmp_path: Path):
     with pytest.raises(FormatError) as caught:
         read_code(file)
     for reported in ("name: 7", "title", "'other'"):
-        assert reported in caught.value.what
+        assert reported in caught.value.message
     file.write_text("a: [")
     with pytest.raises(FormatError) as caught:
         read_code(file)
@@ -216,7 +216,7 @@ def metrics(result: Result) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.long
-def test_a_code_is_found_by_its_module_and_its_metrics_are_reported(suites: Stage):
+def test_a_code_is_located_by_its_module_and_its_metrics_are_reported(suites: Stage):
     words = ("--policies", "none", "--rounds", "2", "--suite", "stream")
     done = suites.run("compare", "--output", str(suites.results), *words, code=0)
     assert any("STREAM" in line and "stream/5.10" in line for line in done.stderr.splitlines())
@@ -285,7 +285,7 @@ def test_a_suite_of_a_package_runs_with_its_policies(suites: Stage, unavailable:
 @pytest.mark.parametrize(
     ("endings", "code"), [((0, 1, 3), 0), ((3, 3, 3), 4), ((0, 70, 0), 70), ((0, 130, 0), 130)]
 )
-def test_the_gallery_measures_what_is_installed(tmp_path: Path, endings: tuple[int, ...], code: int):
+def test_the_gallery_measures_installed_programs(tmp_path: Path, endings: tuple[int, ...], code: int):
     for name in ("setup/gallery", "setup/messages.sh"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -85,5 +85,5 @@ def test_a_table_of_one_row_is_a_line(tmp_path: Path):
     (table,) = [block for block in section.blocks if isinstance(block, Table)]
     assert table.is_single
     text, page = markdown.render(report), html.render(report)
-    assert "baseline" in table.as_text and markdown.escaped(table.as_text) in text and table.as_text in page
+    assert "baseline" in table.as_text and markdown.escape(table.as_text) in text and table.as_text in page
     assert any(table.as_text in line for line in shown(report, explained=True, width=1000))

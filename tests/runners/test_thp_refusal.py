@@ -41,7 +41,7 @@ def test_programs_are_refused_huge_pages_and_then_inherit_as_before(inherited: i
     assert started() == inherited
 
 
-def test_the_tracer_leaves_what_was_inherited(inherited: int, tmp_path: Path):
+def test_the_tracer_leaves_inherited_signals(inherited: int, tmp_path: Path):
     seen = tmp_path / "seen"
     emulator = tmp_path / "emulator"
     emulator.write_text(f"#!{sys.executable}\nimport ctypes\n")

@@ -26,7 +26,7 @@ def check(folder: Path, bodies: dict[str, str]) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.long
-def test_defects_in_c_code_are_found(tmp_path: Path) -> None:
+def test_defects_in_c_code_are_reported(tmp_path: Path) -> None:
     sound = check(tmp_path, {"sound": "return at > 0 ? at - 1 : 0;"})
     assert sound.returncode == 0, sound.stdout + sound.stderr
     defective = check(tmp_path, DEFECTS)

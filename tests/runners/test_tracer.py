@@ -27,33 +27,33 @@ def traced(build: Path, geometry: str, folder: Path, *arguments: str, **options:
         scratch=folder,
         records=False,
         **options,
-    ).modelled
+    ).simulated
 
 
 @needs_tracer
 @pytest.mark.parametrize(("geometry", "pages", "entries"), [("zen4", 360, 72), ("a64fx", 2048, 16)])
-def test_random_pages_miss_as_arithmetic_has_it(
+def test_misses_of_random_pages_match_the_calculated_rate(
     build: Path, tmp_path: Path, geometry: str, pages: int, entries: int
 ) -> None:
     """Independent, uniform accesses to N pages hit each of the E entries' pages equally: 1 - E/N miss."""
     accesses = 200_000
-    modelled = traced(build, geometry, tmp_path, "random", str(pages), str(accesses), without_thp=True)
+    simulated = traced(build, geometry, tmp_path, "random", str(pages), str(accesses), without_thp=True)
     distinct = pages * 4096 // find_geometry(geometry).pages.base
     expected = 1 - entries / distinct
     spread = (expected * (1 - expected) / accesses) ** 0.5
-    assert modelled["counts"]["L1D_TLB_REFILL"] / accesses == pytest.approx(expected, abs=6 * spread)
+    assert simulated["counts"]["L1D_TLB_REFILL"] / accesses == pytest.approx(expected, abs=6 * spread)
     # The second level holds them all: each walks once, but for a few of the stack and of the marks.
-    assert distinct <= modelled["counts"]["L2D_TLB_REFILL"] <= distinct + 8
-    assert accesses <= modelled["counts"]["LOADS"] <= accesses + 20
-    assert [one["name"] for one in modelled["regions"]] == ["random"]
+    assert distinct <= simulated["counts"]["L2D_TLB_REFILL"] <= distinct + 8
+    assert accesses <= simulated["counts"]["LOADS"] <= accesses + 20
+    assert [one["name"] for one in simulated["regions"]] == ["random"]
 
 
 @needs_tracer
 def test_pages_in_turn_all_miss_or_all_hit(build: Path, tmp_path: Path) -> None:
     """More pages than entries in turn always miss; fewer miss once."""
     for pages, misses in ((80, 8000), (60, 60)):
-        modelled = traced(build, "zen4", tmp_path, "cyclic", str(pages), "8000", without_thp=True)
-        assert misses <= modelled["counts"]["L1D_TLB_REFILL"] <= misses + 8
+        simulated = traced(build, "zen4", tmp_path, "cyclic", str(pages), "8000", without_thp=True)
+        assert misses <= simulated["counts"]["L1D_TLB_REFILL"] <= misses + 8
 
 
 @needs_tracer
@@ -62,9 +62,9 @@ def test_huge_pages_are_observed(build: Path, tmp_path: Path) -> None:
     switch = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not switch.exists() or "[never]" in switch.read_text():
         pytest.skip("no transparent huge pages here")
-    modelled = traced(build, "zen4", tmp_path, "random", "512", "5000", "huge")
-    assert modelled["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000
-    assert modelled["counts"]["L1D_TLB_REFILL"] <= 8
+    simulated = traced(build, "zen4", tmp_path, "random", "512", "5000", "huge")
+    assert simulated["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000
+    assert simulated["counts"]["L1D_TLB_REFILL"] <= 8
     refused = traced(build, "zen4", tmp_path, "random", "512", "5000", "huge", without_thp=True)
     assert refused["counts"]["HUGE_PAGE_LOOKUPS"] == 0
     assert refused["counts"]["L1D_TLB_REFILL"] > 4000
@@ -74,9 +74,9 @@ def test_huge_pages_are_observed(build: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("rule", "huge"), [("base", False), ("huge", True), ("fjmpg", True)])
 def test_pages_can_be_assumed(build: Path, tmp_path: Path, rule: str, huge: bool) -> None:
     """512 pages in an array of the program: base pages that miss, or one huge page."""
-    modelled = traced(build, "zen4", tmp_path, "random", "512", "5000", pages=rule, without_thp=True)
-    assert (modelled["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000) == huge
-    assert (modelled["counts"]["L1D_TLB_REFILL"] > 4000) == (not huge)
+    simulated = traced(build, "zen4", tmp_path, "random", "512", "5000", pages=rule, without_thp=True)
+    assert (simulated["counts"]["HUGE_PAGE_LOOKUPS"] >= 5000) == huge
+    assert (simulated["counts"]["L1D_TLB_REFILL"] > 4000) == (not huge)
 
 
 @needs_tracer
@@ -124,7 +124,7 @@ def test_an_unsuitable_tracer_is_reported(
     with pytest.raises(SetupError) as raised:
         tracer.find_tracer("x86_64")
     assert str(raised.value.where) == str(tmp_path / "qemu-x86_64")
-    assert ("10.0" in raised.value.what) == (version == "10.0.2")
+    assert ("10.0" in raised.value.message) == (version == "10.0.2")
 
 
 def test_doctor_reports_whether_programs_can_be_traced(
@@ -143,7 +143,7 @@ def test_doctor_reports_whether_programs_can_be_traced(
     assert {one.name: one.state for one in simulation_findings()}["plug-in"] == "good"
 
 
-def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "script"
     write_script(script, "#!/bin/sh\n" + " " * 30)
     with pytest.raises(SelectionError) as raised:

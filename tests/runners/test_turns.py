@@ -95,22 +95,22 @@ def test_programs_that_take_too_long_are_ended(tmp_path: Path, limit: float):
     assert time.monotonic() - began < 20.0
 
 
-def test_what_all_runs_of_a_turn_have_in_common_cancels():
+def test_common_noise_of_a_turn_cancels():
     noise = [1.0, 1.7, 0.6, 2.9, 1.1, 0.8, 1.4]
-    base, twin, thp = (
+    base, again, thp = (
         record(configuration(), [factor * each for each in noise]) for factor in (1.0, 1.0, 0.98)
     )
-    turns = turns_of([base, twin])
+    turns = turns_of([base, again])
     assert turns is not None
     assert turns.reference_seconds == pytest.approx(math.prod(noise) ** (1 / len(noise)))
     in_turns = [replace(each, run=replace(each.run, turns=turns)) for each in (base, thp)]
-    ours, theirs = run_seconds(in_turns[1]), run_seconds(in_turns[0])
-    assert ours / theirs == pytest.approx(0.98, rel=1e-12)
+    own, other = run_seconds(in_turns[1]), run_seconds(in_turns[0])
+    assert own / other == pytest.approx(0.98, rel=1e-12)
     # The turns of a further group are relative to its own baselines, and the result to those of the first.
     later = turns_of([record(configuration(), [3.0 * each for each in noise])], turns.reference_seconds)
     slow = record(configuration(), [3.0 * 0.98 * each for each in noise])
     again = replace(slow, run=replace(slow.run, turns=later))
-    assert run_seconds(again) == pytest.approx(ours, rel=1e-12)
+    assert run_seconds(again) == pytest.approx(own, rel=1e-12)
 
 
 def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_group():
@@ -134,7 +134,7 @@ def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_gr
     assert divided(Room(500 * mib, {2 * mib: 10 * mib})) == []
 
 
-def test_other_turns_than_those_of_the_repetitions_are_a_contradiction():
+def test_turns_that_differ_from_the_repetitions_are_a_contradiction():
     one, shorter = record(configuration(), [1.0, 1.1, 1.2]), record(configuration(), [1.0, 1.1])
     for source, number in ((one, 0), (shorter, 1)):
         with_turns = replace(one, run=replace(one.run, turns=turns_of([source])))
@@ -217,7 +217,7 @@ def test_programs_do_not_stay_stopped_when_the_session_is_killed(stage: Stage):
     command = stage.command("kernels", "--rounds", "3", "--no-sweep", "--output", str(stage.results))
     process = subprocess.Popen(command, env=stage.variables(), cwd=stage.folder, stderr=subprocess.DEVNULL)
 
-    def ours() -> list[str]:
+    def own() -> list[str]:
         states = []
         for file in Path("/proc").glob("[0-9]*"):
             try:
@@ -234,10 +234,10 @@ def test_programs_do_not_stay_stopped_when_the_session_is_killed(stage: Stage):
     since = time.monotonic()
     while time.monotonic() < min(since + 1.0, deadline):
         time.sleep(0.05)
-        since = since if {"T", "S"} <= {*ours()} else time.monotonic()
-    assert "T" in ours()
+        since = since if {"T", "S"} <= {*own()} else time.monotonic()
+    assert "T" in own()
     process.send_signal(signal.SIGKILL)
     process.wait()
-    while set(ours()) - {"Z"} and time.monotonic() < deadline:
+    while set(own()) - {"Z"} and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not set(ours()) - {"Z"}
+    assert not set(own()) - {"Z"}

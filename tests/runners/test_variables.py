@@ -30,7 +30,7 @@ def test_each_setting_but_the_first_changes_one_variable() -> None:
     assert (base.measured.hugepages, base.options, base.arguments) == ("none", settings[0], ())
     assert base.environment({"B": "old", "C": "kept"}) == {"A": "1", "C": "kept"}
     modules = {configuration.module: configuration for configuration in built.values()}
-    assert Subject.of(varied.planned(), modules) == varied
+    assert Subject.of(varied.planned_subject(), modules) == varied
     assert in_all_states([one], SessionOptions()) == [one]
 
 
@@ -39,13 +39,13 @@ def test_a_program_runs_with_each_setting(stage: Stage) -> None:
     program = ("sh", "-c", 'echo "A is ${A-0}"; sleep 0.05')
     options = ("--policies", "none", "--rounds", "2", "--metric", "A=A is (.+)", "--vary", "A=-,3,5")
     done = stage.run("compare", "--json", *options, "--", *program, code=0)
-    found = json.loads(done.stdout)
-    assert faults("verdicts", found) == []
-    values = {row["setting"]: row["value"] for row in found["comparisons"] if row["label"] == "A"}
+    actual = json.loads(done.stdout)
+    assert faults("verdicts", actual) == []
+    values = {row["setting"]: row["value"] for row in actual["comparisons"] if row["label"] == "A"}
     assert values == {"A=-": 0, "A=3": 3, "A=5": 5}
     again = stage.run("report", "--json", str(stage.result()))
-    assert again.returncode == 0 and json.loads(again.stdout)["kernels"] == found["kernels"]
-    (rows,) = (one["configurations"] for one in found["kernels"])
+    assert again.returncode == 0 and json.loads(again.stdout)["kernels"] == actual["kernels"]
+    (rows,) = (one["configurations"] for one in actual["kernels"])
     assert [(row["setting"], row["is_baseline"]) for row in rows] == [
         ("A=-", True),
         ("A=3", False),

@@ -20,7 +20,7 @@ from pagewise.cli import root
 from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.manifest_parts import Origin, Simulated
 from pagewise.core.result import read_result
-from pagewise.core.structure import structured
+from pagewise.core.structure import from_data
 from pagewise.workloads.simulation import tracer
 from pagewise.workloads.simulation.origins import MOST, name_origins
 from scripts import called
@@ -47,7 +47,7 @@ def simulated(
         without_thp=True,
         preload=build / "model" / "libpagewise-preload.so" if origins else None,
     )
-    return structured(Simulated, {**traced.modelled, "tool": "qemu"}, ignored="null")
+    return from_data(Simulated, {**traced.simulated, "tool": "qemu"}, ignored="null")
 
 
 def walks(origins: Sequence[Origin]) -> int:
@@ -257,9 +257,9 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
     done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--json", "--", str(known))
     assert done.exception is None and done.return_value == 0, done.output
     reported = json.loads(done.stdout)
-    assert faults("modelled", reported) == []
+    assert faults("simulated", reported) == []
     (policy,) = reported["policies"]
-    ranked = [origin["counts"]["PAGE_WALKS"] for origin in policy["modelled"]["origins"]]
+    ranked = [origin["counts"]["PAGE_WALKS"] for origin in policy["simulated"]["origins"]]
     assert ranked == sorted(ranked, reverse=True)
     folder = Path(reported["folder"])
     rows = list(csv.DictReader((folder / "origins.csv").open(newline="")))
@@ -267,10 +267,10 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
     assert {"table", "repeated"} <= {row["origin"] for row in rows}
     lines = [line.split() for line in (folder / "selection.txt").read_text().splitlines()[1:]]
     assert {words[0] for words in lines} == {"module", "wrapper", "allocation", "static"}
-    chosen = {words[words.index("#") + 1] for words in lines if "#" in words}
-    assert {"table", "repeated"} <= chosen
+    selected = {words[words.index("#") + 1] for words in lines if "#" in words}
+    assert {"table", "repeated"} <= selected
     (record,) = read_result(folder).records
-    assert record.modelled is not None and len(record.modelled.origins or ()) == len(rows)
+    assert record.simulated is not None and len(record.simulated.origins or ()) == len(rows)
     assert (folder / "report.html").exists() and folder.name.endswith("-where-known")
 
 
@@ -283,7 +283,7 @@ def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known:
     assert record.status == "failed" and record.failure is not None
 
 
-def test_what_is_missing_is_reported(
+def test_missing_parts_are_reported(
     build: Path, tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = invoked(tmp_path, "--build", str(tmp_path), "--geometry", "zen4", "--", str(known))

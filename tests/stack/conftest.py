@@ -32,7 +32,7 @@ PYTHON_PACKAGES = {
     *("rich-click", "typing-extensions"),
 }
 #: Large packages that `pagewise compare` does not need.
-LEFT_OUT = {"duckdb", "lxml", "polars", "polars-runtime-32", "reframe-hpc"}
+EXCLUDED = {"duckdb", "lxml", "polars", "polars-runtime-32", "reframe-hpc"}
 PINS = "setup/requirements.lock"
 #: A file of kernels that the runner links to.
 POLICIES = "kernels/pages/policies.json"
@@ -148,7 +148,7 @@ def sections(root: Path, page: str) -> dict[str, list[str]]:
     _, *parts = re.split(r"^#+ (.*)\n", (root / f"docs/how-to/{page}.md").read_text(), flags=re.MULTILINE)
     blocks = (re.findall(r"(?<=\n\n)(?: {4}.*\n)+", f"\n{body}") for body in parts[1::2])
     named = zip(parts[::2], blocks, strict=True)
-    return {heading: [textwrap.dedent(block) for block in found] for heading, found in named if found}
+    return {heading: [textwrap.dedent(block) for block in actual] for heading, actual in named if actual}
 
 
 def printed(root: Path, page: str, section: str, values: dict[str, str]) -> list[str]:

@@ -142,7 +142,9 @@ def test_software_prefetches_have_the_hint_of_their_level(emulated: Path) -> Non
         ("prefetch=hardware stores=zfill", "prefetch=hardware stores=zfill +ipo", "+ipo"),
     ],
 )
-def test_spack_refuses_what_cannot_be_measured(small: Path, name: str, instead: str, reason: str) -> None:
+def test_spack_refuses_configurations_that_cannot_be_measured(
+    small: Path, name: str, instead: str, reason: str
+) -> None:
     folder = small / "envs" / "refused"
     folder.mkdir(exist_ok=True)
     text = (small / "envs" / "a64fx-emulated" / "spack.yaml").read_text()

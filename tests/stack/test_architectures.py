@@ -138,7 +138,7 @@ def test_explicit_vectors_and_scalar_code_agree_with_the_reference(build: Path, 
             succeed(*command(build / "micro" / kernel / f"pw-{kernel}"), *arguments)
 
 
-def test_what_the_processor_has_no_instruction_for_is_refused(target: Target, tmp_path: Path) -> None:
+def test_unsupported_instructions_are_refused(target: Target, tmp_path: Path) -> None:
     for variant in target.refused:
         code, text = configure(tmp_path / variant, target, f"-DPAGEWISE_{variant}")
         assert code != 0, variant

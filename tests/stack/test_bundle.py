@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from conftest import (
+    EXCLUDED,
     KERNEL,
-    LEFT_OUT,
     ROOT,
     VERSION,
     git,
@@ -87,7 +87,7 @@ def media(spack_ready: None, origin: Path, tmp_path_factory: pytest.TempPathFact
     """A bundle with the Python packages for comparing."""
     maker = tmp_path_factory.mktemp("media") / "clone"
     git(origin, "clone", "--quiet", f"file://{origin}", str(maker))
-    pin_only(maker, pins().keys() - LEFT_OUT)
+    pin_only(maker, pins().keys() - EXCLUDED)
     git(maker, "commit", "--quiet", "--all", "--message", "Pin the packages for comparing")
     (commands,) = page(set_up(maker), "Make a bundle")
     # The set-up is complete.

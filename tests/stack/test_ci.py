@@ -65,8 +65,8 @@ def test_the_jobs_are_consistent() -> None:
     assert {line.split()[1] for line in lines if line.startswith("make ")} <= set(targets)
     steps = [step for job in GITHUB["jobs"].values() for step in job["steps"]]
     assert all(PINNED.fullmatch(step["uses"]) for step in steps if "uses" in step)
-    ours = [step["run"] for step in steps if step.get("run", "").startswith("make ")]
-    assert ours == [line for line in lines if re.match(r"make (?!ci-|publish)", line)]
+    own = [step["run"] for step in steps if step.get("run", "").startswith("make ")]
+    assert own == [line for line in lines if re.match(r"make (?!ci-|publish)", line)]
     assert GITHUB["permissions"] == {"contents": "read"}
     assert ".ci/run" in GITLAB["everything"]["script"]
     assert {"run": ".ci/run"} in GITHUB["jobs"]["everything"]["steps"]
@@ -104,7 +104,7 @@ def test_cached_packages_get_no_job(cached: Path) -> None:
 
 
 @pytest.mark.release
-def test_the_gate_passes_what_is_as_it_was_and_stops_what_is_slower(cached: Path) -> None:
+def test_the_gate_passes_equal_times_and_stops_slower_ones(cached: Path) -> None:
     script = GITLAB["compare"]["script"]
     succeed(cached, script)
     log = (cached / ".pagewise" / "logs" / "install-release-quick.log").read_text()

@@ -75,8 +75,8 @@ def test_intels_compilers_are_three_files() -> None:
         if file.is_file() and ".spack-env" not in file.parts and not file.parent.is_symlink()
         if words.search(file.read_text(errors="replace"))
     }
-    ours = {"kernels/cmake/compilers/intel.json", "envs/toolchains/intel.yaml", "envs/common/include.yaml"}
-    assert files == ours
+    own = {"kernels/cmake/compilers/intel.json", "envs/toolchains/intel.yaml", "envs/common/include.yaml"}
+    assert files == own
 
 
 def test_intels_compilers_are_detected_and_concretize(
@@ -84,8 +84,8 @@ def test_intels_compilers_are_detected_and_concretize(
 ) -> None:
     stand_ins(tmp_path, "icx", "ifx", native=True)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    found = {compiler.name: compiler for compiler in detect.verified_compilers(ROOT / "setup" / "proof")}
-    intel = found["intel"]
+    actual = {compiler.name: compiler for compiler in detect.verified_compilers(ROOT / "setup" / "proof")}
+    intel = actual["intel"]
     assert all(program["ok"] for program in intel.proof), intel.reason
     assert (intel.version, intel.entered, Path(intel.fortran).name) == ("2025.2.1", False, "ifx")
     intel.entered = True

@@ -252,7 +252,7 @@ def test_the_lines_of_apptainer_run_with_buildah(engine: Engine, images: Path, o
 
 
 @pytest.mark.release
-def test_the_environment_is_that_of_outside(engine: Engine, images: Path, tmp_path: Path) -> None:
+def test_the_environment_matches_the_host(engine: Engine, images: Path, tmp_path: Path) -> None:
     """The same hashes, which include the commits of the sources, if the host has the same distribution."""
     container = engine("from", "localhost/pagewise-build")
     done = engine.inside(container, "cat /opt/pagewise/envs/release/spack.lock")

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from conftest import (
+    EXCLUDED,
     KERNEL,
-    LEFT_OUT,
     PYTHON_PACKAGES,
     ROOT,
     STATE,
@@ -124,7 +124,7 @@ def centre(spack_ready: None, origin: Path) -> Iterator[Centre]:
         for name in ("spack", "spack-packages"):
             git(place, "clone", "--quiet", "--bare", str((STATE / name).resolve()), f"{name}.git")
         git(place, "clone", "--quiet", f"file://{origin}", "project")
-        pin_only(place / "project", pins().keys() - LEFT_OUT)
+        pin_only(place / "project", pins().keys() - EXCLUDED)
         git(place / "project", "commit", "--quiet", "--all", "--message", "Pin the packages for comparing")
         git(place / "project", "tag", "--force", f"v{VERSION}")
         release(place / "project", NEXT)
@@ -204,7 +204,7 @@ def test_a_member_loads_modules_together_with_the_centres(centre: Centre, kind: 
     assert "complete -o nosort -F" in loaded, done.stdout
 
 
-def test_a_member_compares_with_results_of_his_own(centre: Centre) -> None:
+def test_a_member_compares_with_their_own_results(centre: Centre) -> None:
     (commands,) = printed(centre.origin, "centre", "Modules for users", centre.values)
     done = centre.run(MEMBER, "bash", "-c", f"source {LMOD}; {commands}")
     assert "thp" in done.stdout, done.stdout

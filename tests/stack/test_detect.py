@@ -114,5 +114,5 @@ def test_a_wrong_or_unknown_mpi_is_not_used_with_a_message(
     assert "envs/sites" in capsys.readouterr().out
 
 
-def test_without_mpicc_there_is_no_mpi(path: Path) -> None:
+def test_without_mpicc_mpi_is_missing(path: Path) -> None:
     assert detect.mpi(SOURCES) is None

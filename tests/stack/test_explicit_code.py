@@ -66,8 +66,8 @@ class CrossBuild:
     @property
     def sve_bits(self) -> int:
         """The length of SVE vectors, 0 in a build without them."""
-        found = re.search(r"sve-vector-bits=(\d+)", self.processor.flags)
-        return int(found[1]) if found else 0
+        actual = re.search(r"sve-vector-bits=(\d+)", self.processor.flags)
+        return int(actual[1]) if actual else 0
 
     def build(self, target: str) -> None:
         succeed("cmake", "--build", self.folder, "--target", target)
@@ -83,8 +83,8 @@ class CrossBuild:
         for line in done.stdout.splitlines():
             if named := re.match(r"[0-9a-f]+ <(\S+)>:", line):
                 instructions = functions.setdefault(named[1], [])
-            elif found := re.match(r" *([0-9a-f]+):\t(.*)", line):
-                instructions.append((int(found[1], 16), found[2]))
+            elif actual := re.match(r" *([0-9a-f]+):\t(.*)", line):
+                instructions.append((int(actual[1], 16), actual[2]))
         return functions
 
 
@@ -178,9 +178,9 @@ def test_gathers_scatters_and_structures_are_alone_in_their_loops(cross_build: C
         patterns = [f"{name}{size}" for name in ("ld2", "st2") for size in "dw"]
         patterns += [rf"{name}{size}\s.*\[x\d+, z" for name in ("ld1", "st1") for size in "dw"]
     for pattern in patterns:
-        found = [body for body in bodies if any(re.match(pattern, text) for text in body)]
-        assert found, pattern
-        accesses = [text for body in found for text in body if re.match(r"(ld|st)", text)]
+        actual = [body for body in bodies if any(re.match(pattern, text) for text in body)]
+        assert actual, pattern
+        accesses = [text for body in actual for text in body if re.match(r"(ld|st)", text)]
         assert [text for text in accesses if not re.match(pattern, text)] == []
 
 

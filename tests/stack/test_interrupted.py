@@ -43,7 +43,7 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def test_an_interrupted_preset_build_is_no_error(checkout: Path, tmp_path: Path) -> None:
+def test_an_interrupted_preset_build_is_repeated(checkout: Path, tmp_path: Path) -> None:
     variables = os.environ | {"PATH": f"{tmp_path / 'programs'}:{os.environ['PATH']}"}
     build = subprocess.Popen(
         # Shells start programs in the background with this signal ignored.

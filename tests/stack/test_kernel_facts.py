@@ -64,9 +64,9 @@ def configured(source: Path) -> Callable[[], tuple[int, str]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kernel_costs_few_files_and_fifty_lines(kind: str) -> None:
     most, fewest = KINDS[kind]
-    found = [file.parent for file in KERNELS.glob("micro/*/CMakeLists.txt") if kind in file.read_text()]
-    assert len(found) >= fewest
-    for folder in found:
+    actual = [file.parent for file in KERNELS.glob("micro/*/CMakeLists.txt") if kind in file.read_text()]
+    assert len(actual) >= fewest
+    for folder in actual:
         files = [file for file in folder.rglob("*") if file.is_file()]
         assert len(files) <= most
         assert sum(len(file.read_text().splitlines()) for file in files) <= 50

@@ -81,7 +81,7 @@ def test_a_wrong_switch_is_refused_before_anything_starts(project: Path, name: s
     assert not (project / "started").exists()
 
 
-def test_values_that_begin_like_a_switch_are_no_switches(project: Path) -> None:
+def test_values_that_begin_like_a_switch_are_not_switches(project: Path) -> None:
     *_, (_, words, _) = started(project, "deploy", "RELEASE=0.1.0", "PREFIX=/apps")
     assert words == ["/apps", "0.1.0"]
 
@@ -113,7 +113,7 @@ def test_no_value_is_text_of_a_command(project: Path, target: str, value: str) -
     assert not list(project.rglob("PWNED"))
 
 
-def test_the_name_of_an_unknown_variable_is_no_command(project: Path) -> None:
+def test_the_name_of_an_unknown_variable_is_not_a_command(project: Path) -> None:
     assert make(project, "compare", "x';touch${IFS}PWNED;'y=1").returncode == 2
     assert not list(project.rglob("PWNED"))
 
@@ -124,7 +124,7 @@ def test_options_are_passed_through(project: Path, target: str) -> None:
     assert measured[1][-4:] == ["--seed", "2", "-k", "memory/*"]
 
 
-def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
+def test_a_fresh_checkout_has_a_first_comparison(project: Path) -> None:
     for words in [], ["ENV=quick"], ["ARGS=--plan"], ["BUNDLE=x.tar"]:
         *_, build, _ = started(project, "compare", *words)
         assert (build[0], build[2]["FIRST_LOOK"]) == ("build", "" if words else "1")
@@ -145,7 +145,7 @@ def test_a_fresh_checkout_has_a_first_look(project: Path) -> None:
     ("program", "code", "ends_with", "is_reported"),
     [("build", 1, 0, True), ("pagewise", 1, 0, False), ("pagewise", 4, 0, True), ("build", 130, 130, False)],
 )
-def test_a_failed_first_look_is_reported(
+def test_a_failed_first_comparison_is_reported(
     project: Path, program: str, code: int, ends_with: int, is_reported: bool
 ) -> None:
     (project / ".pagewise/stamps/installed-default").unlink(missing_ok=True)
@@ -208,7 +208,7 @@ def test_the_help_lists_every_variable_and_command() -> None:
         (("ci-generate",), "1"),
     ],
 )
-def test_what_only_spack_can_do_requires_it_before_anything_is_installed(
+def test_targets_of_spack_require_it_before_installing(
     project: Path, words: tuple[str, ...], required: str
 ) -> None:
     # What follows the set-up may fail.

@@ -124,7 +124,7 @@ def test_the_fields_of_lmod_describe_the_module(built: Path) -> None:
     assert "pagewise-micro" in in_shell("bash", built, keyword).stdout
 
 
-def test_the_default_module_is_what_others_are_compared_with(built: Path) -> None:
+def test_the_default_module_is_the_baseline(built: Path) -> None:
     done = in_shell(
         "bash", built, 'module load pagewise-micro && echo "$PAGEWISE_HUGEPAGES $PAGEWISE_PREFETCH"'
     )
@@ -154,15 +154,17 @@ def listed(settings: dict[str, str]) -> dict[str, str]:
     return {row["hash"]: row["module"] for row in json.loads(done.stdout)["configurations"]}
 
 
-def test_pagewise_measures_what_a_users_own_spack_has_installed(
+def test_pagewise_measures_packages_of_a_users_spack(
     built: Path, users_spack: dict[str, str], tmp_path: Path
 ) -> None:
     names = {spec["hash"]: module_of(expected(built, spec)) for spec in roots(built / "envs" / "quick")}
     # Spack's own names: the environment describes the configuration.
     assert listed(users_spack).keys() == names.keys()
-    chosen = next(iter(names))
-    loaded = run(Path(users_spack["SPACK_ROOT"], "bin", "spack"), "load", "--sh", f"/{chosen}", **users_spack)
-    assert f"PAGEWISE_HASH={chosen};" in loaded.stdout
+    selected = next(iter(names))
+    loaded = run(
+        Path(users_spack["SPACK_ROOT"], "bin", "spack"), "load", "--sh", f"/{selected}", **users_spack
+    )
+    assert f"PAGEWISE_HASH={selected};" in loaded.stdout
 
     fork = tmp_path / "fork"
     shutil.copytree(built / "modulefiles", fork / "modulefiles")

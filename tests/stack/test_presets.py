@@ -60,8 +60,8 @@ def test_each_compilers_own_loop_is_compared_with_the_explicit_one(environment: 
 
 
 def test_environments_have_the_toolchains_of_the_site() -> None:
-    ours, theirs = (configurations_of("", site=site) for site in ("debian", "rocky"))
-    assert theirs == [item for item in ours if item.compiler == "gcc"]
+    own, other = (configurations_of("", site=site) for site in ("debian", "rocky"))
+    assert other == [item for item in own if item.compiler == "gcc"]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_cmake_reads_the_flags_of_a_toolchain(name: str, tmp_path: Path) -> None
         for kind in ("cflags", "fflags")
     )
     options = (f"-DPAGEWISE_TOOLCHAIN={name}", "-DPAGEWISE_TARGET_FLAGS=-mtune=generic")
-    found = flags_in_cmake(tmp_path, *options)
-    assert found == tuple(f"-mtune=generic {flags}" for flags in expected)
+    actual = flags_in_cmake(tmp_path, *options)
+    assert actual == tuple(f"-mtune=generic {flags}" for flags in expected)
 
 
 def test_the_target_of_a_toolchain_is_the_compiling_processor(tmp_path: Path) -> None:

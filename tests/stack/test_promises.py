@@ -24,13 +24,13 @@ ROW = re.compile(r"^\| .*? \| .*? \| `(tests/\S+::\w+)` \|$", re.MULTILINE)
 def collected(marks: str, tests: list[str]) -> set[str]:
     """Those of the tests that pytest selects by these marks."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-m", marks]
-    found: set[str] = set()
+    actual: set[str] = set()
     # Two folders have files of one name.
     for is_runner in (True, False):
         named = [test for test in tests if test.startswith("tests/runners/") == is_runner]
         done = subprocess.run([*command, *named], cwd=ROOT, capture_output=True, text=True, check=False)
-        found |= set(re.findall(r"^\S+\.py::\w+", done.stdout, re.MULTILINE))
-    return found
+        actual |= set(re.findall(r"^\S+\.py::\w+", done.stdout, re.MULTILINE))
+    return actual
 
 
 def test_each_promised_use_has_a_test_in_its_part() -> None:

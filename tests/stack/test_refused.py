@@ -63,6 +63,8 @@ def test_a_wrong_spec_is_refused_by_spack(answers: dict[str, tuple[int, str]], s
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the targets are those of x86")
 @pytest.mark.parametrize("spec", OF_X86)
-def test_what_the_target_does_not_support_is_refused(answers: dict[str, tuple[int, str]], spec: str) -> None:
+def test_features_that_the_target_does_not_support_are_refused(
+    answers: dict[str, tuple[int, str]], spec: str
+) -> None:
     code, answer = answers[spec]
     assert code != 0 and OF_X86[spec] in answer

@@ -66,12 +66,12 @@ def test_a_release_never_changes(releases: dict[str, str]) -> None:
 
 def test_recipes_environments_runner_and_pages_name_one_release(origin: Path) -> None:
     for root in (ROOT, origin):
-        found = {
+        actual = {
             file: set(re.findall(pattern, (root / file).read_text(), re.MULTILINE))
             for file, pattern in NAMED.items()
         }
-        (version,) = found[RECIPES]
-        assert found == {file: {version} for file in found}
+        (version,) = actual[RECIPES]
+        assert actual == {file: {version} for file in actual}
         assert f"\n## {version} (" in (root / "CHANGELOG.md").read_text()
     assert version == VERSION
 
@@ -89,12 +89,12 @@ def test_a_release_never_gets_another_commit(clone: Callable[..., Path]) -> None
 
 def test_every_package_has_the_release(checkout: Path) -> None:
     names = [folder.name for folder in (checkout / RECIPES).parents[1].glob("packages/*/")]
-    ours = sorted(name.replace("_", "-") for name in names if not name.startswith("fujitsu"))
-    script = f"import spack.repo as r; _ = [print(*r.PATH.get_pkg_class(name).versions) for name in {ours}]"
+    own = sorted(name.replace("_", "-") for name in names if not name.startswith("fujitsu"))
+    script = f"import spack.repo as r; _ = [print(*r.PATH.get_pkg_class(name).versions) for name in {own}]"
     quick = checkout / "envs" / "quick"
     listed = spack(checkout, quick, "python", "-c", script).stdout.splitlines()
     (version,) = re.findall(NAMED[RECIPES], (checkout / RECIPES).read_text(), re.MULTILINE)
-    assert "pagewise" in ours and len(listed) == len(ours)
+    assert "pagewise" in own and len(listed) == len(own)
     assert all({version, "develop"} <= set(versions.split()) for versions in listed)
 
 

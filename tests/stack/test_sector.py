@@ -36,7 +36,7 @@ def test_kernels_with_lines_for_sectors_list_them_and_no_others_do() -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_the_lines_are_those_of_the_guide_around_the_loops(name: str) -> None:
+def test_the_lines_match_the_guide_around_the_loops(name: str) -> None:
     """They open and close in this order, and are comments for every compiler without them."""
     array, ways = LINES[name]
     text = [line.strip() for line in (KERNELS / name).read_text().splitlines()]

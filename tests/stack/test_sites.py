@@ -41,7 +41,7 @@ def solve(built: Path) -> Any:
     return solved
 
 
-def test_a_new_site_builds_what_the_detected_one_does(built: Path, solve: Any) -> None:
+def test_a_new_site_builds_the_same_as_the_detected_one(built: Path, solve: Any) -> None:
     assert roots(built / "envs" / "quick") == solve("same", "native")
 
 
@@ -116,7 +116,7 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
 
 
 @pytest.mark.release
-def test_without_stubs_spack_can_build_what_the_site_provides(built: Path, tmp_path: Path) -> None:
+def test_without_stubs_spack_builds_packages_of_the_site(built: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     shutil.copytree(STATE / "site", site)
     packages = json.loads((site / "packages.yaml").read_text())

@@ -15,7 +15,7 @@ import pytest
 from pagewise.core.result import read_result
 from pagewise.machine.host import read_host
 from pagewise.stack.catalog import Entry
-from pagewise.workloads.counters.counting import installed
+from pagewise.workloads.counters.counting import installed_files
 from pagewise.workloads.counters.machine import file_for, hardware_counters, open_error, read_cpu
 
 from conftest import ROOT, STATE, environment, lock_of, run, spack, succeed
@@ -123,7 +123,7 @@ def test_the_kernels_folder_stays_clean(built: Path) -> None:
     assert not list((built / "kernels").glob("build-*"))
 
 
-def test_an_edit_rebuilds_what_it_touches(built: Path) -> None:
+def test_an_edit_rebuilds_its_dependents(built: Path) -> None:
     def edit(name: str) -> set[str]:
         (built / ".pagewise" / "logs" / "install-quick.log").unlink(missing_ok=True)
         os.utime(built / "kernels" / name)
@@ -232,10 +232,10 @@ def test_counting_chooses_the_events_of_this_cpu(
     result = read_result(folder)
     counted = result.manifest.counters
     assert counted is not None
-    files = installed([Entry(c, {}, {}) for c in result.manifest.configurations])
-    ours = file_for(read_cpu(), files)
+    files = installed_files([Entry(c, {}, {}) for c in result.manifest.configurations])
+    own = file_for(read_cpu(), files)
     if hardware_counters(read_host()).state == "good":
-        assert counted.events.name == (ours.name if ours else "generic")
+        assert counted.events.name == (own.name if own else "generic")
         assert {record.counters_source for record in result.records} == {"papi"}
     else:
         assert counted.events.name == "software"

@@ -131,9 +131,9 @@ def test_recipes_import_only_the_package_api_and_run_with_spacks_oldest_python()
                 imported |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 imported.add(str(node.module))
-    ours = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names}
-    assert "spack.package" in ours
-    assert {name for name in ours if not name.startswith(allowed)} == set()
+    own = {name for name in imported if name.split(".")[0] not in sys.stdlib_module_names}
+    assert "spack.package" in own
+    assert {name for name in own if not name.startswith(allowed)} == set()
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,11 @@ def externals() -> dict[str, object]:
     specs = {name: f"{name}@{version}" for name, (version, _) in named.items()} | {
         "duckdb": f"duckdb@{named['duckdb'][0]} +python"
     }
-    found = {
+    actual = {
         name: {"externals": [{"spec": specs[name], "prefix": str(prefix)}], "buildable": False}
         for name, (_, prefix) in named.items()
     }
-    return {**json.loads((STATE / "site" / "packages.yaml").read_text())["packages"], **found}
+    return {**json.loads((STATE / "site" / "packages.yaml").read_text())["packages"], **actual}
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def test_a_package_is_installed_and_passes_its_test(
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_short_recipes_find_what_they_borrow(
+def test_short_recipes_find_their_base_classes(
     pair: tuple[str, str], user: Callable[..., Spack], recipes: Path
 ) -> None:
     """The recipes of externals take private members of the builtin ones; loading them fails without these."""

@@ -86,11 +86,11 @@ contains
     subroutine run(self, passes)
         class(migrating_t), intent(inout) :: self
         integer(i8), intent(in) :: passes
-        logical :: away
+        logical :: is_moved
 
         self%calls = self%calls + 1
-        away = (self%calls == 3 .and. self%path /= 'stay') .or. (self%calls > 3 .and. self%path == 'move')
-        if (sched_setaffinity(0, mask_bytes, self%mask(:, merge(2, 1, away))) /= 0) call end_program(1)
+        is_moved = (self%calls == 3 .and. self%path /= 'stay') .or. (self%calls > 3 .and. self%path == 'move')
+        if (sched_setaffinity(0, mask_bytes, self%mask(:, merge(2, 1, is_moved))) /= 0) call end_program(1)
         self%a = self%a + real(passes, r8)
     end subroutine run
 

@@ -18,7 +18,7 @@ program test_pw_indices
         call options%replace('indices', trim(patterns(pattern)), error)
         call indices%read(options)
         do i = 1, size(sizes)
-            call look_at(trim(patterns(pattern)), sizes(i))
+            call inspect(trim(patterns(pattern)), sizes(i))
         end do
     end do
     call indices%begin(2_i8**31, error)
@@ -26,7 +26,7 @@ program test_pw_indices
 
 contains
 
-    subroutine look_at(name, n)
+    subroutine inspect(name, n)
         character(*), intent(in) :: name
         integer(i8), intent(in) :: n
         logical :: named(n)
@@ -51,15 +51,15 @@ contains
         if (name == 'random') call expect(pages > n*3/4, name//': too many stay in their page', n)
         if (name /= 'sequential') call expect(kept < n/100, name//': too many stay in place', n)
         if (name == 'strided') call expect(indices%at(3_i8) - indices%at(2_i8) == 16, name//': another stride', n)
-    end subroutine look_at
+    end subroutine inspect
 
-    subroutine expect(right, what, n)
+    subroutine expect(right, label, n)
         logical, intent(in) :: right
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
         integer(i8), intent(in) :: n
 
         if (right) return
-        print '(2a,i0)', what, ' of ', n
+        print '(2a,i0)', label, ' of ', n
         error stop 'test_pw_indices: failed'
     end subroutine expect
 

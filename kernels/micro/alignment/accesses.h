@@ -1,5 +1,5 @@
 /* The accesses with vectors of BITS bits: access_<BITS>. kernel.c includes this file once per width. */
-#define OWN(what) JOINED(what, BITS)
+#define OWN(label) JOINED(label, BITS)
 #if BITS == 512
 #define TARGET PW_WIDE /* the flags of a build prefer 256 bits */
 #else
@@ -29,9 +29,9 @@ static TARGET int64_t OWN(load)(int64_t n, const char *from)
 
 static TARGET void OWN(store)(int64_t n, char *to, int64_t value)
 {
-    const OWN(vector) every = value - (OWN(vector)){0};
+    const OWN(vector) broadcast = value - (OWN(vector)){0};
     for (int64_t i = 0; i < n; i += BITS) {
-        for (int k = 0; k < together; k++) ((OWN(vector) *)(to + i))[k] = every;
+        for (int k = 0; k < together; k++) ((OWN(vector) *)(to + i))[k] = broadcast;
         __asm__ volatile("" ::: "memory");
     }
 }

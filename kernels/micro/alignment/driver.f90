@@ -10,7 +10,7 @@ module alignment
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, words_available
+    use pw_simd, only: choice_of, words_available
     use pw_text, only: to_text
     use pw_threads, only: thread_number
     use pw_traffic, only: per_element_t
@@ -97,7 +97,7 @@ contains
 
         call self%options%get('load-offset', self%load_offset)
         call self%options%get('store-offset', self%store_offset)
-        self%access = chosen(self%options, 'access', accesses)
+        self%access = choice_of(self%options, 'access', accesses)
         self%kind = kinds(self%access)
         ! kernel.yaml has the traffic of a copy.
         if (self%kind == load) self%per_element = per_element_t(loads=1.0_r8)

@@ -1,6 +1,6 @@
 /* Accesses of elements of ELEMENT bits (64 or 32) with vectors of BITS bits: access_<BITS>_<ELEMENT>. Gathers and scatters of
  * neighbours, in order; structures of two elements. accesses.h includes this file once per size of the elements. */
-#define EACH(what) JOINED(OWN(what), ELEMENT)
+#define EACH(label) JOINED(OWN(label), ELEMENT)
 #define ONCE(before, element) ONCE_(before, element)
 #define ONCE_(before, element) before##element
 #define TWICE(before, between, element) TWICE_(before, between, element)
@@ -10,7 +10,7 @@
 #define LANES_BYTES PW_SVE_BYTES
 #define ALL svwhilelt_b8_s32(0, BITS / 8)
 #define GATHER(from) TWICE(svld1_gather_s, index_s, ELEMENT)(ALL, (const void *)(from), index)
-#define SCATTER(to) TWICE(svst1_scatter_s, index_s, ELEMENT)(ALL, (void *)(to), index, every)
+#define SCATTER(to) TWICE(svst1_scatter_s, index_s, ELEMENT)(ALL, (void *)(to), index, broadcast)
 #define LOAD_PAIR(from) ONCE(svld2_s, ELEMENT)(ALL, (const void *)(from))
 #define MEMBER(pair, which) ONCE(svget2_s, ELEMENT)(pair, which)
 #define STORE_PAIR(to) ONCE(svst2_s, ELEMENT)(ALL, (void *)(to), ONCE(svcreate2_s, ELEMENT)(first, second))
@@ -18,11 +18,11 @@
 #define LANES_BYTES (BITS / 8)
 #if BITS == 512 && defined(__AVX512F__)
 #define GATHER(from) (EACH(lanes))TWICE(_mm512_i, gather_epi, ELEMENT)((__m512i)index, from, ELEMENT / 8)
-#define SCATTER(to) TWICE(_mm512_i, scatter_epi, ELEMENT)(to, (__m512i)index, (__m512i)every, ELEMENT / 8)
+#define SCATTER(to) TWICE(_mm512_i, scatter_epi, ELEMENT)(to, (__m512i)index, (__m512i)broadcast, ELEMENT / 8)
 #elif BITS == 256 && defined(__AVX2__)
 #define GATHER(from) (EACH(lanes))TWICE(_mm256_i, gather_epi, ELEMENT)((const void *)(from), (__m256i)index, ELEMENT / 8)
 #if defined(__AVX512VL__)
-#define SCATTER(to) TWICE(_mm256_i, scatter_epi, ELEMENT)(to, (__m256i)index, (__m256i)every, ELEMENT / 8)
+#define SCATTER(to) TWICE(_mm256_i, scatter_epi, ELEMENT)(to, (__m256i)index, (__m256i)broadcast, ELEMENT / 8)
 #endif
 #elif BITS == 128 && defined(__ARM_NEON)
 #define LOAD_PAIR(from) ONCE(vld2q_s, ELEMENT)((const void *)(from))
@@ -83,7 +83,7 @@ static TARGET int64_t EACH(gather)(int64_t n, const char *from)
 #if defined(SCATTER)
 static TARGET void EACH(scatter)(int64_t n, char *to, const void *word)
 {
-    const EACH(lanes) index = EACH(neighbours)(), every = EACH(repeated)(word, 0, 1);
+    const EACH(lanes) index = EACH(neighbours)(), broadcast = EACH(repeated)(word, 0, 1);
     for (int64_t i = 0; i < n; i += BITS) {
         PW_UNROLL
         for (int k = 0; k < together; k++) SCATTER(to + i + k * BITS / 8);

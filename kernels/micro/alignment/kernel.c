@@ -17,8 +17,8 @@ enum { together = 8 };
 typedef int64_t __attribute__((may_alias)) element_64;
 typedef int32_t __attribute__((may_alias)) element_32;
 
-#define JOINED(what, bits) JOINED_(what, bits)
-#define JOINED_(what, bits) what##_##bits
+#define JOINED(label, bits) JOINED_(label, bits)
+#define JOINED_(label, bits) label##_##bits
 #define BITS 128
 #include "accesses.h"
 #if defined(PW_HAS_256)

@@ -11,7 +11,7 @@ module arithmetic
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_registers, only: registers_t
-    use pw_simd, only: chosen, place_of, simd_names, words_available
+    use pw_simd, only: choice_of, place_of, simd_names, words_available
     use pw_traffic, only: per_element_t
     use pw_values, only: mixed
     implicit none
@@ -91,10 +91,10 @@ contains
         integer(i8), parameter :: width_bytes(2:6) = [0_i8, 16_i8, 32_i8, 64_i8, 0_i8]
 
         self%request = call_t()
-        self%request%operation = chosen(self%options, 'operation', operations)
-        self%type = chosen(self%options, 'type', element_types)
+        self%request%operation = choice_of(self%options, 'operation', operations)
+        self%type = choice_of(self%options, 'type', element_types)
         self%request%type = self%type
-        self%request%simd = chosen(self%options, 'simd', simd_names)
+        self%request%simd = choice_of(self%options, 'simd', simd_names)
         call self%options%get('measure', word)
         self%request%one_chain = merge(1_c_int32_t, 0_c_int32_t, word == 'latency')
         select case (self%request%operation)

@@ -5,7 +5,7 @@ module blocked_dgemm
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_simd, only: chosen, words_available
+    use pw_simd, only: choice_of, words_available
     use pw_threads, only: thread_number
     implicit none
     private
@@ -65,7 +65,7 @@ contains
 
         call read_gemm_options(self, error)
         if (error%failed()) return
-        self%way = chosen(self%options, 'blocking', ways)
+        self%way = choice_of(self%options, 'blocking', ways)
         call self%options%get('block-rows', self%rows)
         call self%options%get('block-depth', self%depth)
         call self%options%get('block-width', self%width)

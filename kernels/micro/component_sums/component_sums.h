@@ -14,5 +14,5 @@ PW_INLINE void PW_OWN(add)(void *const *out, const void *const *in, int64_t at, 
 
 static void PW_OWN(pass)(const struct pw_stream_call *call, double s)
 {
-    pw_over_all(call, pw_components, 3 * pw_components, PW_OWN(add), PW_OWN(every)(s), 0);
+    pw_over_all(call, pw_components, 3 * pw_components, PW_OWN(add), PW_OWN(broadcast)(s), 0);
 }

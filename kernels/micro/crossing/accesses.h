@@ -1,5 +1,5 @@
 /* The accesses of BITS bits: access_<BITS>. kernel.c includes this file once per width. */
-#define OWN(what) JOINED(what, BITS)
+#define OWN(label) JOINED(label, BITS)
 #if BITS == 64
 typedef uint64_t OWN(vector);
 #define KEEP(v) __asm__ volatile("" : "+r"(v)::"memory")
@@ -37,11 +37,11 @@ static TARGET void OWN(load)(int64_t rounds, int64_t places, const char *first, 
 
 static TARGET void OWN(store)(int64_t rounds, int64_t places, char *first, int64_t value)
 {
-    const OWN(vector) every = (uint64_t)value - (OWN(vector)){0};
+    const OWN(vector) broadcast = (uint64_t)value - (OWN(vector)){0};
     for (char *at = first; at < first + places * apart; at += together * apart)
         for (int64_t round = 0; round < rounds; round++) {
             PW_UNROLL
-            for (int k = 0; k < together; k++) *(OWN(anywhere) *)(at + k * apart) = every;
+            for (int k = 0; k < together; k++) *(OWN(anywhere) *)(at + k * apart) = broadcast;
             __asm__ volatile("" ::: "memory");
         }
 }

@@ -11,7 +11,7 @@ module crossing
     use pw_options, only: option_choice
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, place_of, simd_names, words_available
+    use pw_simd, only: choice_of, place_of, simd_names, words_available
     use pw_text, only: bytes_to_text
     use pw_traffic, only: per_element_t
     use pw_values, only: distinct_word
@@ -77,7 +77,7 @@ contains
         character(:), allocatable :: word
         integer(i8) :: bits
 
-        self%access = chosen(self%options, 'access', accesses)
+        self%access = choice_of(self%options, 'access', accesses)
         call self%options%get('simd', word)
         self%simd = place_of(word, simd_names)
         bits = 8*word_bytes

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#define JOINED(what, bits) JOINED_(what, bits)
-#define JOINED_(what, bits) what##_##bits
+#define JOINED(label, bits) JOINED_(label, bits)
+#define JOINED_(label, bits) label##_##bits
 #define BITS 64
 #include "accesses.h"
 #define BITS 128

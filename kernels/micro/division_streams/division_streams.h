@@ -23,10 +23,10 @@ PW_INLINE void PW_OWN(divide)(void *const *out, const void *const *in, int64_t a
 
 static void PW_OWN(pass)(const struct pw_stream_call *call, double s)
 {
-    pw_over_all(call, pw_together, pw_together + 1, PW_OWN(divide_together), PW_OWN(every)(s), 0);
+    pw_over_all(call, pw_together, pw_together + 1, PW_OWN(divide_together), PW_OWN(broadcast)(s), 0);
     for (int j = 0; j < pw_apart; j++) {
         const void *in[2] = {pw_in(call, pw_first_apart + j), pw_in(call, pw_divisor)};
         void *out[1] = {pw_out(call, pw_together + j)};
-        pw_over(call, out, 1, in, 2, PW_OWN(divide), PW_OWN(every)(s), 0);
+        pw_over(call, out, 1, in, 2, PW_OWN(divide), PW_OWN(broadcast)(s), 0);
     }
 }

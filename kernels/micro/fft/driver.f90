@@ -10,7 +10,7 @@ module fft
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, words_available
+    use pw_simd, only: choice_of, words_available
     implicit none
     private
 
@@ -85,12 +85,12 @@ contains
         type(error_t), intent(inout) :: error
 
         call self%options%get('length', self%n)
-        self%effort = chosen(self%options, 'planning', efforts)
+        self%effort = choice_of(self%options, 'planning', efforts)
         if (self%n > longest) then
             call error%raise(exit_usage, 'a transform is longer than 2**30 numbers', 'fft', 'choose a smaller --length')
             return
         end if
-        self%type = chosen(self%options, 'type', element_types)
+        self%type = choice_of(self%options, 'type', element_types)
         if (.not. allocated(self%linked)) self%linked = self%configuration%library_file
         self%configuration%library_file = self%linked
         call verify_library(self%configuration, 'fftw_execute_dft', error)

@@ -1,7 +1,7 @@
 /* The chains in vectors of one width: see kernel.c. */
-#define TAKE(k, f) if (k < n) from[k] = PW_OWN(load)(x + k * lanes), sum[k] = PW_OWN(every)(c[fmas]);
+#define TAKE(k, f) if (k < n) from[k] = PW_OWN(load)(x + k * lanes), sum[k] = PW_OWN(broadcast)(c[fmas]);
 #define PUT(k, f) if (k < n) PW_OWN(store)(y + k * lanes, sum[k]);
-#define ADVANCE(k, f) if (k < n) sum[k] = PW_OWN(hide)(PW_OWN(fma)(from[k], sum[k], PW_OWN(every)(c[f])));
+#define ADVANCE(k, f) if (k < n) sum[k] = PW_OWN(hide)(PW_OWN(fma)(from[k], sum[k], PW_OWN(broadcast)(c[f])));
 #define STEP(f) if (f < fmas) { PW_EIGHT(ADVANCE, f) }
 
 /* The work on n vectors, one chain each, step by step for all. Sums are opaque in between, so that scalars stay scalar. */

@@ -13,7 +13,7 @@ module fma_chains
     use pw_peak, only: peak_flop_per_s
     use pw_record, only: metric_t, traffic_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, simd_names, words_available
+    use pw_simd, only: choice_of, simd_names, words_available
     use pw_text, only: to_text
     implicit none
     private
@@ -100,8 +100,8 @@ contains
         call self%options%get('fmas', self%fmas)
         self%per_element%flops = real(2*self%fmas, r8)
         call self%options%get('distance', self%distance)
-        self%order = chosen(self%options, 'order', orders)
-        self%simd = chosen(self%options, 'simd', simd_names)
+        self%order = choice_of(self%options, 'order', orders)
+        self%simd = choice_of(self%options, 'simd', simd_names)
         call self%options%get('at-once', self%at_once)
         if (self%order == chained) then
             self%order = int(chains_source, c_int32_t)

@@ -7,7 +7,7 @@ module gemm
     use pw_gemm, only: declare_gemm_options, gemm_t, read_gemm_options
     use pw_kinds, only: i8, r8
     use pw_options, only: option_choice
-    use pw_simd, only: chosen, place_of, words_available
+    use pw_simd, only: choice_of, place_of, words_available
     implicit none
     private
 
@@ -49,7 +49,7 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: real_type
 
-        self%routine = chosen(self%options, 'type', types)
+        self%routine = choice_of(self%options, 'type', types)
         real_type = trim(types(self%routine))
         self%parts = merge(2, 1, index(real_type, 'complex-') == 1)
         self%type = place_of(real_type(index(real_type, 'fp'):), element_types)

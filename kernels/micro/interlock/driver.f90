@@ -10,7 +10,7 @@ module interlock
     use pw_in_place, only: in_place_t
     use pw_kinds, only: i8
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_simd, only: chosen, place_of, words_available
+    use pw_simd, only: choice_of, place_of, words_available
     implicit none
     private
 
@@ -62,7 +62,7 @@ contains
         class(interlock_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        self%way = chosen(self%options, 'access', ways)
+        self%way = choice_of(self%options, 'access', ways)
         call self%options%get('offset', self%offset)
         call self%options%get('apart', self%apart)
         if (modulo(self%offset, 2_i8) /= 0 .or. self%offset > 62) &

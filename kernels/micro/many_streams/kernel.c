@@ -8,7 +8,7 @@ PW_INLINE pw_vector part(const void *stream, int64_t at, int k)
 
 PW_INLINE void put_line(void *stream, int64_t at, const pw_vector *v)
 {
-    if (PW_PAST_CACHES)
+    if (PW_NONTEMPORAL)
         pw_stream_line((double *)((char *)stream + at), v);
     else
         pw_store_line((double *)((char *)stream + at), v);

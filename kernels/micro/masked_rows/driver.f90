@@ -9,7 +9,7 @@ module masked_rows
     use pw_kinds, only: i8
     use pw_line, only: line_bytes
     use pw_options, only: option_choice, option_count, rules_t
-    use pw_simd, only: chosen, simd_names, words_available
+    use pw_simd, only: choice_of, simd_names, words_available
     implicit none
     private
 
@@ -61,7 +61,7 @@ contains
         call self%options%get('row-length', self%length)
         call self%options%get('rows', word)
         self%leading = merge(longest, self%length, word == 'padded')
-        self%simd = chosen(self%options, 'simd', simd_names)
+        self%simd = choice_of(self%options, 'simd', simd_names)
         if (self%length > longest) &
             call error%raise(exit_usage, 'a row has at most 8 numbers', 'masked_rows', 'choose a --row-length of 1 to 8')
     end subroutine read_options

@@ -12,7 +12,7 @@ module math_functions
     use pw_options, only: option_choice, option_count, rules_t
     use pw_record, only: metric_t
     use pw_shares, only: shared_kernel_t
-    use pw_simd, only: chosen, words_available
+    use pw_simd, only: choice_of, words_available
     use pw_text, only: to_text
     use pw_traffic, only: per_element_t
     implicit none
@@ -92,11 +92,11 @@ contains
 
         call self%options%get('error-samples', self%samples)
         call self%options%get('length', self%length)
-        self%function = chosen(self%options, 'function', functions)
-        self%type = chosen(self%options, 'type', element_types)
+        self%function = choice_of(self%options, 'function', functions)
+        self%type = choice_of(self%options, 'type', element_types)
         self%per_element = per_element_t(loads=merge(2.0_r8, 1.0_r8, any(functions(self%function) == binary)), stores=1.0_r8, &
                                          element_bytes=real(element_bytes(self%type), r8))
-        self%call = chosen(self%options, 'call', calls)
+        self%call = choice_of(self%options, 'call', calls)
         if (modulo(self%length, grain) /= 0 .and. calls(self%call) == 'direct') then
             call error%raise(exit_usage, '--call direct with --length '//to_text(self%length)//' has a part of a vector', &
                              'math_functions', 'choose a multiple of '//to_text(grain)//', or --call fortran or c')

@@ -11,7 +11,7 @@ module memcpy
     use pw_line, only: line_bytes
     use pw_options, only: option_bytes, option_choice, rules_t
     use pw_record, only: metric_t, traffic_t, validation_t
-    use pw_simd, only: chosen, words_available
+    use pw_simd, only: choice_of, words_available
     use pw_text, only: to_text
     implicit none
     private
@@ -64,7 +64,7 @@ contains
         character(:), allocatable :: word
         integer(i8) :: block
 
-        self%way = chosen(self%options, 'copy', ways)
+        self%way = choice_of(self%options, 'copy', ways)
         call self%options%get('cache', word)
         self%cold = word == 'cold'
         call self%options%get('block', block)

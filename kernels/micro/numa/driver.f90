@@ -67,10 +67,10 @@ module numa
             character(kind=c_char), intent(out) :: text(*)
         end subroutine pw_node_list
 
-        integer(c_int32_t) function pw_node_go(cpu_node, memory_node) bind(c)
+        integer(c_int32_t) function pw_node_bind(cpu_node, memory_node) bind(c)
             import :: c_int32_t, c_int64_t
             integer(c_int64_t), intent(in), value :: cpu_node, memory_node
-        end function pw_node_go
+        end function pw_node_bind
 
         integer(c_int64_t) function pw_node_misplaced(address, bytes, node) bind(c)
             import :: c_int64_t, c_ptr
@@ -129,7 +129,7 @@ contains
         if (error%failed()) return
         status = 0
         !$omp parallel num_threads(int(self%threads)) reduction(max: status)
-        status = abs(pw_node_go(self%cpu_node, self%memory_node))
+        status = abs(pw_node_bind(self%cpu_node, self%memory_node))
         !$omp end parallel
         if (status /= 0) call error%raise(exit_system, 'cannot bind the threads to CPUs of node '//to_text(self%cpu_node)// &
             ' and memory to node '//to_text(self%memory_node)//' (errno '//to_text(status)//')', 'numa', &
@@ -139,13 +139,13 @@ contains
             'the system does not report the nodes of pages', 'numa', 'allow move_pages (in a container: --cap-add SYS_NICE)')
     end subroutine read_options
 
-    subroutine demand(node, what, list, error)
+    subroutine demand(node, label, list, error)
         integer(i8), intent(in) :: node
-        character(*), intent(in) :: what, list
+        character(*), intent(in) :: label, list
         type(error_t), intent(inout) :: error
 
         if (index(','//list//',', ','//to_text(node)//',') == 0) call error%raise(exit_usage, 'no NUMA node '// &
-            to_text(node)//' with '//what, 'numa', 'choose one of '//list)
+            to_text(node)//' with '//label, 'numa', 'choose one of '//list)
     end subroutine demand
 
     !> A power of two of lines, as the cycle requires.

@@ -61,7 +61,7 @@ static bool only_one_node(void)
     return strchr(nodes, ',') == NULL;
 }
 
-int32_t pw_node_go(int64_t cpu_node, int64_t memory_node)
+int32_t pw_node_bind(int64_t cpu_node, int64_t memory_node)
 {
     char path[64];
     snprintf(path, sizeof path, "/sys/devices/system/node/node%lld/cpulist", (long long)cpu_node);

@@ -36,7 +36,7 @@ void pw_node_list(int32_t with_memory, char *text, int32_t length);
 
 /* Bind the calling thread to the CPUs of one node, and its first touches to another. 0, the errno of the
  * failure, or -1 if the process may run on no CPU of the node. */
-int32_t pw_node_go(int64_t cpu_node, int64_t memory_node);
+int32_t pw_node_bind(int64_t cpu_node, int64_t memory_node);
 
 /* The number of base pages of the first `bytes` bytes at `address` that are not on the node; -1 if the operating system does
  * not report it. */

@@ -30,7 +30,7 @@ module openmp_overhead
     type, bind(c) :: call_t
         integer(c_int64_t) :: passes = 0, threads = 1, iterations = 1, chunk = 0, steps = 0, zero = 0
         type(c_ptr) :: team = c_null_ptr
-        integer(c_int32_t) :: construct = 1, looks = 0
+        integer(c_int32_t) :: construct = 1, checks = 0
     end type call_t
 
     type, extends(kernel_t), public :: openmp_overhead_t
@@ -132,9 +132,9 @@ contains
         type(validation_t), intent(out) :: outcome
         integer(i8), parameter :: looked = 1
 
-        self%request%looks = 1
+        self%request%checks = 1
         call self%make_passes(looked)
-        self%request%looks = 0
+        self%request%checks = 0
         outcome%method = 'pieces of work done, and the sum of their results, against those computed serially'
         select case (self%construct)
         case ('critical', 'lock', 'ordered')

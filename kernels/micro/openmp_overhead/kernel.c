@@ -11,11 +11,11 @@
 /* Without synchronisation of threads, work sharing, and the last round. */
 #define WAITING(directive)
 #define NOWAIT nowait
-enum { left_out = 1 };
+enum { excluded = 1 };
 #else
 #define WAITING(directive) _Pragma(#directive)
 #define NOWAIT
-enum { left_out = 0 };
+enum { excluded = 0 };
 #endif
 #define PRAGMA(directive) _Pragma(#directive)
 #define LOOP(...) PRAGMA(omp for __VA_ARGS__)
@@ -54,7 +54,7 @@ static int64_t piece_of(int64_t round)
 static void arrive(const struct overhead_call *call, int64_t round)
 {
     struct overhead_thread *own = own_of(call);
-    if (!call->looks) return;
+    if (!call->checks) return;
     if (round % call->threads == omp_get_thread_num()) {
         const double until = omp_get_wtime() + 20e-6;
         do sched_yield();
@@ -67,7 +67,7 @@ static void arrive(const struct overhead_call *call, int64_t round)
 static void depart(const struct overhead_call *call)
 {
     struct overhead_thread *own = own_of(call);
-    if (!call->looks) return;
+    if (!call->checks) return;
     for (int64_t thread = 0; thread < call->threads; thread++) {
         own->errors += __atomic_load_n(&call->team[thread].phase, __ATOMIC_ACQUIRE) < own->phase;
     }
@@ -76,7 +76,7 @@ static void depart(const struct overhead_call *call)
 /* Work under mutual exclusion; in a checking pass, a concurrent update would be lost. */
 static void alone(const struct overhead_call *call, int64_t piece)
 {
-    if (!call->looks) {
+    if (!call->checks) {
         work(call, piece);
         return;
     }
@@ -181,7 +181,7 @@ static void ordered(const struct overhead_call *call, int64_t rounds)
     for (int64_t i = 0; i < n; i++) {
         WAITING(omp ordered)
         {
-            if (call->looks) own_of(call)->errors += *guarded != first + i;
+            if (call->checks) own_of(call)->errors += *guarded != first + i;
             alone(call, piece_of(i));
         }
     }
@@ -246,12 +246,12 @@ static void taskwait(const struct overhead_call *call, int64_t rounds)
         int64_t done = 0;
         PRAGMA(omp task shared(done))
         {
-            if (call->looks) sched_yield();
+            if (call->checks) sched_yield();
             work(call, piece_of(round));
             __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
         }
         WAITING(omp taskwait)
-        if (call->looks) own_of(call)->errors += __atomic_load_n(&done, __ATOMIC_ACQUIRE) != 1;
+        if (call->checks) own_of(call)->errors += __atomic_load_n(&done, __ATOMIC_ACQUIRE) != 1;
 #if defined(PW_BROKEN)
         PRAGMA(omp taskwait)
 #endif
@@ -260,7 +260,7 @@ static void taskwait(const struct overhead_call *call, int64_t rounds)
 
 void pw_overhead_run(const struct overhead_call *call)
 {
-    const int64_t rounds = call->passes * overhead_rounds - left_out;
+    const int64_t rounds = call->passes * overhead_rounds - excluded;
     const int chunk = call->chunk > 0;
     switch (call->construct) {
     case overhead_parallel: parallel(call, rounds); break;

@@ -38,7 +38,7 @@ struct overhead_call {
     uint64_t zero;      /* 0, unknown to the compiler */
     struct overhead_thread *team; /* threads + 1 lines: the last one is shared */
     int32_t construct;
-    int32_t looks; /* whether threads are late and check the work of the others: never in timed passes */
+    int32_t checks; /* whether threads are late and check the work of the others: never in timed passes */
 };
 
 /* `passes` passes of the construct by all threads. */

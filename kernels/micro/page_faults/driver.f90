@@ -22,10 +22,10 @@ module page_faults_kernel
 
     type, extends(kernel_t), public :: page_faults_t
         private
-        character(:), allocatable :: populate
+        character(:), allocatable :: mechanism
         integer(i8) :: page = 0, faults = 0
         integer(i8) :: wanted_page = 0      !< page size that the policy requests [B]
-        real(r8) :: populate_seconds = 0.0_r8
+        real(r8) :: first_touch_seconds = 0.0_r8
         type(error_t) :: error              !< of a failed pass
     contains
         procedure :: declare_options, read_options, plan, initialise, run, validate, traffic, metrics
@@ -63,7 +63,7 @@ contains
     subroutine declare_options(self)
         class(page_faults_t), intent(inout) :: self
 
-        call self%options%add('populate', option_choice, 'touch', 'how pages are placed: by the first store, or, before that, '// &
+        call self%options%add('mechanism', option_choice, 'touch', 'how pages are placed: by the first store, or, before that, '// &
                               'on advice (MADV_POPULATE_WRITE) or on mapping (MAP_POPULATE)', values='touch|advise|map')
     end subroutine declare_options
 
@@ -72,16 +72,16 @@ contains
         type(error_t), intent(inout) :: error
         character(:), allocatable :: pages, allocation
 
-        call self%options%get('populate', self%populate)
+        call self%options%get('mechanism', self%mechanism)
         call self%options%get('pages', pages)
         call self%options%get('allocation', allocation)
-        if (self%populate /= 'map') return
+        if (self%mechanism /= 'map') return
         if (index(pages, 'thp') == 1) then
             call error%raise(exit_usage, 'pages placed on mapping cannot be advised to be huge', &
-                             'page_faults', 'use --populate advise or touch with --pages '//pages)
+                             'page_faults', 'use --mechanism advise or touch with --pages '//pages)
         else if (allocation == 'static') then
-            call error%raise(exit_usage, '--populate map: static memory was mapped when the program started', 'page_faults', &
-                             'use --populate advise or touch with --allocation static')
+            call error%raise(exit_usage, '--mechanism map: static memory was mapped when the program started', 'page_faults', &
+                             'use --mechanism advise or touch with --allocation static')
         end if
     end subroutine read_options
 
@@ -102,7 +102,7 @@ contains
         type(pages_record_t) :: observed
 
         self%faults = 0
-        self%populate_seconds = 0.0_r8
+        self%first_touch_seconds = 0.0_r8
         self%error = error_t()
         call pages_observe(self%memory, self%memory(1)%policy, observed, self%error)
         self%wanted_page = observed%page_size_requested
@@ -144,7 +144,7 @@ contains
         status = 0
         start = wall_seconds()
         associate (address => self%memory(1)%address)
-            if (self%populate == 'map') then
+            if (self%mechanism == 'map') then
                 pool_page = merge(self%wanted_page, 0_i8, self%wanted_page > self%page)
                 status = pw_place_map(address, self%memory(1)%bytes, pool_page)
             end if
@@ -152,12 +152,12 @@ contains
                 !$omp parallel private(first, last) reduction(max: status)
                 call thread_share(self%elements, max(1_i8, self%wanted_page/self%page), first, last)
                 status = 0
-                if (self%populate == 'advise') status = pw_place_advise(address, self%page, first - 1, last)
+                if (self%mechanism == 'advise') status = pw_place_advise(address, self%page, first - 1, last)
                 call pw_place_touch(address, self%page, first - 1, last)
                 !$omp end parallel
             end if
         end associate
-        self%populate_seconds = self%populate_seconds + wall_seconds() - start
+        self%first_touch_seconds = self%first_touch_seconds + wall_seconds() - start
         if (status /= 0) call self%error%raise(1, 'the system refuses to place the pages (errno '//to_text(status)//')', &
                                                'page_faults', '')
     end subroutine place
@@ -198,7 +198,8 @@ contains
         type(metric_t), allocatable :: figures(:)
 
         figures = [metric_t('nanoseconds_per_page', 1.0e9_r8*seconds/real(self%elements*passes, r8)), &
-                   metric_t('populate_gb_per_s', 1.0e-9_r8*real(self%page*self%elements*self%passes, r8)/self%populate_seconds), &
+                   metric_t('first_touch_gb_per_s', &
+                            1.0e-9_r8*real(self%page*self%elements*self%passes, r8)/self%first_touch_seconds), &
                    metric_t('page_faults_per_pass', real(self%faults, r8)/real(self%passes, r8))]
     end function metrics
 

@@ -9,7 +9,7 @@ module peak_flops
     use pw_peak, only: peak_call_t, pw_peak_steps, pw_peak_run
     use pw_record, only: metric_t, traffic_t
     use pw_registers, only: registers_t
-    use pw_simd, only: chosen, simd_names, words_available
+    use pw_simd, only: choice_of, simd_names, words_available
     use pw_values, only: mixed
     implicit none
     private
@@ -43,8 +43,8 @@ contains
         class(peak_flops_t), intent(inout) :: self
         type(error_t), intent(inout) :: error
 
-        self%type = chosen(self%options, 'type', element_types)
-        self%simd = chosen(self%options, 'simd', simd_names)
+        self%type = choice_of(self%options, 'type', element_types)
+        self%simd = choice_of(self%options, 'simd', simd_names)
         self%per_element%element_bytes = real(element_bytes(self%type), r8)
     end subroutine read_options
 

@@ -6,10 +6,10 @@
 
 #if defined(PW_STORES_NONTEMPORAL)
 #define PUT pw_stream_line
-enum { past_caches = 1 };
+enum { nontemporal = 1 };
 #else
 #define PUT pw_store_line
-enum { past_caches = 0 };
+enum { nontemporal = 0 };
 #endif
 
 #if defined(PW_LOOP_EXPLICIT)
@@ -50,7 +50,7 @@ PW_INLINE void prefetch(const double *above, const double *rhs, double *unew)
 #if defined(PW_PREFETCH_SOFTWARE)
     pw_prefetch_read(above);
     pw_prefetch_read(rhs);
-    if (!past_caches) pw_prefetch_write(unew);
+    if (!nontemporal) pw_prefetch_write(unew);
 #else
     (void)above, (void)rhs, (void)unew;
 #endif
@@ -97,7 +97,7 @@ void pw_stencil7(const int64_t *points, int64_t rows, int64_t distance, const do
                 row_of(&s, nx - 2, distance, u + at, rhs + at, unew + at);
             }
     }
-    if (past_caches) pw_stream_fence();
+    if (nontemporal) pw_stream_fence();
 }
 
 #endif

@@ -76,11 +76,11 @@ static bool write_head(FILE *out, const struct pw_tlb_measured *tlb)
 bool pw_tlb_write(const char *file)
 {
     const struct pw_tlb_measured *tlb = pw_tlb_result();
-    FILE *out = tlb->found.levels > 0 ? fopen(file, "ae") : NULL;
+    FILE *out = tlb->estimate.levels > 0 ? fopen(file, "ae") : NULL;
     if (out == NULL) return false;
     bool written = ftell(out) > 0 || write_head(out, tlb);
-    for (int i = 0; i < tlb->found.levels; i++) {
-        const struct pw_tlb_level *level = &tlb->found.level[i];
+    for (int i = 0; i < tlb->estimate.levels; i++) {
+        const struct pw_tlb_level *level = &tlb->estimate.level[i];
         (void)fprintf(out, "  - {level: %d, entries: %d, ways: %d, replacement: %s, %s,\n", i + 1, level->entries, level->ways,
                 level->replacement == pw_tlb_fifo ? "fifo" : "lru", kind_of(tlb->page));
         (void)fprintf(out, "     miss_ns: %.2f,", level->cost_ns);

@@ -368,12 +368,12 @@ static bool find_level(struct points *points, const struct step *step, int count
     return test_level(points, step, count, s, half, &sharp, level);
 }
 
-bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_found *found)
+bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_estimate *estimate)
 {
     struct points *points = calloc(1, sizeof *points);
     if (points == NULL) return false;
     struct step step[pw_tlb_levels] = {{0}};
-    *found = (struct pw_tlb_found){0};
+    *estimate = (struct pw_tlb_estimate){0};
     points->machine = machine;
     points->random = machine->seed;
     int32_t last = 0;
@@ -387,9 +387,9 @@ bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_found *fou
     const int count = points->exhausted || points->count < per_octave ? 0 : fit_steps(points, step);
     clear(points);
     for (int s = 0; s < count && !points->exhausted; s++) {
-        struct pw_tlb_level *level = &found->level[found->levels];
+        struct pw_tlb_level *level = &estimate->level[estimate->levels];
         if (find_level(points, step, count, s, level))
-            found->levels++;
+            estimate->levels++;
         else
             *level = (struct pw_tlb_level){0};
     }

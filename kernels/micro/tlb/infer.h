@@ -31,7 +31,7 @@ struct pw_tlb_level {
 };
 
 /* The levels that were exceeded, the first first; a miss of the last one is a page walk. */
-struct pw_tlb_found {
+struct pw_tlb_estimate {
     int32_t levels;
     struct pw_tlb_level level[pw_tlb_levels];
 };
@@ -40,6 +40,6 @@ struct pw_tlb_found {
 void pw_tlb_shuffle(uint64_t *state, int32_t n, int32_t *number);
 
 /* False: memory is exhausted. */
-bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_found *found);
+bool pw_tlb_infer(const struct pw_tlb_machine *machine, struct pw_tlb_estimate *estimate);
 
 #endif

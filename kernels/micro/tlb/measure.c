@@ -81,19 +81,19 @@ static double measure_latency(void *context, int64_t stride, bool packed, int32_
     return (end - start) / (double)hops;
 }
 
-static bool infer(struct chased *chased, int64_t stride, int64_t bytes, int64_t seed, struct pw_tlb_found *found)
+static bool infer(struct chased *chased, int64_t stride, int64_t bytes, int64_t seed, struct pw_tlb_estimate *estimate)
 {
     struct pw_tlb_machine machine = {.latency = measure_latency, .context = chased, .stride = stride, .repetitions = repetitions};
     machine.most_pages = (int32_t)(bytes / stride < most_pages ? bytes / stride : most_pages);
     machine.seed = (uint64_t)seed;
-    return pw_tlb_infer(&machine, found);
+    return pw_tlb_infer(&machine, estimate);
 }
 
 int64_t pw_tlb_page(const char *policy)
 {
-    struct pw_pages_policy found;
+    struct pw_pages_policy estimate;
     struct pw_pages_failure failure;
-    return pw_pages_policy_from_name(policy, &found, &failure) == PW_PAGES_OK ? pw_pages_size(&found) : 0;
+    return pw_pages_policy_from_name(policy, &estimate, &failure) == PW_PAGES_OK ? pw_pages_size(&estimate) : 0;
 }
 
 bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed)
@@ -103,15 +103,15 @@ bool pw_tlb_measure(char *memory, int64_t bytes, int64_t page, int64_t seed)
     tlb = (struct pw_tlb_measured){.page = page};
     tlb.base = sysconf(_SC_PAGESIZE);
     tlb.held = page;
-    bool done = infer(&chased, page, bytes, seed, &tlb.found);
+    bool done = infer(&chased, page, bytes, seed, &tlb.estimate);
     if (done && page > tlb.base) {
         /* Base pages of huge memory: if they fill the first level as fast as the huge pages do, the TLB holds base pages. */
-        struct pw_tlb_found split;
+        struct pw_tlb_estimate split;
         const double ratio = (double)page / (double)tlb.base;
         done = infer(&chased, tlb.base, bytes, seed, &split);
-        const double entries = tlb.found.levels > 0 ? tlb.found.level[0].entries : sqrt(ratio);
+        const double entries = tlb.estimate.levels > 0 ? tlb.estimate.level[0].entries : sqrt(ratio);
         if (done && split.levels > 0 && split.level[0].entries < sqrt(ratio) * entries) {
-            tlb.found = split;
+            tlb.estimate = split;
             tlb.held = tlb.base;
         }
     }
@@ -142,8 +142,8 @@ bool pw_tlb_figure(int32_t i, char *field, int32_t length, double *value)
     static const char *const names[] = {"entries", "entries_confidence", "ways", "ways_confidence", "replacement",
                                         "replacement_confidence", "miss_ns", "miss_confidence"};
     enum { first = 4, each = sizeof names / sizeof *names };
-    const int32_t levels = tlb.found.levels, at = i - first;
-    const double heads[first] = {levels > 0 ? tlb.found.level[levels - 1].cost_ns : 0, levels, tlb.pages, (double)tlb.held};
+    const int32_t levels = tlb.estimate.levels, at = i - first;
+    const double heads[first] = {levels > 0 ? tlb.estimate.level[levels - 1].cost_ns : 0, levels, tlb.pages, (double)tlb.held};
     static const char *const head[first] = {"walk_ns", "tlb_levels", "pages_chased", "bytes_per_entry"};
     if (i < first) {
         (void)snprintf(field, (size_t)length, "%s", head[i]);
@@ -151,7 +151,7 @@ bool pw_tlb_figure(int32_t i, char *field, int32_t length, double *value)
         return true;
     }
     if (at >= levels * each) return false;
-    const struct pw_tlb_level *level = &tlb.found.level[at / each];
+    const struct pw_tlb_level *level = &tlb.estimate.level[at / each];
     const double values[each] = {level->entries, level->entries_confidence, level->ways, level->ways_confidence,
                                  level->replacement, level->replacement_confidence, level->cost_ns,
                                  level->cost_confidence};
@@ -171,15 +171,15 @@ static const char *replacement_of(const struct pw_tlb_level *level)
     return level->replacement == pw_tlb_fifo ? "FIFO" : "neither LRU nor FIFO";
 }
 
-static const char *compared(int32_t found, int32_t reported)
+static const char *compared(int32_t estimate, int32_t reported)
 {
-    return found == reported ? "equal" : "different";
+    return estimate == reported ? "equal" : "different";
 }
 
 /* Prints whether CPUID reports the same of a level; returns whether it reports the level. */
 static bool print_reported(int level)
 {
-    const struct pw_tlb_level *seen = &tlb.found.level[level - 1];
+    const struct pw_tlb_level *seen = &tlb.estimate.level[level - 1];
     const struct pw_tlb_reported reported = pw_tlb_reported(pw_cpuid_of_machine, level, tlb.held);
     if (reported.entries == 0) return false;
     printf("      CPUID: %d entries (%s), %d ways (%s)\n", reported.entries, compared(seen->entries, reported.entries),
@@ -189,7 +189,7 @@ static bool print_reported(int level)
 
 void pw_tlb_print(void)
 {
-    const struct pw_tlb_found *found = &tlb.found;
+    const struct pw_tlb_estimate *estimate = &tlb.estimate;
     const bool machine = pw_tlb_virtual(pw_cpuid_of_machine);
     int reported = 0;
     printf("data TLB, by chases through up to %d pages of %lld KiB\n", tlb.pages, (long long)(tlb.held / 1024));
@@ -197,15 +197,15 @@ void pw_tlb_print(void)
         printf("  it holds pages of %lld KiB as base pages: an entry translates %lld KiB%s\n", (long long)(tlb.page / 1024),
                (long long)(tlb.held / 1024),
                machine ? ". The host of this virtual machine has base pages; huge pages only shorten the two-dimensional walk" : "");
-    for (int i = 0; i < found->levels; i++) {
-        const struct pw_tlb_level *level = &found->level[i];
+    for (int i = 0; i < estimate->levels; i++) {
+        const struct pw_tlb_level *level = &estimate->level[i];
         printf("  L%d  %d entries (%.0f %%), %d ways%s (%.0f %%), %s (%.0f %%); a miss costs %.2f ns (%.0f %%)%s\n", i + 1,
                level->entries, 100 * level->entries_confidence, level->ways, level->hashed ? ", hashed index" : "",
                100 * level->ways_confidence, replacement_of(level), 100 * level->replacement_confidence, level->cost_ns,
-               100 * level->cost_confidence, i + 1 == found->levels ? ": a page walk, unless a larger level follows" : "");
+               100 * level->cost_confidence, i + 1 == estimate->levels ? ": a page walk, unless a larger level follows" : "");
         reported += print_reported(i + 1);
     }
-    if (found->levels == 0) printf("  all of them hit the first level\n");
+    if (estimate->levels == 0) printf("  all of them hit the first level\n");
     printf("  levels with more than %d entries are not detected\n", tlb.pages / 4);
     if (reported == 0) printf("  CPUID reports no such TLB%s\n", machine ? ": hypervisors hide these leaves" : "");
     if (reported > 0 && machine) printf("  a hypervisor is present: what CPUID reports may not be this processor's\n");

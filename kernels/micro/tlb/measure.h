@@ -16,7 +16,7 @@ pw_tlb_link *pw_tlb_chase(int64_t hops, pw_tlb_link *at);
 struct pw_tlb_measured {
     int64_t base, page, held;
     int32_t pages; /* at most in a chase, of `held` bytes */
-    struct pw_tlb_found found;
+    struct pw_tlb_estimate estimate;
 };
 
 /* The page size in bytes that a policy such as thp:64k requests; 0: there is no such policy, or machine. */

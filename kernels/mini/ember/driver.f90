@@ -19,7 +19,7 @@ module ember_driver
     use ember_split, only: split_t
     use ember_validation, only: validate_state
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: populate, populated_t, put_regions
+    use pw_evidence, only: first_touch_all, first_touch_t, put_regions
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
     use pw_pages, only: pages_begin, pages_policy_t, pages_verify
@@ -36,7 +36,7 @@ module ember_driver
         type(parameters_t) :: parameters
         type(simulation_t) :: simulation
         type(log_t), private :: log
-        type(populated_t), private :: populated
+        type(first_touch_t), private :: first_touched
         type(placement_t), private :: placement
         integer(i8), private :: minor = 0, major = 0              ! page faults of the time loop
         real(r8), allocatable, private :: seconds(:)              ! of each step
@@ -92,7 +92,7 @@ contains
             if (.not. error%failed()) call container_create(mesh, given%container_bytes(mesh), policy, error, given%static)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            call populate([mesh%memory], .true., self%populated)
+            call first_touch_all([mesh%memory], .true., self%first_touched)
             call pages_verify([mesh%memory], policy, error)
             call simulation%comm%agree(error)
             if (error%failed()) return
@@ -246,7 +246,7 @@ contains
             record%elements = int(mesh%tree%n_leaves, i8)*product(int(mesh%zones(), i8))
             record%element_bytes = 8_i8*mesh%n_variables
             record%arrays = mesh%n_ranks
-            call join_costs(simulation, self%populated, [self%minor, self%major], self%placement, record)
+            call join_costs(simulation, self%first_touched, [self%minor, self%major], self%placement, record)
             ! Of this rank.
             call put_regions(record, 'step', error)
             call simulation%comm%agree(error)

@@ -118,7 +118,7 @@ contains
                 '  ranks         '//to_text(mesh%n_ranks)//' of '//to_text(p%threads)//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
                 ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
-                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
+                to_text(1.0e3_r8*record%first_touch_seconds, 'f0.2')//' ms', &
                 '  steps         '//to_text(size(seconds))//' in '//to_text(sum(seconds), 'f0.3')//' s, to time '// &
                 to_text(simulation%time, 'g0.6')
         end associate

@@ -63,11 +63,11 @@ contains
     end subroutine start
 
     !> Compute the mass within each radius, `ahead` [s] from now. Called by all ranks.
-    subroutine measure(self, mesh, comm, ahead)
+    subroutine measure(self, mesh, comm, interval)
         class(gravity_t), intent(inout) :: self
         type(mesh_t), intent(in) :: mesh
         type(comm_t), intent(in) :: comm
-        real(r8), intent(in) :: ahead
+        real(r8), intent(in) :: interval
         real(r8), allocatable :: variables(:, :, :, :), sums(:, :)
         integer(i8), allocatable :: total(:, :), mine(:, :), all(:)
         real(r8) :: scale(n_sums), volume, momentum(size(self%mean)), square(size(self%mean)), edge
@@ -114,7 +114,7 @@ contains
         end do
         do k = 1, n - 1
             edge = k*self%width
-            self%mass(k) = self%mass(k) - ahead*4.0_r8*pi*edge**2*0.5_r8*(momentum(k) + momentum(k + 1))
+            self%mass(k) = self%mass(k) - interval*4.0_r8*pi*edge**2*0.5_r8*(momentum(k) + momentum(k + 1))
         end do
         do k = 1, n
             self%mean(k) = (self%mass(k) - self%mass(k - 1))/self%shell_volume(k)

@@ -66,9 +66,9 @@ void ember_parallel_broadcast(void *x, int64_t bytes, int32_t from)
 }
 
 /* No other rank exists. */
-static _Noreturn void alone(const char *what, int32_t other)
+static _Noreturn void alone(const char *label, int32_t other)
 {
-    fprintf(stderr, "ember: %s rank %d in a build without MPI\n", what, (int)other);
+    fprintf(stderr, "ember: %s rank %d in a build without MPI\n", label, (int)other);
     abort();
 }
 

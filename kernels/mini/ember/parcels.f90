@@ -86,15 +86,15 @@ contains
         type(parcel_t), intent(inout) :: parcels(:)
         type(comm_t), intent(inout) :: comm
         type(slots_t) :: slots
-        integer, allocatable :: chosen(:)
+        integer, allocatable :: selected(:)
         integer(i8) :: limit
 
         call count_slots(mesh%tree, after%tree, kind, origin, parcels, comm%n_ranks, slots)
         limit = minval(capacity)*(block_bytes(mesh)/(storage_size(1.0_r8)/8))/buffer_part
         if (size(parcels) > 0) limit = max(limit, maxval(parcels%values))
         do while (.not. all(parcels%done))
-            call choose_parcels(parcels, capacity, limit, slots, chosen)
-            call run_round(mesh, after, parcels, chosen, slots%pending, comm)
+            call choose_parcels(parcels, capacity, limit, slots, selected)
+            call run_round(mesh, after, parcels, selected, slots%pending, comm)
         end do
     end subroutine send_parcels
 
@@ -132,18 +132,18 @@ contains
     !> The parcels of the next round: as many as possible without a rank that sends or receives more than `limit` values or
     !> overflows. If slots are so scarce that this order is impossible, `limit` grows until they fit together: their final
     !> state fits. `slots` are updated to the state after the round.
-    subroutine choose_parcels(parcels, capacity, limit, slots, chosen)
+    subroutine choose_parcels(parcels, capacity, limit, slots, selected)
         type(parcel_t), intent(inout) :: parcels(:)
         integer, intent(in) :: capacity(0:)
         integer(i8), intent(inout) :: limit
         type(slots_t), intent(inout) :: slots
-        integer, allocatable, intent(out) :: chosen(:)
+        integer, allocatable, intent(out) :: selected(:)
         integer(i8) :: sent(0:size(capacity) - 1), received(0:size(capacity) - 1)
         type(slots_t) :: later
         integer :: p, n
         logical :: whole
 
-        allocate (chosen(size(parcels)))
+        allocate (selected(size(parcels)))
         do
             sent = 0
             received = 0
@@ -160,7 +160,7 @@ contains
                     sent(it%from) = sent(it%from) + it%values
                     received(it%to) = received(it%to) + it%values
                     n = n + 1
-                    chosen(n) = p
+                    selected(n) = p
                     later%pending(it%old) = later%pending(it%old) - 1
                     if (later%pending(it%old) == 0) later%used(it%from) = later%used(it%from) - 1
                     if (.not. later%has_slot(it%new)) later%used(it%to) = later%used(it%to) + 1
@@ -170,17 +170,17 @@ contains
             if (whole .or. all(later%used <= capacity)) exit
             limit = 2*limit
         end do
-        chosen = chosen(:n)
-        parcels(chosen)%done = .true.
+        selected = selected(:n)
+        parcels(selected)%done = .true.
         slots = later
     end subroutine choose_parcels
 
     !> One round: pack outgoing data, free their slots, exchange, take slots for incoming data and apply them.
-    subroutine run_round(mesh, after, parcels, chosen, pending, comm)
+    subroutine run_round(mesh, after, parcels, selected, pending, comm)
         type(mesh_t), intent(in) :: mesh
         type(mesh_t), intent(inout) :: after
         type(parcel_t), intent(in) :: parcels(:)
-        integer, intent(in) :: chosen(:), pending(:)
+        integer, intent(in) :: selected(:), pending(:)
         type(comm_t), intent(inout) :: comm
         real(r8), allocatable, target :: send(:), receive(:)
         integer, allocatable :: leaving(:), arriving(:)
@@ -188,8 +188,8 @@ contains
         integer(i8) :: send_count(0:comm%n_ranks - 1), receive_count(0:comm%n_ranks - 1)
         integer :: l
 
-        leaving = pack(chosen, parcels(chosen)%from == mesh%rank)
-        arriving = pack(chosen, parcels(chosen)%to == mesh%rank)
+        leaving = pack(selected, parcels(selected)%from == mesh%rank)
+        arriving = pack(selected, parcels(selected)%to == mesh%rank)
         call lay_out(parcels(leaving)%to, parcels(leaving)%values, send_count, leaving_at)
         call lay_out(parcels(arriving)%from, parcels(arriving)%values, receive_count, arriving_at)
         allocate (send(sum(send_count)), receive(sum(receive_count)))

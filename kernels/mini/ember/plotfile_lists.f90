@@ -150,17 +150,17 @@ contains
     end subroutine put_text
 
     !> Write lists as 'integer scalars' and the like; `what` is scalars or runtime parameters.
-    subroutine write_lists(file, what, integers, reals, logicals, texts, error)
+    subroutine write_lists(file, label, integers, reals, logicals, texts, error)
         type(file_t), intent(inout) :: file
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
         type(list_t), intent(in) :: integers, reals, logicals, texts
         type(error_t), intent(inout) :: error
 
-        if (allocated(integers%numbers)) call write_numbers(file, 'integer '//what, integers%numbers, .true., error)
-        if (allocated(reals%numbers)) call write_numbers(file, 'real '//what, reals%numbers, .false., error)
-        if (allocated(logicals%numbers)) call write_numbers(file, 'logical '//what, logicals%numbers, .true., error)
+        if (allocated(integers%numbers)) call write_numbers(file, 'integer '//label, integers%numbers, .true., error)
+        if (allocated(reals%numbers)) call write_numbers(file, 'real '//label, reals%numbers, .false., error)
+        if (allocated(logicals%numbers)) call write_numbers(file, 'logical '//label, logicals%numbers, .true., error)
         if (allocated(texts%texts)) then
-            call write_texts(file, 'string '//what, texts%texts, max(name_length, longest(texts%texts)), error)
+            call write_texts(file, 'string '//label, texts%texts, max(name_length, longest(texts%texts)), error)
         end if
     end subroutine write_lists
 

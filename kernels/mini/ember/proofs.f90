@@ -4,7 +4,7 @@ module ember_proofs
     use ember_parallel, only: comm_t
     use ember_simulation, only: simulation_t
     use pw_error, only: error_t
-    use pw_evidence, only: populated_t
+    use pw_evidence, only: first_touch_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: pages_observe
     use pw_record, only: array_record_t, pages_record_t, placement_t, record_t
@@ -35,23 +35,23 @@ contains
 
     !> Record the memory of all ranks, the cost of its first touch, the page faults of the time loop (`faults`: minor, major),
     !> and the ranks' placement.
-    subroutine join_costs(simulation, populated, faults, placement, record)
+    subroutine join_costs(simulation, first_touched, faults, placement, record)
         type(simulation_t), intent(in) :: simulation
-        type(populated_t), intent(in) :: populated
+        type(first_touch_t), intent(in) :: first_touched
         integer(i8), intent(in) :: faults(2)
         type(placement_t), intent(in) :: placement
         type(record_t), intent(inout) :: record
         integer(i8), allocatable :: all(:)
 
         associate (comm => simulation%comm, joined => record%placement)
-            call comm%all_gather([simulation%mesh%memory%bytes, populated%minor, populated%major, faults], all)
+            call comm%all_gather([simulation%mesh%memory%bytes, first_touched%minor, first_touched%major, faults], all)
             record%working_set = sum(all(1::5))
-            record%populate_minor = sum(all(2::5))
-            record%populate_major = sum(all(3::5))
+            record%first_touch_minor = sum(all(2::5))
+            record%first_touch_major = sum(all(3::5))
             record%compute_minor = sum(all(4::5))
             record%compute_major = sum(all(5::5))
-            record%populate_seconds = populated%seconds
-            call comm%all_max(record%populate_seconds)
+            record%first_touch_seconds = first_touched%seconds
+            call comm%all_max(record%first_touch_seconds)
             call comm%all_gather(placement%cpus, joined%cpus)
             call comm%all_gather(placement%numa_nodes, joined%numa_nodes)
             call comm%all_gather(placement%cpus_at_end, joined%cpus_at_end)

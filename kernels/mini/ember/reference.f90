@@ -80,23 +80,23 @@ contains
 
     !> The committed norms, (norm, quantity), of the state with this key; none, with `n_quantities` quantities, if there are
     !> none.
-    subroutine find_norms(key, n_quantities, norm, found)
+    subroutine find_norms(key, n_quantities, norm, is_present)
         character(*), intent(in) :: key
         integer, intent(in) :: n_quantities
         real(r8), allocatable, intent(out) :: norm(:, :)
-        logical, intent(out) :: found
+        logical, intent(out) :: is_present
         character(len(norms_table)) :: row
         integer :: i, at, status
 
         allocate (norm(n_norms, n_quantities), source=0.0_r8)
-        found = .false.
+        is_present = .false.
         do i = 1, size(norms_table)
             row = norms_table(i)
             at = index(row, separator)
-            found = row(:at - 1) == key
-            if (found) exit
+            is_present = row(:at - 1) == key
+            if (is_present) exit
         end do
-        if (.not. found) return
+        if (.not. is_present) return
         read (row(at + len(separator):), *, iostat=status) norm
         ! A row that cannot be read is one of other quantities: no state has its norms.
         if (status /= 0) norm = huge(1.0_r8)

@@ -99,13 +99,13 @@ contains
         integer, intent(in) :: needed(0:), capacity(0:)
         type(error_t), intent(inout) :: error
         integer :: r
-        character(:), allocatable :: whose
+        character(:), allocatable :: owner
 
         do r = 0, size(capacity) - 1
             if (needed(r) <= capacity(r)) cycle
-            whose = ''
-            if (size(capacity) > 1) whose = ' of rank '//to_text(r)
-            call error%raise(exit_usage, 'the mesh needs '//to_text(needed(r))//' blocks, but the memory'//whose//' has '// &
+            owner = ''
+            if (size(capacity) > 1) owner = ' of rank '//to_text(r)
+            call error%raise(exit_usage, 'the mesh needs '//to_text(needed(r))//' blocks, but the memory'//owner//' has '// &
                              'room for '//to_text(capacity(r)), 'regrid', &
                              'use more --memory or --max-blocks, or lower the highest level')
             return

@@ -141,12 +141,12 @@ contains
         type(check_t), allocatable, intent(out) :: checks(:)
         real(r8), allocatable :: known(:, :)
         real(r8) :: error
-        logical :: found
+        logical :: is_present
         integer :: q
 
         allocate (checks(0))
-        call find_norms(key, size(norm, 2), known, found)
-        if (.not. found) return
+        call find_norms(key, size(norm, 2), known, is_present)
+        if (.not. is_present) return
         error = 0.0_r8
         do q = 1, size(norm, 2)
             error = worse(error, worst_of(abs(norm(:, q) - known(:, q))/max(known(:, q), tiny(1.0_r8))))

@@ -10,7 +10,7 @@ module helmholtz_driver
     use helmholtz_reference, only: reference_t
     use pw_deviation, only: worse, worst_of
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: median, outcome, populate, populated_t, put_regions
+    use pw_evidence, only: median, outcome, first_touch_all, first_touch_t, put_regions
     use pw_kinds, only: i8, r8
     use pw_options, only: options_t
     use pw_pages, only: paged_array_t, pages_allocate, pages_begin, pages_observe, pages_verify, pages_require
@@ -28,7 +28,7 @@ module helmholtz_driver
         type(parameters_t) :: parameters
         type(helmholtz_t), private :: eos
         type(paged_array_t), private :: memory
-        type(populated_t), private :: populated
+        type(first_touch_t), private :: first_touched
         type(region_t), private :: region
         !> (zone of a row, column, row)
         real(r8), pointer, contiguous, private :: state(:, :, :) => null()
@@ -67,7 +67,7 @@ contains
             call pages_require(given%policy, [bytes], error)
             if (.not. error%failed()) call pages_allocate(self%memory, given%policy, 'zones', bytes, 0_i8, error)
             if (error%failed()) return
-            call populate([self%memory], .true., self%populated)
+            call first_touch_all([self%memory], .true., self%first_touched)
             call pages_verify([self%memory], given%policy, error)
             if (error%failed()) return
             call c_f_pointer(self%memory%address, self%state, [int(given%row, i8), int(n_columns, i8), self%n_rows])
@@ -196,9 +196,9 @@ contains
         record%arrays = size(memory)
         record%working_set = sum(memory%bytes)
         record%seconds = self%seconds
-        record%populate_seconds = self%populated%seconds + self%eos%populated%seconds
-        record%populate_minor = self%populated%minor + self%eos%populated%minor
-        record%populate_major = self%populated%major + self%eos%populated%major
+        record%first_touch_seconds = self%first_touched%seconds + self%eos%first_touched%seconds
+        record%first_touch_minor = self%first_touched%minor + self%eos%first_touched%minor
+        record%first_touch_major = self%first_touched%major + self%eos%first_touched%major
         record%compute_minor = self%minor
         record%compute_major = self%major
         record%placement = self%placement
@@ -318,7 +318,7 @@ contains
                 to_text(p%row)//'; '//to_text(p%threads)//' thread(s)', &
                 '  pages         '//record%pages%policy//': '//bytes_to_text(record%pages%page_size_observed)// &
                 ' observed, '//to_text(100.0_r8*record%pages%huge_coverage, 'f0.1')//' % huge; first touch '// &
-                to_text(1.0e3_r8*record%populate_seconds, 'f0.2')//' ms', &
+                to_text(1.0e3_r8*record%first_touch_seconds, 'f0.2')//' ms', &
                 '  time          '//to_text(1.0e3_r8*median(record%seconds), 'f0.3')//' ms median of '// &
                 to_text(size(record%seconds))//' (from '//to_text(1.0e3_r8*minval(record%seconds), 'f0.3')//' to '// &
                 to_text(1.0e3_r8*maxval(record%seconds), 'f0.3')//')'

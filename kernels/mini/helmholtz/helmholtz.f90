@@ -16,7 +16,7 @@ module helmholtz
     use helmholtz_table_file, only: cold_values, further_to_steps, n_further, node_values, positron_values, refuse, stored_t, &
         to_steps
     use pw_error, only: error_t, exit_check
-    use pw_evidence, only: populate, populated_t
+    use pw_evidence, only: first_touch_all, first_touch_t
     use pw_hdf5, only: file_t
     use pw_kinds, only: i8, r8
     use pw_pages, only: paged_array_t, pages_allocate, pages_free, pages_policy_t, pages_verify
@@ -51,7 +51,7 @@ module helmholtz
         integer :: layout = table_nodes         !< of the table in memory; may be set before `load`
         integer :: prefetch_distance = 32       !< builds with prefetch=software: distance in zones, up to 64; may be set before
         type(paged_array_t) :: memory           !< the table
-        type(populated_t) :: populated          !< the cost of its first touch
+        type(first_touch_t) :: first_touched          !< the cost of its first touch
         real(r8) :: least_density = 0.0_r8, most_density = 0.0_r8           !< of rho*Ye in the table [g/cm^3]
         real(r8) :: least_temperature = 0.0_r8, most_temperature = 0.0_r8   !< [K]
         type(table_t), private :: table
@@ -205,7 +205,7 @@ contains
 
         call pages_allocate(self%memory, policy, 'eos table', 8*n, 0_i8, error)
         if (error%failed()) return
-        call populate([self%memory], .true., self%populated)
+        call first_touch_all([self%memory], .true., self%first_touched)
         call pages_verify([self%memory], policy, error)
         if (error%failed()) return
         call c_f_pointer(self%memory%address, all, [n])

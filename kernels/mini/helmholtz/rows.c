@@ -23,7 +23,7 @@ INLINE v4 guess(table_t *table, int mode, v4 dens, v4 abar, v4 zbar, v4 goal)
 }
 
 /* Read a chunk's n zones and locate them in the table. Returns the fault of the first bad one. */
-NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *const *columns, struct place *place,
+NOINLINE int32_t load_rows(table_t *table, int mode, int64_t n, const double *const *columns, struct place *place,
                          double *given, int64_t *bad)
 {
     int64_t padded = (n + lanes - 1) / lanes * lanes;
@@ -81,7 +81,7 @@ NOINLINE int32_t take_in(table_t *table, int mode, int64_t n, const double *cons
 /* Complete a zone again without Coulomb corrections, which is valid where they would make pressure or energy negative.
    Unless its state with corrections is invalid (`must`), that state stays if it is the only valid one, or no farther from
    the first guess `hint` (0 or less: none). */
-NOINLINE int32_t leave_out(table_t *table, int mode, int few, double *const *columns, int64_t zone, double given, double hint,
+NOINLINE int32_t exclude_invalid(table_t *table, int mode, int few, double *const *columns, int64_t zone, double given, double hint,
                            bool must)
 {
     const double rounding = 1.0e-10;
@@ -110,7 +110,7 @@ NOINLINE int32_t leave_out(table_t *table, int mode, int few, double *const *col
 
 /* Complete a chunk that was read; `ahead` as in look_up. */
 NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *const *columns, struct place *place,
-                          const double *given, const int64_t *ahead, int64_t *bad)
+                          const double *given, const int64_t *next_cells, int64_t *bad)
 {
     COLUMN coulomb[chunk], ambiguous[chunk], rest[c_npos + 1][chunk];
     double hint[chunk];
@@ -125,12 +125,12 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
         begin_search(table, place, given, mode, n_groups, &s, ambiguous);
         /* Lanes beyond n repeat zone n and are searched for too, so that groups are complete. */
         if (mode == PW_HELMHOLTZ_ENERGY)
-            search_energy(table, &s, lanes * n_groups, ahead, few, place->temp, wrong);
+            search_energy(table, &s, lanes * n_groups, next_cells, few, place->temp, wrong);
         else if (mode == PW_HELMHOLTZ_PRESSURE)
-            search_pressure(table, &s, lanes * n_groups, ahead, few, place->temp, wrong);
+            search_pressure(table, &s, lanes * n_groups, next_cells, few, place->temp, wrong);
         else
-            search_entropy(table, &s, lanes * n_groups, ahead, few, place->temp, wrong);
-        ahead = NULL;
+            search_entropy(table, &s, lanes * n_groups, next_cells, few, place->temp, wrong);
+        next_cells = NULL;
         for (int64_t i = 0; i < n; i++) {
             *bad = i;
             /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the search fills it by vectors. */
@@ -146,7 +146,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
     int kept = mode == PW_HELMHOLTZ_ENERGY ? c_eint : mode == PW_HELMHOLTZ_PRESSURE ? c_pres : c_entr;
     if (mode != PW_HELMHOLTZ_TEMPERATURE) out[kept] = rest[kept];
     for (int64_t i = 0; i < lanes * n_groups; i++) coulomb[i] = table->coulomb ? 1.0 : 0.0;
-    look_up(table, place, ahead, few, n_groups, &electrons);
+    look_up(table, place, next_cells, few, n_groups, &electrons);
     if (few) {
         assemble_few(table, place, &electrons, n_groups, coulomb, out);
     } else {
@@ -163,7 +163,7 @@ NOINLINE int32_t complete(table_t *table, int mode, int few, int64_t n, double *
     for (int64_t i = 0; i < n; i++) {
         bool inconsistent = coulomb[i] <= 0.0;
         if (!inconsistent && !(hint[i] > 0.0 && ambiguous[i] > 0.0 && place->ln_coupling[i] > ln_least_coupling)) continue;
-        int32_t wrong = leave_out(table, mode, few, columns, i, given[i], hint[i], inconsistent);
+        int32_t wrong = exclude_invalid(table, mode, few, columns, i, given[i], hint[i], inconsistent);
         *bad = i;
         if (wrong) return wrong;
     }
@@ -185,11 +185,11 @@ int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, 
     struct place place[2];
     COLUMN given[2][chunk];
     double *columns[2][c_npos + 1];
-    int64_t part[2], ahead[chunk], bad = 0, distance = table->distance < chunk ? table->distance : chunk;
+    int64_t part[2], next_cells[chunk], bad = 0, distance = table->distance < chunk ? table->distance : chunk;
     int32_t wrong[2];
     if (n < 1) return PW_HELMHOLTZ_FINE;
     part[0] = point_at(state, stride, 0, n, columns[0]);
-    wrong[0] = take_in(table, mode, part[0], (const double *const *)columns[0], &place[0], given[0], zone);
+    wrong[0] = load_rows(table, mode, part[0], (const double *const *)columns[0], &place[0], given[0], zone);
     if (wrong[0]) return wrong[0];
     for (int64_t first = 0, now = 0; first < n; first += chunk, now = 1 - now) {
         int64_t next = 1 - now, cells = part[now];
@@ -197,14 +197,14 @@ int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, 
         if (first + chunk < n) {
             part[next] = point_at(state, stride, first + chunk, n, columns[next]);
             wrong[next] =
-                take_in(table, mode, part[next], (const double *const *)columns[next], &place[next], given[next], &bad);
+                load_rows(table, mode, part[next], (const double *const *)columns[next], &place[next], given[next], &bad);
             if (!wrong[next]) cells += part[next];
         }
         for (int64_t i = 0; i < chunk; i++) {
             int64_t at = i + distance < cells ? i + distance : cells - 1;
-            ahead[i] = at < chunk ? place[now].cell[at] : place[next].cell[at - chunk];
+            next_cells[i] = at < chunk ? place[now].cell[at] : place[next].cell[at - chunk];
         }
-        wrong[now] = complete(table, mode, few, part[now], columns[now], &place[now], given[now], ahead, zone);
+        wrong[now] = complete(table, mode, few, part[now], columns[now], &place[now], given[now], next_cells, zone);
         *zone += first;
         if (wrong[now]) return wrong[now];
         *zone = bad + first + chunk;
@@ -222,7 +222,7 @@ int32_t pw_helmholtz_rows(table_t *table, int32_t mode, int32_t few, int64_t n, 
     double *columns[c_npos + 1];
     for (int64_t first = 0; first < n; first += chunk) {
         int64_t part = point_at(state, stride, first, n, columns);
-        int32_t wrong = take_in(table, mode, part, (const double *const *)columns, &place, given, zone);
+        int32_t wrong = load_rows(table, mode, part, (const double *const *)columns, &place, given, zone);
 #if defined(PW_PREFETCH_BLOCK)
         /* All cells of the chunk, before any zone is processed. */
         for (int64_t i = 0; i < part && !wrong; i++) prefetch(table, place.cell[i], few);

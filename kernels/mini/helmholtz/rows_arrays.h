@@ -99,15 +99,15 @@ NOINLINE void interpolate(table_t *table, const struct place *place, int few, in
 }
 
 /* All functions of a chunk's zones; `ahead`: the cells to prefetch, or null. */
-NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *ahead, int few, int64_t n_groups,
+NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *next_cells, int few, int64_t n_groups,
                       struct electrons *out)
 {
     const double per_u = 1.0 / table->step_u;
     for (int64_t g = 0; g < n_groups; g++) {
         int64_t i = lanes * g;
         struct orders w;
-        if (ahead)
-            for (int l = 0; l < lanes; l++) prefetch(table, ahead[i + l], few);
+        if (next_cells)
+            for (int l = 0; l < lanes; l++) prefetch(table, next_cells[i + l], few);
         interpolate(table, place, few, i, out, &w);
         v4 u = load(place->part_u + i);
         quintic(u, w.value);

@@ -22,14 +22,14 @@ INLINE void density_sums(table_t *table, struct search *s, int64_t i, int mode, 
 }
 
 /* Find the temperatures of the chunk's zones, group by group; `wrong`: (chunk) the faults of the zones. */
-INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *ahead, int few, double *temp,
+INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *next_cells, int few, double *temp,
                    double *wrong)
 {
     s->cells.few = few;
     for (int64_t i = 0; i < n; i += lanes) {
         m4 done = (m4)splat(0.0);
-        if (ahead)
-            for (int l = 0; l < lanes; l++) prefetch(table, ahead[i + l], few);
+        if (next_cells)
+            for (int l = 0; l < lanes; l++) prefetch(table, next_cells[i + l], few);
         for (int iteration = 0; iteration <= most_iterations && any(~done); iteration++) {
             /* A zone that is finished before others of its group stays as it is. */
             v4 v = load(s->v + i), fault = load(s->wrong + i);

@@ -86,7 +86,7 @@ INLINE void prefetch(table_t *table, int64_t cell, int few)
 }
 
 /* The thermal part and the cold part of a chunk's zones; `ahead`: the cells to prefetch, or null. */
-NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *ahead, int few, int64_t n_groups,
+NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *next_cells, int few, int64_t n_groups,
                       struct electrons *out)
 {
     const double per_u = 1.0 / table->step_u, per_v = 1.0 / table->step_v;
@@ -98,8 +98,8 @@ NOINLINE void look_up(table_t *table, const struct place *place, const int64_t *
             at[l] = node * place->cell[i + l];
             at_cold[l] = place->cold[i + l];
         }
-        if (ahead)
-            for (int l = 0; l < lanes; l++) prefetch(table, ahead[i + l], few);
+        if (next_cells)
+            for (int l = 0; l < lanes; l++) prefetch(table, next_cells[i + l], few);
         v4 u = load(place->part_u + i), v = load(place->part_v + i), values[2 * node];
         struct orders w, sums;
         quintic(u, w.value);

@@ -23,7 +23,7 @@ INLINE void density_sums(table_t *table, struct search *s, int64_t i, int mode, 
 }
 
 /* Find the temperatures of the chunk's zones; `wrong`: (chunk) the faults of the zones. */
-INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *ahead, int few, double *temp,
+INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const int64_t *next_cells, int few, double *temp,
                    double *wrong)
 {
     int64_t left = n;
@@ -31,8 +31,8 @@ INLINE void search(table_t *table, struct search *s, int64_t n, int mode, const 
         alignas(64) int64_t done[chunk];
         int64_t n_groups = (left + lanes - 1) / lanes;
         for (int64_t g = 0; g < n_groups; g++) {
-            if (ahead && iteration == 0)
-                for (int l = 0; l < lanes; l++) prefetch(table, ahead[lanes * g + l], few);
+            if (next_cells && iteration == 0)
+                for (int l = 0; l < lanes; l++) prefetch(table, next_cells[lanes * g + l], few);
             *(m4 *)(done + lanes * g) = search_step(table, s, lanes * g, mode, iteration > 25);
         }
         /* Return the finished zones; the last unfinished ones replace them. */

@@ -138,22 +138,22 @@ INLINE m4 search_step(table_t *table, struct search *s, int64_t i, int mode, int
 #include "rows_nodes_search.h"
 #endif
 
-NOINLINE void search_energy(table_t *table, struct search *s, int64_t n, const int64_t *ahead, int few, double *temp,
+NOINLINE void search_energy(table_t *table, struct search *s, int64_t n, const int64_t *next_cells, int few, double *temp,
                             double *wrong)
 {
-    search(table, s, n, PW_HELMHOLTZ_ENERGY, ahead, few, temp, wrong);
+    search(table, s, n, PW_HELMHOLTZ_ENERGY, next_cells, few, temp, wrong);
 }
 
-NOINLINE void search_pressure(table_t *table, struct search *s, int64_t n, const int64_t *ahead, int few, double *temp,
+NOINLINE void search_pressure(table_t *table, struct search *s, int64_t n, const int64_t *next_cells, int few, double *temp,
                               double *wrong)
 {
-    search(table, s, n, PW_HELMHOLTZ_PRESSURE, ahead, few, temp, wrong);
+    search(table, s, n, PW_HELMHOLTZ_PRESSURE, next_cells, few, temp, wrong);
 }
 
-NOINLINE void search_entropy(table_t *table, struct search *s, int64_t n, const int64_t *ahead, int few, double *temp,
+NOINLINE void search_entropy(table_t *table, struct search *s, int64_t n, const int64_t *next_cells, int few, double *temp,
                              double *wrong)
 {
-    search(table, s, n, PW_HELMHOLTZ_ENTROPY, ahead, few, temp, wrong);
+    search(table, s, n, PW_HELMHOLTZ_ENTROPY, next_cells, few, temp, wrong);
 }
 
 #endif

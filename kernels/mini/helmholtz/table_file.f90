@@ -32,14 +32,14 @@ contains
         character(*), intent(in) :: path
         logical, intent(in) :: further
         type(error_t), intent(inout) :: error
-        character(:), allocatable :: found
+        character(:), allocatable :: file_schema
         integer(i8), allocatable :: shape(:)
         integer :: nx, nt
 
-        found = ''
-        if (file%has_attribute(whole_file, 'schema')) call file%get(whole_file, 'schema', found, error)
+        file_schema = ''
+        if (file%has_attribute(whole_file, 'schema')) call file%get(whole_file, 'schema', file_schema, error)
         if (error%failed()) return
-        if (found /= schema) then
+        if (file_schema /= schema) then
             call refuse(path, 'it is not '//schema, error)
             return
         end if

@@ -30,12 +30,12 @@ module expectations
 
 contains
 
-    subroutine expect(right, what)
+    subroutine expect(right, label)
         logical, intent(in) :: right
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
         if (right) return
-        print '(a)', 'wrong: '//what
+        print '(a)', 'wrong: '//label
         error stop 1
     end subroutine expect
 

@@ -8,10 +8,10 @@
 
 enum { n_threads = 16, n_calls = 100 };
 
-static void expect(int right, const char *what)
+static void expect(int right, const char *label)
 {
     if (right) return;
-    printf("wrong: %s\n", what);
+    printf("wrong: %s\n", label);
     exit(1);
 }
 

@@ -77,7 +77,7 @@ def analyse(
             known[name] = count, _Analyser(subject, cells, seed, excluding, memory_budget).draft()
         results.append(known[name][1])
     judged = judge_together([result.comparisons for result in results])
-    results = [_completed(result, rows) for result, rows in zip(results, judged, strict=True)]
+    results = [_complete(result, rows) for result, rows in zip(results, judged, strict=True)]
     number = sum(row.p is not None for result in results for row in result.comparisons)
     return [replace(result, judged=number) for result in results]
 
@@ -167,7 +167,7 @@ class _Analyser:
         of = self.measured.of
         rounds = {record.round for cell in cells for record in (*of(cell, "compare"), *of(cell, "aa"))}
         base = next((cell for cell in cells if cell.is_baseline), None)
-        rows = [row_of(cell, self._runs(cell), rounds, self._excluded(cell, base)) for cell in cells]
+        rows = [row_of(cell, self._runs(cell), rounds, self._find_exclusion(cell, base)) for cell in cells]
         if base is not None:
             rows = [
                 replace(row, differs=differing(self.benchmark, row.cell.measured, base.measured))
@@ -189,11 +189,11 @@ class _Analyser:
                 continue
             pair = Pair(row.cell, first, row.differs[0] if len(row.differs) == 1 else "")
             runs = self.measured.runs(row.cell)[:1], baseline
-            comparisons.append(self._compared("baseline", pair, runs, floor=floor))
+            comparisons.append(self._compare_runs("baseline", pair, runs, floor=floor))
             notes = [row.note]
             if unnamed := [name for name in row.differs if name in NO_DIMENSIONS]:
                 notes.append(f"differs from the baseline in {', '.join(unnamed)}, too")
-            changed = self._changed(row, first, [other.cell for other in ranked], floor)
+            changed = self._compare_with_neighbour(row, first, [other.cell for other in ranked], floor)
             if isinstance(changed, Comparison):
                 comparisons.append(changed)
             else:
@@ -207,7 +207,7 @@ class _Analyser:
         repeated = self.measured.of(cell, "aa") if cell.is_baseline else []
         return [*self.measured.of(cell, "compare"), *repeated]
 
-    def _excluded(self, cell: Cell, base: Cell | None) -> Exclusion | None:
+    def _find_exclusion(self, cell: Cell, base: Cell | None) -> Exclusion | None:
         """Why none of a cell's runs may be ranked, None if they may."""
         valid = valid_records(self._runs(cell))
         fault = self.excluding(cell.measured.module) or inconsistent(self.benchmark, cell.measured, valid)
@@ -227,7 +227,7 @@ class _Analyser:
         memory = paired_ratio(runs[:1], baseline, self.seed)
         return replace(row, memory=memory, over_budget=memory is not None and memory.median > self.allowed)
 
-    def _compared(
+    def _compare_runs(
         self,
         kind: Kind,
         pair: Pair,
@@ -250,7 +250,7 @@ class _Analyser:
         )
         return compare(row, *runs, self.seed)
 
-    def _changed(
+    def _compare_with_neighbour(
         self, row: Row, base: Cell, ranked: Sequence[Cell], floor: float | None
     ) -> Comparison | str | None:
         """The comparison with the neighbour of a row that differs from the baseline in several things.
@@ -264,7 +264,7 @@ class _Analyser:
         if fault is not None:
             return f"not compared in {pair.dimension} alone: {fault.reason}"
         runs = self.measured.runs(pair.cell)[:1], self.measured.runs(pair.reference)[:1]
-        made = self._compared("change", pair, runs, floor=floor)
+        made = self._compare_runs("change", pair, runs, floor=floor)
         return made if made.ratio is not None else None
 
     def _compilers(self, groups: Sequence[Group]) -> Iterator[Comparison]:
@@ -282,7 +282,7 @@ class _Analyser:
                 most = None if loop is None else 1
                 runs = self.measured.runs(cell)[:most], self.measured.runs(reference)[:most]
                 floor = larger_floor([group.floor, first.floor])
-                made = self._compared("compilers", Pair(cell, reference, "compiler"), runs, floor=floor)
+                made = self._compare_runs("compilers", Pair(cell, reference, "compiler"), runs, floor=floor)
                 if made.ratio is not None:
                     yield made
 
@@ -293,11 +293,11 @@ class _Analyser:
         wider = None if group.floor is None else math.expm1(_NOISE_OF_TWO * math.log1p(group.floor))
         ranked = [row.cell for row in group.ranked]
         for four in by_structure(self.benchmark, group.baseline.cell, ranked):
-            ours, plain, theirs, both = (self.measured.runs(cell) for cell in four[:4])
-            with_pages = paired_ratio(ours[:1], plain, self.seed), paired_ratio(theirs[:1], both, self.seed)
-            runs = [ratios_by_round(ours[:1], plain[:1])], [ratios_by_round(theirs[:1], both[:1])]
+            first, plain, second, both = (self.measured.runs(cell) for cell in four[:4])
+            with_pages = paired_ratio(first[:1], plain, self.seed), paired_ratio(second[:1], both, self.seed)
+            runs = [ratios_by_round(first[:1], plain[:1])], [ratios_by_round(second[:1], both[:1])]
             pair = Pair(four.cell, four.reference, four.dimension)
-            made = self._compared("structure", pair, runs, floor=wider)
+            made = self._compare_runs("structure", pair, runs, floor=wider)
             parts = tuple(part for part in with_pages if part is not None)
             if made.ratio is not None and len(parts) == 2:
                 made = replace(made, bimodal=not self.bimodal.isdisjoint(four[:4]), parts=parts)
@@ -324,7 +324,7 @@ class _Analyser:
                 both = runs[pair.cell], runs[pair.reference]
                 # A count that was 0 in some round has no ratio.
                 if all(count > 0.0 for run in chain(*both) for count in run.values()):
-                    made = self._compared("pages", pair, both, quantity=quantity)
+                    made = self._compare_runs("pages", pair, both, quantity=quantity)
                     if made.ratio is not None:
                         yield made
 
@@ -346,17 +346,17 @@ def _with_noise(row: Row, baseline: Runs) -> Row:
     return replace(row, outliers=outliers(repeated), drift=drift(times))
 
 
-def _completed(result: KernelResult, comparisons: tuple[Comparison, ...]) -> KernelResult:
+def _complete(result: KernelResult, comparisons: tuple[Comparison, ...]) -> KernelResult:
     """The result with the verdicts."""
     times = {row.cell: row for row in comparisons if row.kind == "baseline"}
     changes = {cell: row for cell, row in times.items() if row.dimension and row.ratio is not None}
     changes |= {row.cell: row for row in comparisons if row.kind == "change"}
 
-    def completed(row: Row) -> Row:
+    def complete(row: Row) -> Row:
         time = times.get(row.cell)
         if time is None:
             return row
         return replace(row, time=time, change=changes.get(row.cell), outliers=outliers(time.by_round))
 
-    groups = (replace(group, ranked=tuple(map(completed, group.ranked))) for group in result.groups)
+    groups = (replace(group, ranked=tuple(map(complete, group.ranked))) for group in result.groups)
     return replace(result, groups=tuple(groups), comparisons=comparisons)

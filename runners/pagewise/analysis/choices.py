@@ -227,11 +227,11 @@ def _worth(choice: Choice) -> tuple[int, float]:
 
 def _about_as_good(choice: Choice, best: Choice) -> bool:
     """Whether a choice is faster nearly as often, and costs at most a little more if both were measured."""
-    ours, theirs = (
+    first, second = (
         {(e.benchmark.name, e.cell.compiler): e.ratio.median for e in item.effects if e.ratio}
         for item in (choice, best)
     )
-    shared = [ours[key] / theirs[key] for key in ours.keys() & theirs.keys()]
+    shared = [first[key] / second[key] for key in first.keys() & second.keys()]
     often = len(choice.having("faster")) >= _NEARLY * len(best.having("faster"))
     harmless = len(choice.having("slower")) <= len(best.having("slower"))
     return bool(shared) and often and harmless and median(shared) <= 1 + _NEGLIGIBLE

@@ -157,8 +157,8 @@ def judge(rows: Sequence[_Row]) -> list[_Row]:
     """
     ratios = [row.ratio for row in rows if row.is_judged and row.ratio is not None]
     ps = [ratio.p for ratio in ratios if ratio.p is not None]
-    by_p = dict(zip(ps, corrected(ps), strict=True))
-    return [_judged(row, by_p) if row.is_judged else row for row in rows]
+    by_p = dict(zip(ps, correct_p(ps), strict=True))
+    return [_judge(row, by_p) if row.is_judged else row for row in rows]
 
 
 def judge_together(several: Sequence[Sequence[_Row]]) -> list[tuple[_Row, ...]]:
@@ -167,7 +167,7 @@ def judge_together(several: Sequence[Sequence[_Row]]) -> list[tuple[_Row, ...]]:
     return [tuple(islice(judged, len(rows))) for rows in several]
 
 
-def corrected(ps: Sequence[float]) -> list[float]:
+def correct_p(ps: Sequence[float]) -> list[float]:
     """The p of each comparison among all of them, after Benjamini and Hochberg (J. R. Stat. Soc. B 57, 1995).
 
     Of the differences with p of at most 0.05, at most 5 % are false on average. If nothing differs, the
@@ -182,7 +182,7 @@ def corrected(ps: Sequence[float]) -> list[float]:
     return [float(p) for p in false_discovery_control(ps, method="bh")]
 
 
-def _judged(row: _Row, by_p: Mapping[float, float]) -> _Row:
+def _judge(row: _Row, by_p: Mapping[float, float]) -> _Row:
     ratio = row.ratio
     p = None if ratio is None or ratio.p is None else by_p[ratio.p]
     reason = _reason(row, p)
@@ -208,18 +208,18 @@ def _reason(row: Judged, p: float | None) -> Reason | None:
 
 
 def compare(
-    row: Comparison, ours: Runs, theirs: Runs, seed: int, *, by_difference: bool = False
+    row: Comparison, own_runs: Runs, reference_runs: Runs, seed: int, *, by_difference: bool = False
 ) -> Comparison:
     """The row with the ratio of `ours` to `theirs`, or with their difference, paired by round."""
-    ratio = paired_ratio(ours, theirs, seed, by_difference=by_difference)
-    by_round = {} if by_difference or ratio is None else ratios_by_round(ours, theirs)
+    ratio = paired_ratio(own_runs, reference_runs, seed, by_difference=by_difference)
+    by_round = {} if by_difference or ratio is None else ratios_by_round(own_runs, reference_runs)
     return replace(
         row,
         ratio=ratio,
         by_round=by_round,
         drift=drift(by_round) if row.quantity is TIME else None,
-        value=middle(ours),
-        reference_value=middle(theirs),
+        value=middle(own_runs),
+        reference_value=middle(reference_runs),
     )
 
 

@@ -14,7 +14,7 @@ from pagewise.core.configuration import Configuration
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.record import Record
 from pagewise.core.record_parts import Option, ProblemSize
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 
 # Two AVX-512 loads and a store per cycle at 6 GHz are 1152 GB/s: no thread moves more than this.
 _MOST_GB_PER_SECOND = 2000.0
@@ -57,15 +57,15 @@ def incomparable(
     if not valid or not baseline:
         return None
     # Other kernels may divide the work differently.
-    if kernel.traffic is not None and (ours := _elements(valid[0])) != (theirs := _elements(baseline[0])):
-        return Exclusion("wrong_work", f"it worked on {ours} elements, the baseline on {theirs}")
-    return _other_build(valid[0], baseline[0], measured, base) or _disturbed(valid, baseline)
+    if kernel.traffic is not None and (own := _elements(valid[0])) != (reference := _elements(baseline[0])):
+        return Exclusion("wrong_work", f"it worked on {own} elements, the baseline on {reference}")
+    return _other_build(valid[0], baseline[0], measured, base) or _find_disturbance(valid, baseline)
 
 
 def _differing(records: Sequence[Record]) -> Exclusion | None:
     """Why the runs of one configuration did not all do the same."""
     for part in ("options", "sizes"):
-        values = {json.dumps(_fixed(getattr(record, part)), sort_keys=True) for record in records}
+        values = {json.dumps(_constant_options(getattr(record, part)), sort_keys=True) for record in records}
         if len(values) > 1:
             first, second, *_ = sorted(values)
             return Exclusion("settings_differ", f"its runs had different {part}: {first} and {second}")
@@ -84,9 +84,9 @@ def _other_build(
         "version": (record.configuration.version or "", baseline.configuration.version or ""),
         "flags": tuple(_flags(item) for item in (record, baseline)),
     }
-    for name, (ours, theirs) in parts.items() if not differs else ():
-        if ours != theirs:
-            return Exclusion("wrong_build", f"it was built with {name} {ours}, the baseline with {theirs}")
+    for name, (own, reference) in parts.items() if not differs else ():
+        if own != reference:
+            return Exclusion("wrong_build", f"it was built with {name} {own}, the baseline with {reference}")
     return None
 
 
@@ -96,18 +96,18 @@ def _flags(record: Record) -> str:
     return " ".join(option for option in sorted(options) if not option.startswith(_OPENMP))
 
 
-def _disturbed(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
+def _find_disturbance(records: Sequence[Record], baseline: Sequence[Record]) -> Exclusion | None:
     """Whether other programs ran on the cores of this configuration, but not on those of the baseline.
 
     Only if most of several runs were disturbed: intervals show the noise of single disturbed runs.
     """
-    ours, theirs = _switches(records), _switches(baseline)
-    if len(ours) < _FEWEST_RUNS or not theirs:
+    own, reference = _switches(records), _switches(baseline)
+    if len(own) < _FEWEST_RUNS or not reference:
         return None
-    usual = median(count / seconds for count, seconds in theirs)
+    usual = median(count / seconds for count, seconds in reference)
     limit = max(_SWITCHES_PER_SECOND, _TIMES_AS_MANY * usual)
-    rates = [count / seconds for count, seconds in ours if count >= _SWITCHES_PER_RUN]
-    if sum(rate >= limit for rate in rates) < _MOST_RUNS * len(ours):
+    rates = [count / seconds for count, seconds in own if count >= _SWITCHES_PER_RUN]
+    if sum(rate >= limit for rate in rates) < _MOST_RUNS * len(own):
         return None
     return Exclusion(
         "disturbed",
@@ -125,12 +125,12 @@ def _switches(records: Sequence[Record]) -> list[tuple[int, float]]:
     ]
 
 
-def _fixed(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]:
+def _constant_options(part: ProblemSize | Mapping[str, Option] | None) -> dict[str, Option]:
     """What must be the same in all runs: not the arrays' addresses, nor how much memory was free.
 
     With too little memory for all runs at the same time, some of them take no turns.
     """
-    data = {} if part is None else unstructured(part)
+    data = {} if part is None else to_data(part)
     differing = ("array_spacing_bytes", "warning", "turns")
     return {name: value for name, value in data.items() if name not in differing}
 

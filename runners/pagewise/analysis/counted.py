@@ -35,7 +35,7 @@ from pagewise.core.units import count_text
 TIME, FAULTS = "time", "page_faults"
 #: Only where a region is counted: the time inside and outside of it.
 WHOLE_TIME = "whole_time"
-POPULATE, POPULATE_FAULTS = "populate_time", "populate_page_faults"
+FIRST_TOUCH, FIRST_TOUCH_FAULTS = "populate_time", "populate_page_faults"
 #: By how much the cycles of the runs of a round differ, as a share.
 SPREAD = "spread"
 # Runs of a round whose cycles differ by more than this did not do the same.
@@ -156,7 +156,7 @@ def count(
         )
         known = (q for q in quantities_of(file) if any(c.value(q.name) is not None for c in cells))
         results.append(KernelCounts(subject.benchmark, cells, tuple(known)))
-    judged = judge_together([list(_compared(result, seed)) for result in results])
+    judged = judge_together([list(_compare_pairs(result, seed)) for result in results])
     return [replace(result, comparisons=rows) for result, rows in zip(results, judged, strict=True)]
 
 
@@ -166,8 +166,8 @@ def quantities_of(file: EventFile) -> list[CountedQuantity]:
         (TIME, "Time", "s", "run", "the run's own clock"),
         (WHOLE_TIME, "Time of the whole run", "s", "run", "the run's own clock"),
         (FAULTS, "Page faults", "count", "run", "getrusage(2)"),
-        (POPULATE, "Time to populate", "s", "run", "the run's own clock, for all its memory"),
-        (POPULATE_FAULTS, "Page faults to populate", "count", "run", "getrusage(2)"),
+        (FIRST_TOUCH, "First-touch time", "s", "run", "the run's own clock, for all its memory"),
+        (FIRST_TOUCH_FAULTS, "Page faults of the first touch", "count", "run", "getrusage(2)"),
         *((name, name, e.unit, "count", e.source or file.source) for name, e in file.events.items()),
         *((m.name, m.title, m.unit, "rate", m.source or file.source) for m in file.metrics),
         *(
@@ -246,8 +246,8 @@ class _Counting(NamedTuple):
         names = self.file.by_native
         for run in runs:
             for native, reason in run.refused.items():
-                what = f"group {run.group}" if native == "all" else names.get(native, native)
-                yield f"{what} is not counted here: {reason}"
+                subject = f"group {run.group}" if native == "all" else names.get(native, native)
+                yield f"{subject} is not counted here: {reason}"
 
 
 def _fatal(faults: Sequence[Exclusion], is_valid: bool) -> Exclusion | None:
@@ -261,7 +261,7 @@ def _fatal(faults: Sequence[Exclusion], is_valid: bool) -> Exclusion | None:
     return None
 
 
-def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
+def _compare_pairs(result: KernelCounts, seed: int) -> Iterator[Comparison]:
     """Each quantity of each pair of cells: with : without huge pages, compiler : the first by pages."""
     counted = {counts.cell: counts for counts in result.cells if counts.rounds}
     baselines = {cell.compiler: counts for cell, counts in counted.items() if cell.is_baseline}
@@ -284,8 +284,8 @@ def _compared(result: KernelCounts, seed: int) -> Iterator[Comparison]:
                 dimension=pair.dimension,
                 floor=larger_floor(floors),
             )
-            ours, theirs = (counted[cell].by_round(quantity.name)[:1] for cell in pair[:2])
-            made = compare(row, ours, theirs, seed)
+            own, reference = (counted[cell].by_round(quantity.name)[:1] for cell in pair[:2])
+            made = compare(row, own, reference, seed)
             if made.ratio is not None:
                 yield made
 
@@ -323,7 +323,7 @@ def counted_run(record: Record, file: EventFile, region: str | None) -> CountedR
         refused = {"all": str(unavailable)} | refused
     regions = record.regions or ()
     if region is None:
-        values = _reported(record, passes)
+        values = _reported_values(record, passes)
         # Of the whole computation, the outermost region.
         parts = [part for part in regions if part.counts == record.counters][:1]
     else:
@@ -354,12 +354,12 @@ def group_of(record: Record) -> str:
     return (record.run and record.run.group) or "?"
 
 
-def _reported(record: Record, passes: int) -> dict[str, float]:
+def _reported_values(record: Record, passes: int) -> dict[str, float]:
     faults = record.page_faults or PageFaults()
     values = {
-        POPULATE: None if record.seconds is None else record.seconds.populate,
+        FIRST_TOUCH: None if record.seconds is None else record.seconds.first_touch,
         FAULTS: None if faults.compute is None else faults.compute / passes,
-        POPULATE_FAULTS: faults.populate,
+        FIRST_TOUCH_FAULTS: faults.first_touch,
     }
     return {name: value for name, value in values.items() if value is not None}
 

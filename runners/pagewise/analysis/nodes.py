@@ -55,7 +55,7 @@ class NodeValue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Away(Judged):
+class Outlier(Judged):
     """A quantity of a node: its `value`, and its `ratio` to the `usual` one of the other nodes."""
 
     node: str
@@ -81,7 +81,7 @@ class Population:
     two: Bimodal | None
 
 
-def measured(values: Sequence[float]) -> NodeValue:
+def node_value(values: Sequence[float]) -> NodeValue:
     """Median of the rounds on a node, and the median's error from their spread (MAD)."""
     logs = np.log(np.asarray(values, dtype=float))
     center = float(np.median(logs))
@@ -119,7 +119,9 @@ def _scale(count: int) -> float:
     return {4: 0.54, 5: 0.66}.get(count, 1.0 - 2.0 / count)
 
 
-def away(quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: float = 0.03) -> list[Away]:
+def find_outliers(
+    quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: float = 0.03
+) -> list[Outlier]:
     """What differs from the other nodes, the farthest first: quantities by name, each by node.
 
     All nodes and quantities are judged together: if all nodes are alike, the chance of any finding is 5 %.
@@ -140,7 +142,7 @@ def away(quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]], at_least: f
             apart, half = log - usual, width * half_interval
             p = chance(apart / width, count)
             candidates.append(
-                Away(
+                Outlier(
                     node=node,
                     quantity=quantity,
                     value=math.exp(log),

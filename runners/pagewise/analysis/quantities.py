@@ -77,29 +77,29 @@ def _targets(
     of_kernel = {each.benchmark.name: each for each, _ in measured}
     by_place = {_place(row): row for row in metrics}
     rows, goals, seed = [], [], result.manifest.seed
-    for (key, *others), ours in by_place.items():
+    for (key, *others), own in by_place.items():
         relation = relations.get(key)
-        if relation is None or ours.quantity.name not in relation["targets"]:
+        if relation is None or own.quantity.name not in relation["targets"]:
             continue
-        least, most = relation["targets"][ours.quantity.name]
+        least, most = relation["targets"][own.quantity.name]
         row = Comparison(
             kind="target",
-            quantity=ours.quantity,
-            benchmark=ours.benchmark,
-            cell=ours.cell,
+            quantity=own.quantity,
+            benchmark=own.benchmark,
+            cell=own.cell,
             reference_kernel=relation["program"],
-            value=ours.value,
+            value=own.value,
             least=least,
             most=most,
         )
-        theirs, ratios = by_place.get((relation["program"], *others)), [list[float]()]
-        if theirs is not None:
-            value, floor = partial(_figure, ours.quantity.name), larger_floor([ours.floor, theirs.floor])
-            runs, other = (of_kernel[each.benchmark.name].runs(each.cell, value) for each in (ours, theirs))
+        reference, ratios = by_place.get((relation["program"], *others)), [list[float]()]
+        if reference is not None:
+            value, floor = partial(_figure, own.quantity.name), larger_floor([own.floor, reference.floor])
+            runs, other = (of_kernel[each.benchmark.name].runs(each.cell, value) for each in (own, reference))
             if all(number > 0.0 for run in (*runs, *other) for number in run.values()):
                 ratios = quotients(runs, other)
-                row = replace(compare(row, runs, other, seed), value=ours.value, floor=floor)
-            row = replace(row, reference=theirs.cell, reference_value=theirs.value)
+                row = replace(compare(row, runs, other, seed), value=own.value, floor=floor)
+            row = replace(row, reference=reference.cell, reference_value=reference.value)
         rows.append(row)
         goals.append(Goal(ratios, row.floor, least or 0.0, math.inf if most is None else most, seed))
     return [replace(row, answer=answer) for row, answer in zip(rows, answers(goals), strict=True)]

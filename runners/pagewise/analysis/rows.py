@@ -17,7 +17,7 @@ from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, CellKey, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PageUse
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.core.units import count_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Row:
     runs: int
     seconds: float | None = None
     seconds_trimmed: float | None = None
-    populate: float | None = None
+    first_touch: float | None = None
     wall: float | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     pages: PageUse | None = None
@@ -189,7 +189,7 @@ def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: 
         runs=len(valid),
         seconds=median(seconds),
         seconds_trimmed=trimmed_mean(seconds),
-        populate=_median([record.seconds.populate for record in valid if record.seconds]),
+        first_touch=_median([record.seconds.first_touch for record in valid if record.seconds]),
         wall=_median([record.run.wall_seconds for record in valid if record.run]),
         method=", ".join(sorted({record.run.method for record in valid if record.run}, reverse=True)) or None,
         whole_because=next((run.whole_because for record in valid if (run := record.run)), None),
@@ -255,7 +255,7 @@ def judgement(result: Result, kernels: Sequence[KernelResult]) -> Mapping[str, o
     }
     return {
         "schema": SCHEMA,
-        "records": unstructured(result.manifest.records),
+        "records": to_data(result.manifest.records),
         "cells": list(cell_rows(result.subjects, verdicts)),
         "excluded": list(excluded_rows(result.records, excluding(result))),
     }

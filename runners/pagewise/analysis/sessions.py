@@ -26,7 +26,7 @@ from pagewise.analysis.statistics import (
     FEWEST_ROUNDS,
     common_rounds,
     quotients,
-    studentised,
+    studentise,
     trim_count,
 )
 from pagewise.analysis.validity import Excluding, nothing_excluded
@@ -201,7 +201,7 @@ def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQua
     old, row = olds[-1].row, new.row
     change = _change_of(new, "inconclusive", old, row)
     if row.invalid is not None or old.invalid is not None:
-        status, note = _excluded(old, row)
+        status, note = _status_of_excluded(old, row)
         return replace(change, status=status, note=note)
     if any(earlier.benchmark.arguments != new.benchmark.arguments for earlier in olds):
         return replace(change, status="other", note="the kernel had other arguments")
@@ -221,7 +221,7 @@ def _change(olds: Sequence[SessionCell], new: SessionCell, quantity: ComparedQua
     return change
 
 
-def _excluded(old: Row, new: Row) -> tuple[ChangeStatus, str]:
+def _status_of_excluded(old: Row, new: Row) -> tuple[ChangeStatus, str]:
     """The status of a configuration that at least one of both sessions excluded, and why."""
     if new.invalid is None:
         return "new", f"OLD was excluded: {old.invalid}"
@@ -259,7 +259,7 @@ def between(olds: Sequence[NDArray[np.float64]], new: NDArray[np.float64]) -> Ra
     is larger: then each session is one value, and the new one is predicted from them.
     """
     count = len(olds)
-    centres, errors = zip(*(map(float, studentised(logs)) for logs in (*olds, new)), strict=True)
+    centres, errors = zip(*(map(float, studentise(logs)) for logs in (*olds, new)), strict=True)
     moved = centres[-1] - float(np.mean(centres[:-1]))
     freedoms = [logs.shape[-1] - 2 * trim_count(logs.shape[-1]) - 1 for logs in (*olds, new)]
     parts = [(error / count) ** 2 for error in errors[:-1]] + [errors[-1] ** 2]

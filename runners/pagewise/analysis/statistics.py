@@ -88,8 +88,8 @@ def quotients(
     """
     rounds, pairs = _pairs(runs, others)
     if compare is operator.truediv:
-        rounds = [number for number in rounds if all(theirs[number] != 0.0 for _, theirs in pairs)]
-    return [[compare(ours[number], theirs[number]) for number in rounds] for ours, theirs in pairs]
+        rounds = [number for number in rounds if all(reference[number] != 0.0 for _, reference in pairs)]
+    return [[compare(own[number], reference[number]) for number in rounds] for own, reference in pairs]
 
 
 def estimate(
@@ -109,13 +109,13 @@ def estimate(
     narrow (percentiles) or useless. p follows Student's t, scaled: p is 0.05 where the interval ends at 0.
     """
     count = logs.shape[-1]
-    centre, error = studentised(logs)
+    centre, error = studentise(logs)
     freedom = count - 2 * trim_count(count) - 1
     student = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2))
     factor = np.full(centre.shape, student)
     if count >= _FEWEST_TO_RESAMPLE:
         signs = _signs(count, seed, resamples)[:, None, :]
-        means, errors = studentised((logs - centre[..., None, None])[..., None, :, :] * signs)
+        means, errors = studentise((logs - centre[..., None, None])[..., None, :, :] * signs)
         # Where all values are alike there is nothing to resample.
         far = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=errors > 0.0)
         factor = np.maximum(factor, np.quantile(far, CONFIDENCE, axis=-1))
@@ -214,7 +214,7 @@ def ratios_by_round(runs: Runs, others: Runs) -> dict[int, float]:
     return dict(zip(rounds, means, strict=True))
 
 
-def studentised(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def studentise(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Trimmed mean over the last axis, the mean of those of the last but one, and its standard error."""
     count = logs.shape[-1]
     drop = trim_count(count)

@@ -13,7 +13,7 @@ from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import key_of
 from pagewise.core.record import Record
 from pagewise.core.record_parts import OverTime, PageFaults, ProgramMemory
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.core.units import bytes_text
 
 #: Benchmark, and the key of the cell.
@@ -160,6 +160,6 @@ def counts_by_cell(records: Iterable[Record]) -> dict[Key, dict[str, float]]:
             passes = len(record.repetitions) * record.passes
             for name, count in record.counts.items():
                 lists.setdefault(name, []).append(count / passes)
-            for name, count in unstructured(record.page_faults or PageFaults()).items():
+            for name, count in to_data(record.page_faults or PageFaults()).items():
                 lists.setdefault(f"page faults: {name.replace('_', ', ')}", []).append(count)
     return {key: {name: median(counts) for name, counts in lists.items()} for key, lists in values.items()}

@@ -68,7 +68,7 @@ def _faults(record: Record) -> Iterator[Exclusion]:
     if record.failure is not None:
         code, prefix = _FAILURES.get(record.status, ("failed", ""))
         yield Exclusion(code, prefix + record.failure.message)
-    if record.modelled is not None:
+    if record.simulated is not None:
         # A simulation measures no time and touches no page.
         return
     if validation is None or pages is None or placement is None:
@@ -101,7 +101,7 @@ def _faults_of_rank(
     number = use.rank
     own = slice(number * bound.threads, (number + 1) * bound.threads)
     cpus = bound.cpus[own]
-    wrong = _wrongly_bound(replace(bound, cpus=cpus, had=ProcessPlacement(use.cpus, use.memory)))
+    wrong = _wrongly_bound(replace(bound, cpus=cpus, observed=ProcessPlacement(use.cpus, use.memory)))
     others = {*placement.cpus[own]} - {*cpus} if len(placement.cpus) == len(bound.cpus) else ()
     if wrong is None and others:
         wrong = f"a thread ran on CPU {list_text(others)} instead of {list_text(cpus)}"
@@ -113,11 +113,11 @@ def _faults_of_rank(
 
 def _wrongly_bound(bound: Binding) -> str | None:
     """How a process's CPUs or memory policy differ from the requested ones, None if they do not."""
-    requested, had = sorted(bound.cpus), bound.had
-    if had.cpus is not None and sorted(had.cpus) != requested:
-        return f"it was bound to CPU {list_text(had.cpus)} instead of {list_text(requested)}"
-    if had.memory is not None and had.memory != bound.memory:
-        return f"its memory policy was {had.memory} instead of {bound.memory}"
+    requested, observed = sorted(bound.cpus), bound.observed
+    if observed.cpus is not None and sorted(observed.cpus) != requested:
+        return f"it was bound to CPU {list_text(observed.cpus)} instead of {list_text(requested)}"
+    if observed.memory is not None and observed.memory != bound.memory:
+        return f"its memory policy was {observed.memory} instead of {bound.memory}"
     return None
 
 
@@ -182,7 +182,7 @@ def excluding(result: Result) -> Excluding:
     for entry in result.manifest.changed_files:
         changes.setdefault(entry.module, []).append(entry)
 
-    def excluded(module: str) -> Exclusion | None:
+    def find_exclusion(module: str) -> Exclusion | None:
         if result.altered is not None:
             return Exclusion("records_altered", result.altered)
         if module not in changes:
@@ -191,7 +191,7 @@ def excluding(result: Result) -> Excluding:
         files = ", ".join(entry.file for entry in changed)
         return Exclusion("file_changed", f"changed during the session, in round {first.round}: {files}")
 
-    return excluded
+    return find_exclusion
 
 
 def trusted_records(result: Result) -> list[Record]:

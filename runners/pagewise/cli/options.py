@@ -129,8 +129,8 @@ def command(
 
     def make(function: Callable[..., Any]) -> click.RichCommand:
         for panel, options in reversed(panels.items()):
-            for chosen in reversed(options):
-                function = chosen(panel=_PANELS[panel])(function)
+            for option in reversed(options):
+                function = option(panel=_PANELS[panel])(function)
         made = click.command(name, cls=cls, epilog=epilog)(function)
         rare = [each for each in made.params if isinstance(each, click.Option) and each.hidden]
         # A completion offers all.

@@ -131,7 +131,7 @@ def standard_streams() -> Iterator[Callable[[int], int]]:
     output, messages = Output(sys.stdout), Output(sys.stderr)
     sys.stdout, sys.stderr = output, messages
 
-    def ended(code: int) -> int:
+    def exit_code(code: int) -> int:
         output.flush()
         if isinstance(output.failure, BrokenPipeError):
             code = code or _CLOSED
@@ -146,7 +146,7 @@ def standard_streams() -> Iterator[Callable[[int], int]]:
         return code
 
     try:
-        yield ended
+        yield exit_code
     finally:
         sys.stdout, sys.stderr = before
 
@@ -162,15 +162,15 @@ def _open_closed_descriptors() -> None:
 
 def make_console(as_json: bool = False) -> Console:
     """The console of results: standard output, or beside JSON standard error."""
-    return _console(stderr=as_json, quiet=as_json and is_chosen("quiet"))
+    return _console(stderr=as_json, quiet=as_json and is_selected("quiet"))
 
 
 def make_messages() -> Console:
     """The console of progress and messages: standard error, silent with --quiet."""
-    return _console(stderr=True, quiet=is_chosen("quiet"))
+    return _console(stderr=True, quiet=is_selected("quiet"))
 
 
-def is_chosen(name: str) -> bool:
+def is_selected(name: str) -> bool:
     """Whether a flag that applies to all commands, such as `verbose`, was given."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(f"pagewise.{name}"))
@@ -217,7 +217,7 @@ def report_ending(fault: BaseException) -> int:
         return fault.exit_code
     if isinstance(fault, (KeyboardInterrupt, click.exceptions.Abort)):
         return _INTERRUPTED
-    fault = missing_package(fault) or _refused(fault) or fault
+    fault = missing_package(fault) or _refusal(fault) or fault
     if isinstance(fault, click.ClickException):
         fault.show()
     elif isinstance(fault, PagewiseError):
@@ -229,7 +229,7 @@ def report_ending(fault: BaseException) -> int:
     return INTERNAL_ERROR
 
 
-def _refused(fault: BaseException) -> PagewiseError | None:
+def _refusal(fault: BaseException) -> PagewiseError | None:
     """The error of a file or folder that this user cannot access, or whose name is impossible; of a limit."""
     if isinstance(fault, MemoryError):
         return RefusedError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console, RenderableType
 
-from pagewise.cli.output import is_chosen, make_console, print_json
+from pagewise.cli.output import is_selected, make_console, print_json
 from pagewise.core.errors import Interrupted, PagewiseError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def show(report: Report, as_json: bool) -> None:
     if as_json:
         print_json(report.data)
     else:
-        terminal.show(make_console(), report, explained=is_chosen("verbose"))
+        terminal.show(make_console(), report, explained=is_selected("verbose"))
 
 
 def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, inside: str = "") -> int:
@@ -42,7 +42,7 @@ def publish(folder: Path, report: Report, as_json: bool, *, png: bool = False, i
     console = make_console(as_json)
     # Written first: Ctrl-C may have ended the reader of our output as well.
     page = write_files(folder, report, png=png, inside=inside)
-    terminal.show(console, report, explained=is_chosen("verbose"))
+    terminal.show(console, report, explained=is_selected("verbose"))
     _print_line(console, f"Report: {page}")
     if as_json:
         print_json(report.data)
@@ -54,7 +54,7 @@ def publish_session(session: Session, as_json: bool) -> int:
     from pagewise.report.write import write_files
 
     console = make_console(as_json)
-    session.is_verbose = is_chosen("verbose")
+    session.is_verbose = is_selected("verbose")
     session.verdicts = None if as_json else partial(_verdicts, session.console, {})
     session.begin()
     session.measure()
@@ -92,7 +92,7 @@ def _show_result(console: Console, result: Result) -> Report:
     from pagewise.report.views import report_of
 
     report = report_of(result)
-    terminal.show(console, report, explained=is_chosen("verbose"))
+    terminal.show(console, report, explained=is_selected("verbose"))
     return report
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from pagewise.analysis.analysis import analyse_result
 from pagewise.analysis.nodes import (
-    Away,
     NodeDifference,
     NodeQuantity,
     NodeValue,
+    Outlier,
     Population,
-    away,
     differences,
+    find_outliers,
     host_facts,
-    measured,
+    node_value,
     population,
 )
 from pagewise.analysis.ratio import Ratio
@@ -98,7 +98,7 @@ class Findings:
     nodes: tuple[NodeOutcome, ...]
     quantities: Mapping[NodeQuantity, Mapping[str, NodeValue]]
     populations: tuple[Population, ...]
-    away: tuple[Away, ...]
+    outliers: tuple[Outlier, ...]
     invalid: tuple[Invalid, ...]
     differences: tuple[NodeDifference, ...]
     unreadable: Mapping[str, str]
@@ -111,7 +111,7 @@ class Findings:
     @property
     def suspects(self) -> list[str]:
         """The nodes that deviate or exclude what others rank, in order."""
-        names = {item.node for item in self.away} | {item.node for item in self.invalid}
+        names = {item.node for item in self.outliers} | {item.node for item in self.invalid}
         return [node.name for node in self.nodes if node.name in names]
 
 
@@ -133,7 +133,7 @@ def find(folders: Sequence[Path], at_least: float) -> Findings:
         try:
             results[node.name] = check_unaltered(read_result(node.attempt.folder))
         except PagewiseError as fault:
-            unreadable[node.name] = fault.what
+            unreadable[node.name] = fault.message
     kernels = {name: analyse_result(result) for name, result in results.items()}
     by_quantity: dict[NodeQuantity, dict[str, NodeValue]] = {}
     for name, result in results.items():
@@ -145,7 +145,7 @@ def find(folders: Sequence[Path], at_least: float) -> Findings:
         tuple(nodes),
         by_quantity,
         tuple(population(quantity, by_node) for quantity, by_node in sorted(by_quantity.items())),
-        tuple(away(by_quantity, at_least)),
+        tuple(find_outliers(by_quantity, at_least)),
         tuple(_invalid(kernels)),
         tuple(differences(facts)),
         unreadable,
@@ -160,7 +160,7 @@ def _read_attempts(folders: Iterable[Path]) -> tuple[dict[str, list[Attempt]], d
         try:
             attempt = Attempt(folder, read_manifest(folder))
         except PagewiseError as fault:
-            unreadable[str(folder)] = fault.what
+            unreadable[str(folder)] = fault.message
             continue
         if attempt.manifest.kind in _COMPARISONS:
             attempts.setdefault(attempt.manifest.host.hostname, []).append(attempt)
@@ -198,7 +198,7 @@ def quantities(kernels: Sequence[KernelResult], records: Sequence[Record]) -> di
             seconds = [run_seconds(record) for series in runs for record in valid_records(series)]
             if len(seconds) >= FEWEST_ROUNDS:
                 name = configuration_name(row)
-                values[NodeQuantity(result.benchmark.name, name, "time")] = measured(seconds)
+                values[NodeQuantity(result.benchmark.name, name, "time")] = node_value(seconds)
                 if row.time_ratio is not None:
                     values[NodeQuantity(result.benchmark.name, name, "time_ratio")] = _of_ratio(
                         row.time_ratio

@@ -30,15 +30,15 @@ class PagewiseError(Exception):
 
     exit_code = 4
 
-    def __init__(self, what: str, *, where: object = None, remedy: str | None = None) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, message: str, *, where: object = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
         self.where = None if where is None else str(where)
         self.remedy = remedy
 
     def __str__(self) -> str:
         """The text of the error: sentence, place, remedy."""
-        lines = [self.what]
+        lines = [self.message]
         if self.where is not None:
             lines.append(f"  where:  {self.where}")
         if self.remedy is not None:

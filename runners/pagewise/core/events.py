@@ -169,8 +169,8 @@ class EventFile:
             except ValueError as fault:
                 yield place, str(fault)
         for number, metric in enumerate(self.metrics):
-            for what in _metric_faults(metric, units):
-                yield f"metrics.{number} ({metric.name})", what
+            for violation in _metric_faults(metric, units):
+                yield f"metrics.{number} ({metric.name})", violation
 
     def _group_faults(self, names: Sequence[str]) -> Iterator[str]:
         events, room = self.events, self.counters
@@ -258,14 +258,14 @@ def _read_extended(file: Path, extending: tuple[Path, ...] = ()) -> object:
         if not isinstance(data, dict) or "extends" not in data:
             return data
         base = _read_extended(file.with_name(f"{data['extends']}.yaml"), (*extending, file))
-        return _completed(base, data)
+        return _extend(base, data)
     except (OSError, ValueError, LookupError, TypeError) as fault:
         raise FormatError(
             f"this event file cannot be read: {fault}", where=file, remedy="correct it, and build again"
         ) from fault
 
 
-def _completed(base: Any, own: dict[str, Any]) -> dict[str, Any]:
+def _extend(base: Any, own: dict[str, Any]) -> dict[str, Any]:
     """A file's content and what it takes from another. Raises KeyError for unknown names to leave out."""
     left = {*own.pop("without", ())}
     content: dict[str, Any] = {**base, **{name: value for name, value in own.items() if name != "extends"}}

@@ -32,7 +32,7 @@ def write_inside(folder: Path, name: str, content: str | bytes) -> Path:
     """
     *folders, last = _parts(name)
     data = printable(content).encode() if isinstance(content, str) else content
-    with _opened(folder, folders) as inside:
+    with _open(folder, folders) as inside:
         aside = f".{last}.{secrets.token_hex(4)}.new"
         descriptor = os.open(aside, _ASIDE, 0o666, dir_fd=inside)
         try:
@@ -54,7 +54,7 @@ def _parts(name: str) -> Sequence[str]:
 
 
 @contextmanager
-def _opened(folder: Path, below: Iterable[str]) -> Iterator[int]:
+def _open(folder: Path, below: Iterable[str]) -> Iterator[int]:
     """Yields a descriptor of a folder below another."""
     descriptor = os.open(folder, _FOLDER)
     try:

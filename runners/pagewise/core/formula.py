@@ -57,10 +57,10 @@ class Unit:
         return unit
 
     def __mul__(self, other: Unit) -> Unit:
-        return self._combined(other, 1)
+        return self._combine(other, 1)
 
     def __truediv__(self, other: Unit) -> Unit:
-        return self._combined(other, -1)
+        return self._combine(other, -1)
 
     def __add__(self, other: Unit) -> Unit:
         if self.powers != other.powers:
@@ -72,7 +72,7 @@ class Unit:
     def __neg__(self) -> Unit:
         return self
 
-    def _combined(self, other: Unit, sign: int) -> Unit:
+    def _combine(self, other: Unit, sign: int) -> Unit:
         names = sorted({*self.powers, *other.powers})
         powers = {name: self.powers.get(name, 0) + sign * other.powers.get(name, 0) for name in names}
         return Unit(self.scale * other.scale**sign, {name: power for name, power in powers.items() if power})
@@ -115,7 +115,7 @@ class Formula:
         """The unit of its value if its names have these units. Raises ValueError if units do not fit."""
         try:
             powers = {name: Unit(Fraction(1), unit.powers) for name, unit in units.items()}
-            unit: Unit = _evaluated(self._tree, powers, lambda _: NUMBER)
+            unit: Unit = _evaluate(self._tree, powers, lambda _: NUMBER)
         except KeyError as fault:
             raise ValueError(f"{self.text!r}: {fault.args[0]} is not defined") from fault
         except ValueError as fault:
@@ -125,22 +125,22 @@ class Formula:
     def value(self, values: Mapping[str, float]) -> float | None:
         """The value, None if a name has none or something is divided by zero."""
         try:
-            value: float = _evaluated(self._tree, values, float)
+            value: float = _evaluate(self._tree, values, float)
         except (KeyError, ZeroDivisionError, OverflowError):
             return None
         return value
 
 
-def _evaluated(node: ast.expr, names: Mapping[str, object], constant: Callable[[Any], Any]) -> Any:
+def _evaluate(node: ast.expr, names: Mapping[str, object], constant: Callable[[Any], Any]) -> Any:
     """The value of a formula, from those of its names: numbers or units."""
     match node:
         case ast.Name(name):
             return names[name]
         case ast.BinOp(left, kind, right):
-            operands = (_evaluated(part, names, constant) for part in (left, right))
+            operands = (_evaluate(part, names, constant) for part in (left, right))
             return _OPERATIONS[type(kind)](*operands)
         case ast.UnaryOp(_, inner):
-            return -_evaluated(inner, names, constant)
+            return -_evaluate(inner, names, constant)
         case ast.Constant(number):
             return constant(number)
     raise AssertionError(node)

@@ -249,7 +249,7 @@ class Timing:
 
     wall_seconds: Seconds
     kernel_seconds: Seconds
-    own_share: float
+    overhead_share: float
     runs: Count
 
 

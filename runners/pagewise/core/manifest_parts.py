@@ -41,7 +41,7 @@ class ProgramPolicy:
 
     name: PolicyName
     meaning: str
-    lack: str | None
+    unavailable_reason: str | None
 
 
 @dataclass(frozen=True)

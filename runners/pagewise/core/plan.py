@@ -88,7 +88,7 @@ class Subject:
         """The compilers among the cells, in order."""
         return list(dict.fromkeys(cell.compiler for cell in self.cells))
 
-    def planned(self) -> PlannedSubject:
+    def planned_subject(self) -> PlannedSubject:
         """For the manifest: what is compared, and modules by cell."""
         cells = (
             PlannedCell(
@@ -175,26 +175,26 @@ def subject(
     return Subject(kernel, tuple(cells))
 
 
-def placed(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
+def at_placements(subjects: Sequence[Subject], names: Sequence[str]) -> list[Subject]:
     """The subjects with each cell once per placement, baselines in the first; unchanged with one name."""
-    return _changed(subjects, [{"placement": name} for name in names] if len(names) > 1 else [{}])
+    return _with_changes(subjects, [{"placement": name} for name in names] if len(names) > 1 else [{}])
 
 
 def with_settings(subjects: Sequence[Subject], settings: Sequence[RunSettings]) -> list[Subject]:
     """The subjects with each cell once per settings, baselines with the first; unchanged without any."""
-    return _changed(subjects, [{"settings": each} for each in settings] or [{}])
+    return _with_changes(subjects, [{"settings": each} for each in settings] or [{}])
 
 
-def varied(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) -> list[Subject]:
+def with_options(subjects: Sequence[Subject], options: Mapping[str, Sequence[str]]) -> list[Subject]:
     """The subjects with each cell once per combination of the values of options, by the options' names.
 
     A kernel gets the options and values that its kernel.yaml lists. Baselines have the first value of each. A
     build without OpenMP has no options of threads but in its default, and its other cells are left out.
     """
-    return [_varied(subject, options) for subject in subjects]
+    return [_with_options(subject, options) for subject in subjects]
 
 
-def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Subject:
+def _with_options(subject: Subject, options: Mapping[str, Sequence[str]]) -> Subject:
     kernel = subject.benchmark
     own = {
         name: [value for value in options.get(name, ()) if value in known]
@@ -213,7 +213,7 @@ def _varied(subject: Subject, options: Mapping[str, Sequence[str]]) -> Subject:
     return replace(changed, cells=tuple(filter(is_built, changed.cells)))
 
 
-def _changed(subjects: Sequence[Subject], changes: Sequence[Mapping[str, Any]]) -> list[Subject]:
+def _with_changes(subjects: Sequence[Subject], changes: Sequence[Mapping[str, Any]]) -> list[Subject]:
     """The subjects with each cell once per change of its configurations; baselines have the first."""
     return [
         replace(

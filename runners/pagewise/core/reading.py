@@ -167,7 +167,7 @@ def _short(value: object) -> str:
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        raise ValueError(f"the key {_short(_repeated([name for name, _ in pairs]))} occurs twice")
+        raise ValueError(f"the key {_short(_repeated_name([name for name, _ in pairs]))} occurs twice")
     return data
 
 
@@ -175,7 +175,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def _repeated(names: Sequence[_Name]) -> _Name:
+def _repeated_name(names: Sequence[_Name]) -> _Name:
     return Counter(names).most_common(1)[0][0]
 
 
@@ -186,7 +186,7 @@ class _Loader(yaml.SafeLoader):
         """The mapping. Raises ConstructorError."""
         names = [(key.tag, key.value) for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         if len(set(names)) < len(names):
-            name = _short(_repeated(names)[1])
+            name = _short(_repeated_name(names)[1])
             raise yaml.constructor.ConstructorError(
                 None, None, f"the key {name} occurs twice", node.start_mark
             )

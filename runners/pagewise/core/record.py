@@ -35,7 +35,7 @@ from pagewise.core.record_parts import (
     Traffic,
     Validation,
 )
-from pagewise.core.structure import Limits, StructureError, document, unstructured
+from pagewise.core.structure import Limits, StructureError, document, to_data
 from pagewise.core.text import command_text
 
 Status = Literal["ok", "check_failed", "pages_unavailable", "failed"]
@@ -84,7 +84,7 @@ class Record:
     counters_refused: Annotated[Mapping[str, str], "events not counted, with the reason"] | None = None
     regions: tuple[RegionCounts, ...] | None = None
     region_cost_seconds: Annotated[Amount, "of an empty region; not subtracted"] | None = None
-    modelled: Simulated | None = None
+    simulated: Simulated | None = None
     placement: ThreadPlaces | None = None
     host: RecordedHost | None = None
     program: ProgramMemory | None = None
@@ -94,7 +94,7 @@ class Record:
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """What a record of its status has too little or too much."""
         needed: dict[str, object] = {}
-        if self.modelled is not None:
+        if self.simulated is not None:
             measured = {"seconds": self.seconds, "metrics": self.metrics, "counters": self.counters}
             yield from (
                 ("", f"{name!r} is not simulated") for name, part in measured.items() if part is not None
@@ -232,7 +232,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
 
     def append(self, *records: Record) -> None:
         """Writes the records of a run. Raises RefusedError when the disk is full; what was written stays."""
-        line = b"".join(dumped(record) + b"\n" for record in records)
+        line = b"".join(dump_record(record) + b"\n" for record in records)
         before = os.fstat(self._descriptor).st_size
         try:
             written = 0
@@ -262,12 +262,12 @@ def digest_of(content: bytes) -> Digest:
     return Digest(content.count(b"\n"), hashlib.sha256(content).hexdigest())
 
 
-def dumped(record: Record) -> bytes:
+def dump_record(record: Record) -> bytes:
     """A record as its line in the file, without the line's end."""
     # A byte of an argument that is not UTF-8 is escaped, which is JSON, too.
-    return json.dumps(
-        unstructured(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode(errors="backslashreplace")
+    return json.dumps(to_data(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        errors="backslashreplace"
+    )
 
 
 def lock(descriptor: int, file: Path) -> None:

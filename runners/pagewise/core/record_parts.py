@@ -94,9 +94,9 @@ class ProblemSize:
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """Seconds of each repetition, and apart from them the first-touch time (`populate`)."""
+    """Seconds of each repetition, and apart from them the first-touch time (`first_touch`)."""
 
-    populate: Seconds | None = None
+    first_touch: Seconds | None = None
     repetitions: Annotated[tuple[Annotated[float, Limits(1e-12, 1e9)], ...], Limits(1)]
 
 
@@ -160,20 +160,20 @@ class PageUse:
 class PageFaults:
     """Page faults of first touch and of computing."""
 
-    populate_minor: Count | None = None
-    populate_major: Count | None = None
+    first_touch_minor: Count | None = None
+    first_touch_major: Count | None = None
     compute_minor: Count | None = None
     compute_major: Count | None = None
 
     @property
     def total(self) -> int | None:
         """All of them, None where none are reported."""
-        return _sum(self.populate, self.compute)
+        return _sum(self.first_touch, self.compute)
 
     @property
-    def populate(self) -> int | None:
+    def first_touch(self) -> int | None:
         """Those of first touch, None where none are reported."""
-        return _sum(self.populate_minor, self.populate_major)
+        return _sum(self.first_touch_minor, self.first_touch_major)
 
     @property
     def compute(self) -> int | None:
@@ -258,7 +258,7 @@ class OverTime:
 
 @dataclass(frozen=True)
 class GivenPages:
-    """Pages of the size asked for that the machine had more than before the run (mTHP)."""
+    """Pages of the size asked for that the machine observed more than before the run (mTHP)."""
 
     mean: Count
     peak: Count
@@ -298,19 +298,19 @@ class ProcessPlacement:
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a run was to be, and what its process had. `ranks`: None without a launcher of MPI ranks."""
+    """Where a run was to be, and what its process observed. `ranks`: None without a launcher of MPI ranks."""
 
     name: str
     threads: Threads
     cpus: Annotated[tuple[CpuNumber, ...], Limits(1), "by thread"]
     memory: Annotated[str, "the policy as numa_maps reports it: default, local, bind:0, interleave:0-3"]
-    had: ProcessPlacement
+    observed: ProcessPlacement
     ranks: RankCount | None = None
 
 
 @dataclass(frozen=True)
 class RankUse:
-    """An MPI rank of a run: what its process had as it started, and its observed pages if known."""
+    """An MPI rank of a run: what its process observed as it started, and its observed pages if known."""
 
     rank: Annotated[int, Limits(0, 4095)]
     cpus: tuple[CpuNumber, ...]

@@ -13,7 +13,7 @@ from pagewise.core.manifest import Digest, Manifest
 from pagewise.core.plan import Subject
 from pagewise.core.reading import checked_document, parse_json, read_file
 from pagewise.core.record import Record, Skipped, digest_of, read_lines, read_records
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.core.text import command_text, json_text
 
 MANIFEST, RECORDS, LOGS = "manifest.json", "records.jsonl", "logs"
@@ -70,7 +70,7 @@ def create_folder(results: Path, name: str, now: datetime) -> Path:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes the manifest in one step: a reader sees the old one or the new one. Raises RefusedError."""
     try:
-        write_inside(folder, MANIFEST, json_text(unstructured(manifest)))
+        write_inside(folder, MANIFEST, json_text(to_data(manifest)))
     except OSError as fault:
         raise RefusedError(
             f"the manifest cannot be written: {fault.strerror}; all records before it are kept",
@@ -119,10 +119,10 @@ def read_result(folder: Path, *, records: bool = True) -> Result:
     manifest, subjects = _read(folder)
     there = records and (folder / RECORDS).exists()
     read, skipped = read_records(folder / RECORDS) if there else ([], [])
-    return Result(folder, manifest, subjects, read, skipped, altered(folder, manifest))
+    return Result(folder, manifest, subjects, read, skipped, find_alteration(folder, manifest))
 
 
-def altered(folder: Path, manifest: Manifest) -> str | None:
+def find_alteration(folder: Path, manifest: Manifest) -> str | None:
     """How a result's records differ from those that its manifest names, None where they do not.
 
     A session that was killed may have written more than its manifest names. Raises RefusedError.
@@ -136,8 +136,8 @@ def altered(folder: Path, manifest: Manifest) -> str | None:
         if digest_of(first) == known:
             return None
     count = content.count(b"\n")
-    what = "changed" if count == named.lines else f"{count} lines instead of {named.lines}"
-    return f"the records are not those that were measured ({what})"
+    fault = "changed" if count == named.lines else f"{count} lines instead of {named.lines}"
+    return f"the records are not those that were measured ({fault})"
 
 
 def check_unaltered(result: Result) -> Result:

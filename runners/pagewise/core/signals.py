@@ -38,7 +38,7 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def postponed() -> Iterator[None]:
+def postpone_signals() -> Iterator[None]:
     """Delays these signals until the block ends, so that nothing begun in it remains unknown.
 
     Only the main thread receives signals; in other threads this does nothing.
@@ -58,7 +58,7 @@ def postponed() -> Iterator[None]:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """Raises TimeoutError in the block after this time: a pattern of the user may take forever.
 
     Only the main thread receives signals; in other threads there is no limit.

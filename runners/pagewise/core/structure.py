@@ -79,10 +79,10 @@ class StructureError(ValueError):
     @property
     def texts(self) -> list[str]:
         """Each fault as `a.b.3.c: what`, sorted by place."""
-        return [f"{'.'.join(place) or '(top)'}: {what}" for place, what in sorted(self.faults)]
+        return [f"{'.'.join(place) or '(top)'}: {fault}" for place, fault in sorted(self.faults)]
 
 
-def structured(kind: type[_T], data: object, *, ignored: _Ignored = "") -> _T:
+def from_data(kind: type[_T], data: object, *, ignored: _Ignored = "") -> _T:
     """The data as this type. Raises StructureError.
 
     ignored: unknown fields; null: these, and null for fields with a default.
@@ -99,11 +99,11 @@ def document(kind: type[_T], data: object) -> _T:
     wanted = name_of(key)
     named = data.get("schema") if isinstance(data, Mapping) else None
     if named == wanted:
-        return structured(kind, data)
+        return from_data(kind, data)
     name, _, version = wanted.partition("/")
     if re.fullmatch(rf"{re.escape(name)}/[1-9][0-9]{{0,3}}", str(named)):
-        what = f"{named} is from another version of pagewise; this one reads version {version}"
-        raise StructureError([(("schema",), what)])
+        fault = f"{named} is from another version of pagewise; this one reads version {version}"
+        raise StructureError([(("schema",), fault)])
     why = "the field 'schema' is missing" if named is None else f"its schema is {str(named)[:80]}"
     raise StructureError([((), f"this is not a {name}: {why}")])
 
@@ -123,18 +123,18 @@ def faults(kind: type[Any], data: object) -> list[str]:
     return []
 
 
-def unstructured(value: Any) -> Any:
+def to_data(value: Any) -> Any:
     """A value as data for JSON: dataclasses and mappings become objects, sequences lists, paths texts."""
     if is_dataclass(value):
         return {
-            field.name: unstructured(part)
+            field.name: to_data(part)
             for field in fields(value)
             if (part := getattr(value, field.name)) or part != field.default or isinstance(part, (int, float))
         }
     if isinstance(value, Mapping):
-        return {name: unstructured(part) for name, part in value.items()}
+        return {name: to_data(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [unstructured(part) for part in value]
+        return [to_data(part) for part in value]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -146,9 +146,9 @@ def _reader(kind: Any, ignored: _Ignored) -> _Reader:
     if is_dataclass(kind):
         return _of_dataclass(kind, ignored)
     if kind is Path:
-        return lambda data: Path(_checked(data, str))
-    what = f"a {_NAMES.get(kind, 'null')}"
-    return _PLAIN.get(kind) or (lambda data: data if type(data) is kind else _refuse(data, what))
+        return lambda data: Path(_check_type(data, str))
+    expected = f"a {_NAMES.get(kind, 'null')}"
+    return _PLAIN.get(kind) or (lambda data: data if type(data) is kind else _refuse(data, expected))
 
 
 def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], ignored: _Ignored) -> _Reader:
@@ -162,7 +162,7 @@ def _of_generic(kind: Any, origin: Any, parts: tuple[Any, ...], ignored: _Ignore
     if issubclass(origin, Mapping):
         return _of_mapping(parts[0], parts[1], ignored)
     inner = _reader(parts[0], ignored)
-    return lambda data: tuple(_read_each(count(), repeat(inner), _checked(data, list)))
+    return lambda data: tuple(_read_each(count(), repeat(inner), _check_type(data, list)))
 
 
 def types_of(kind: Any) -> tuple[type, ...]:
@@ -211,9 +211,9 @@ def _of_mapping(names: Any, kind: Any, ignored: _Ignored) -> _Reader:
     name_of, inner = _reader(names, ignored), _reader(kind, ignored)
 
     def read(data: Any) -> Any:
-        for name in _checked(data, dict) if names is not str else ():
+        for name in _check_type(data, dict) if names is not str else ():
             name_of(name)
-        parts = _checked(data, dict)
+        parts = _check_type(data, dict)
         return dict(zip(parts, _read_each(parts, repeat(inner), parts.values()), strict=True))
 
     return read
@@ -235,7 +235,7 @@ def _of_dataclass(kind: Any, ignored: _Ignored) -> _Reader:
     contradictions = getattr(kind, "contradictions", None)
 
     def read(data: Any) -> Any:
-        known, wrong = _checked(data, dict), []
+        known, wrong = _check_type(data, dict), []
         if not data.keys() <= readers.keys():
             known = {name: part for name, part in data.items() if name in readers}
             further = [name for name in data if not ignored and name not in {*readers, *earlier}]
@@ -243,8 +243,8 @@ def _of_dataclass(kind: Any, ignored: _Ignored) -> _Reader:
         wrong += [((), f"{name!r} is missing") for name in needed - known.keys()]
         parts = _read_each(known, map(readers.__getitem__, known), known.values(), wrong)
         made = kind(**dict(zip(known, parts, strict=True)))
-        if contradictions is not None and (found := list(contradictions(made))):
-            raise StructureError([((place,) if place else (), what) for place, what in found])
+        if contradictions is not None and (violations := list(contradictions(made))):
+            raise StructureError([((place,) if place else (), fault) for place, fault in violations])
         return made
 
     return read
@@ -279,7 +279,7 @@ def _read_each(
         try:
             values.append(reader(part))
         except StructureError as error:
-            wrong += [((str(name), *place), what) for place, what in error.faults]
+            wrong += [((str(name), *place), fault) for place, fault in error.faults]
     if wrong:
         raise StructureError(wrong)
     return values
@@ -294,10 +294,10 @@ def _number(data: Any) -> Any:
 _PLAIN: Mapping[Any, _Reader] = {float: _number, Any: lambda data: data}
 
 
-def _checked(data: Any, kind: type) -> Any:
+def _check_type(data: Any, kind: type) -> Any:
     # True is an int for Python, and not a number of a file; 3.0 is not an index.
     return data if type(data) is kind else _refuse(data, f"a {_NAMES.get(kind, 'null')}")
 
 
-def _refuse(data: Any, what: str) -> Any:
-    raise StructureError([((), f"{ascii(data)[:40]} is not {what}")])
+def _refuse(data: Any, expected: str) -> Any:
+    raise StructureError([((), f"{ascii(data)[:40]} is not {expected}")])

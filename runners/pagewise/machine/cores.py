@@ -70,12 +70,12 @@ def spread_ranks(topology: Topology, cores: Sequence[Core], ranks: int, threads:
     turns = ((turn, number) for turn in range(max(room)) for number in range(len(nodes)))
     homes = [number for turn, number in turns if turn < room[number]][:ranks]
     wanted = [homes.count(number) * threads for number in range(len(nodes))]
-    chosen = [
+    by_home = [
         iter(cpus_of(node, close(node, count)) if count else ())
         for node, count in zip(nodes, wanted, strict=True)
     ]
     for home in homes:
-        yield from islice(chosen[home], threads)
+        yield from islice(by_home[home], threads)
 
 
 def _parts(cores: Iterable[Core], depth: int) -> list[list[Core]]:

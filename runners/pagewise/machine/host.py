@@ -37,7 +37,7 @@ def read_host(root: Path = Path("/")) -> Host:
         smt={None: None, "1": True}.get(read(root / _CPUS / "smt/active"), False),
         numa_nodes=tuple(
             NumaNode(number, _cpus(folder / "cpulist"), size(folder / "meminfo", "MemTotal"))
-            for number, folder in _numbered(root / "sys/devices/system/node", "node", "")
+            for number, folder in _numbered_entries(root / "sys/devices/system/node", "node", "")
         ),
         caches=tuple(sorted(_caches(root), key=lambda cache: cache.level)),
         thp=_thp(root),
@@ -46,14 +46,14 @@ def read_host(root: Path = Path("/")) -> Host:
             PoolState(
                 kib * 1024, number(folder / "nr_hugepages") or 0, number(folder / "free_hugepages") or 0
             )
-            for kib, folder in _numbered(root / "sys/kernel/mm/hugepages", "hugepages-", "kB")
+            for kib, folder in _numbered_entries(root / "sys/kernel/mm/hugepages", "hugepages-", "kB")
         ),
         governors=_cpufreq(root, "scaling_governor"),
         virtual_machine=_virtual_machine(root),
         container=(root / ".dockerenv").exists() or (root / "run/.containerenv").exists(),
         pmu=any(next((root / "sys/bus/event_source/devices").glob(name), None) for name in _PMUS),
         perf_event_paranoid=number(root / "proc/sys/kernel/perf_event_paranoid"),
-        khugepaged=khugepaged(root),
+        khugepaged=khugepaged_settings(root),
         free_page_reporting=free_page_reporting(root),
         scaling_drivers=_cpufreq(root, "scaling_driver"),
         boost=_boost(root),
@@ -90,7 +90,7 @@ def default_pool_size(root: Path = Path("/")) -> int | None:
     return size(root / "proc/meminfo", "Hugepagesize")
 
 
-def chosen(text: str | None) -> str | None:
+def bracketed_word(text: str | None) -> str | None:
     """The word in brackets: `madvise` in `always [madvise] never`."""
     match = re.search(r"\[(\S+)\]", text or "")
     return match[1] if match else None
@@ -107,7 +107,7 @@ def number(file: Path) -> int | None:
     return int(text) if re.fullmatch(r"-?\d+", text) else None
 
 
-def _numbered(folder: Path, before: str, after: str) -> list[tuple[int, Path]]:
+def _numbered_entries(folder: Path, before: str, after: str) -> list[tuple[int, Path]]:
     """The entries of a folder whose names are a number between these texts, by number."""
     name = re.compile(rf"{before}([0-9]+){after}")
     entries = ((name.fullmatch(entry.name), entry) for entry in folder.glob(f"{before}*{after}"))
@@ -132,16 +132,16 @@ def _caches(root: Path) -> Iterator[Cache]:
 
 
 def _thp(root: Path) -> Thp | None:
-    enabled = chosen(read(root / THP / "enabled"))
+    enabled = bracketed_word(read(root / THP / "enabled"))
     if enabled is None:
         return None
-    sizes = [folder for _, folder in _numbered(root / THP, "hugepages-", "kB")]
-    by_size = {path.name.removeprefix("hugepages-"): chosen(read(path / "enabled")) for path in sizes}
-    defrag, shared = (chosen(read(root / THP / name)) for name in ("defrag", "shmem_enabled"))
+    sizes = [folder for _, folder in _numbered_entries(root / THP, "hugepages-", "kB")]
+    by_size = {path.name.removeprefix("hugepages-"): bracketed_word(read(path / "enabled")) for path in sizes}
+    defrag, shared = (bracketed_word(read(root / THP / name)) for name in ("defrag", "shmem_enabled"))
     return Thp(enabled, defrag, by_size, shared)
 
 
-def khugepaged(root: Path = Path("/")) -> dict[str, int] | None:
+def khugepaged_settings(root: Path = Path("/")) -> dict[str, int] | None:
     """The settings of khugepaged and its progress since the node started; None without it."""
     values = {file.name: number(file) for file in sorted((root / THP / "khugepaged").glob("*"))}
     return {name: value for name, value in values.items() if value is not None} or None

@@ -61,7 +61,7 @@ def request_back(count: int) -> None:
             memory.madvise(_MADV_POPULATE_WRITE)
 
 
-def fitted(kernel: Benchmark, room: int | None, copies: int = 1) -> tuple[Benchmark, Scaled | None]:
+def fit_kernel(kernel: Benchmark, room: int | None, copies: int = 1) -> tuple[Benchmark, Scaled | None]:
     """The kernel, scaled down to half or a quarter of its working set if it needs more than `room` bytes.
 
     copies: how many copies of the working set are in memory at once (a reserved pool is a second one). Raises
@@ -80,7 +80,7 @@ def fitted(kernel: Benchmark, room: int | None, copies: int = 1) -> tuple[Benchm
             where=f"{bytes_text(room)} available",
             remedy="end other programs, ask the batch system for more memory, or exclude it (--kernels)",
         )
-    scaled = kernel.with_arguments(*(_scaled(arguments, share) for arguments in kernel.argument_lists))
+    scaled = kernel.with_arguments(*(_scale(arguments, share) for arguments in kernel.argument_lists))
     return scaled, Scaled(kernel.name, asked, int(asked * share), room)
 
 
@@ -88,7 +88,7 @@ def _sizes(arguments: tuple[str, ...]) -> Iterator[int]:
     return (parse_bytes(value) for name, value in pairwise(arguments) if name in SIZES)
 
 
-def _scaled(arguments: tuple[str, ...], share: float) -> tuple[str, ...]:
+def _scale(arguments: tuple[str, ...], share: float) -> tuple[str, ...]:
     scaled = list(arguments)
     for place, name in enumerate(arguments[:-1]):
         if name in SIZES:

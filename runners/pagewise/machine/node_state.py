@@ -16,7 +16,7 @@ from pagewise.core.node_state import (
     parse_reserves,
     unusable_index,
 )
-from pagewise.machine.host import khugepaged, read, thp_size
+from pagewise.machine.host import khugepaged_settings, read, thp_size
 from pagewise.machine.memory import available
 from pagewise.machine.settings.thp import process_thp
 
@@ -26,7 +26,7 @@ _PROGRESS = ("pages_collapsed", "full_scans")
 
 def read_state(root: Path = Path("/")) -> NodeState:
     """The state of the node's memory now. `root` stands for / (tests pass another)."""
-    settings = khugepaged(root) or {}
+    settings = khugepaged_settings(root) or {}
     progress = {f"khugepaged_{name}": settings[name] for name in _PROGRESS if name in settings}
     return NodeState(
         free_blocks=parse_buddyinfo(read(root / "proc/buddyinfo") or ""),

@@ -42,7 +42,7 @@ class MemoryPolicy:
         return self.mode == _MODES["membind"]
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def apply_policy(self) -> Iterator[None]:
         """Sets the policy of the calling thread during the block; processes started in it inherit it.
 
         Raises RefusedError when the kernel refuses.
@@ -94,7 +94,7 @@ def parse_policy(text: str, local: Nodes, spread: Nodes, allowed: Nodes) -> Memo
     return MemoryPolicy(text, f"{policy.removeprefix('mem')}:{list_text(nodes)}", _MODES[policy], nodes)
 
 
-def inherited() -> MemoryPolicy:
+def inherited_policy() -> MemoryPolicy:
     """The policy that this process has, from numactl or a batch system, and that its children inherit."""
     reported = policy_of(os.getpid()) or "default"
     return MemoryPolicy("first-touch" if reported == "default" else reported, reported)

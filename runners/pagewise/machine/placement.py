@@ -76,7 +76,7 @@ class Placement:
         return f"{self.name}: {threads} on CPU {list_text(self.cpus)}{memory}"
 
     @contextmanager
-    def bound(self) -> Iterator[None]:
+    def bind(self) -> Iterator[None]:
         """Binds the calling thread during the block; a process that is started in it inherits the binding.
 
         So a child is bound before its exec, without code between fork and exec.
@@ -84,12 +84,12 @@ class Placement:
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, self.cpus)
         try:
-            with self.memory.applied():
+            with self.memory.apply_policy():
                 yield
         finally:
             os.sched_setaffinity(0, before)
 
-    def planned(self) -> PlannedPlacement:
+    def planned_placement(self) -> PlannedPlacement:
         """As the manifest has it."""
         return PlannedPlacement(
             self.name,
@@ -261,7 +261,7 @@ def _with_cpus(
     if (threads, ranks, cpus) == (None, None, None):
         return Placement(len(machine.allowed), tuple(sorted(machine.allowed)), "anywhere", pinned=False)
     if cpus is not None:
-        taken = _listed(cpus, None if threads is None else threads * (ranks or 1), machine)
+        taken = _listed_cpus(cpus, None if threads is None else threads * (ranks or 1), machine)
         if len(taken) % (ranks or 1):
             raise SelectionError(
                 f"{len(taken)} CPUs cannot be shared equally by {ranks} ranks",
@@ -272,13 +272,13 @@ def _with_cpus(
     else:
         order = bind.order or _ORDERS[0]
         name, size = bind.text if bind.places else order, threads or 1
-        taken = _chosen(size, ranks, bind, machine)
+        taken = _select_names(size, ranks, bind, machine)
         size = len(taken) if bind.fills else size
     cores = sum(not set(taken).isdisjoint(core.cpus) for core in machine.topology.cores)
     return Placement(size, taken, name, ranks=ranks, order=order, cores=cores or None)
 
 
-def _chosen(threads: int, ranks: int | None, bind: _Bind, machine: AvailableMachine) -> tuple[int, ...]:
+def _select_names(threads: int, ranks: int | None, bind: _Bind, machine: AvailableMachine) -> tuple[int, ...]:
     """CPUs for the threads of one process, or of each rank. Raises SelectionError."""
     smt = 1 if bind.smt is None else bind.smt
     _check_smt(smt, bind, machine)
@@ -329,18 +329,18 @@ def _too_many(requested: int, available: int, bind: _Bind, machine: AvailableMac
     )
 
 
-def _listed(text: str, threads: int | None, machine: AvailableMachine) -> tuple[int, ...]:
+def _listed_cpus(text: str, threads: int | None, machine: AvailableMachine) -> tuple[int, ...]:
     """The listed CPUs, in the order of the list. Raises SelectionError."""
     cpus = numa.parse_list(text, "--cpus")
     absent, barred = sorted({*cpus} - machine.online), sorted({*cpus} - machine.allowed)
     if barred:
-        what = (
+        message = (
             f"the machine has no CPU {list_text(absent)}: it has {list_text(machine.online)}"
             if absent
             else f"this process may not use CPU {list_text(barred)} (taskset, a cpuset, the batch system)"
         )
         remedy = f"name CPUs of these: {list_text(machine.allowed)}"
-        raise SelectionError(what, where=f"--cpus {text}", remedy=remedy)
+        raise SelectionError(message, where=f"--cpus {text}", remedy=remedy)
     if threads is not None and threads != len(cpus):
         raise SelectionError(
             f"{threads} threads were requested, but {len(cpus)} CPUs are listed",
@@ -355,7 +355,7 @@ def _with_memory(placement: Placement, policy: str | None, machine: AvailableMac
     first = placement.cpus[:1] if policy == "first-thread" else placement.cpus
     local = topology.nodes_of(first) or machine.nodes[:1]
     if policy is None:
-        return replace(placement, memory=numa.inherited(), nodes=local)
+        return replace(placement, memory=numa.inherited_policy(), nodes=local)
     wide = tuple(node for node in topology.nodes_of(machine.allowed) if node in machine.nodes)
     memory = numa.parse_policy(policy, local, wide, machine.nodes)
     return replace(placement, memory=memory, nodes=memory.nodes or local)

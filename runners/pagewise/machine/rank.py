@@ -35,7 +35,7 @@ def main(spec_file: str, command: list[str]) -> None:
     sys.path.insert(0, _RUNNERS)
     from pagewise.machine.numa import MemoryPolicy
 
-    with MemoryPolicy(**spec["memory"]).applied():
+    with MemoryPolicy(**spec["memory"]).apply_policy():
         execute(spec, rank, command)
 
 

@@ -80,7 +80,7 @@ class SimulatedPolicy:
     """A page policy with its simulated counts, as records have them."""
 
     policy: str
-    modelled: Annotated[Mapping[str, Any], As(Simulated)]
+    simulated: Annotated[Mapping[str, Any], As(Simulated)]
     notes: tuple[str, ...]
 
 
@@ -95,10 +95,10 @@ class MissingPolicy:
 
 
 @dataclass(frozen=True)
-class ModelledDocument:
+class SimulationDocument:
     """TLB and cache misses by the simulator (simulate --json)."""
 
-    schema: Literal["pagewise.modelled/1"]
+    schema: Literal["pagewise.simulated/1"]
     folder: str
     state: SessionState
     program: str
@@ -239,7 +239,7 @@ class Contents(Summary):
     schema: Literal["pagewise.result/1"]
     command_line: Annotated[OptionalText, "for a shell, to measure the same again; text of the result"]
     runs: tuple[RunsRow, ...]
-    not_ranked: tuple[ReasonRow, ...]
+    excluded: tuple[ReasonRow, ...]
     cells: Rows
     files: tuple[str, ...]
 
@@ -308,7 +308,7 @@ class QuantityFields:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwayRow(QuantityFields):
+class OutlierRow(QuantityFields):
     """What measured unlike the other nodes. factor: value / usual. p: corrected for nodes and quantities."""
 
     node: str
@@ -336,7 +336,7 @@ class ClusterReport:
     folder: str
     verdict: Annotated[str, "the whole in a sentence"]
     nodes: tuple[NodeRow, ...]
-    away: Annotated[tuple[AwayRow, ...], "the farthest first"]
+    outliers: Annotated[tuple[OutlierRow, ...], "the farthest first"]
     invalid: tuple[Invalid, ...]
     differences: tuple[NodeDifference, ...]
     quantities: tuple[QuantityRow, ...]

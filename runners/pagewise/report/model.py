@@ -92,7 +92,7 @@ class TableCell:
     floor: float | None = None
     best: bool = False
 
-    def signed(self, column: Column) -> str:
+    def signed_text(self, column: Column) -> str:
         """The value as text, with the sign of its verdict in columns of words and in heat maps."""
         if self.style == "excluded" and self.value is None:
             return "×"
@@ -130,12 +130,12 @@ class From:
 @cache
 def getters(kind: Any) -> dict[str, Getter]:
     """Where the fields of an output type come from."""
-    hints, found = get_type_hints(kind, include_extras=True), dict[str, Getter]()
+    hints, getters = get_type_hints(kind, include_extras=True), dict[str, Getter]()
     for each in fields(kind):
         rules = getattr(hints[each.name], "__metadata__", ())
         getter = next((rule.getter for rule in rules if isinstance(rule, From)), each.name)
-        found[each.name] = getter.format(each.name) if isinstance(getter, str) else getter
-    return found
+        getters[each.name] = getter.format(each.name) if isinstance(getter, str) else getter
+    return getters
 
 
 def output_of(kind: type[_Output], item: Any) -> _Output:
@@ -232,7 +232,7 @@ class Table:
         for row in self.rows:
             yield {column.name: cell(value).value for column, value in zip(self.columns, row, strict=True)}
 
-    def merged(self, row: int, place: int) -> bool:
+    def repeats_above(self, row: int, place: int) -> bool:
         """Whether a cell repeats the one above it, in all merged columns up to it."""
         if row == 0 or not self.columns[place].merged:
             return False
@@ -243,7 +243,7 @@ class Table:
         """The rows as cells with their columns; those that repeat the cell above are empty."""
         for number, row in enumerate(self.rows):
             yield [
-                (column, TableCell("") if self.merged(number, place) else cell(row[place]))
+                (column, TableCell("") if self.repeats_above(number, place) else cell(row[place]))
                 for place, column in enumerate(self.columns)
             ]
 
@@ -264,7 +264,7 @@ class Table:
         (row,) = self.shown_rows()
         texts = []
         for column, shown in row:
-            text = ": ".join(filter(None, (shown.signed(column), shown.note)))
+            text = ": ".join(filter(None, (shown.signed_text(column), shown.note)))
             texts += [f"{f'{column.above} {column.head}'.strip()}: {text}"] if text else []
         return "; ".join(texts)
 

@@ -22,7 +22,7 @@ Lead = Literal["Yes. ", "No. ", "Unclear. ", ""]
 _OF_ROW = From("row.{}")
 
 
-def _compared(dimension: str) -> From:
+def _compared_field(dimension: str) -> From:
     """What runs get that is compared."""
     return From(lambda item: value_of(item, "configuration").value(dimension))
 
@@ -51,10 +51,16 @@ class Dimensions:
         "of its runs that were compared, by name; in CSV files a column each",
     ]
     placement: Annotated[OptionalText, From("configuration.{}"), "null: all runs have the same one"]
-    setting: Annotated[OptionalText, _compared("setting"), "environment variables, as NAME=value,NAME=value"]
-    node_state: Annotated[OptionalText, _compared("node_state"), "the state of the node that was requested"]
-    prefetchers: Annotated[OptionalText, _compared("prefetchers"), "the setting of the hardware prefetchers"]
-    clocks: Annotated[OptionalText, _compared("clocks"), "the setting of the clocks"]
+    setting: Annotated[
+        OptionalText, _compared_field("setting"), "environment variables, as NAME=value,NAME=value"
+    ]
+    node_state: Annotated[
+        OptionalText, _compared_field("node_state"), "the state of the node that was requested"
+    ]
+    prefetchers: Annotated[
+        OptionalText, _compared_field("prefetchers"), "the setting of the hardware prefetchers"
+    ]
+    clocks: Annotated[OptionalText, _compared_field("clocks"), "the setting of the clocks"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +188,7 @@ class ConfigurationRow(Dimensions):
     rounds_made: Annotated[Natural, _OF_ROW, "of its kernel"]
     pass_seconds_median: Annotated[OptionalNumber, From("row.seconds")]
     pass_seconds_trimmed_mean: Annotated[OptionalNumber, From("row.seconds_trimmed")]
-    populate_seconds: Annotated[OptionalNumber, From("row.populate")]
+    first_touch_seconds: Annotated[OptionalNumber, From("row.first_touch")]
     wall_seconds: Annotated[OptionalNumber, From("row.wall")]
     method: Annotated[OptionalText, _OF_ROW, "of its runs: turns, runs (whole ones), or both"]
     whole_because: Annotated[OptionalText, _OF_ROW, "why it took no turns, unless that was the request"]
@@ -291,7 +297,7 @@ class SessionFields:
     threads: Threads
     timing: Mapping[str, Any] | None
     until: Mapping[str, Any] | None
-    left_out: Annotated[tuple[str, ...], "lines that were not valid records"]
+    excluded: Annotated[tuple[str, ...], "lines that were not valid records"]
     notes: tuple[str, ...]
 
 

@@ -128,12 +128,12 @@ class StartedRun:
             "system_seconds": used["ru_stime"],
         }
         if self.exported is not None:
-            wall, exit_code, cpu_seconds = _exported(self.exported)
+            wall, exit_code, cpu_seconds = _read_export(self.exported)
         output = _program_output(read_end(self.output, size if size <= LARGEST_OUTPUT else LONGEST_OUTPUT))
         if wall is None and not running.is_ended_by_us:
             last = [line for line in output[-LONGEST_OUTPUT:].splitlines() if line.strip()][-1:]
-            what = f"hyperfine, which times runs, {exit_text(running.process.returncode)}"
-            self.fault = Failure(_REFUSED, ": ".join([what, *last]), _TRY_HYPERFINE)
+            message = f"hyperfine, which times runs, {exit_text(running.process.returncode)}"
+            self.fault = Failure(_REFUSED, ": ".join([message, *last]), _TRY_HYPERFINE)
         return Measurement(
             self.started,
             wall,
@@ -185,14 +185,14 @@ class Stopwatch:
         inherited: a context whose settings the program inherits. watch: is called with the number of
         hyperfine's process when it has started.
         """
-        with self.started(command, environment, inherited, folder) as run:
+        with self.start_run(command, environment, inherited, folder) as run:
             if watch is not None:
                 watch(run.running.pid)
             run.wait(self.limit)
         return run.measurement()
 
     @contextmanager
-    def started(
+    def start_run(
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
@@ -210,7 +210,7 @@ class Stopwatch:
             exported, given = self.scratch / "hyperfine.json", NOTHING
             exported.unlink(missing_ok=True)
             arguments = [
-                *self._wrapped(environment),
+                *self._wrap(environment),
                 self.hyperfine,
                 *_OPTIONS,
                 "--export-json",
@@ -243,7 +243,7 @@ class Stopwatch:
         script.write_bytes(b"exec %b < %b\n" % (content, os.fsencode(self.given)))
         return shlex.join(["/bin/sh", str(script)])
 
-    def _wrapped(self, environment: Mapping[str, str]) -> list[str]:
+    def _wrap(self, environment: Mapping[str, str]) -> list[str]:
         """The wrapper in the C locale, and what restores the locale for the program."""
         if not self.wrapper:
             return []
@@ -260,7 +260,7 @@ class Stopwatch:
         if is_timed not in self._overheads:
             true = shutil.which("true") or "true"
             number = None if is_timed else 0
-            with self.started([*self.starter, true], os.environ, nullcontext(), number=number) as started:
+            with self.start_run([*self.starter, true], os.environ, nullcontext(), number=number) as started:
                 started.wait(self.limit)
             self._overheads[is_timed] = started.measurement().faults[0]
         return self._overheads[is_timed]
@@ -360,7 +360,7 @@ def implausible(wall: float | None, elapsed: float) -> str | None:
     return f"hyperfine reports {wall:.3f} s for a run that took {elapsed:.3f} s with its own start and end"
 
 
-def _exported(file: Path) -> tuple[float | None, int, dict[str, float]]:
+def _read_export(file: Path) -> tuple[float | None, int, dict[str, float]]:
     """Wall seconds, exit code and CPU seconds; None, 4 and none if hyperfine measured nothing."""
     try:
         result: dict[str, Any] = parse_json(read_file(file))["results"][0]

@@ -17,7 +17,7 @@ from pagewise.machine.host import read, size
 from pagewise.machine.memory import available
 from pagewise.machine.node_state import huge_order, read_state
 from pagewise.machine.settings.kinds import Word
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.session import keep_journal
 from pagewise.session.processes import Running, in_session
 
 _HOLDER = Path(__file__).with_name("holder.py")
@@ -105,7 +105,7 @@ class NodeStates:
             if self._holder is None:
                 # Released in the reverse order; at last, what others allocated in between is compacted.
                 self._stack.callback(compact)
-                journal = self._stack.enter_context(kept())
+                journal = self._stack.enter_context(keep_journal())
                 journal.change(Word(_UNEVICTABLE), "0")
                 self._holder = self._stack.enter_context(_holder(self.scratch, self.most))
             if self.most is not None or _unusable() >= _AGED:
@@ -151,11 +151,11 @@ def compact(root: Path = Path("/")) -> None:
 @contextmanager
 def _holder(scratch: Path, most: int | None) -> Iterator[Running]:
     """The process that holds memory, when it is ready."""
-    said = scratch / "holder.txt"
+    output_file = scratch / "holder.txt"
     command = [sys.executable, "-ISB", str(_HOLDER), str(huge_order())]
     command += [] if most is None else [str(most)]
-    with in_session(command, said, os.environ, scratch, nullcontext()) as running:
-        words = _answer(running, said)
+    with in_session(command, output_file, os.environ, scratch, nullcontext()) as running:
+        words = _answer(running, output_file)
         if words[:1] != ["ready"]:
             raise _failure(" ".join(words) or "no answer")
         yield running
@@ -167,12 +167,12 @@ def _unusable() -> float:
     return 1.0 if index is None else index
 
 
-def _answer(running: Running, said: Path) -> list[str]:
+def _answer(running: Running, output_file: Path) -> list[str]:
     """The last line that the holder printed, when it is ready or has ended."""
     deadline = time.monotonic() + _LONGEST_SECONDS
     while time.monotonic() < deadline:
         has_ended = running.process.poll() is not None
-        lines = (read(said) or "").splitlines()
+        lines = (read(output_file) or "").splitlines()
         if has_ended or (lines and lines[-1].startswith("ready")):
             return lines[-1].split() if lines else []
         time.sleep(_LOOK_SECONDS)

@@ -142,6 +142,6 @@ class SessionOptions:
     machine: MachineOptions = MachineOptions()
     result: ResultOptions = ResultOptions()
 
-    def named(self: _Options, name: str) -> _Options:
+    def with_defaults_of_name(self: _Options, name: str) -> _Options:
         """The options with this name of the result, unless the user named it."""
         return replace(self, result=replace(self.result, name=self.result.name or name))

@@ -17,7 +17,7 @@ from typing import Any
 from pagewise.core.reading import read_end
 from pagewise.core.record import Record
 from pagewise.core.record_parts import LeftProcess
-from pagewise.core.signals import postponed, shell_code
+from pagewise.core.signals import postpone_signals, shell_code
 from pagewise.core.units import count_text
 from pagewise.machine.settings.session import accompany
 
@@ -112,7 +112,7 @@ class Running:
 @contextmanager
 def in_session(
     arguments: Sequence[str],
-    said: Path,
+    output_file: Path,
     environment: Mapping[str, str],
     folder: Path,
     within: AbstractContextManager[Any],
@@ -132,7 +132,7 @@ def in_session(
         others = frozenset(_children())
         try:
             # An interrupt between its start and our knowing of it would leave it running.
-            with postponed(), within, given.open("rb") as entered, said.open("wb") as output:
+            with postpone_signals(), within, given.open("rb") as entered, output_file.open("wb") as output:
                 began = time.monotonic()
                 running = Running(
                     subprocess.Popen(
@@ -152,7 +152,7 @@ def in_session(
             yield running
         finally:
             if running is not None:
-                with postponed():
+                with postpone_signals():
                     running.end()
                     _groups.remove(running.pid)
                     accompany(*_groups)
@@ -188,29 +188,29 @@ class Shell:
     def run(self, command: str, limit: float) -> tuple[int | None, str]:
         """The exit code of a command, None if it took over `limit` seconds; and the end of its output."""
         # What an earlier command started may still write to the file of that command.
-        said = self.scratch / f"shell-output-{len(self._commands)}.txt"
-        self._commands.append(self._open.enter_context(self._started(command, said, NOTHING)))
-        return _ending(self._commands[-1], said, limit)
+        output_file = self.scratch / f"shell-output-{len(self._commands)}.txt"
+        self._commands.append(self._open.enter_context(self._start(command, output_file, NOTHING)))
+        return _ending(self._commands[-1], output_file, limit)
 
     def run_alone(self, command: str, limit: float, text: str = "") -> tuple[int | None, str]:
         """The same of a command that reads a text and leaves nothing running: a check, a question."""
-        given, said = self.scratch / "shell-input.txt", self.scratch / "shell-output.txt"
+        given, output_file = self.scratch / "shell-input.txt", self.scratch / "shell-output.txt"
         given.write_text(text, encoding="utf-8", errors="surrogateescape")
-        with self._started(command, said, given) as running:
-            ending = _ending(running, said, limit)
+        with self._start(command, output_file, given) as running:
+            ending = _ending(running, output_file, limit)
         self.left += running.left
         return ending
 
-    def _started(self, command: str, said: Path, given: Path) -> AbstractContextManager[Running]:
+    def _start(self, command: str, output_file: Path, given: Path) -> AbstractContextManager[Running]:
         words, ends = ["/bin/sh", "-c", command], self.end_leftovers
         return in_session(
-            words, said, self.environment, self.folder, nullcontext(), end_leftovers=ends, given=given
+            words, output_file, self.environment, self.folder, nullcontext(), end_leftovers=ends, given=given
         )
 
 
-def _ending(running: Running, said: Path, limit: float) -> tuple[int | None, str]:
+def _ending(running: Running, output_file: Path, limit: float) -> tuple[int | None, str]:
     is_late = running.wait(limit)
-    return None if is_late else running.process.returncode, read_end(said, _LONGEST_OUTPUT)
+    return None if is_late else running.process.returncode, read_end(output_file, _LONGEST_OUTPUT)
 
 
 def left_by(records: Iterable[Record]) -> list[LeftProcess]:

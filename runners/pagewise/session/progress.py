@@ -40,9 +40,9 @@ class ProgressReporter:
     def __init__(
         self, console: Console, rounds: int, steps: Sequence[Step], *, is_verbose: bool = False
     ) -> None:
-        self._console, self._rounds, self._ahead = console, rounds, list(steps)
+        self._console, self._rounds, self._steps = console, rounds, list(steps)
         self._is_verbose = is_verbose
-        self._took: dict[_Alike, list[float]] = {}
+        self._seconds_spent: dict[_Alike, list[float]] = {}
         self._stage, self._why = "", ""
         self._started = self._deadline = time.monotonic()
         self._showing, self._is_broken = 0.0, False
@@ -52,22 +52,22 @@ class ProgressReporter:
             BarColumn(bar_width=32),
             TextColumn("{task.completed}/{task.total}"),
             TextColumn("{task.fields[left]:<18}"),
-            TextColumn("{task.fields[what]}", style="dim", markup=False),
+            TextColumn("{task.fields[message]}", style="dim", markup=False),
             console=console,
             transient=True,
             auto_refresh=False,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", total=len(self._ahead), stage="", left="", what="")
+        self._task = self._bar.add_task("", total=len(self._steps), stage="", left="", message="")
 
     def expect(self, steps: Sequence[Step]) -> float | None:
         """Seconds for these steps, from what such steps took; None when nothing is known.
 
         A step not seen before counts as the mean of its kernel, or of all.
         """
-        if not self._took:
+        if not self._seconds_spent:
             return None
-        known = {key: sum(values) / len(values) for key, values in self._took.items()}
+        known = {key: sum(values) / len(values) for key, values in self._seconds_spent.items()}
         overall = sum(known.values()) / len(known)
         total = 0.0
         for key in map(_alike, steps):
@@ -78,7 +78,7 @@ class ProgressReporter:
     def add(self, steps: Sequence[Step], why: str, at_most: float) -> None:
         """A further round comes before what is ahead, for this reason. They end in `at_most` seconds."""
         self._why, self._deadline = why, time.monotonic() + at_most
-        self._ahead = [*steps, *self._ahead]
+        self._steps = [*steps, *self._steps]
         self._bar.update(self._task, total=(self._bar.tasks[0].total or 0) + len(steps))
 
     def begin(self, step: Step) -> None:
@@ -88,7 +88,7 @@ class ProgressReporter:
             stage += f", {self._why}" if self._why else f"/{self._rounds}"
         remaining = self._remaining(step)
         if self._console.is_terminal:
-            self._bar.update(self._task, stage=stage, left=remaining, what=_run_text(step), refresh=True)
+            self._bar.update(self._task, stage=stage, left=remaining, message=_run_text(step), refresh=True)
         elif stage != self._stage and not (
             self._why and step.series != "sweep" and self._since_line() < _BETWEEN_LINES
         ):
@@ -106,7 +106,7 @@ class ProgressReporter:
         """The time left: of further rounds the limit, because their number is unknown."""
         if self._why and step.series != "sweep":
             return f"at most {clock_text(max(0.0, self._deadline - time.monotonic()))} left"
-        left = self.expect(self._ahead)
+        left = self.expect(self._steps)
         return "" if left is None else f"about {clock_text(left)} left"
 
     def end(self, step: Step, seconds: float) -> None:
@@ -114,7 +114,7 @@ class ProgressReporter:
         if self._is_verbose:
             text = f"{step.series} {step.round}, {_run_text(step)}: {seconds:.3f} s"
             self._console.print(text, highlight=False, soft_wrap=True)
-        self._took.setdefault(_alike(step), []).append(seconds)
+        self._seconds_spent.setdefault(_alike(step), []).append(seconds)
         self.skip(step)
 
     def show(self, verdicts: Callable[[], RenderableType]) -> None:
@@ -140,7 +140,7 @@ class ProgressReporter:
 
     def skip(self, step: Step) -> None:
         """A step is no longer ahead: it is over, or not run after all."""
-        self._ahead.remove(step)
+        self._steps.remove(step)
         self._bar.advance(self._task)
 
     def __enter__(self) -> ProgressReporter:

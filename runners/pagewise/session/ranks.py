@@ -60,7 +60,7 @@ class Ranks:
         """The process of each rank that has started on this node."""
         return {number: report["pid"] for number, report in self._reports().items()}
 
-    def started(self) -> tuple[RankUse, ...]:
+    def rank_uses(self) -> tuple[RankUse, ...]:
         """What the process of each rank had as it started."""
         reports = self._reports().items()
         return tuple(RankUse(number, tuple(report["cpus"]), report["memory"]) for number, report in reports)
@@ -98,7 +98,7 @@ def run_as_ranks(
     Raises SetupError for a missing launcher, and as run_without_prefetchers.
     """
     launcher = find_launcher(files_of(Path(command[0]), environment), environment)
-    with TemporaryDirectory(prefix="pagewise-") as folder, placement.bound():
+    with TemporaryDirectory(prefix="pagewise-") as folder, placement.bind():
         ranks = Ranks(launcher, placement, Path(folder) / "ranks")
         variables = {**environment, **placement.environment, **launcher.environment}
         return run_without_prefetchers(prefetchers, ranks.command(command), variables)

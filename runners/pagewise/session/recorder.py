@@ -25,12 +25,12 @@ from pagewise.core.manifest import (
 from pagewise.core.plan import Step, Subject
 from pagewise.core.record import Record, RecordWriter, Skipped, digest_of
 from pagewise.core.result import RECORDS, create_folder, keep_log, utc_text, write_manifest
-from pagewise.core.signals import postponed
+from pagewise.core.signals import postpone_signals
 from pagewise.machine.energy import find_meter
 from pagewise.machine.host import read_host
 from pagewise.machine.placement import Placement
 from pagewise.session.options import SessionOptions
-from pagewise.session.resume import Earlier, command_of, continued, set_aside
+from pagewise.session.resume import Earlier, command_of, read_interrupted, set_aside
 from pagewise.session.workload import Outcome
 from pagewise.stack.catalog import Entry
 from pagewise.stack.paths import checkout
@@ -72,7 +72,7 @@ def new_manifest(
         baseline=options.baseline,
         sweep=sweep,
         limit_seconds=options.runs.limit,
-        placements=tuple(placement.planned() for placement in placements),
+        placements=tuple(placement.planned_placement() for placement in placements),
         pool=None,
         prefetchers=None,
         software=dict(software),
@@ -81,7 +81,7 @@ def new_manifest(
         configurations=tuple(entry.configuration for entry in entries),
         records=RecordsDigest(empty.lines, empty.sha256),
         files={},
-        subjects=tuple(subject.planned() for subject in subjects),
+        subjects=tuple(subject.planned_subject() for subject in subjects),
         broken_modules=tuple(broken),
         timing=None,
         energy=find_meter().part,
@@ -118,7 +118,7 @@ class Recorder:
         The runs of an unfinished round, which is repeated, no longer count. Raises as `continued` does.
         """
         self.folder = folder
-        self.manifest, earlier = continued(folder, self.manifest)
+        self.manifest, earlier = read_interrupted(folder, self.manifest)
         set_aside(folder / RECORDS, earlier.rounds, self._announce_records)
         kept = earlier.complete()
         *breaks, last = self.manifest.breaks
@@ -158,7 +158,7 @@ class Recorder:
                     replace(record, run=record.run and replace(record.run, log=log)) for record in records
                 ]
         self.records += records
-        with postponed():
+        with postpone_signals():
             self._writer.append(*records)
             self._note_records(self._writer.digest)
 

@@ -12,10 +12,10 @@ from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.files import write_inside
 from pagewise.core.manifest import Break, Digest, Manifest
 from pagewise.core.plan import Step, key_of
-from pagewise.core.record import Record, Skipped, digest_of, dumped, lock, parse_record
+from pagewise.core.record import Record, Skipped, digest_of, dump_record, lock, parse_record
 from pagewise.core.record_parts import RunOf
 from pagewise.core.result import Result, check_unaltered, read_manifest, read_result, utc_text
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 
 #: The series of runs of an interrupted round, which is measured again.
 ASIDE: Final = "aside"
@@ -77,7 +77,7 @@ class Earlier:
             if run.series not in (ASIDE, "trial")
         }.values()
 
-    def left(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
+    def remaining(self, steps: Sequence[Step], is_stopped: Callable[[Step], bool]) -> list[Step]:
         """The remaining steps in order, without those that failed before."""
         sweeps = {
             (record.of_kernel, key_of(record.run), record.run.sweep)
@@ -137,7 +137,7 @@ def _measuring(command: Sequence[str]) -> Iterator[str]:
     yield from command[end:]
 
 
-def continued(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
+def read_interrupted(folder: Path, planned: Manifest) -> tuple[Manifest, Earlier]:
     """The manifest and the records of an interrupted session that is resumed.
 
     `planned` is the manifest with which the same command would begin now. Raises FormatError, SelectionError
@@ -205,7 +205,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[str, Any]]:
         # What policies set and whether they are available is decided by the trial run of a script.
         yield f"{name}'s policies", [policy["name"] for policy in program.get("policies") or ()]
     for part, names in _PARTS.items():
-        described = unstructured(getattr(manifest, part)) or {}
+        described = to_data(getattr(manifest, part)) or {}
         yield from ((f"{name} of {part}", described.get(name)) for name in names)
 
 
@@ -234,7 +234,7 @@ def set_aside(file: Path, rounds: int, announce: Callable[[Digest], None]) -> No
             for line in stream.read().splitlines():
                 record, _ = parse_record(line)
                 if record is not None and record.run is not None and _is_unfinished(record, rounds):
-                    line = dumped(replace(record, run=replace(record.run, series=ASIDE)))  # noqa: PLW2901
+                    line = dump_record(replace(record, run=replace(record.run, series=ASIDE)))  # noqa: PLW2901
                 lines.append(line.rstrip() + b"\n")
             content = b"".join(lines)
             announce(digest_of(content))
@@ -250,5 +250,5 @@ def set_aside(file: Path, rounds: int, announce: Callable[[Digest], None]) -> No
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(unstructured(value), ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(to_data(value), ensure_ascii=False)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

@@ -17,7 +17,7 @@ from pagewise.core.manifest import Manifest, SessionState, Until, goal_of
 from pagewise.core.node_state import change
 from pagewise.core.plan import Step, key_of
 from pagewise.core.record import Record
-from pagewise.core.result import Result, altered
+from pagewise.core.result import Result, find_alteration
 from pagewise.core.signals import interruptible
 from pagewise.core.units import bytes_text, clock_text, percent_text, seconds_text
 from pagewise.machine.node_state import read_state
@@ -109,7 +109,7 @@ class Session:
             finally:
                 self._note_work()
         self.recorder.note_changed(self._watch.verify())
-        self._altered = altered(self.recorder.folder, replace(self.manifest, state="complete"))
+        self._altered = find_alteration(self.recorder.folder, replace(self.manifest, state="complete"))
 
     def _measure(self, scratch: Path) -> None:
         """Trial runs of the baselines, then of all others, then the rounds, each as those before decide."""
@@ -133,7 +133,7 @@ class Session:
         return trials
 
     def _decide(self, trials: Sequence[Trial]) -> Workload:
-        decision = self.workload.decided(trials)
+        decision = self.workload.decide(trials)
         self.recorder.note(**decision.fields)
         if decision.text:
             self._print(decision.text)
@@ -196,12 +196,12 @@ class Session:
     def _run_all(self) -> None:
         began = time.monotonic() - self.earlier.wall_seconds
         rounds = [
-            self.earlier.left(self._steps_of_round(number), self.is_ruled_out)
+            self.earlier.remaining(self._steps_of_round(number), self.is_ruled_out)
             for number in range(1, self.options.runs.rounds + 1)
         ]
-        sweeps = self.earlier.left(self.workload.planner.sweeps(), self.is_ruled_out)
-        ahead, count = [*chain(*rounds), *sweeps], self.options.runs.rounds
-        with ProgressReporter(self.console, count, ahead, is_verbose=self.is_verbose) as progress:
+        sweeps = self.earlier.remaining(self.workload.planner.sweeps(), self.is_ruled_out)
+        all_steps, count = [*chain(*rounds), *sweeps], self.options.runs.rounds
+        with ProgressReporter(self.console, count, all_steps, is_verbose=self.is_verbose) as progress:
             for number, steps in enumerate(rounds, start=1):
                 self._run_steps(steps, progress)
                 self._end_round(number, progress)
@@ -250,7 +250,7 @@ class Session:
             wide = self._too_wide(number, width, names)
             names = list(wide)
             steps = [step for step in self._steps_of_round(number + 1) if step.benchmark.name in wide]
-            left = self.earlier.left(steps, self.is_ruled_out)
+            left = self.earlier.remaining(steps, self.is_ruled_out)
             over = time.monotonic() - began + (progress.expect(left) or 0.0) > runs.budget
             if not wide:
                 until = replace(until, ended="narrow", widest=wide)

@@ -93,7 +93,7 @@ class MachineSettings:
             if (control := self.prefetchers.get(None)) is not None:
                 note(prefetchers=stack.enter_context(prefetchers.switched_off(control)))
             compared: dict[str, SwitchedOff] = {
-                name: prefetchers.described(control)
+                name: prefetchers.describe(control)
                 for name, control in self.prefetchers.items()
                 if name is not None and control is not None
             }
@@ -151,7 +151,9 @@ def changed_settings(
             wanted = list(_pools_wanted(placements, prepare, needs.pool_pages))
             # The largest pages first: they need the most memory in one piece.
             wanted.sort(key=lambda each: each[0][0].page_bytes, reverse=True)
-            reservations = [stack.enter_context(hugepages.reserved(pools, pages)) for pools, pages in wanted]
+            reservations = [
+                stack.enter_context(hugepages.reserve_pages(pools, pages)) for pools, pages in wanted
+            ]
             note(pool=tuple(reservations))
         yield
 

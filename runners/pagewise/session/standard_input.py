@@ -86,7 +86,7 @@ def take_input(console: Console) -> StandardInput:
         if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
             if not _has_data(console):
                 return SILENT
-            kept = _kept("pipe", 0)
+            kept = _keep("pipe", 0)
             return kept if kept.size else NO_INPUT
         return _of_file(status)
     except OSError as fault:
@@ -105,14 +105,14 @@ def _of_file(status: os.stat_result) -> StandardInput:
         descriptor = os.open("/proc/self/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
         # Another user opened it, as before sudo.
-        return _kept("file", 0, name, os.lseek(0, 0, os.SEEK_CUR))
+        return _keep("file", 0, name, os.lseek(0, 0, os.SEEK_CUR))
     if not stat.S_ISREG(status.st_mode):
         return StandardInput("device", descriptor, name)
     start = os.lseek(0, 0, os.SEEK_CUR)
     if start == 0:
         return StandardInput("file", descriptor, name, size=status.st_size)
     os.lseek(descriptor, start, os.SEEK_SET)
-    return _kept("file", descriptor, name, start)
+    return _keep("file", descriptor, name, start)
 
 
 def _has_data(console: Console) -> bool:
@@ -133,7 +133,7 @@ def _has_data(console: Console) -> bool:
     return False
 
 
-def _kept(kind: str, descriptor: int, name: str | None = None, start: int = 0) -> StandardInput:
+def _keep(kind: str, descriptor: int, name: str | None = None, start: int = 0) -> StandardInput:
     """The rest of an input in a file without a name. Raises OSError, SelectionError."""
     kept = tempfile.TemporaryFile(prefix="pagewise-input-")  # noqa: SIM115 kept as long as this process
     digest, size = hashlib.sha256(), 0

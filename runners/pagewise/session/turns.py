@@ -66,7 +66,7 @@ class SlicedRun:
 
     @classmethod
     @contextmanager
-    def stopped(cls, run: StartedRun, freezer: Freezer | None = None) -> Iterator[SlicedRun]:
+    def start_stopped(cls, run: StartedRun, freezer: Freezer | None = None) -> Iterator[SlicedRun]:
         """A run that has just been started, stopped; its start is its first slice. Raises OSError.
 
         freezer: an empty group for its processes, if there is one.
@@ -208,7 +208,7 @@ def measure_in_turns(
     with ExitStack() as stack:
         stack.enter_context(_ended_after(stopwatch.limit * len(starts), takers))
         for number, start in enumerate(starts):
-            run = stopwatch.started(start.command, start.environment, start.inherited, number=number)
+            run = stopwatch.start_run(start.command, start.environment, start.inherited, number=number)
             takers.append(_TurnTaker(stack.enter_context(run)))
             takers[-1].wait(takers[-1].run.running.began)
         made, ready = 0, time.monotonic()

@@ -64,7 +64,7 @@ class Work:
             difference = WorkDifference(module, cell.placement, cell.options)
             if expected.number >= _FEWEST_RUNS and (expected.repeats or runs.number >= _FEWEST_RUNS):
                 missing, added = expected.common - runs.any, runs.common - expected.any
-                difference = replace(difference, missing=_shown(missing), added=_shown(added))
+                difference = replace(difference, missing=_log_lines(missing), added=_log_lines(added))
             if expected.exit_codes.isdisjoint(runs.exit_codes):
                 codes = tuple(sorted(expected.exit_codes)), tuple(sorted(runs.exit_codes))
                 difference = replace(difference, baseline_exit_codes=codes[0], exit_codes=codes[1])
@@ -86,5 +86,5 @@ def _lines(output: str) -> Iterable[str]:
         at = end + 1
 
 
-def _shown(lines: frozenset[str]) -> tuple[str, ...]:
+def _log_lines(lines: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(lines)[:_MOST_SHOWN])

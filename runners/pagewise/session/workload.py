@@ -73,7 +73,7 @@ class WithoutTrials:
         """None."""
         return []
 
-    def decided(self: _WorkloadT, trials: Sequence[Trial]) -> Decision[_WorkloadT]:
+    def decide(self: _WorkloadT, trials: Sequence[Trial]) -> Decision[_WorkloadT]:
         """The same."""
         return Decision(self)
 
@@ -209,7 +209,7 @@ class Workload(Protocol):
     def trials(self, *, of_baselines: bool) -> list[Step]:
         """The trial runs of baselines, or all others."""
 
-    def decided(self, trials: Sequence[Trial]) -> Decision[Workload]:
+    def decide(self, trials: Sequence[Trial]) -> Decision[Workload]:
         """The workload as these trial runs decide it."""
 
     def needs(self) -> Needs:

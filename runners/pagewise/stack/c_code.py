@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pagewise.core.errors import SetupError
 from pagewise.core.files import is_private, make_private, temporary_folder, user_folder
-from pagewise.stack.commands import ended
+from pagewise.stack.commands import run_to_end
 from pagewise.stack.paths import project_root
 
 _SECONDS = 60
@@ -29,7 +29,7 @@ class Product:
     options: the compiler's before the source. libraries: those after the source.
     """
 
-    what: str
+    message: str
     kind: str
     options: Sequence[str]
     libraries: Sequence[str] = ("-ldl",)
@@ -43,7 +43,7 @@ def find_compiler() -> list[str] | None:
     return next((words for words in candidates if shutil.which(words[0], path=os.environ.get("PATH"))), None)
 
 
-def compiled(source: Path, product: Product, compiler: Sequence[str]) -> Path:
+def compile_code(source: Path, product: Product, compiler: Sequence[str]) -> Path:
     """The file that a source and its headers compile to; compiled if it is missing.
 
     A file that another user owns or can replace is not used. Raises SetupError with the compiler's errors.
@@ -56,15 +56,15 @@ def compiled(source: Path, product: Product, compiler: Sequence[str]) -> Path:
     try:
         folder = _folder(product.kind)
         made = folder / name
-        if _is_ours(made):
+        if _is_pagewise(made):
             return made
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             fresh = Path(aside) / made.name
             command = [*compiler, *product.options, str(source), "-o", str(fresh), *product.libraries]
-            done = ended(command, seconds=_SECONDS)
+            done = run_to_end(command, seconds=_SECONDS)
             if done.returncode != 0:
                 raise SetupError(
-                    f"{product.what} does not compile:\n{done.stderr.strip()}",
+                    f"{product.message} does not compile:\n{done.stderr.strip()}",
                     where=source,
                     remedy="name another C compiler: CC=gcc",
                 )
@@ -72,7 +72,7 @@ def compiled(source: Path, product: Product, compiler: Sequence[str]) -> Path:
             fresh.replace(made)
     except (OSError, subprocess.TimeoutExpired) as fault:
         raise SetupError(
-            f"{product.what} cannot be compiled: {fault}",
+            f"{product.message} cannot be compiled: {fault}",
             where=folder,
             remedy="set XDG_CACHE_HOME to a folder of this user with free space, without spaces and colons",
         ) from fault
@@ -106,7 +106,7 @@ def can_be_preloaded(path: Path) -> bool:
     return re.search("[ :]", str(path.resolve())) is None
 
 
-def _is_ours(file: Path) -> bool:
+def _is_pagewise(file: Path) -> bool:
     """Whether this is a compiled file of this user, which no other user can have changed."""
     if file.is_symlink() or not file.is_file():
         return False

@@ -141,7 +141,7 @@ def read_catalog(tree: Path, init: Path) -> Catalog:
             remedy="build the environment (make compare), or name another tree with --modules",
         )
     entries.sort(key=lambda entry: entry.configuration.sort_key())
-    return Catalog(tree, tuple(entries), _agreed(entries), tuple(broken))
+    return Catalog(tree, tuple(entries), _agree(entries), tuple(broken))
 
 
 def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict[str, Kernel]:
@@ -155,7 +155,7 @@ def _kernels_of(configuration: Configuration, read: dict[bytes, Kernel]) -> dict
     return kernels
 
 
-def _agreed(entries: Sequence[Entry]) -> dict[str, Kernel]:
+def _agree(entries: Sequence[Entry]) -> dict[str, Kernel]:
     """One description per kernel: builds that describe a kernel differently must not be compared."""
     first: dict[str, tuple[Kernel, str]] = {}
     for entry in entries:

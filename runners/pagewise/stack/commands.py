@@ -11,7 +11,7 @@ from pagewise.core.environment import C_LOCALE
 _SECONDS = 20
 
 
-def ended(
+def run_to_end(
     command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: float = _SECONDS
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command without input to its end. Raises OSError, TimeoutExpired."""
@@ -35,7 +35,7 @@ def output_of(
     check: return None for a command that fails, too.
     """
     try:
-        done = ended(command, {**(os.environ if environment is None else environment), **C_LOCALE})
+        done = run_to_end(command, {**(os.environ if environment is None else environment), **C_LOCALE})
     except (OSError, subprocess.SubprocessError):
         return None
     return None if check and done.returncode else done.stdout.strip()

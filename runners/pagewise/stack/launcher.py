@@ -151,8 +151,8 @@ def _candidates(files: Iterable[Path], names: Iterable[str], environment: Mappin
                     yield str(prefix / "bin" / name)
     for name in names:
         for path in (environment.get("PATH", os.defpath), os.environ.get("PATH", os.defpath)):
-            if (found := shutil.which(name, path=path)) is not None:
-                yield found
+            if (file := shutil.which(name, path=path)) is not None:
+                yield file
 
 
 def _kind_of(program: str, environment: Mapping[str, str]) -> str | None:

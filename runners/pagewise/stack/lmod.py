@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pagewise.core.errors import SetupError
-from pagewise.stack.commands import ended, output_of
+from pagewise.stack.commands import output_of, run_to_end
 from pagewise.stack.setup import SetupFacts
 
 _LOADER = Path(__file__).with_name("load_modules.bash")
@@ -58,12 +58,12 @@ def load_each(init: Path, tree: Path, names: Sequence[str]) -> list[Loaded]:
     with tempfile.TemporaryDirectory(prefix="pagewise-modules-") as folder:
         command = [*_bash(), str(_LOADER), str(init), str(tree.absolute()), folder, *names]
         try:
-            shell = ended(command, clean_environment(), _SECONDS_PER_LOAD * (len(names) + 1))
+            shell = run_to_end(command, clean_environment(), _SECONDS_PER_LOAD * (len(names) + 1))
         except subprocess.TimeoutExpired as fault:
             raise SetupError("Lmod does not end", where=init, remedy="try `module load` by hand") from fault
         if shell.returncode != 0:
             raise SetupError(f"Lmod does not start: {shell.stderr.strip()}", where=init, remedy="make setup")
-        return [_loaded(name, Path(folder), number) for number, name in enumerate(names)]
+        return [_load(name, Path(folder), number) for number, name in enumerate(names)]
 
 
 def clean_environment() -> dict[str, str]:
@@ -88,7 +88,7 @@ def _bash() -> tuple[str, ...]:
     return program, "--noprofile", "--norc"
 
 
-def _loaded(name: str, folder: Path, number: int) -> Loaded:
+def _load(name: str, folder: Path, number: int) -> Loaded:
     errors, variables = folder / f"{number}.err", folder / f"{number}.env"
     message = errors.read_text(encoding="utf-8", errors="replace").strip() if errors.exists() else ""
     if not variables.exists():

@@ -16,7 +16,7 @@ from pathlib import Path
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.files import is_private, make_private, temporary_folder, user_folder
 from pagewise.core.text import choose_of
-from pagewise.stack.commands import ended, output_of
+from pagewise.stack.commands import output_of, run_to_end
 
 DEFAULT_ENVIRONMENT = "default"
 #: Variables for the Python of pagewise, which must not reach Spack's.
@@ -30,7 +30,7 @@ _SETTINGS = (
     "modules:default:lmod:hierarchy::[]",
     "modules:default:lmod:all:autoload:none",
 )
-_OURS = "namespace=pagewise"
+_PAGEWISE = "namespace=pagewise"
 _INSTALL = "spack install pagewise-micro hugepages=thp"
 
 
@@ -51,12 +51,12 @@ def project_root() -> Path:
     return checkout() or Path.cwd()
 
 
-def needed_checkout(what: str) -> Path:
+def needed_checkout(message: str) -> Path:
     """The checkout. Raises SetupError: `what` needs one."""
     root = checkout()
     if root is None:
         raise SetupError(
-            f"{what} needs a checkout of pagewise",
+            f"{message} needs a checkout of pagewise",
             where=Path.cwd(),
             remedy="git clone <address of pagewise>; make setup; and run it there",
         )
@@ -130,10 +130,10 @@ def spack_version() -> str | None:
 def tree_on_path() -> Path | None:
     """The first folder of MODULEPATH that has a module of a configuration."""
     folders = [Path(name) for name in os.environ.get("MODULEPATH", "").split(":") if name]
-    return next((folder for folder in folders if any(map(is_ours, folder.rglob("*.lua")))), None)
+    return next((folder for folder in folders if any(map(is_pagewise, folder.rglob("*.lua")))), None)
 
 
-def is_ours(module: Path) -> bool:
+def is_pagewise(module: Path) -> bool:
     """Whether a module describes a configuration."""
     try:
         return b"PAGEWISE_PACKAGE" in module.read_bytes()
@@ -153,7 +153,7 @@ def spack_tree() -> Path:
         with tempfile.TemporaryDirectory(prefix="new-", dir=folder) as fresh:
             output = _refresh(spack, Path(fresh))
             tree = Path(fresh, "Core")
-            if not any(map(is_ours, tree.rglob("*.lua"))):
+            if not any(map(is_pagewise, tree.rglob("*.lua"))):
                 raise SetupError(
                     "this Spack has installed no configuration of pagewise",
                     where=f"{spack}, environment {os.environ.get('SPACK_ENV') or 'none'}",
@@ -178,9 +178,9 @@ def _refresh(
     """Lets Spack write the modules below a folder; its messages. Raises SetupError."""
     settings = (f"modules:default:roots:lmod:{fresh}", *_SETTINGS)
     command = [str(spack), *(word for setting in settings for word in ("-c", setting))]
-    command += ["module", "lmod", "refresh", "--upstream-modules", "--yes-to-all", _OURS]
+    command += ["module", "lmod", "refresh", "--upstream-modules", "--yes-to-all", _PAGEWISE]
     try:
-        done = ended(command, _environment(), _SECONDS)
+        done = run_to_end(command, _environment(), _SECONDS)
     except subprocess.TimeoutExpired as fault:
         raise SetupError(
             "Spack does not end", where=spack, remedy="try: spack find pagewise-micro"
@@ -192,7 +192,7 @@ def _refresh(
         raise SetupError(
             f"Spack cannot write the modules of its configurations:\n{output.strip()}",
             where=spack,
-            remedy=f"correct what it reports; to see it again: spack module lmod refresh {_OURS}",
+            remedy=f"correct what it reports; to see it again: spack module lmod refresh {_PAGEWISE}",
         )
     return output
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pagewise.core.errors import FormatError
 from pagewise.core.reading import parse_json, read_file
-from pagewise.core.structure import structured
+from pagewise.core.structure import from_data
 from pagewise.stack.paths import project_root
 
 
@@ -75,7 +75,7 @@ def setup_facts() -> SetupFacts | None:
     """The facts, None before the setup ran. Raises FormatError for other content."""
     file = project_root() / ".pagewise" / "setup.json"
     try:
-        return structured(SetupFacts, parse_json(read_file(file)), ignored="null")
+        return from_data(SetupFacts, parse_json(read_file(file)), ignored="null")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:

@@ -13,7 +13,7 @@ from pagewise.analysis.sessions import Change, ComparedQuantity, changes, sessio
 from pagewise.analysis.validity import excluding
 from pagewise.core.errors import SelectionError
 from pagewise.core.result import Result, check_unaltered, read_result
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.core.units import bytes_text
 
 REGRESSION: Final = 1
@@ -119,7 +119,7 @@ def _at(result: Result, path: str) -> Any:
     value: Any = result.manifest
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-    return unstructured(value)
+    return to_data(value)
 
 
 def _compilers(result: Result) -> list[str]:

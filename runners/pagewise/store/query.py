@@ -20,7 +20,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.reading import parse_json, read_file
 from pagewise.core.record import read_records
 from pagewise.core.result import MANIFEST, RECORDS
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.store.sources import Source, find_sources
 
 _HERE = files(__package__)
@@ -48,7 +48,7 @@ class QueryResult:
     conflicts: Mapping[str, str]
 
 
-def known() -> dict[str, str]:
+def known_queries() -> dict[str, str]:
     """The queries of pagewise: name and description."""
     queries = {}
     for file in sorted((_HERE / "queries").iterdir(), key=lambda file: file.name):
@@ -59,7 +59,7 @@ def known() -> dict[str, str]:
 
 def statement(text: str) -> str:
     """The SQL of a query of pagewise, of a file, or the text itself. Raises SelectionError."""
-    if text in known():
+    if text in known_queries():
         return (_HERE / "queries" / f"{text}.sql").read_text(encoding="utf-8")
     if text.endswith(".sql"):
         try:
@@ -72,7 +72,7 @@ def statement(text: str) -> str:
         raise SelectionError(
             f"there is no query {text!r}",
             where="results query",
-            remedy=f"name one of {', '.join(known())}; or write SQL, or name a file that ends in .sql",
+            remedy=f"name one of {', '.join(known_queries())}; or SQL, or a file that ends in .sql",
         )
     return text
 
@@ -102,9 +102,9 @@ def ask(folders: Iterable[Path], sql: str, write: Path | None = None) -> QueryRe
         listed.write_bytes(b"".join(map(_line, rows)))
         connection.execute("SET VARIABLE folders = $file", {"file": str(listed)})
         connection.execute((_HERE / "views.sql").read_text(encoding="utf-8"))
-        columns, found = _answer(connection, sql, rows, str(listed), write)
+        columns, values = _answer(connection, sql, rows, str(listed), write)
     partial = {row["folder"]: row["faults"] for row in rows if row["faults"]}
-    return QueryResult(columns, found, skipped, partial, conflicts)
+    return QueryResult(columns, values, skipped, partial, conflicts)
 
 
 def _answer(
@@ -179,7 +179,7 @@ def _is_readable(source: Source) -> bool:
     try:
         analysis = read_file(source.folder / ANALYSIS)
         judged = parse_json(analysis)
-        is_current = judged["schema"] == SCHEMA and judged["records"] == unstructured(read.manifest.records)
+        is_current = judged["schema"] == SCHEMA and judged["records"] == to_data(read.manifest.records)
         contents = (analysis, read_file(source.folder / MANIFEST), source.content)
         return is_current and not any(map(_SURROGATE.search, contents))
     except (OSError, ValueError, LookupError, TypeError):
@@ -200,7 +200,7 @@ def _copy(source: Source, aside: Path) -> list[str]:
     aside.mkdir()
     (aside / MANIFEST).write_bytes(_line(source.manifest))
     (aside / ANALYSIS).write_bytes(_line(analysis))
-    (aside / RECORDS).write_bytes(b"".join(_line(unstructured(record)) for record in records))
+    (aside / RECORDS).write_bytes(b"".join(_line(to_data(record)) for record in records))
     more = [f"and {len(faults) - _MOST_FAULTS} more lines"] if len(faults) > _MOST_FAULTS else []
     return [*map(str, faults[:_MOST_FAULTS]), *more]
 

@@ -13,9 +13,9 @@ from typing import Any
 from pagewise.analysis.rows import TableRow, cell_rows
 from pagewise.analysis.validity import invalid_reason
 from pagewise.core.errors import FormatError, PagewiseError, SelectionError
-from pagewise.core.record import Record, dumped, parse_record, read_lines, read_records
+from pagewise.core.record import Record, dump_record, parse_record, read_lines, read_records
 from pagewise.core.result import MANIFEST, RECORDS, Result, read_result
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 
 FILES = (MANIFEST, RECORDS)
 
@@ -59,7 +59,7 @@ def find_sources(folders: Iterable[Path]) -> tuple[list[Source], dict[str, str]]
 
     Raises SelectionError if a folder is missing.
     """
-    found = set()
+    folders_below = set()
     for folder in folders:
         if not folder.is_dir():
             raise SelectionError(
@@ -69,13 +69,13 @@ def find_sources(folders: Iterable[Path]) -> tuple[list[Source], dict[str, str]]
             if not {*FILES}.isdisjoint(files):
                 # A result's own folders hold no results.
                 below.clear()
-                found.add(Path(path))
+                folders_below.add(Path(path))
     sources, faults = [], {}
-    for folder in sorted(found):
+    for folder in sorted(folders_below):
         try:
             sources.append(read_source(folder))
         except PagewiseError as fault:
-            faults[Source(folder, {}, None, []).name] = fault.what
+            faults[Source(folder, {}, None, []).name] = fault.message
     return sources, faults
 
 
@@ -90,9 +90,9 @@ def read_source(folder: Path) -> Source:
             read = read_result(folder, records=False)
             is_there = (folder / RECORDS).is_file()
             faults = [] if is_there else [f"{RECORDS} is missing or not a readable file"]
-            return Source(folder, unstructured(read.manifest), read, faults)
+            return Source(folder, to_data(read.manifest), read, faults)
     except FormatError as error:
-        fault = f"{error.what} ({error.where})"
+        fault = f"{error.message} ({error.where})"
     except (MemoryError, PagewiseError):
         raise
     # A fault of one folder must not prevent reading its neighbours.
@@ -106,11 +106,11 @@ def read_source(folder: Path) -> Source:
             remedy="copy it again from where it was made, or measure again; other results are not affected",
         )
     manifest = {
-        "id": hashlib.sha256(dumped(first)).hexdigest()[:16],
+        "id": hashlib.sha256(dump_record(first)).hexdigest()[:16],
         "kind": "records",
         "name": folder.name,
         "created": first.started,
-        "host": unstructured(first.host) or {},
+        "host": to_data(first.host) or {},
     }
     # A program's --record writes no manifest: that is not a fault.
     return Source(folder, manifest, None, [] if fault is None else [f"the manifest was ignored: {fault}"])
@@ -129,7 +129,7 @@ _REPORTS = (".csv", ".html", ".md")
 _SCALARS = (str, int, float, bool)
 
 
-def listed(folders: Iterable[Path]) -> list[TableRow]:
+def list_results(folders: Iterable[Path]) -> list[TableRow]:
     """Each result at or below the folders in order of time; other folders have a `fault`."""
     sources, faults = find_sources(folders)
     results = [_summary(source) for source in sources]
@@ -137,7 +137,7 @@ def listed(folders: Iterable[Path]) -> list[TableRow]:
     return sorted(results, key=lambda result: (result.get("created") or "", result["folder"]))
 
 
-def shown(folder: Path) -> TableRow:
+def show_result(folder: Path) -> TableRow:
     """What a result contains, and how its runs ended. Raises SelectionError, FormatError."""
     if not any((folder / name).exists() for name in FILES):
         raise FormatError(
@@ -154,9 +154,9 @@ def shown(folder: Path) -> TableRow:
     if read is not None:
         about, host = read.manifest, read.manifest.host
         for prefix, part in (
-            ("", {**unstructured(about), **unstructured(host), **unstructured(about.modules)}),
-            ("thp_", unstructured(host.thp) or {}),
-            ("", {**unstructured(about.provenance), "pagewise": about.software.get("pagewise")}),
+            ("", {**to_data(about), **to_data(host), **to_data(about.modules)}),
+            ("thp_", to_data(host.thp) or {}),
+            ("", {**to_data(about.provenance), "pagewise": about.software.get("pagewise")}),
         ):
             facts |= {prefix + name: value for name, value in part.items() if isinstance(value, _SCALARS)}
         facts["kernel_release"] = facts.pop("kernel")
@@ -167,7 +167,7 @@ def shown(folder: Path) -> TableRow:
         "command_line": read and read.manifest.command_line(),
         "faults": [*source.faults, *map(str, skipped)],
         "runs": [{"series": series, "status": status, "records": n} for (series, status), n in runs.items()],
-        "not_ranked": [{"reason": reason, "records": number} for reason, number in faults.most_common()],
+        "excluded": [{"reason": reason, "records": number} for reason, number in faults.most_common()],
         "cells": [] if read is None else list(cell_rows(read.subjects, {})),
         "files": sorted(file.name for file in folder.iterdir() if file.suffix in _REPORTS),
     }

@@ -76,17 +76,17 @@ WITH entries AS (
             options: 'MAP(VARCHAR, VARCHAR)',
             sizes: 'STRUCT(elements BIGINT, element_bytes BIGINT, arrays BIGINT, working_set_bytes BIGINT,
                 array_spacing_bytes BIGINT)',
-            seconds: 'STRUCT(populate DOUBLE, repetitions DOUBLE[])', passes_per_repetition: 'BIGINT',
+            seconds: 'STRUCT(first_touch DOUBLE, repetitions DOUBLE[])', passes_per_repetition: 'BIGINT',
             traffic: 'STRUCT(bytes_stream DOUBLE, bytes_hardware DOUBLE, flops DOUBLE)',
             metrics: 'MAP(VARCHAR, DOUBLE)', validation: 'STRUCT(passed BOOLEAN, error DOUBLE)',
             pages: 'STRUCT(page_size_requested_bytes BIGINT, page_size_observed_bytes BIGINT,
                 huge_coverage DOUBLE)',
-            page_faults: 'STRUCT(populate_minor BIGINT, populate_major BIGINT, compute_minor BIGINT,
+            page_faults: 'STRUCT(first_touch_minor BIGINT, first_touch_major BIGINT, compute_minor BIGINT,
                 compute_major BIGINT)',
             counters: 'JSON', counters_source: 'VARCHAR',
             regions: 'STRUCT(name VARCHAR, path VARCHAR, calls BIGINT, threads BIGINT, seconds DOUBLE,
                 seconds_exclusive DOUBLE, counts MAP(VARCHAR, DOUBLE))[]',
-            modelled: 'STRUCT(geometry VARCHAR, tool VARCHAR, pages VARCHAR, passes BIGINT,
+            simulated: 'STRUCT(geometry VARCHAR, tool VARCHAR, pages VARCHAR, passes BIGINT,
                 counts MAP(VARCHAR, BIGINT))',
             placement: 'STRUCT(threads BIGINT, cpus BIGINT[], numa_nodes BIGINT[], migrated BIGINT)',
             host: 'STRUCT(hostname VARCHAR, cpu VARCHAR, kernel VARCHAR)',
@@ -94,7 +94,7 @@ WITH entries AS (
                 hash VARCHAR, builder VARCHAR, series VARCHAR, sweep VARCHAR, round BIGINT, "position" BIGINT,
                 "group" VARCHAR, exit_code BIGINT, log VARCHAR, wall_seconds DOUBLE, method VARCHAR,
                 whole_because VARCHAR,
-                bound STRUCT(name VARCHAR, ranks BIGINT, had STRUCT(memory VARCHAR)))'})
+                bound STRUCT(name VARCHAR, ranks BIGINT, observed STRUCT(memory VARCHAR)))'})
     -- A line that is not JSON has no values.
     WHERE status IS NOT NULL AND configuration IS NOT NULL
 )
@@ -106,18 +106,18 @@ SELECT f.result, coalesce(run.kernel, m.kernel) AS kernel, m.kernel AS program, 
        coalesce(configuration.loop, 'explicit') AS loop, configuration.openmp, configuration.papi, options,
        sizes.elements, sizes.element_bytes, sizes.arrays, sizes.working_set_bytes, sizes.array_spacing_bytes,
        list_median(m.seconds.repetitions) / coalesce(passes_per_repetition, 1) AS seconds,
-       m.seconds.repetitions, passes_per_repetition, m.seconds.populate AS populate_seconds, run.wall_seconds,
+       m.seconds.repetitions, passes_per_repetition, m.seconds.first_touch AS first_touch_seconds, run.wall_seconds,
        run.method, run.whole_because,
        traffic.bytes_stream, traffic.bytes_hardware, traffic.flops, metrics,
        validation.passed AS validation_passed, validation.error AS validation_error,
        pages.page_size_requested_bytes, pages.page_size_observed_bytes, pages.huge_coverage,
-       TRY_CAST(list_sum([page_faults.populate_minor, page_faults.populate_major]) AS BIGINT) AS populate_faults,
+       TRY_CAST(list_sum([page_faults.first_touch_minor, page_faults.first_touch_major]) AS BIGINT) AS first_touch_faults,
        TRY_CAST(list_sum([page_faults.compute_minor, page_faults.compute_major]) AS BIGINT) AS compute_faults,
        CASE WHEN counters->>'$.unavailable' IS NULL THEN TRY_CAST(counters AS MAP(VARCHAR, DOUBLE)) END
            AS counters,
-       counters->>'$.unavailable' AS counters_unavailable, counters_source, regions, modelled,
+       counters->>'$.unavailable' AS counters_unavailable, counters_source, regions, simulated,
        placement.threads, run.bound.name AS placement_name, run.bound.ranks, placement.cpus AS placement_cpus,
-       run.bound.had.memory AS memory_policy, placement.numa_nodes, placement.migrated, host.hostname, host.cpu,
+       run.bound.observed.memory AS memory_policy, placement.numa_nodes, placement.migrated, host.hostname, host.cpu,
        host.kernel AS kernel_release, run.module, run.pages AS run_pages, run.placement AS run_placement,
        run.options AS run_options, run.hash, run.builder, run.series, run.sweep AS swept, run.round,
        run."position", run."group" AS event_group, run.exit_code, run.log
@@ -138,7 +138,7 @@ SELECT c.result, r.hostname, r.created, r.kernel_release, r.cpu, r.threads, r.na
        row_number() OVER (PARTITION BY c.result, c.kernel, c.module, c.run_pages, c.run_placement,
                                        c.run_options, m.round
                           ORDER BY m.series = 'aa', m.position) AS repeat,
-       m.seconds, m.populate_seconds, m.metrics, m.huge_coverage
+       m.seconds, m.first_touch_seconds, m.metrics, m.huge_coverage
 FROM records AS m
 JOIN cells AS c ON c.result = m.result AND c.kernel = m.kernel AND c.module = m.module
                AND c.run_pages IS NOT DISTINCT FROM m.run_pages

@@ -69,7 +69,7 @@ def examine(environment: str, modules: Path | None, measure_noise: bool = True) 
     try:
         facts = setup_facts()
     except PagewiseError as fault:
-        facts_fault = [missing("set-up", fault.what, fault.remedy)]
+        facts_fault = [missing("set-up", fault.message, fault.remedy)]
     topics = {
         "Tools": [*facts_fault, *_tools(facts, environment, modules)],
         "Compilers": _compilers(facts),
@@ -106,7 +106,7 @@ def measure_spread(seconds: float = _NOISE_SECONDS) -> list[float]:
     """Times of one fixed piece of work, repeated on one core for this long and often enough for a spread."""
     data = np.arange(200_000, dtype=np.float64)
     times: list[float] = []
-    with placements(Where(threads=(1,)))[0].bound():
+    with placements(Where(threads=(1,)))[0].bind():
         end = time.perf_counter() + seconds
         while time.perf_counter() < end or len(times) < _FEWEST_TIMES:
             began = time.perf_counter()
@@ -129,18 +129,18 @@ def noise_finding(times: list[float]) -> Finding:
     return note("noise", detail, "end other programs; more --rounds compensate in part")
 
 
-def _attempted(name: str, find: Callable[..., str], *arguments: object, is_needed: bool = False) -> Finding:
+def _attempt(name: str, find: Callable[..., str], *arguments: object, is_needed: bool = False) -> Finding:
     """What `find` returns for the arguments, or why it raises a PagewiseError."""
     try:
         return good(name, find(*arguments))
     except PagewiseError as fault:
-        detail = f"{fault.what} ({fault.where})" if fault.where else fault.what
+        detail = f"{fault.message} ({fault.where})" if fault.where else fault.message
         return (missing if is_needed else note)(name, detail, fault.remedy)
 
 
 def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> Iterator[Finding]:
     if checkout() is None:
-        yield _attempted("Spack", lambda: str(find_spack()))
+        yield _attempt("Spack", lambda: str(find_spack()))
     elif facts is None:
         yield note("set-up", "has not run here", "make setup")
     else:
@@ -158,7 +158,7 @@ def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> 
         "modules": lambda: str(module_tree(environment, modules)),
     }
     for name, find in needed.items():
-        yield _attempted(name, find, is_needed=True)
+        yield _attempt(name, find, is_needed=True)
 
 
 def _topology_text() -> str:
@@ -259,7 +259,7 @@ def setting_findings(root: Path = Path("/")) -> Iterator[Finding]:
     try:
         traced = traces(root)
     except PagewiseError as fault:
-        yield missing(name, f"unknown: {fault.what} ({fault.where})", fault.remedy)
+        yield missing(name, f"unknown: {fault.message} ({fault.where})", fault.remedy)
         return
     for trace in traced:
         for change in trace.changes:
@@ -314,7 +314,7 @@ def prefetcher_finding(root: Path = Path("/")) -> Finding:
         control = find_control([ALL], os.sched_getaffinity(0), root)
         return f"{', '.join(control.names)} can be switched off by {control.method}: --vary prefetchers=off"
 
-    return _attempted("prefetchers", find)
+    return _attempt("prefetchers", find)
 
 
 def counter_findings(host: Host, environment: str, modules: Path | None) -> Iterator[Finding]:
@@ -329,7 +329,7 @@ def counter_findings(host: Host, environment: str, modules: Path | None) -> Iter
 def simulation_findings() -> Iterator[Finding]:
     """Whether `pagewise simulate` can trace programs here: QEMU for each machine, and its plug-in."""
     for machine in MACHINES:
-        yield _attempted(f"{machine} programs", _tracer_text, machine)
+        yield _attempt(f"{machine} programs", _tracer_text, machine)
     build = TracedBuild.of_checkout(project_root(), "gcc")
     if build.plugin.is_file():
         yield good("plug-in", str(build.plugin))

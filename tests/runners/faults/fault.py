@@ -143,8 +143,8 @@ class Place:
 
     def compare(self, *arguments: str, **more: Any) -> Ended:
         """A short comparison, in a separate process."""
-        chosen = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--output", str(self.results)]
-        return self.start("kernels", *chosen, *arguments, **more)
+        options = ["--rounds", "1", "--no-sweep", "--kernels", "chase", "--output", str(self.results)]
+        return self.start("kernels", *options, *arguments, **more)
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ def make_place(folder: Path, modules: Path, result: Path) -> Place:
 def neighbours(place: Place) -> list[Ended]:
     """The commands that go through all results: the good one must be among what they find."""
     listed = place.run("results", "list", "--json")
-    found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
-    assert "fault" not in found["good"] and found["good"]["records"] > 0
+    actual = {Path(one["folder"]).name: one for one in listed.data()["results"]}
+    assert "fault" not in actual["good"] and actual["good"]["records"] > 0
     return [listed, query(place)]
 
 

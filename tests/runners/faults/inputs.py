@@ -40,8 +40,8 @@ def _kernel(change: Callable[[Path], None]) -> Callable[[Place], list[Ended]]:
             to = made / module.relative_to(place.modules)
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_text(module.read_text().replace(str(origin), str(prefix)))
-        chosen = ["--modules", str(made)]
-        return [place.run("list", *chosen), place.run("kernels", "--plan", *chosen)]
+        options = ["--modules", str(made)]
+        return [place.run("list", *options), place.run("kernels", "--plan", *options)]
 
     return happen
 

@@ -108,7 +108,7 @@ RECORDS: dict[str, Callable[[Place], None]] = {
     "deep": _edit_record("options", value=_deep(900)),
     "lone surrogate": _edit_record("kernel", value="\ud800"),
     "NaN": _edit_record("metrics", "latency_ns", value=float("nan")),
-    "1e400": lambda place: _texts(place, b'"populate":', b'"populate":1e400,"x":', "records.jsonl"),
+    "1e400": lambda place: _texts(place, b'"first_touch":', b'"first_touch":1e400,"x":', "records.jsonl"),
     "key twice": lambda place: _texts(place, b"{", b'{"kernel": "x",', "records.jsonl"),
     "host is a text": _edit_record("host", value="h"),
     "blank time": _edit_record("run", "started", value=""),
@@ -171,8 +171,8 @@ def _all_at_once(place: Place) -> list[Ended]:
         shutil.copytree(place.bad, folder)
         make(replace(place, bad=folder))
     listed = place.run("results", "list", "--json")
-    found = {Path(one["folder"]).name: one for one in listed.data()["results"]}
-    assert len(found) >= len(made) and found["good"]["records"] > 0 and "fault" not in found["good"]
+    actual = {Path(one["folder"]).name: one for one in listed.data()["results"]}
+    assert len(actual) >= len(made) and actual["good"]["records"] > 0 and "fault" not in actual["good"]
     return [
         listed,
         place.run("results", "list"),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from fault import Ended, Fault, Place
 
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.machine.host import read_host
 from scripts import write_script
 
@@ -51,9 +51,9 @@ def process(name: str, code: str) -> Fault:
         program = write_script(
             place.folder / "program.py", f"#!{sys.executable} -SE\nimport os, signal, sys, time\n{code}\n"
         )
-        chosen = ["--rounds", "1", "--policies", "none", "--timeout", "1", "--end-leftovers"]
-        chosen += ["--output", str(place.results), "--json"]
-        ended = place.fork("compare", *chosen, "--", str(program))
+        options = ["--rounds", "1", "--policies", "none", "--timeout", "1", "--end-leftovers"]
+        options += ["--output", str(place.results), "--json"]
+        ended = place.fork("compare", *options, "--", str(program))
         made = max(place.results.glob("2*"), key=lambda folder: folder.name)
         assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
         assert (made / "report.html").exists()
@@ -83,7 +83,7 @@ def host(name: str, files: dict[str, str]) -> Fault:
         for file, text in files.items():
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_text(text)
-        assert json.loads(json.dumps(unstructured(read_host(root))))["hostname"]
+        assert json.loads(json.dumps(to_data(read_host(root))))["hostname"]
         return []
 
     return Fault(f"machine: {name}", happen, ())

@@ -38,6 +38,6 @@ def test_is_survived(fault: Fault, origin: Stage, tmp_path: Path):
     fault.survive(make_place(tmp_path, origin.modules, origin.result()))
 
 
-def test_there_are_enough_different_faults():
+def test_the_faults_are_many_and_different():
     names = Counter(row.name for rows in FAULTS.values() for row in rows)
     assert names.total() >= FEWEST and max(names.values()) == 1

@@ -1,4 +1,4 @@
-! What Flash-X's set-up writes for a 2-d simulation with carbon and oxygen.
+! The header of Flash-X for a 2-d simulation with carbon and oxygen, as its set-up writes it.
 #define NDIM 2
 #define DENS_VAR 1
 #define TEMP_VAR 2

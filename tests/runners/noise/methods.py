@@ -44,7 +44,7 @@ def bursts() -> None:
 
 
 @contextmanager
-def beside(disturb: bool) -> Iterator[None]:
+def neighbour(disturb: bool) -> Iterator[None]:
     """With such bursts, until the block ends."""
     other = Process(target=bursts, daemon=True)
     if disturb:
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     sessions: dict[str, dict[str, list[tuple[list[float], float]]]] = defaultdict(lambda: defaultdict(list))
-    with beside(given.bursts):
+    with neighbour(given.bursts):
         for _ in range(given.sessions):
             for method in random.sample(("turns", "runs"), 2):
                 for name, logs, seconds in session(given.command, method, given.rounds):

@@ -55,14 +55,14 @@ def main() -> None:
         writer = csv.writer(stream, lineterminator="\n")
         if new:
             writer.writerow(FIELDS)
-        for what in cycle(whats):
+        for label in cycle(whats):
             passed = time.monotonic() - started
             if passed > seconds:
                 break
-            chosen = whats[min(int(len(whats) * passed / seconds), len(whats) - 1)]
-            kernel, pages, threads = (what if order == "interleaved" else chosen).split(":")
-            took = run(kernel, pages, threads, Path(folder))
-            writer.writerow([piece, kernel, pages, threads, order, f"{passed:.2f}", f"{took:.7g}"])
+            selected = whats[min(int(len(whats) * passed / seconds), len(whats) - 1)]
+            kernel, pages, threads = (label if order == "interleaved" else selected).split(":")
+            spent = run(kernel, pages, threads, Path(folder))
+            writer.writerow([piece, kernel, pages, threads, order, f"{passed:.2f}", f"{spent:.7g}"])
 
 
 main()

@@ -32,7 +32,7 @@ struct block {
         if (!old && way % 5 == 0) for (size_t at = 0; at < bytes; at++) if (((char *)got)[at]) _exit(3);                           \
         return got;                                                                                                            \
     }
-SITE(chosen)
+SITE(selected)
 SITE(other)
 
 static void check(const struct block *block, size_t bytes)
@@ -58,7 +58,7 @@ static void *run(void *seed)
             block->memory = NULL;
         }
         size_t before = block->memory ? block->bytes : 0;
-        block->memory = way % 2 ? chosen(block->memory, bytes, way / 16) : other(block->memory, bytes, way / 16);
+        block->memory = way % 2 ? selected(block->memory, bytes, way / 16) : other(block->memory, bytes, way / 16);
         if (!block->memory) _exit(5);
         if (before) check(block, before < bytes ? before : bytes);
         block->value = (unsigned char)random;
@@ -71,7 +71,7 @@ static void *run(void *seed)
                 for (int number = 0; number < BLOCKS; number++) {
                     struct block *of = &blocks[number];
                     if (of->memory) check(of, of->bytes), free(of->memory);
-                    of->memory = chosen(NULL, 100, 4);
+                    of->memory = selected(NULL, 100, 4);
                 }
                 _exit(0);
             }

@@ -83,18 +83,18 @@ static int right(const struct simulated *simulated, int32_t repetitions, int *of
                                            .most_pages = most_pages,
                                            .repetitions = repetitions,
                                            .seed = number(1, 1000)};
-    struct pw_tlb_found found;
+    struct pw_tlb_estimate estimate;
     const int32_t levels = (int32_t)simulated->geometry.n_tlb_levels;
-    EXPECT(pw_tlb_infer(&machine, &found));
-    int count = found.levels == levels;
+    EXPECT(pw_tlb_infer(&machine, &estimate));
+    int count = estimate.levels == levels;
     for (int32_t level = 0; level < levels; level++) {
         const struct pw_tlb_geometry *is = &simulated->geometry.tlb[level][0];
-        const struct pw_tlb_level *seen = &found.level[level];
+        const struct pw_tlb_level *seen = &estimate.level[level];
         const double cost = level + 1 < levels ? 3 : 3 + 5 * levels;
         const int parts[] = {seen->entries == (int32_t)is->entries, seen->ways == (int32_t)is->ways,
                              seen->replacement == (is->replacement == PW_LRU ? pw_tlb_lru : pw_tlb_fifo),
                              fabs(seen->cost_ns - cost) < 0.05 * cost};
-        for (int i = 0; i < 4; i++) count += level < found.levels && parts[i];
+        for (int i = 0; i < 4; i++) count += level < estimate.levels && parts[i];
         printf("level %d of %d: %u entries, %u ways, %s, %.0f ns; found %d (%.2f), %d (%.2f), %d (%.2f), %.2f (%.2f)\n", level + 1,
                levels, is->entries, is->ways, is->replacement == PW_LRU ? "lru" : "fifo", cost, seen->entries,
                seen->entries_confidence, seen->ways, seen->ways_confidence, seen->replacement, seen->replacement_confidence,

@@ -114,11 +114,11 @@ contains
         call expect(.not. flame%burns(fraction), 'no flame')
     end subroutine fronts
 
-    subroutine near(got, wanted, tolerance, what)
+    subroutine near(got, wanted, tolerance, label)
         real(r8), intent(in) :: got, wanted, tolerance
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
-        call expect(abs(got - wanted) <= tolerance*abs(wanted), what//': '//to_text(got, 'es22.14')//', not '// &
+        call expect(abs(got - wanted) <= tolerance*abs(wanted), label//': '//to_text(got, 'es22.14')//', not '// &
                     to_text(wanted, 'es22.14'))
     end subroutine near
 

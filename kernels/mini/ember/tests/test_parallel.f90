@@ -134,13 +134,13 @@ contains
         same = .not. (a < b .or. a > b)
     end function same
 
-    subroutine expect(ok, what)
+    subroutine expect(ok, label)
         logical, intent(in) :: ok
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
         if (ok) return
         failures = failures + 1
-        print '(3a, i0)', 'wrong: ', what, ', rank ', comm%rank
+        print '(3a, i0)', 'wrong: ', label, ', rank ', comm%rank
     end subroutine expect
 
 end program test_parallel

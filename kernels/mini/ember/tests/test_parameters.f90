@@ -140,13 +140,13 @@ contains
         agrees = all(abs(a - b) <= 1.0e-15_r8)
     end function agrees
 
-    subroutine expect(what, holds)
-        character(*), intent(in) :: what
+    subroutine expect(label, holds)
+        character(*), intent(in) :: label
         logical, intent(in) :: holds
 
         if (holds) return
         failures = failures + 1
-        print *, 'wrong: ', what
+        print *, 'wrong: ', label
         if (error%failed()) print *, error%message
     end subroutine expect
 

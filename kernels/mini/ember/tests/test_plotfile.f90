@@ -38,12 +38,12 @@ program test_plotfile
 
     type(comm_t) :: comm
     type(error_t) :: error
-    character(16) :: what
+    character(16) :: label
 
     call comm%begin(error)
     call expect_success(error, 'begin')
-    call get_command_argument(1, what)
-    select case (what)
+    call get_command_argument(1, label)
+    select case (label)
     case ('plotfiles')
         call write_known(2, cartesian, 'plane')
         call write_known(2, cylindrical, 'cylinder')

@@ -82,13 +82,13 @@ contains
         call agree('a refusal', real(refusal%code, r8), real(exit_usage, r8), 0.0_r8)
     end subroutine refused
 
-    subroutine agree(what, got, wanted, tolerance)
-        character(*), intent(in) :: what
+    subroutine agree(label, got, wanted, tolerance)
+        character(*), intent(in) :: label
         real(r8), intent(in) :: got, wanted, tolerance
 
         if (abs(got - wanted) <= tolerance) return
         failures = failures + 1
-        print *, what, ': ', got, ' is not ', wanted
+        print *, label, ': ', got, ' is not ', wanted
     end subroutine agree
 
 end program test_riemann_exact

@@ -64,7 +64,7 @@ def test_the_smooth_wave_converges_with_second_order(ember: Ember) -> None:
         )
 
 
-def test_the_shock_tube_is_that_of_the_exact_riemann_solver(ember: Ember) -> None:
+def test_the_shock_tube_matches_the_exact_riemann_solver(ember: Ember) -> None:
     def tube(direction: str, level: int) -> float:
         return ember.error(
             *("--problem", "sod", "--dims", "3", "--uniform", "--highest-level", str(level)),

@@ -85,7 +85,7 @@ def test_ranks_have_the_same_norms(ember: Ember, ranks: int) -> None:
     assert "norms" in checks(record)
 
 
-def test_a_state_without_reference_is_recorded_as_such(ember: Ember) -> None:
+def test_a_state_without_reference_is_recorded(ember: Ember) -> None:
     record = ember.run(*SEDOV[:-2], "--steps", "3", "--gamma", "1.3")
     assert set(checks(record)) == {"conservation"}
 
@@ -118,11 +118,11 @@ def test_a_damaged_limiter_conserves_and_fails(
     ember: Ember, in_build: InBuild, damage: str, reference: str, arguments: tuple[str, ...]
 ) -> None:
     validation = damaged(ember, in_build, damage, arguments)
-    found = {check["name"]: check["error"] <= check["tolerance"] for check in validation["checks"]}
-    assert found == {"conservation": True, reference: False}
+    is_present = {check["name"]: check["error"] <= check["tolerance"] for check in validation["checks"]}
+    assert is_present == {"conservation": True, reference: False}
 
 
-def test_a_state_that_is_no_number_fails(ember: Ember, in_build: InBuild) -> None:
+def test_a_state_with_nan_fails(ember: Ember, in_build: InBuild) -> None:
     validation = damaged(ember, in_build, "nan", (*SEDOV[:-2], "--steps", "1", "--gamma", "1.3"))
     assert [check["name"] for check in validation["checks"]] == ["conservation"]
 

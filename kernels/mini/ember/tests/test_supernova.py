@@ -173,7 +173,7 @@ def test_the_front_eats_fuel_at_its_speed_however_much_ash_expands(ember: Ember)
 
 @pytest.mark.long
 @pytest.mark.parametrize("dims", ["2", "3"])
-def test_what_burns_releases_its_energy(ember: Ember, dims: str) -> None:
+def test_burnt_mass_releases_its_energy(ember: Ember, dims: str) -> None:
     """Between walls, while the mesh follows the front: the energy grows by q times the burnt mass."""
     levels = ("--lowest-level", "1", "--highest-level", "3" if dims == "2" else "2")
     release = ("--flame-release", "3", "--flame-speed", "0.1")
@@ -279,7 +279,7 @@ def test_a_missing_table_is_named(ember: Ember) -> None:
 
 
 @pytest.mark.long
-def test_what_is_no_table_is_refused(ember: Ember) -> None:
+def test_a_malformed_table_is_refused(ember: Ember) -> None:
     ember.last_zones(*FRONT, "--steps", "1")
     file = max(ember.folder.glob("*_hdf5_plt_cnt_*"))
     done = ember.attempt(*STAR, "--steps", "1", "--eos-table", str(file))

@@ -343,13 +343,13 @@ contains
     end subroutine broken_restores
 
     !> A refusal with a message, after which `error` can be reused.
-    subroutine expect_failed(error, what, values)
+    subroutine expect_failed(error, label, values)
         type(error_t), intent(inout) :: error
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
         integer, intent(in) :: values(:)
 
-        call expect(error%failed(), 'refused: '//what, values)
-        if (error%failed()) call expect(len(error%message) > 0 .and. len(error%remedy) > 0, 'explained: '//what, values)
+        call expect(error%failed(), 'refused: '//label, values)
+        if (error%failed()) call expect(len(error%message) > 0 .and. len(error%remedy) > 0, 'explained: '//label, values)
         error = error_t()
     end subroutine expect_failed
 

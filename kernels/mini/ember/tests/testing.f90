@@ -19,14 +19,14 @@ module ember_testing
 contains
 
     !> Expect no error; `error` can be reused.
-    subroutine expect_success(error, what)
+    subroutine expect_success(error, label)
         type(error_t), intent(inout) :: error
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
         if (error%failed()) then
-            call expect(.false., what//': '//error%message)
+            call expect(.false., label//': '//error%message)
         else
-            call expect(.true., what)
+            call expect(.true., label)
         end if
         error = error_t()
     end subroutine expect_success

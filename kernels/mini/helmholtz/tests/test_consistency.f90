@@ -135,12 +135,12 @@ contains
     !> On both sides of the nodes of the table, in either direction.
     subroutine edges()
         integer, parameter :: checked(10) = [c_pres, c_eint, c_entr, c_dpdt, c_dpdd, c_dedt, c_dedd, c_dsdd, c_gam1, c_cs]
-        real(r8), allocatable :: at(:, :), past(:, :)
-        real(r8), parameter :: past_node = 1.0e-12_r8
+        real(r8), allocatable :: at(:, :), beyond(:, :)
+        real(r8), parameter :: beyond_node = 1.0e-12_r8
         real(r8) :: ye, scale
         integer :: i, k, bad
 
-        allocate (at(2000, n_columns), past(2000, n_columns))
+        allocate (at(2000, n_columns), beyond(2000, n_columns))
         call random_states(eos, 0.01_r8, at)
         ye = at(1, c_zbar)/at(1, c_abar)
         do i = 1, size(at, 1)
@@ -150,16 +150,16 @@ contains
                 at(i, c_dens) = reference%dye(2 + modulo(7*i, size(reference%dye) - 2))/ye
             end if
         end do
-        past = at
+        beyond = at
         where (modulo([(i, i=1, size(at, 1))], 2) == 0)
-            at(:, c_temp) = at(:, c_temp)*(1.0_r8 - past_node)
-            past(:, c_temp) = past(:, c_temp)*(1.0_r8 + past_node)
+            at(:, c_temp) = at(:, c_temp)*(1.0_r8 - beyond_node)
+            beyond(:, c_temp) = beyond(:, c_temp)*(1.0_r8 + beyond_node)
         else where
-            at(:, c_dens) = at(:, c_dens)*(1.0_r8 - past_node)
-            past(:, c_dens) = past(:, c_dens)*(1.0_r8 + past_node)
+            at(:, c_dens) = at(:, c_dens)*(1.0_r8 - beyond_node)
+            beyond(:, c_dens) = beyond(:, c_dens)*(1.0_r8 + beyond_node)
         end where
         call complete(eos, at)
-        call complete(eos, past)
+        call complete(eos, beyond)
         bad = 0
         do i = 1, size(at, 1)
             do k = 1, size(checked)
@@ -168,7 +168,7 @@ contains
                 if (checked(k) == c_dpdd) scale = scale + at(i, c_pres)/at(i, c_dens)
                 if (checked(k) == c_dedd) scale = scale + at(i, c_pres)/at(i, c_dens)**2
                 if (checked(k) == c_eint) scale = scale + at(i, c_pres)/at(i, c_dens)
-                if (abs(at(i, checked(k)) - past(i, checked(k))) > 1.0e-9_r8*scale) bad = bad + 1
+                if (abs(at(i, checked(k)) - beyond(i, checked(k))) > 1.0e-9_r8*scale) bad = bad + 1
             end do
         end do
         call expect(bad == 0, to_text(bad)//' quantities jump at the nodes of the table')

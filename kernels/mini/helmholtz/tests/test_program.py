@@ -96,9 +96,7 @@ def test_separate_arrays_are_read_in_every_mode(program: Program) -> None:
         (("--zones", "10000000000000000"), USAGE, "zones"),
     ],
 )
-def test_what_is_wrong_is_named(
-    program: Program, arguments: tuple[str, ...], code: int, expected: str
-) -> None:
+def test_faults_are_named(program: Program, arguments: tuple[str, ...], code: int, expected: str) -> None:
     record = program.folder / "record.jsonl"
     done = program.attempt(*arguments, "--record", str(record))
     assert done.returncode == code, done.stdout + done.stderr

@@ -41,11 +41,11 @@ contains
     end subroutine load
 
     !> Expect a number up to a relative difference of `tolerance`.
-    subroutine expect_near(value, wanted, tolerance, what)
+    subroutine expect_near(value, wanted, tolerance, label)
         real(r8), intent(in) :: value, wanted, tolerance
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
-        call expect(abs(value - wanted) <= tolerance*abs(wanted), what//': '//to_text(value, 'es24.16e3')//' is not '// &
+        call expect(abs(value - wanted) <= tolerance*abs(wanted), label//': '//to_text(value, 'es24.16e3')//' is not '// &
                     to_text(wanted, 'es24.16e3')//', off by '//to_text(value/wanted - 1.0_r8, 'es10.2e3'))
     end subroutine expect_near
 

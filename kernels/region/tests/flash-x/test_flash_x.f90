@@ -84,12 +84,12 @@ contains
         call get_command_argument(i, text)
     end function argument
 
-    subroutine check(holds, what)
+    subroutine check(holds, label)
         logical, intent(in) :: holds
-        character(*), intent(in) :: what
+        character(*), intent(in) :: label
 
         if (holds) return
-        write (error_unit, '(a)') 'wrong: '//what
+        write (error_unit, '(a)') 'wrong: '//label
         error stop 1
     end subroutine check
 

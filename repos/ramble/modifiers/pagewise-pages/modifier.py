@@ -15,7 +15,7 @@ sys.path.append(str(_HERE / "../../../../runners"))
 from pagewise.cluster.page_runs import RECORD, RECORDS, find_launcher, prefix_programs, read_pages  # noqa: E402
 from pagewise.workloads.program.policy import IN_MODULES, meaning  # noqa: E402
 
-_CHOSEN = "policy"
+_SELECTED = "policy"
 _SUMMARY = "{experiment_run_dir}/pagewise-pages.txt"
 #: Name, unit, and pattern of its value.
 _FIGURES = (
@@ -42,8 +42,8 @@ class PagewisePages(BasicModifier):
 
     tags("memory", "huge-pages", "verification")
 
-    mode(_CHOSEN, description="the page policy that the variable page_policy names")
-    default_mode(_CHOSEN)
+    mode(_SELECTED, description="the page policy that the variable page_policy names")
+    default_mode(_SELECTED)
     for policy in IN_MODULES:
         mode(policy, description=meaning(policy))
         variable_modification("page_policy", policy, method="set", modes=[policy])
@@ -52,7 +52,7 @@ class PagewisePages(BasicModifier):
         "pagewise_exec",
         default=find_launcher(),
         description="The launcher pagewise-exec",
-        modes=[_CHOSEN, *IN_MODULES],
+        modes=[_SELECTED, *IN_MODULES],
     )
 
     archive_pattern(f"{{experiment_run_dir}}/{RECORDS}")
@@ -77,7 +77,7 @@ class PagewisePages(BasicModifier):
         return [], []
 
     def _check_policy(self, app_inst):
-        if self._usage_mode != _CHOSEN:
+        if self._usage_mode != _SELECTED:
             return
         if "page_policy" not in app_inst.variables:
             logger.die(

@@ -28,14 +28,14 @@ class _Comparing(Measuring, TakesProgram):
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parse the options; there must be a program, suite or case."""
-        extra, chosen = super().parse_args(context, arguments), context.params
+        extra, params = super().parse_args(context, arguments), context.params
         if not context.resilient_parsing:
-            if not (chosen["command"] or chosen["suite"] or chosen["cases"]):
+            if not (params["command"] or params["suite"] or params["cases"]):
                 context.fail(
                     "Name a program after --, or --suite or --case. To compare kernels: pagewise kernels."
                 )
-            if chosen["varied"]:
-                context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
+            if params["varied"]:
+                context.fail(f"--vary {params['varied'][0]}: only kernels have such options.")
         return extra
 
 

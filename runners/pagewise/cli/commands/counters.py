@@ -34,15 +34,15 @@ class _CountersCommand(Measuring, TakesProgram):
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Parse the options, and choose the environment of kernels."""
         extra = super().parse_args(context, arguments)
-        chosen = context.params
+        params = context.params
         if context.resilient_parsing:
             return extra
         subject, refused = "kernels only", set(_OF_KERNELS)
-        if not _has_program(chosen):
-            chosen["environment"] = chosen["environment"] or DEFAULT_ENVIRONMENT
+        if not _has_program(params):
+            params["environment"] = params["environment"] or DEFAULT_ENVIRONMENT
             subject, refused = "programs: counters -- PROGRAM, --suite or --case", set(OF_PROGRAM)
-        elif chosen["varied"]:
-            context.fail(f"--vary {chosen['varied'][0]}: only kernels have such options.")
+        elif params["varied"]:
+            context.fail(f"--vary {params['varied'][0]}: only kernels have such options.")
         for parameter in self.params:
             given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
             if given and parameter.name in refused:
@@ -50,8 +50,8 @@ class _CountersCommand(Measuring, TakesProgram):
         return extra
 
 
-def _has_program(chosen: Parameters) -> bool:
-    return bool(chosen["command"] or chosen["suite"] or chosen["cases"])
+def _has_program(params: Parameters) -> bool:
+    return bool(params["command"] or params["suite"] or params["cases"])
 
 
 @opt.command(
@@ -129,4 +129,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     from pagewise.workloads.kernels.choose import KernelOptions
 
     options = replace(options_of(KernelOptions, parameters), baseline=BASELINE)
-    return prepare(options.named("counters"), selection, console, BEGAN)
+    return prepare(options.with_defaults_of_name("counters"), selection, console, BEGAN)

@@ -34,7 +34,7 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
         from pagewise.machine.settings.session import restore
 
         restore()
-    examined = examine(_built(environment), modules, noise)
+    examined = examine(_built_environment(environment), modules, noise)
     if as_json:
         print_json(examined)
     else:
@@ -42,7 +42,7 @@ def command(environment: str, modules: Path | None, noise: bool, restoring: bool
     return 0 if examined.ready else _INVALID
 
 
-def _built(environment: str) -> str:
+def _built_environment(environment: str) -> str:
     """The named environment. Without a name the default one, or the first built one if that is not built."""
     from pagewise.stack.paths import built_environments, checkout
 

@@ -39,14 +39,14 @@ def ramble(
     threads: int,
 ) -> None:
     """Write Ramble applications of the kernels, and a workspace with the configurations, into FOLDER."""
-    from pagewise.cluster.export.ramble import Chosen, write_ramble
+    from pagewise.cluster.export.ramble import RambleSelection, write_ramble
     from pagewise.stack import lmod
     from pagewise.stack.catalog import find_catalog
     from pagewise.stack.paths import checkout
     from pagewise.stack.setup import setup_facts
 
     catalog, root = find_catalog(environment, modules), checkout()
-    selection = Chosen(
+    selection = RambleSelection(
         [kernel.benchmark for kernel in catalog.select_kernels(kernels)],
         catalog.select_entries(configurations),
         catalog.tree,

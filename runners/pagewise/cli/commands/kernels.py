@@ -79,4 +79,4 @@ def command(parameters: Parameters, console: Console) -> Session:
     from pagewise.workloads.kernels.workload import prepare
 
     options = options_of(KernelOptions, complete(parameters, BASELINE))
-    return prepare(options.named(options.environment), console, BEGAN)
+    return prepare(options.with_defaults_of_name(options.environment), console, BEGAN)

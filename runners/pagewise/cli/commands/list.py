@@ -31,7 +31,7 @@ _KINDS = ("environments", "configurations", "kernels", "policies", "case")
 )
 @click.argument("kind", required=False, type=click.Choice(_KINDS))
 @opt.argument("names", nargs=-1, type=str)
-def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: object) -> None:
+def command(kind: str | None, names: Sequence[str], *, as_json: bool, **params: object) -> None:
     """List environments, configurations, kernels or page policies (default: configurations and kernels).
 
     `case` prints a commented example of a file for --case.
@@ -42,10 +42,10 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     from pagewise.session.options import SessionOptions
 
     if kind == "policies":
-        _list_policies({**chosen, "policies": split_commas(names)}, as_json)
+        _list_policies({**params, "policies": split_commas(names)}, as_json)
         return
     for name in ("command", "suite", "cases", "prepare"):
-        if chosen[name]:
+        if params[name]:
             raise click.UsageError("A program and its options are valid only for: pagewise list policies")
     if kind == "case":
         from pagewise.workloads.program.suite import example
@@ -56,16 +56,16 @@ def command(kind: str | None, names: Sequence[str], *, as_json: bool, **chosen: 
     else:
         from pagewise.stack.catalog import find_catalog
 
-        modules = options_of(SessionOptions, chosen)
+        modules = options_of(SessionOptions, params)
         catalog = find_catalog(modules.environment or DEFAULT_ENVIRONMENT, modules.modules)
         _list_catalog(catalog, kind, split_commas(names or ["*"]), as_json)
 
 
-def _list_policies(chosen: Parameters, as_json: bool) -> None:
+def _list_policies(params: Parameters, as_json: bool) -> None:
     from pagewise.workloads.program.command import print_survey, survey
     from pagewise.workloads.program.workload import ProgramOptions
 
-    document, binary = survey(options_of(ProgramOptions, chosen), make_messages())
+    document, binary = survey(options_of(ProgramOptions, params), make_messages())
     if as_json:
         print_json(document)
     else:
@@ -85,7 +85,7 @@ def _list_environments(as_json: bool) -> None:
 
 
 def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_json: bool) -> None:
-    from pagewise.core.structure import unstructured
+    from pagewise.core.structure import to_data
     from pagewise.report.render.terminal import show_table
     from pagewise.report.views.catalog import configuration_table, kernel_table
 
@@ -99,7 +99,7 @@ def _list_catalog(catalog: Catalog, kind: str | None, globs: Sequence[str], as_j
                 "schema": "pagewise.catalog/1",
                 "tree": catalog.tree,
                 "configurations": [entry.configuration for entry in entries or ()],
-                "kernels": [unstructured(kernel) for kernel in kernels or ()],
+                "kernels": [to_data(kernel) for kernel in kernels or ()],
                 "broken": catalog.broken,
             }
         )

@@ -35,9 +35,9 @@ def list_results(folders: Sequence[Path], as_json: bool) -> None:
     """List the results at or below each DIR (default: results), the oldest first."""
     from rich.text import Text
 
-    from pagewise.store.sources import listed
+    from pagewise.store.sources import list_results
 
-    results = listed(folders)
+    results = list_results(folders)
     if as_json:
         print_json({"schema": "pagewise.results/1", "results": results})
         return
@@ -82,21 +82,21 @@ def show_contents(result: Path, as_json: bool) -> None:
     The command line measures the same again. It is text of the result: if you did not measure the result
     yourself, read the line before you run it. For tables and figures: pagewise report RESULT.
     """
-    from pagewise.store.sources import shown
+    from pagewise.store.sources import show_result
 
-    contents = shown(result)
+    contents = show_result(result)
     if as_json:
         print_json({**contents, "schema": "pagewise.result/1"})
         return
     for name, value in contents.items():
-        if name not in ("cells", "command", "runs", "not_ranked", "faults") and value not in (None, [], ""):
+        if name not in ("cells", "command", "runs", "excluded", "faults") and value not in (None, [], ""):
             text = " ".join(map(str, value)) if isinstance(value, list) else value
             click.echo(f"{name.replace('_', ' '):<22} {text}")
     if contents["command_line"]:
         click.echo(f"{'':<22} (text of the result: if it is not yours, read the line before you run it)")
     for row in contents["runs"]:
         click.echo(f"{'runs':<22} {row['records']} {row['series']}: {row['status']}")
-    for row in contents["not_ranked"]:
+    for row in contents["excluded"]:
         click.echo(f"{'excluded':<22} {row['records']}: {row['reason']}")
     for fault in contents["faults"]:
         click.echo(f"{'invalid lines':<22} {fault}")
@@ -126,10 +126,10 @@ def query(
     code 1 if folders with the same id differ; skipped folders do not change it.
     """
     from pagewise.report.render import csv
-    from pagewise.store.query import ask, known, statement
+    from pagewise.store.query import ask, known_queries, statement
 
     if question is None:
-        for name, text in known().items():
+        for name, text in known_queries().items():
             click.echo(f"{name:<16} {text}")
         return 0
     answer = ask(folders, statement(question), write)
@@ -176,7 +176,7 @@ def query(
 )
 @opt.argument("old", nargs=-1, required=True, metavar="OLD...")
 @opt.argument("new")
-def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: Any) -> int:
+def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **params: Any) -> int:
     """Show what became slower or faster from the results OLD to the result NEW (docs/reference/results.md).
 
     Differences of machine, system, compilers and builds are listed first. Exit codes: 0 no regression; 1 a
@@ -186,6 +186,6 @@ def diff(old: Sequence[Path], new: Path, strict: bool, as_json: bool, **chosen: 
     from pagewise.report.views import diff as views
     from pagewise.store.diff import compare
 
-    compared = compare((*old, new), **chosen)
+    compared = compare((*old, new), **params)
     show(views.view(compared, strict), as_json)
     return compared.exit_code(strict)

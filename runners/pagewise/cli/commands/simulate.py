@@ -85,11 +85,13 @@ def command(parameters: Parameters, console: Console) -> Session:
     options = options_of(SimulationOptions, parameters)
     if (options.kernel is None) == (not options.command):
         raise click.UsageError("Name either a kernel, or a program after --.")
-    subject = found(options.command) if options.kernel is None else (options.kernel, *options.arguments)
+    subject = (
+        resolve_program(options.command) if options.kernel is None else (options.kernel, *options.arguments)
+    )
     return prepare(options, subject, console, BEGAN)
 
 
-def found(command: tuple[str, ...]) -> tuple[str, ...]:
+def resolve_program(command: tuple[str, ...]) -> tuple[str, ...]:
     """The command with the path of its program, which may be named as in a shell."""
     program, *arguments = command
     path = program if "/" in program else shutil.which(program) or f"./{program}"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pagewise.cli import BEGAN
 from pagewise.cli import options as opt
-from pagewise.cli.commands.simulate import BUILD, found, takes_geometry
+from pagewise.cli.commands.simulate import BUILD, resolve_program, takes_geometry
 from pagewise.cli.measuring import Measuring, Parameters, Session, TakesProgram, complete, options_of
 from pagewise.cli.output import make_messages
 from pagewise.cli.reporting import publish_session
@@ -72,7 +72,7 @@ def command(parameters: Parameters, console: Console) -> Session:
     options = options_of(SimulationOptions, parameters)
     if not options.command:
         raise click.UsageError("Name a program after --.")
-    return prepare(options, found(options.command), console, BEGAN)
+    return prepare(options, resolve_program(options.command), console, BEGAN)
 
 
 def _measure(located: Session, options: SimulationOptions) -> int:
@@ -109,12 +109,12 @@ def _measure(located: Session, options: SimulationOptions) -> int:
         text = f"No measured set of origins has 90 % of a gain; {SELECTION} keeps all listed origins."
         console.print(text, highlight=False, soft_wrap=True)
         return code
-    chosen = [selectable[number - 1] for number in choice.numbers]
-    write_selection(folder / SELECTION, chosen)
+    selected = [selectable[number - 1] for number in choice.numbers]
+    write_selection(folder / SELECTION, selected)
     forecast = simulated.forecast
     lines = [
         f"Time ratio with thp or all origins {choice.full:.3f}, with these {choice.time_ratio:.3f}:",
-        *(f"  {origin.name} {origin.place or ''}, {bytes_text(origin.bytes)}" for origin in chosen),
+        *(f"  {origin.name} {origin.place or ''}, {bytes_text(origin.bytes)}" for origin in selected),
         f"Apply it: pagewise exec --where {folder} -- {command_text(options.command)}",
     ]
     if forecast is not None:

@@ -35,14 +35,14 @@ _CHECKED = "{experiment_run_dir}/checked.json"
 _COMMON = (
     ("huge_coverage", "", "share of the arrays on huge pages"),
     ("page_size_observed_bytes", "B", "page size observed"),
-    ("populate", "s", "first-touch time"),
+    ("first_touch", "s", "first-touch time"),
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class RambleSelection:
     """What is exported: kernels, configurations and their module tree.
 
     `init` starts Lmod in a job, `pagewise` is the program that checks records there, `runs` is the number of
@@ -58,7 +58,7 @@ class Chosen:
     runs: int
 
 
-def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
+def write_ramble(folder: Path, selection: RambleSelection) -> list[Path]:
     """Writes applications for the kernels and a workspace with their distinct configurations; the files.
 
     Raises SelectionError if the folder is not empty, RefusedError if it cannot be written.
@@ -67,10 +67,10 @@ def write_ramble(folder: Path, chosen: Chosen) -> list[Path]:
         raise SelectionError("this folder is not empty", where=folder, remedy="name a new one")
     files = {
         Path("repo/repo.yaml"): yaml.safe_dump({"repo": {"namespace": "pagewise"}}),
-        Path("configs/ramble.yaml"): _yaml(workspace(chosen)),
+        Path("configs/ramble.yaml"): _yaml(workspace(selection)),
         Path("configs/execute_experiment.tpl"): _template("execute_experiment.tpl.jinja").render(),
     }
-    for kernel in chosen.kernels:
+    for kernel in selection.kernels:
         files[Path("repo/applications") / name_of(kernel) / "application.py"] = application(kernel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,15 +107,15 @@ def application(kernel: Benchmark) -> str:
     )
 
 
-def workspace(chosen: Chosen) -> dict[str, object]:
+def workspace(selection: RambleSelection) -> dict[str, object]:
     """The content of ramble.yaml: an experiment for each kernel and each of its distinct configurations."""
     applications = {}
-    for kernel in chosen.kernels:
-        provided = [entry.configuration for entry in chosen.entries if kernel.name in entry.kernels]
+    for kernel in selection.kernels:
+        provided = [entry.configuration for entry in selection.entries if kernel.name in entry.kernels]
         measured = [cell.measured for cell in subject(kernel, provided, BASELINE).cells]
         experiments = {
             re.sub(r"[^A-Za-z0-9_.-]", "_", f"{configuration.compiler}_{configuration.label}"): {
-                "n_repeats": str(chosen.runs),
+                "n_repeats": str(selection.runs),
                 "variables": {
                     "configuration": configuration.module,
                     "build_hash": configuration.hash,
@@ -138,10 +138,10 @@ def workspace(chosen: Chosen) -> dict[str, object]:
                 "processes_per_node": 1,
                 "n_nodes": 1,
                 "n_ranks": 1,
-                "n_threads": chosen.threads,
-                "module_init": str(chosen.init),
-                "module_tree": str(chosen.tree.absolute()),
-                "pagewise": str(chosen.pagewise),
+                "n_threads": selection.threads,
+                "module_init": str(selection.init),
+                "module_tree": str(selection.tree.absolute()),
+                "pagewise": str(selection.pagewise),
             },
             "applications": applications,
         }

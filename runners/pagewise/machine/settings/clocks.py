@@ -14,7 +14,7 @@ from pagewise.core.manifest import Switched
 from pagewise.core.text import choose_of
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Word
-from pagewise.machine.settings.session import kept, switched
+from pagewise.machine.settings.session import keep_journal, switch
 
 _OPTION = "--vary clocks"
 _CPUS = Path("sys/devices/system/cpu")
@@ -46,9 +46,9 @@ def find_clocks(requested: Sequence[str], root: Path = Path("/")) -> list[tuple[
 def clocks_set(requested: Sequence[str], root: Path = Path("/")) -> Iterator[list[Switched]]:
     """Sets clocks during the block; yields each file with its values. Raises as find_clocks does."""
     files = find_clocks(requested, root)
-    with kept(root) as journal:
+    with keep_journal(root) as journal:
         journal.keep(also for word, _ in files for also in _changed_with(word))
-        yield switched(journal, files)
+        yield switch(journal, files)
 
 
 def _changed_with(word: Word) -> list[Word]:

@@ -34,12 +34,12 @@ class Guardian:
 
         folder, lock: of the journal; None: no settings are changed.
         """
-        self._socket, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        with theirs:
+        self._socket, child_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        with child_end:
             self.process = subprocess.Popen(
                 # Isolated: neither the caller's environment nor its folder changes the code that this runs.
-                [sys.executable, "-ISB", __file__, str(theirs.fileno()), str(folder or "")],
-                pass_fds=(theirs.fileno(), *(() if lock is None else (lock,))),
+                [sys.executable, "-ISB", __file__, str(child_end.fileno()), str(folder or "")],
+                pass_fds=(child_end.fileno(), *(() if lock is None else (lock,))),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 cwd="/",

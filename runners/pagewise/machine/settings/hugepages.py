@@ -15,7 +15,7 @@ from pagewise.machine.host import default_pool_size
 from pagewise.machine.memory import SIZES
 from pagewise.machine.settings.journal import Journal
 from pagewise.machine.settings.kinds import Pool
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.session import keep_journal
 
 # Of pages up to this size the kernel must grant as many as are requested; larger ones are scarce.
 PAGE_BYTES = 2 * 1024 * 1024
@@ -55,7 +55,7 @@ def pools_of(nodes: Iterable[int], root: Path = Path("/"), page_bytes: int | Non
 
 
 @contextmanager
-def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
+def reserve_pages(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Iterator[Reservation]:
     """Keeps at least `pages` free pages in each pool during the block, and then restores the pools.
 
     Raises RefusedError for users other than root, or when the kernel grants too few pages of up to 2 MiB even
@@ -69,7 +69,7 @@ def reserved(pools: Sequence[Pool], pages: int, root: Path = Path("/")) -> Itera
             remedy="run it as root; or omit it, and ask root to run: "
             f"echo {pages} > {pools[0].folder}/nr_hugepages",
         )
-    with kept(root) as journal:
+    with keep_journal(root) as journal:
         before = sum(pool.total() for pool in pools)
         for pool in pools:
             _grow(pool, pages, root, journal)

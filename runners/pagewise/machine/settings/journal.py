@@ -17,7 +17,7 @@ from typing import Literal
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import is_private
-from pagewise.core.structure import structured, unstructured
+from pagewise.core.structure import from_data, to_data
 from pagewise.machine.host import read
 from pagewise.machine.settings.kinds import Setting
 
@@ -66,7 +66,7 @@ class SettingChange:
     @cached_property
     def entry(self) -> str:
         """It in the journal's file."""
-        return json.dumps(unstructured(self))
+        return json.dumps(to_data(self))
 
     def undo(self, report: Warn) -> None:
         """Restores the value before, unless another process has changed it since. Raises RefusedError."""
@@ -97,7 +97,7 @@ def lock(file: Path, how: int = fcntl.LOCK_EX) -> int:
     Raises HeldError with LOCK_NB, and RefusedError.
     """
     # Other users must not open it, because they could then hold the lock.
-    descriptor = _opened(file, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = _open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)
     except BaseException as fault:
@@ -108,7 +108,7 @@ def lock(file: Path, how: int = fcntl.LOCK_EX) -> int:
     return descriptor
 
 
-def _opened(file: Path, flags: int, mode: int = 0o644) -> int:
+def _open(file: Path, flags: int, mode: int = 0o644) -> int:
     """A descriptor of a file of a journal's folder. Raises FileNotFoundError and RefusedError.
 
     Links are refused, and what others own or may write to.
@@ -125,7 +125,7 @@ def _opened(file: Path, flags: int, mode: int = 0o644) -> int:
     except FileNotFoundError:
         raise
     except OSError as fault:
-        raise _refused(file, fault) from fault
+        raise _refusal(file, fault) from fault
 
 
 def make_folder(folder: Path) -> None:
@@ -133,7 +133,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     except OSError as fault:
-        raise _refused(folder, fault) from fault
+        raise _refusal(folder, fault) from fault
 
 
 def shared_folder(root: Path = Path("/")) -> Path:
@@ -182,9 +182,9 @@ class Journal:
         """The journal in this folder, or an empty one. Raises RefusedError."""
         journal = cls(folder)
         try:
-            with os.fdopen(_opened(journal.file, os.O_RDONLY), encoding="utf-8") as stream:
+            with os.fdopen(_open(journal.file, os.O_RDONLY), encoding="utf-8") as stream:
                 # The guardian runs this without third-party packages, so without core.reading.
-                content = structured(_Content, json.load(stream), ignored="null")
+                content = from_data(_Content, json.load(stream), ignored="null")
         except FileNotFoundError:
             return journal
         except (OSError, ValueError) as fault:
@@ -238,7 +238,7 @@ class Journal:
             try:
                 self.changes[number].undo(report)
             except RefusedError as fault:
-                faults.append(f"{self.changes[number].text} ({fault.what})")
+                faults.append(f"{self.changes[number].text} ({fault.message})")
                 continue
             del self.changes[number]
             self._write()
@@ -255,19 +255,19 @@ class Journal:
             self.file.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        content = json.dumps(unstructured(_Content("pagewise.journal/1", self.owner, ())))
+        content = json.dumps(to_data(_Content("pagewise.journal/1", self.owner, ())))
         # Of many CPUs there are many changes, and each is written often.
         entries = ", ".join(change.entry for change in self.changes)
         aside = self.file.with_suffix(".new")
         try:
-            with os.fdopen(_opened(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+            with os.fdopen(_open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
                 stream.write(f"{content.removesuffix(']}')}{entries}]}}\n")
             aside.replace(self.file)
         except OSError as fault:
-            raise _refused(self.file, fault) from fault
+            raise _refusal(self.file, fault) from fault
 
 
-def _refused(path: Path, fault: OSError) -> RefusedError:
+def _refusal(path: Path, fault: OSError) -> RefusedError:
     return RefusedError(
         f"the journal of changed settings cannot be written: {fault.strerror}",
         where=path,

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.units import bytes_text
-from pagewise.machine.host import chosen, read
+from pagewise.machine.host import bracketed_word, read
 
 _ALL_BITS = (1 << 64) - 1
 _WITHOUT = "or measure without this setting"
@@ -88,10 +88,10 @@ class Word:
         try:
             text = self.file.read_text(encoding="ascii").strip()
         except (OSError, ValueError) as fault:
-            raise _refused(self.place, "cannot be read", fault, "run as root") from fault
-        return chosen(text) or text
+            raise _refusal(self.place, "cannot be read", fault, "run as root") from fault
+        return bracketed_word(text) or text
 
-    shown = get
+    full_text = get
 
     def put(self, value: str) -> None:
         """Writes the word and reads it back."""
@@ -124,7 +124,7 @@ class Msr:
         try:
             self.write(number)
         except OSError as fault:
-            raise _refused(self.place, "cannot be written", fault, self._permit()) from fault
+            raise _refusal(self.place, "cannot be written", fault, self._permit()) from fault
         observed = self.value()
         if (observed ^ number) & self.bits:
             raise _forgotten(self.place, f"{number:#x}", f"{observed:#x}")
@@ -134,9 +134,9 @@ class Msr:
         try:
             return self.read()
         except OSError as fault:
-            raise _refused(self.place, "cannot be read", fault, self._permit()) from fault
+            raise _refusal(self.place, "cannot be read", fault, self._permit()) from fault
 
-    def shown(self) -> str:
+    def full_text(self) -> str:
         """The whole register as text. Raises RefusedError."""
         return hex(self.value())
 
@@ -203,8 +203,8 @@ class Hwpfctl:
             os.sched_setaffinity(0, self.cpus)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError as fault:
-            what = f"the prefetchers cannot be reset: {fault.strerror}"
-            raise RefusedError(what, where=self.place) from fault
+            message = f"the prefetchers cannot be reset: {fault.strerror}"
+            raise RefusedError(message, where=self.place) from fault
         finally:
             os.sched_setaffinity(0, before)
         if done.returncode:
@@ -216,12 +216,12 @@ class Hwpfctl:
 Setting: TypeAlias = Pool | Word | Msr | Hwpfctl
 
 
-def _write(file: Path, value: str, what: str) -> None:
+def _write(file: Path, value: str, message: str) -> None:
     try:
         file.write_text(f"{value}\n", encoding="ascii")
     except OSError as fault:
         raise RefusedError(
-            f"{what}: {fault.strerror}",
+            f"{message}: {fault.strerror}",
             where=file,
             remedy=f"run as root, or ask root to run: echo {value} > {file}",
         ) from fault
@@ -235,7 +235,7 @@ def _forgotten(place: str, written: str, observed: str) -> RefusedError:
     )
 
 
-def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedError:
+def _refusal(place: str, message: str, fault: Exception, permit: str) -> RefusedError:
     number = fault.errno if isinstance(fault, OSError) else None
     if number in (errno.EACCES, errno.EPERM):
         remedy = permit
@@ -245,7 +245,7 @@ def _refused(place: str, what: str, fault: Exception, permit: str) -> RefusedErr
         remedy = "see the kernel's log (dmesg)"
     reason = (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
     return RefusedError(
-        f"the setting {what}: {reason}",
+        f"the setting {message}: {reason}",
         where=place,
         remedy=f"{remedy}; {_WITHOUT}",
     )

@@ -15,7 +15,7 @@ from pagewise.core.manifest import SwitchedOff, SwitchValue
 from pagewise.core.signals import interruptible, shell_code
 from pagewise.machine.host import field, is_guest
 from pagewise.machine.settings.kinds import MSR_SAFE, Hwpfctl, Msr, Word
-from pagewise.machine.settings.session import kept
+from pagewise.machine.settings.session import keep_journal
 
 ALL = "off"
 _WITHOUT = "or leave the prefetchers as they are"
@@ -126,7 +126,7 @@ class Control:
 
     def read(self) -> list[str]:
         """The current values, including the registers' other bits. Raises RefusedError."""
-        return [switch.place.shown() for switch in self.switches]
+        return [switch.place.full_text() for switch in self.switches]
 
 
 def find_control(requested: Sequence[str], cpus: Iterable[int], root: Path = Path("/")) -> Control:
@@ -150,8 +150,8 @@ def switched_off(control: Control) -> Iterator[SwitchedOff]:
     Raises RefusedError when a write is refused or has no effect. However the process ends, the prefetchers
     are restored.
     """
-    with kept(control.root) as journal:
-        change = described(control)
+    with keep_journal(control.root) as journal:
+        change = describe(control)
         for switch in control.switches:
             journal.change(switch.place, switch.value)
         if control.program:
@@ -160,7 +160,7 @@ def switched_off(control: Control) -> Iterator[SwitchedOff]:
         yield change
 
 
-def described(control: Control) -> SwitchedOff:
+def describe(control: Control) -> SwitchedOff:
     """What a control changes, with the values before the change. Raises RefusedError."""
     registers = (
         SwitchValue(switch.cpu, switch.place.place, value)
@@ -184,7 +184,7 @@ def _msr(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control
             where="prefetchers",
             remedy=f"{_MANUAL} lists the supported ones; the firmware's setup may have a switch; {_WITHOUT}",
         )
-    names = _chosen(requested, tuple(register.bits))
+    names = _select_names(requested, tuple(register.bits))
     mask = sum(1 << register.bits[name] for name in names)
     device = MSR_SAFE if _has_msr_safe(root, cpus, register.address) else "msr"
     devices = [root / f"dev/cpu/{cpu}/{device}" for cpu in cpus]
@@ -220,7 +220,7 @@ def _has_msr_safe(root: Path, cpus: tuple[int, ...], address: int) -> bool:
 def _a64fx(requested: Sequence[str], cpus: tuple[int, ...], root: Path) -> Control:
     asked = [text for text in requested if text.partition("=")[0] not in _ADJUSTMENTS]
     adjusted = dict(_adjustment(text) for text in requested if text not in asked)
-    names = _chosen(asked, tuple(_A64FX_CACHES), tuple(_ADJUSTMENTS)) if asked or not adjusted else ()
+    names = _select_names(asked, tuple(_A64FX_CACHES), tuple(_ADJUSTMENTS)) if asked or not adjusted else ()
     useless = [name for name in adjusted if _ADJUSTMENTS[name].prefetcher in names]
     if useless or len(adjusted) < len(requested) - len(asked):
         twice = "an adjustment is given twice"
@@ -271,7 +271,7 @@ def _adjustment(text: str) -> tuple[str, int | None]:
     return name, -(-int(number) // limits.unit) * limits.unit
 
 
-def _chosen(
+def _select_names(
     requested: Sequence[str], available: tuple[str, ...], further: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """Those of the available that are requested; `further` names are only listed. Raises SelectionError."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pagewise.core.errors import RefusedError
 from pagewise.core.manifest import Switched
-from pagewise.core.signals import postponed
+from pagewise.core.signals import postpone_signals
 from pagewise.core.text import command_text
 from pagewise.machine.settings.guardian import Guardian
 from pagewise.machine.settings.journal import (
@@ -58,10 +58,10 @@ def session(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[None]:
     if _current is not None:
         yield
         return
-    with _claimed(root, report) as current, ExitStack() as stack:
+    with _claim(root, report) as current, ExitStack() as stack:
         try:
-            with postponed():
-                stack.callback(_dismiss, _started(current.journal.folder, current.locks[-1]))
+            with postpone_signals():
+                stack.callback(_dismiss, _start_guardian(current.journal.folder, current.locks[-1]))
         except OSError as fault:
             raise RefusedError(
                 f"the process that restores settings of the machine cannot be started: {fault}",
@@ -77,7 +77,7 @@ def session(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[None]:
 
 
 @contextmanager
-def kept(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[Journal]:
+def keep_journal(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[Journal]:
     """Yields the journal; changes by its `change` are undone at the end of the block.
 
     Outside a session this begins one. Raises RefusedError.
@@ -92,7 +92,7 @@ def kept(root: Path = Path("/"), report: Warn = to_stderr) -> Iterator[Journal]:
             journal.undo(report, first)
 
 
-def switched(journal: Journal, wanted: Sequence[tuple[Word, str]]) -> list[Switched]:
+def switch(journal: Journal, wanted: Sequence[tuple[Word, str]]) -> list[Switched]:
     """Sets words, and returns each file with its values. Raises RefusedError."""
     before = [word.get() for word, _ in wanted]
     for word, value in wanted:
@@ -114,8 +114,8 @@ def removed_if_killed(folder: Path) -> Iterator[None]:
     """If this process is killed in the block, a guardian ends its run and removes this temporary folder."""
     guardian = None
     # Without a process more, as under a limit of processes, nothing is lost but this.
-    with suppress(OSError), postponed():
-        guardian = _started()
+    with suppress(OSError), postpone_signals():
+        guardian = _start_guardian()
         guardian.remove(folder)
     try:
         yield
@@ -124,7 +124,7 @@ def removed_if_killed(folder: Path) -> Iterator[None]:
             _dismiss(guardian)
 
 
-def _started(folder: Path | None = None, lock: int | None = None) -> Guardian:
+def _start_guardian(folder: Path | None = None, lock: int | None = None) -> Guardian:
     """A new guardian. Raises OSError."""
     _guardians.append(Guardian(folder, lock))
     return _guardians[-1]
@@ -137,7 +137,7 @@ def _dismiss(guardian: Guardian) -> None:
 
 def restore(root: Path = Path("/"), report: Warn = to_stderr) -> None:
     """Restores what a killed session left changed. Raises RefusedError, also while a session runs."""
-    with _claimed(root, report):
+    with _claim(root, report):
         pass
 
 
@@ -151,7 +151,7 @@ def traces(root: Path = Path("/")) -> list[Journal]:
 
 
 @contextmanager
-def _claimed(root: Path, report: Warn) -> Iterator[SettingsSession]:
+def _claim(root: Path, report: Warn) -> Iterator[SettingsSession]:
     """Takes the locks and undoes the changes of killed sessions."""
     folder, locks = folder_path(root), []
     make_folder(folder)

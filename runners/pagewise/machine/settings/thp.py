@@ -14,7 +14,7 @@ from pagewise.core.node_state import ProcessThp
 from pagewise.core.page_policy import PagePolicy
 from pagewise.machine.host import THP, thp_size
 from pagewise.machine.settings.kinds import Word
-from pagewise.machine.settings.session import kept, switched
+from pagewise.machine.settings.session import keep_journal, switch
 
 # What gives pages to programs that ask: private memory, shared memory.
 _ON, _ON_SHARED = "madvise", "advise"
@@ -73,8 +73,8 @@ def switched_on(policies: Iterable[str], root: Path = Path("/")) -> Iterator[lis
             where="--prepare-pages",
             remedy=f"run it as root; or omit it, and ask root to run: {commands}",
         )
-    with kept(root) as journal:
-        yield switched(journal, [(switch, _word(switch)) for switch in needed])
+    with keep_journal(root) as journal:
+        yield switch(journal, [(switch, _word(switch)) for switch in needed])
 
 
 def _word(switch: Word) -> str:
@@ -106,7 +106,7 @@ def only_size(size: int | None) -> Iterator[None]:
         for folder in (Path("/") / THP).glob("hugepages-*kB")
         if (folder / "enabled").exists()
     }
-    with kept() as journal:
+    with keep_journal() as journal:
         for of_size, switch in sorted(switches.items()):
             if of_size >= size:
                 journal.change(switch, "madvise" if of_size == size else "never")

@@ -112,7 +112,7 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def described(figure: Figure) -> str:
+def describe(figure: Figure) -> str:
     """The text alternative of a figure."""
     ends = [
         f"{compiler} {line.label}: {y:.3g} at {swept_text(x, figure.in_bytes)}"

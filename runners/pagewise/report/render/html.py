@@ -28,7 +28,7 @@ from pagewise.report.model import (
     interval_text,
     ratio_text,
 )
-from pagewise.report.render.figure import COLOUR_ROLES, described, svgs
+from pagewise.report.render.figure import COLOUR_ROLES, describe, svgs
 
 _TICKS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 # The smallest and the largest extent of an axis on either side of 1.
@@ -83,7 +83,7 @@ def _rows(table: Table) -> list[tuple[str, list[dict[str, object]]]]:
     heat = any(column.kind == "heat" for column in table.columns)
     rows = []
     for number, row in enumerate(table.rows):
-        places = [place for place in range(len(row)) if not table.merged(number, place)]
+        places = [place for place in range(len(row)) if not table.repeats_above(number, place)]
         base = any(cell(value).style == "baseline" for value in row)
         rows.append(("base" if base and not heat else "", [_cell(table, number, place) for place in places]))
     return rows
@@ -92,7 +92,7 @@ def _rows(table: Table) -> list[tuple[str, list[dict[str, object]]]]:
 def _cell(table: Table, number: int, place: int) -> dict[str, object]:
     column, shown = table.columns[place], cell(table.rows[number][place])
     span = number + 1
-    while column.merged and span < len(table.rows) and table.merged(span, place):
+    while column.merged and span < len(table.rows) and table.repeats_above(span, place):
         span += 1
     first_plain = sum(each.merged for each in table.columns)
     chart, heat = table.chart and column.kind == "ratio", column.kind == "heat"
@@ -141,7 +141,7 @@ def _inline(figure: Figure, text: str) -> Mapping[str, object]:
         text = text.replace(ink, f"var(--{role})")
     name = f"{slug(figure.name)}-description"
     text = text.replace("<svg ", f'<svg role="img" aria-labelledby="{name}" ', 1)
-    text = text.replace(">", f'><desc id="{name}">{Markup.escape(described(figure))}</desc>', 1)
+    text = text.replace(">", f'><desc id="{name}">{Markup.escape(describe(figure))}</desc>', 1)
     return {"svg": Markup(text), "caption": figure.caption, "title": figure.title}
 
 

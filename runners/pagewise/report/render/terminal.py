@@ -149,6 +149,6 @@ def _rich(table: Table, *, with_optional: bool) -> rich.table.Table:
 
 
 def _cell(column: Column, shown: TableCell) -> RichText:
-    text = shown.signed(column)
+    text = shown.signed_text(column)
     note = (f": {shown.note}" if text else shown.note) if shown.note else ""
     return RichText.assemble((text, _STYLES.get(shown.style, "")), (note, "dim"))

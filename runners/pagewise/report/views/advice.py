@@ -25,7 +25,7 @@ from pagewise.report.views.data import (
     cost_text,
     faults,
     memory_text,
-    ranked,
+    ranked_rows,
     rounds_share,
     share_text,
 )
@@ -55,16 +55,16 @@ def answers(
     `records` have the compiler options of builds; `programs` are the user's, as the manifest describes them.
     """
     compared = [choice for choice in choices(kernels) if choice.effects]
-    found = []
+    collected = []
     for dimension in (*dimensions_of(result.benchmark for result in kernels), COMPILER):
         of_it = [choice for choice in compared if choice.factor == dimension.name]
         for loop in dict.fromkeys(choice.loop for choice in of_it):
             of_loop = [choice for choice in of_it if choice.loop == loop]
             for compiler in _compilers(of_loop) if dimension.by_compiler else (None,):
                 own = _of_compiler(of_loop, compiler)
-                found.append(_answer(kernels, dimension, own, compiler, records))
-    policy, first = policy_of(programs, kernels, found), first_answers(found)
-    return [replace(answer, policy=policy) if answer in first else answer for answer in found]
+                collected.append(_answer(kernels, dimension, own, compiler, records))
+    policy, first = policy_of(programs, kernels, collected), first_answers(collected)
+    return [replace(answer, policy=policy) if answer in first else answer for answer in collected]
 
 
 def _compilers(compared: Sequence[Choice]) -> list[str]:
@@ -233,7 +233,9 @@ def headline(kernels: Sequence[KernelResult], given: Sequence[AnswerRow]) -> str
     """What invalidates the comparison, then what to do about pages, or about the first dimension compared."""
     sentences = _obstacles(faults(kernels))
     sentences += [f"{where(answer.compiler, answer.loop)}{answer.text}" for answer in first_answers(given)]
-    over = [f"{entry.label} ({cost_text(entry.row)})" for entry in ranked(kernels) if entry.row.over_budget]
+    over = [
+        f"{entry.label} ({cost_text(entry.row)})" for entry in ranked_rows(kernels) if entry.row.over_budget
+    ]
     sentences += [f"Above the memory budget, therefore not advised: {', '.join(over)}."] if over else []
     return " ".join(sentences) or (
         "No verdict on huge pages: no configuration with them was measured together with its baseline."
@@ -252,7 +254,7 @@ def _obstacles(entries: Sequence[DataRow]) -> list[str]:
             lost.setdefault(f"{policy} could not be kept", []).append(entry)
         elif 0 < entry.row.rounds < entry.row.rounds_made:
             lost.setdefault("Excluded after some rounds", []).append(entry)
-    return [f"{what}: {_rounds(several)}." for what, several in lost.items()]
+    return [f"{message}: {_rounds(several)}." for message, several in lost.items()]
 
 
 def _rounds(entries: Sequence[DataRow]) -> str:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from pagewise.analysis.nodes import FEWEST_NODES, Away, NodeDifference, NodeQuantity, Population
+from pagewise.analysis.nodes import FEWEST_NODES, NodeDifference, NodeQuantity, Outlier, Population
 from pagewise.cluster.findings import Findings
 from pagewise.core.units import count_text, percent_text, seconds_text
-from pagewise.report.documents import AwayRow, ClusterReport, NodeRow, QuantityRow
+from pagewise.report.documents import ClusterReport, NodeRow, OutlierRow, QuantityRow
 from pagewise.report.model import Column, Report, Section, Table, Text, Value, output_of
 
 _COLUMNS = (
@@ -21,7 +21,19 @@ _COLUMNS = (
     Column("spread", kind="percent", get=lambda row: math.expm1(row.spread)),
 )
 _FIELDS = (
-    *("node", "state", "kernel", "configuration", "kind", "value", "error", "usual", "factor", "p", "away"),
+    *(
+        "node",
+        "state",
+        "kernel",
+        "configuration",
+        "kind",
+        "value",
+        "error",
+        "usual",
+        "factor",
+        "p",
+        "outliers",
+    ),
 )
 # Words for a factor above 1, a factor below 1, and the quantities.
 _WORDS = {"time": ("slower", "faster", "times"), "time_ratio": ("higher", "lower", "time ratios")}
@@ -69,7 +81,7 @@ def _sections(findings: Findings) -> Iterator[Section]:
             [(node.name, node.why) for node in findings.nodes if node.is_complete and node.why],
         ),
         ("Not readable", findings.unreadable.items()),
-        ("Nodes that differ from the others", list(_away(findings))),
+        ("Nodes that differ from the others", list(_outliers(findings))),
         (
             "Excluded on few nodes",
             [(each.node, f"{each.kernel} {each.configuration}: {each.reason}") for each in findings.invalid],
@@ -90,28 +102,30 @@ def _bimodal(populations: Iterable[Population]) -> Iterator[tuple[str, str]]:
             yield name, f"{share} of the nodes take {two.apart:.3g} times as long"
 
 
-def _away(findings: Findings) -> Iterator[tuple[str, str]]:
+def _outliers(findings: Findings) -> Iterator[tuple[str, str]]:
     """`n3`: `slower in 5 of 6 times, most in triad ...: 2.1 ms where others have 1.7 ms (p 0.0002)`."""
     for node in findings.nodes:
         texts = []
         for kind, (above, below, noun) in _WORDS.items():
-            away = [each for each in findings.away if each.node == node.name and each.quantity.kind == kind]
+            outliers = [
+                each for each in findings.outliers if each.node == node.name and each.quantity.kind == kind
+            ]
             values = [by_node for quantity, by_node in findings.quantities.items() if quantity.kind == kind]
             total = sum(node.name in by_node for by_node in values)
-            for word, chosen in (
-                (above, [each for each in away if each.factor > 1]),
-                (below, [each for each in away if each.factor < 1]),
+            for word, deviating in (
+                (above, [each for each in outliers if each.factor > 1]),
+                (below, [each for each in outliers if each.factor < 1]),
             ):
-                if chosen:
-                    texts.append(f"{word} in {len(chosen)} of {total} {noun}, {_most(chosen[0])}")
+                if deviating:
+                    texts.append(f"{word} in {len(deviating)} of {total} {noun}, {_most(deviating[0])}")
         if texts:
             yield node.name, "; ".join(texts)
 
 
-def _most(away: Away) -> str:
-    where = f"{away.quantity.kernel} {away.quantity.configuration}"
-    value, usual = _value_text(away.quantity, away.value), _value_text(away.quantity, away.usual)
-    return f"most in {where}: {value} where others have {usual} (p {away.p:.1g})"
+def _most(outlier: Outlier) -> str:
+    where = f"{outlier.quantity.kernel} {outlier.quantity.configuration}"
+    value, usual = (_value_text(outlier.quantity, each) for each in (outlier.value, outlier.usual))
+    return f"most in {where}: {value} where others have {usual} (p {outlier.p:.1g})"
 
 
 def _value_text(quantity: NodeQuantity, value: float) -> str:
@@ -125,7 +139,7 @@ def _difference(difference: NodeDifference) -> str:
 
 def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
     """A row per node and quantity; only name and state for a node without quantities."""
-    away = {(each.node, each.quantity): each for each in findings.away}
+    outliers = {(each.node, each.quantity): each for each in findings.outliers}
     usual = {population.quantity: population.usual for population in findings.populations}
     for node in findings.nodes:
         row: dict[str, Value] = {"node": node.name, "state": node.state}
@@ -133,7 +147,8 @@ def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
         if not quantities:
             yield row
         for quantity in quantities:
-            measured, differing = findings.quantities[quantity][node.name], away.get((node.name, quantity))
+            measured = findings.quantities[quantity][node.name]
+            differing = outliers.get((node.name, quantity))
             yield {
                 **row,
                 **asdict(quantity),
@@ -141,7 +156,7 @@ def _rows(findings: Findings) -> Iterator[dict[str, Value]]:
                 "usual": usual[quantity],
                 "factor": measured.value / usual[quantity],
                 "p": None if differing is None else differing.p,
-                "away": differing is not None,
+                "is_outlier": differing is not None,
             }
 
 
@@ -152,7 +167,7 @@ def _output(findings: Findings, headline: str) -> ClusterReport:
         folder=str(findings.folder),
         verdict=headline,
         nodes=tuple(output_of(NodeRow, node) for node in findings.nodes),
-        away=tuple(output_of(AwayRow, away) for away in findings.away),
+        outliers=tuple(output_of(OutlierRow, outlier) for outlier in findings.outliers),
         invalid=findings.invalid,
         differences=findings.differences,
         quantities=tuple(output_of(QuantityRow, population) for population in findings.populations),

@@ -15,7 +15,7 @@ from pagewise.core.dimensions import LOOP, PAGES, dimensions_of
 from pagewise.core.manifest import EnergyPart
 from pagewise.core.record_parts import POWER
 from pagewise.report.model import Column, Section, Table, TableCell, Text, Value, style_of
-from pagewise.report.views.data import DataRow, label, named, ranked, reason_text
+from pagewise.report.views.data import DataRow, label, ranked_rows, reason_text, short_name
 
 Get = Callable[[Any], Comparison | None]
 KERNEL = Column("kernel", merged=True, get="benchmark.title")
@@ -129,7 +129,7 @@ def _structures(row: Comparison) -> str:
 def _rest(row: Comparison) -> str:
     """What both have in common in addition to pages: `layout=soa`."""
     dimensions = dimensions_of([row.benchmark])
-    return named(row.configuration, [d for d in dimensions if d.name not in (PAGES.name, row.dimension)])
+    return short_name(row.configuration, [d for d in dimensions if d.name not in (PAGES.name, row.dimension)])
 
 
 def states(kernels: Sequence[KernelResult]) -> Iterator[Section]:
@@ -182,7 +182,7 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
     """The energy of each configuration with its time; none where no energy was measured."""
     if measured is None:
         return
-    by_cell = {(entry.benchmark.name, entry.row.cell): entry for entry in ranked(kernels)}
+    by_cell = {(entry.benchmark.name, entry.row.cell): entry for entry in ranked_rows(kernels)}
 
     def entry(row: Comparison) -> DataRow:
         return by_cell[row.benchmark.name, row.cell]
@@ -205,7 +205,7 @@ def energy(kernels: Sequence[KernelResult], measured: EnergyPart | None) -> Iter
     yield from table.section("Energy", text)
 
 
-def counted(rows: Sequence[Comparison], title: str, quantities: Sequence[Any]) -> Iterator[Table]:
+def count_tables(rows: Sequence[Comparison], title: str, quantities: Sequence[Any]) -> Iterator[Table]:
     """Ratios of counts: a row per quantity, a column per pair of configurations; real ones are bold."""
     columns = [Column("quantity", wrap=True, get="label")]
     known: set[str] = set()

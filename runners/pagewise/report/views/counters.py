@@ -133,8 +133,8 @@ def _kernel_notes(counts: KernelCounts) -> Iterator[str]:
         for note in cell.notes:
             together.setdefault(note, []).append(name)
     for note, names in together.items():
-        who = "all configurations" if len(names) == len(counts.cells) > 1 else ", ".join(names)
-        yield f"{counts.benchmark.title}, {who}: {note}"
+        names_text = "all configurations" if len(names) == len(counts.cells) > 1 else ", ".join(names)
+        yield f"{counts.benchmark.title}, {names_text}: {note}"
     if spreads := [cell.spread for cell in counts.cells if cell.spread is not None]:
         widest = percent_text(max(spreads))
         yield f"{counts.benchmark.title}: the runs of a round agree in cycles within {widest}."
@@ -150,8 +150,8 @@ def _section(counts: KernelCounts) -> Section:
         column = comparisons.quantity_column("", label(kernel, cell.cell.measured), values, "count")
         measured.setdefault(cell.cell.compiler, []).append(column)
     tables = [
-        *comparisons.counted(counts.of("pages"), "Page policy : none", counts.quantities),
-        *comparisons.counted(counts.of("compilers"), "Compiler : compiler, by pages", counts.quantities),
+        *comparisons.count_tables(counts.of("pages"), "Page policy : none", counts.quantities),
+        *comparisons.count_tables(counts.of("compilers"), "Compiler : compiler, by pages", counts.quantities),
         *_values(counts, measured),
     ]
     blocks: list[Block] = [Text(kernel.summary, style="dim"), *tables]

@@ -64,19 +64,19 @@ def entries(kernels: Iterable[KernelResult]) -> list[DataRow]:
     ]
 
 
-def ranked(kernels: Iterable[KernelResult]) -> list[DataRow]:
+def ranked_rows(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The ranked rows."""
     return [entry for entry in entries(kernels) if entry.row.invalid is None]
 
 
-def excluded(kernels: Iterable[KernelResult]) -> list[DataRow]:
+def excluded_rows(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The excluded rows."""
     return [entry for entry in entries(kernels) if entry.row.invalid is not None]
 
 
 def faults(kernels: Iterable[KernelResult]) -> list[DataRow]:
     """The rows that are excluded because of a fault; a missing configuration is no fault."""
-    return [entry for entry in excluded(kernels) if entry.row.is_fault]
+    return [entry for entry in excluded_rows(kernels) if entry.row.is_fault]
 
 
 def rounds_share(row: Row) -> str:
@@ -152,10 +152,10 @@ def label(kernel: Benchmark, configuration: Configuration) -> str:
 
     Defaults are not named, as hardware prefetch and regular stores.
     """
-    return named(configuration, sensitive_dimensions(kernel)) or "as built"
+    return short_name(configuration, sensitive_dimensions(kernel)) or "as built"
 
 
-def named(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
+def short_name(configuration: Configuration, dimensions: Iterable[Dimension]) -> str:
     """A configuration's values in these dimensions, without defaults: `thp software`."""
     return " ".join(filter(None, (dimension.brief(configuration) for dimension in dimensions)))
 

@@ -114,7 +114,9 @@ def notes_of(diff: Diff) -> Iterator[str]:
             "Times of two sessions also differ by where memory lay and what the machine did. Name "
             f"{FEWEST_SESSIONS} or more earlier results, whose spread then counts, or judge ratios."
         )
-    moved = [change for change in diff.changes if change.status == "baseline" and _moved(change.time_ratio)]
+    moved = [
+        change for change in diff.changes if change.status == "baseline" and _is_moved(change.time_ratio)
+    ]
     if moved:
         names = ", ".join(f"{change.kernel} {_name(change)} {change.time_ratio:.2f}" for change in moved)
         yield (
@@ -131,5 +133,5 @@ def notes_of(diff: Diff) -> Iterator[str]:
             yield f"{result.folder}: this session is {result.manifest.state}."
 
 
-def _moved(time_ratio: float | None) -> bool:
+def _is_moved(time_ratio: float | None) -> bool:
     return time_ratio is not None and not 1.0 / _NOTABLE < time_ratio < _NOTABLE

@@ -23,7 +23,7 @@ from pagewise.report.views.data import (
     label,
     label_of,
     pages_text,
-    ranked,
+    ranked_rows,
     shown_dimensions,
     speed_up,
 )
@@ -31,7 +31,7 @@ from pagewise.report.views.data import (
 
 def section(result: KernelResult, manifest: Manifest) -> Section:
     """The section of a kernel."""
-    kernel, entries = result.benchmark, ranked([result])
+    kernel, entries = result.benchmark, ranked_rows([result])
     blocks: list[Block] = [Text(" ".join(filter(None, (kernel.summary, kernel.equation))), style="dim")]
     if kernel.arguments:
         blocks.append(Text(f"Arguments: {' '.join(kernel.arguments)}.", style="dim"))
@@ -70,7 +70,7 @@ def noise_table(result: KernelResult) -> Table:
         Column("configuration", get="label"),
         *(Column(name, wrap=True, get=get) for name, get in _NOISE.items()),
     )
-    noisy = [entry for entry in ranked([result]) if any(get(entry) for get in _NOISE.values())]
+    noisy = [entry for entry in ranked_rows([result]) if any(get(entry) for get in _NOISE.values())]
     return Table.of("Noise by configuration", columns, noisy)
 
 
@@ -92,7 +92,7 @@ def _bimodal(entry: DataRow) -> str:
     return f"{100 * times.slow_share:.0f} % of the runs take {times.apart:.2f} times as long"
 
 
-def _migrated(entry: DataRow) -> str:
+def _migration_text(entry: DataRow) -> str:
     row = entry.row
     if not row.migrated_runs:
         return ""
@@ -104,7 +104,7 @@ _NOISE: Mapping[str, Callable[[DataRow], str | None]] = {
     "outliers": _outliers,
     "drift": _drift,
     "bimodal": _bimodal,
-    "migrated to another CPU": _migrated,
+    "migrated to another CPU": _migration_text,
     "note": lambda entry: entry.row.note,
 }
 
@@ -153,13 +153,13 @@ def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
     dimensions = [each for each in shown_dimensions(result) if kernel.is_sensitive_to(each.name)] or [PAGES]
     columns = [
         Column(COMPILER.name, merged=True, get="group.compiler"),
-        *(Column(each.name, get=partial(_shown, each)) for each in dimensions),
+        *(Column(each.name, get=partial(_dimension_text, each)) for each in dimensions),
         *time_columns(),
         Column("time", "", "seconds", f"per {kernel.unit}", get="row.seconds"),
         _metric(kernel.headline, kernel.headline.label),
     ]
     columns += [
-        Column("first touch", kind="seconds", optional=True, get="row.populate"),
+        Column("first touch", kind="seconds", optional=True, get="row.first_touch"),
         Column("observed pages", get=lambda entry: pages_text(entry.row)),
     ]
     if any(entry.row.rounds < entry.row.rounds_made for entry in entries):
@@ -168,7 +168,7 @@ def _ratios(result: KernelResult, entries: Sequence[DataRow]) -> Table:
     return Table.of(f"Time ratio to the baseline{same}, below 1 is faster", columns, entries, chart=True)
 
 
-def _shown(dimension: Dimension, entry: DataRow) -> str:
+def _dimension_text(dimension: Dimension, entry: DataRow) -> str:
     """A dimension's value, or `any` where the kernel is not sensitive to it."""
     is_sensitive = entry.benchmark.is_sensitive_to(dimension.name)
     return dimension.cell(entry.configuration) if is_sensitive else "any"
@@ -205,7 +205,7 @@ def _values(kernel: Benchmark, entries: Sequence[DataRow]) -> Table:
         Column("median", "time", "seconds", f"per {kernel.unit}, median", get="row.seconds"),
         Column("trimmed", "time", "seconds", f"per {kernel.unit}, trimmed mean", get="row.seconds_trimmed"),
         *(_metric(metric, metric.field) for metric in kernel.metrics),
-        Column("first touch", kind="seconds", optional=True, get="row.populate"),
+        Column("first touch", kind="seconds", optional=True, get="row.first_touch"),
         Column("process", unit="wall time", kind="seconds", get="row.wall"),
     )
     return Table.of(f"{kernel.title}: medians over the runs", columns, entries)

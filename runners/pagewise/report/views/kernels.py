@@ -27,7 +27,7 @@ from pagewise.report.model import (
 )
 from pagewise.report.verdicts import AnswerRow, ComparisonRow, ConfigurationRow, FaultRow, KernelRow, Verdicts
 from pagewise.report.views import advice, applying, comparisons, data, kernel, program, session, tables
-from pagewise.report.views.data import DataRow, choice_text, label_of, method_text, named, pages_text
+from pagewise.report.views.data import DataRow, choice_text, label_of, method_text, pages_text, short_name
 from pagewise.report.views.tables import evidence
 
 # A noise floor above this hides most of what page sizes do.
@@ -80,7 +80,7 @@ def view(result: Result) -> Report:
             *comparisons.structures(kernels),
             *comparisons.by_pages(kernels),
             *comparisons.loops(kernels),
-            *_excluded(kernels),
+            *_exclusions(kernels),
             *program.sections(result, kernels),
             *comparisons.energy(kernels, result.manifest.energy),
             *tables.sections(result, kernels),
@@ -149,7 +149,7 @@ def _output(
 def _brief(kernels: Sequence[KernelResult]) -> Iterator[Block]:
     """What a terminal shows without --verbose: a table per kernel, noise floors, excluded configurations."""
     for result in kernels:
-        if ranked := data.ranked([result]):
+        if ranked := data.ranked_rows([result]):
             yield Section(result.benchmark.title, (_brief_table(ranked),))
     if floors := _floors_text(kernels):
         yield Text(f"{floors}; smaller differences are inconclusive.", "Noise floor (A/A):")
@@ -186,7 +186,7 @@ def _brief_verdict(entry: DataRow) -> TableCell:
 def _reasons(kernels: Sequence[KernelResult]) -> list[tuple[int, str, str]]:
     """How many configurations are excluded for each kind of reason, with reason and remedy of the first."""
     by_code: dict[str, list[DataRow]] = {}
-    for entry in data.excluded(kernels):
+    for entry in data.excluded_rows(kernels):
         by_code.setdefault(entry.row.code or "", []).append(entry)
     firsts = ((len(those), those[0].row) for those in by_code.values())
     return [(count, row.invalid or "", row.remedy or "") for count, row in firsts]
@@ -205,10 +205,10 @@ def _floors_text(kernels: Sequence[KernelResult]) -> str:
 def _facts(kernels: Sequence[KernelResult]) -> Iterator[tuple[str, str]]:
     if floors := _floors_text(kernels):
         yield "Noise floor", floors
-    if ranked := data.ranked(kernels):
+    if ranked := data.ranked_rows(kernels):
         observed = sum(entry.row.pages is not None for entry in ranked)
         yield "Pages", f"verified for {observed} of {count_text(len(ranked), 'configuration')}"
-    if excluded := data.excluded(kernels):
+    if excluded := data.excluded_rows(kernels):
         yield "Excluded", count_text(len(excluded), "configuration")
 
 
@@ -220,7 +220,7 @@ def notes_of(kernels: Sequence[KernelResult]) -> Iterator[str]:
             f"The machine was unsteady: noise floors up to {percent_text(highest)}. Compare again with "
             "nothing else running, or with more --rounds."
         )
-    migrated = [entry.row.migrated_runs for entry in data.ranked(kernels) if entry.row.migrated_runs]
+    migrated = [entry.row.migrated_runs for entry in data.ranked_rows(kernels) if entry.row.migrated_runs]
     if migrated:
         yield (
             f"Threads migrated to another CPU in {count_text(sum(migrated), 'run')} of "
@@ -272,7 +272,7 @@ def matrix(kernels: Sequence[KernelResult]) -> Table:
     below = [dimension for dimension in dimensions if dimension is not PAGES]
 
     def place(row: Row) -> tuple[str, str]:
-        return PAGES.of(row.cell.measured), named(row.cell.measured, below)
+        return PAGES.of(row.cell.measured), short_name(row.cell.measured, below)
 
     places = list(dict.fromkeys(map(place, rows)))
     policies = list(dict.fromkeys(policy for policy, _ in places))
@@ -298,10 +298,10 @@ def _matrix_cell(row: Row | None, best: Mapping[PlanCell, Row]) -> TableCell:
     return TableCell(row.time_ratio, style_of(row.verdict), best=best.get(row.cell) is row)
 
 
-def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
+def _exclusions(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     """Excluded configurations; those of a kernel with one share of rounds, reason and remedy share a row."""
     together: dict[tuple[str, str, str, str], dict[str, list[str]]] = {}
-    for entry in data.excluded(kernels):
+    for entry in data.excluded_rows(kernels):
         key = (
             entry.benchmark.title,
             data.rounds_share(entry.row),
@@ -315,7 +315,7 @@ def _excluded(kernels: Sequence[KernelResult]) -> Iterator[Section]:
     )
     if rows:
         kinds = "; ".join(f"{count}: {reason}" for count, reason, _ in _reasons(kernels))
-        total = count_text(len(data.excluded(kernels)), "configuration")
+        total = count_text(len(data.excluded_rows(kernels)), "configuration")
         table = Table("Excluded configurations, by reason", _EXCLUDED, rows)
         details = Section("Which, why, and what to do", (table,), folded=True)
         yield Section("Excluded", (Text(f"{total}. {kinds}."), details))

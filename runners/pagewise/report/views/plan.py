@@ -36,7 +36,7 @@ def view(session: Session) -> Report:
         for number in range(1, options.runs.rounds + 1)
     ]
     sweeps, every = planner.sweeps(), list(chain(*rounds))
-    kernels = [_planned(subject, rounds[0], sweeps) for subject in session.workload.subjects]
+    kernels = [_planned_kernel(subject, rounds[0], sweeps) for subject in session.workload.subjects]
     runs = len(every) + len(sweeps)
     rows = [{"kernel": planned.name, "cell": cell} for planned in kernels for cell in planned.configurations]
     placements = session.workload.placements
@@ -65,7 +65,7 @@ def view(session: Session) -> Report:
     )
 
 
-def _planned(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> PlannedKernel:
+def _planned_kernel(subject: Subject, a_round: Sequence[Step], sweeps: Sequence[Step]) -> PlannedKernel:
     kernel = subject.benchmark
     steps, curves = ([each for each in of if each.benchmark.name == kernel.name] for of in (a_round, sweeps))
     keys = {step.cell.key for step in steps}

@@ -14,7 +14,7 @@ from pagewise.core.units import percent_text
 from pagewise.report.model import Column, Facts, Section, Table, TableCell, Text, style_of
 from pagewise.report.verdicts import AnswerRow, ProgramFigures
 from pagewise.report.views.comparisons import judged_columns, label_of, of_kind, verdict_cell
-from pagewise.report.views.data import DataRow, cost_text, ranked
+from pagewise.report.views.data import DataRow, cost_text, ranked_rows
 
 _PROGRAM = Column("program", merged=True, get="benchmark.name")
 _METRIC = Column("metric", merged=True, get=lambda row: f"{row.quantity.label} [{row.quantity.unit}]")
@@ -133,7 +133,7 @@ def _costs(result: Result, kernels: Sequence[KernelResult]) -> Section:
     text = "Peak memory of each run, and its ratio to the baseline's, paired by round."
     if (budget := next(iter(programs.values())).get("memory_budget")) is not None:
         text += f" Memory budget: {percent_text(budget)} more than the baseline."
-    table = Table.of("Time and memory by policy", columns, ranked(kernels))
+    table = Table.of("Time and memory by policy", columns, ranked_rows(kernels))
     return Section("Time and memory", (table, Text(text, style="dim")))
 
 

@@ -10,7 +10,7 @@ from pagewise.analysis.nodes import UNKNOWN, host_facts
 from pagewise.analysis.series import fewest_rounds
 from pagewise.core.manifest import Break, Manifest, SwitchedOff, WorkDifference, goal_of
 from pagewise.core.result import Result
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.core.text import command_text, printable
 from pagewise.core.units import bytes_text, clock_text, count_text, percent_text
 from pagewise.report.model import Block, Column, Facts, Section, Table, Text
@@ -91,8 +91,8 @@ def fields_of(result: Result, notes: Sequence[str]) -> dict[str, Any]:
     return {
         "folder": str(result.folder),
         **{name: getattr(manifest, name) for name in names},
-        **{name: unstructured(getattr(manifest, name)) for name in ("timing", "until")},
-        "left_out": tuple(map(str, result.skipped)),
+        **{name: to_data(getattr(manifest, name)) for name in ("timing", "until")},
+        "excluded": tuple(map(str, result.skipped)),
         "notes": tuple(notes),
     }
 
@@ -174,7 +174,7 @@ def runs_text(result: Result) -> str:
         return ""
     return (
         f"{rounds_text(result)}, {timing.runs} runs in {clock_text(timing.wall_seconds)}; "
-        f"runner overhead: {percent_text(timing.own_share)}."
+        f"runner overhead: {percent_text(timing.overhead_share)}."
     )
 
 
@@ -209,7 +209,7 @@ def until_text(manifest: Manifest) -> str:
 
 
 def _silent_input(manifest: Manifest) -> Iterator[str]:
-    described = [*manifest.programs.values(), unstructured(manifest.simulation)]
+    described = [*manifest.programs.values(), to_data(manifest.simulation)]
     if any((part.get("standard_input") or {}).get("kind") == "silent" for part in described if part):
         yield (
             "The standard input was a pipe that gave nothing in time: runs of the program had no input. If "

@@ -8,8 +8,8 @@ from pagewise.analysis.validity import excluding, exclusion
 from pagewise.core.manifest_parts import Forecast, Origin, Simulated, SimulationPart
 from pagewise.core.record import Record
 from pagewise.core.result import Result
-from pagewise.core.structure import unstructured
-from pagewise.report.documents import MissingPolicy, ModelledDocument, SimulatedPolicy
+from pagewise.core.structure import to_data
+from pagewise.report.documents import MissingPolicy, SimulatedPolicy, SimulationDocument
 from pagewise.report.model import Block, Column, Report, Section, Table, Values
 from pagewise.report.views import session
 from pagewise.workloads.simulation import figures
@@ -25,7 +25,7 @@ _ASSUMPTIONS = {
 }
 _RATIOS = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
 _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
-_FIELDS = ("kernel", "geometry", "policy", "region", "count", "modelled")
+_FIELDS = ("kernel", "geometry", "policy", "region", "count", "simulated")
 _ORIGIN_FIELDS = (
     *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
     *("page_faults", "tlb_misses", "page_walks", "tlb_misses_following", "page_walks_following"),
@@ -59,7 +59,7 @@ def view(result: Result) -> Report:
     if about.origins is not None:
         files["origins.csv"] = Table("", tuple(map(Column, _ORIGIN_FIELDS)), tuple(_origin_rows(records)))
         first = next(iter(records.values()), None)
-        listed = [] if first is None else _listed(figures.simulation(first), about.origins)
+        listed = [] if first is None else _listed_origins(figures.simulation(first), about.origins)
         texts = {SELECTION: selection_text(listed)}
     return Report(
         f"pagewise {'simulate' if about.origins is None else 'where'}: {name}",
@@ -73,14 +73,14 @@ def view(result: Result) -> Report:
         ),
         "simulation",
         files,
-        ModelledDocument(
-            "pagewise.modelled/1",
+        SimulationDocument(
+            "pagewise.simulated/1",
             str(result.folder),
             result.manifest.state,
             name,
             geometry["name"],
             tuple(
-                SimulatedPolicy(policy, unstructured(record.modelled), tuple(notes[policy]))
+                SimulatedPolicy(policy, to_data(record.simulated), tuple(notes[policy]))
                 for policy, record in records.items()
             ),
             tuple(missing),
@@ -167,7 +167,7 @@ def _origin_tables(records: Records, about: SimulationPart) -> Iterator[Block]:
         origins, whole = simulated.origins or (), simulated.instructions or 1
         forecast = simulated.forecast
         misses, walks = _sums(origins)
-        shown = _listed(simulated, about.origins or 0)
+        shown = _listed_origins(simulated, about.origins or 0)
         rest = [origin for origin in origins if origin not in shown]
         rows = [
             (
@@ -199,10 +199,10 @@ def listed_origins(result: Result) -> tuple[Simulated, list[Origin]]:
     if about is None or about.origins is None or not records:
         raise ValueError("this result has no origins")
     simulated = figures.simulation(next(iter(records.values())))
-    return simulated, _listed(simulated, about.origins)
+    return simulated, _listed_origins(simulated, about.origins)
 
 
-def _listed(simulated: Simulated, most: int) -> list[Origin]:
+def _listed_origins(simulated: Simulated, most: int) -> list[Origin]:
     """The origins that are listed one by one, at most as many as given."""
     origins = simulated.origins or ()
     misses, walks = _sums(origins)

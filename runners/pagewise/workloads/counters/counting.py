@@ -77,12 +77,12 @@ def prepare(options: KernelOptions, selection: Selection, console: Console, bega
         options = replace(options, configurations=(f"*/{options.baseline.rpartition('/')[2]}",))
     kernels = arrange(options, console)
     entries, subjects = kernels.entries.values(), kernels.subjects
-    files = installed(entries)
+    files = installed_files(entries)
     papi = all(entry.configuration.papi == "on" for entry in entries)
     choice = choose(files, read_cpu(), papi, hardware_counters(read_host()), selection.events)
     groups = choice.file.select(selection.groups)
     settings = {group.name: ((_EVENTS, ",".join(choice.file.natives(group))),) for group in groups}
-    console.print(_intended(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
+    console.print(_plan_text(subjects, options, choice, list(settings)), highlight=False, soft_wrap=True)
     counters = session_part(choice, list(settings), selection)
     kernels = replace(kernels, planner=CountingPlanner(subjects, options.runs.seed, settings))
     return Session(
@@ -101,7 +101,7 @@ def session_part(choice: EventChoice, groups: Sequence[str], selection: Selectio
     )
 
 
-def installed(entries: Collection[Entry]) -> list[EventFile]:
+def installed_files(entries: Collection[Entry]) -> list[EventFile]:
     """The event files of this package, and those installed with the programs, by name.
 
     Raises SetupError where programs have none, FormatError where two builds have different ones of a name.
@@ -134,7 +134,7 @@ def installed(entries: Collection[Entry]) -> list[EventFile]:
     return [*own.values(), *(files[name] for name in sorted(files))]
 
 
-def _intended(
+def _plan_text(
     subjects: Sequence[Subject], options: KernelOptions, choice: EventChoice, groups: Sequence[str]
 ) -> str:
     cells = sum(len(subject.cells) for subject in subjects)

@@ -97,15 +97,15 @@ def choose(
     by_name = {file.name: file for file in files}
     if named is not None:
         return EventChoice(find_file(by_name, named), "named by --events")
-    ours = file_for(cpu, files)
+    fitting = file_for(cpu, files)
     if hardware.state != "good":
-        known = f"this is {ours.title}, but its" if ours else "the"
+        known = f"this is {fitting.title}, but its" if fitting else "the"
         name, reason, remedy = SOFTWARE, f"{known} hardware counters: {hardware.detail}", hardware.remedy
     elif not papi:
         name, reason = PERF, "the programs were built without PAPI"
         remedy = "build with PAPI (Spack: +papi, CMake: -DPAGEWISE_PAPI=ON) for the events of this CPU"
-    elif ours is not None:
-        return EventChoice(ours, "the file for this CPU")
+    elif fitting is not None:
+        return EventChoice(fitting, "the file for this CPU")
     else:
         name, reason, remedy = GENERIC, "no event file fits this CPU, so PAPI's presets", DESCRIBE
     if name not in by_name:
@@ -199,15 +199,16 @@ def _events(tree: Path | None, root: Path, hardware: Finding) -> Finding:
     """The event file for this CPU, and whether its events can be counted."""
     name = "events"
     try:
-        files = _installed(tree)
+        files = _installed_files(tree)
     except PagewiseError as fault:
-        return note(name, f"{fault.where}: {fault.what}", "build the environment again")
+        return note(name, f"{fault.where}: {fault.message}", "build the environment again")
     if not files:
         return note(name, "no event files are installed", "build an environment")
-    ours = file_for(read_cpu(root), files)
-    if ours is None:
+    fitting = file_for(read_cpu(root), files)
+    if fitting is None:
         return note(name, f"no event file fits this CPU: {GENERIC} ones are used", DESCRIBE)
-    text = f"{ours.title}: {len(ours.events)} in groups {', '.join(group.name for group in ours.groups)}"
+    groups = ", ".join(group.name for group in fitting.groups)
+    text = f"{fitting.title}: {len(fitting.events)} in groups {groups}"
     if hardware.state == "good":
         return good(name, text)
     return note(name, f"software events only, without hardware counters; with them {text}")
@@ -226,7 +227,7 @@ def _papi(tree: Path) -> Finding:
     )
 
 
-def _installed(tree: Path | None) -> list[EventFile]:
+def _installed_files(tree: Path | None) -> list[EventFile]:
     """The event files that some module's programs brought. Raises FormatError."""
     prefixes = [] if tree is None else _settings(tree, "PREFIX")
     folder = next(filter(Path.is_dir, map(event_folder, prefixes)), None)

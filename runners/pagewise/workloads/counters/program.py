@@ -151,7 +151,7 @@ class CountingLauncher(Launcher):
         record = replace(record, run=record.run and replace(record.run, group=step.group))
         if record.status == "ok":
             counts = self.counter.counts(self.groups[step.group], record, exported)
-            record = self._counted(record, counts, overhead)
+            record = self._counted_record(record, counts, overhead)
         return replace(outcome, records=[record])
 
     def _launcher(self, group: str, exported: Path) -> tuple[ProgramLauncher, Mapping[str, float]]:
@@ -165,7 +165,7 @@ class CountingLauncher(Launcher):
             self._launchers[group] = launcher, overhead
         return self._launchers[group]
 
-    def _counted(self, record: Record, counts: Counts, overhead: Mapping[str, float]) -> Record:
+    def _counted_record(self, record: Record, counts: Counts, overhead: Mapping[str, float]) -> Record:
         values = {name: max(0.0, n - overhead.get(name, 0.0)) for name, n in counts.values.items()}
         reason = "; ".join(dict.fromkeys(counts.refused.values()))
         return replace(
@@ -232,17 +232,19 @@ def choose(selection: Selection, perf: str | None = None) -> tuple[Counter, Even
     """
     files = kernel_events()
     hardware = hardware_counters(read_host())
-    chosen = None if selection.events is None else find_file(files, selection.events)
+    event_file = None if selection.events is None else find_file(files, selection.events)
     path = perf or shutil.which("perf")
     software = files[SOFTWARE].natives(files[SOFTWARE].groups[0])
     fault = "perf is not installed" if path is None else _fault(PerfStat(path), software)
     if path is None or fault is not None:
         remedy = INSTALL_PERF if path is None else hardware.remedy
         counter: Counter = Accounting(fault or "")
-        return counter, EventChoice(chosen or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy)
+        return counter, EventChoice(
+            event_file or files[SOFTWARE], f"by the kernel's accounting: {fault}", remedy
+        )
     counter = PerfStat(path)
-    if chosen is not None:
-        return counter, EventChoice(chosen, "by perf stat, named by --events")
+    if event_file is not None:
+        return counter, EventChoice(event_file, "by perf stat, named by --events")
     if hardware.state == "good":
         return counter, EventChoice(files[PERF], "by perf stat")
     return counter, EventChoice(

@@ -14,7 +14,7 @@ from pagewise.core.errors import SelectionError, SetupError
 from pagewise.core.kernel import Kernel
 from pagewise.core.manifest import Scaled
 from pagewise.core.page_policy import PagePolicy, normal_name
-from pagewise.core.plan import Subject, baselines, fitting, varied
+from pagewise.core.plan import Subject, baselines, fitting, with_options
 from pagewise.core.plan import subject as planned
 from pagewise.core.text import choose_of
 from pagewise.machine import memory
@@ -55,16 +55,16 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
         raise SetupError(
             "no module here has a kernel", where=catalog.tree, remedy="build the environment again"
         )
-    kernels = _scaled(kernels, options.scale)
+    kernels = _scale(kernels, options.scale)
     policies = _sized_policies(options.policies)
-    chosen = catalog.select_entries(options.configurations)
-    compilers = {entry.configuration.compiler for entry in chosen}
+    selected = catalog.select_entries(options.configurations)
+    compilers = {entry.configuration.compiler for entry in selected}
     compared = {module for kernel in kernels for module in _baselines(kernel, catalog, options.baseline)}
-    compared |= _without_prefetch(chosen, catalog)
+    compared |= _without_prefetch(selected, catalog)
     needed = [
         entry
         for entry in catalog.entries
-        if entry in chosen
+        if entry in selected
         or (entry.configuration.compiler in compilers and entry.configuration.module in compared)
     ]
     subjects = [
@@ -86,7 +86,9 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
                 where="--policies",
                 remedy="choose such configurations, and kernels sensitive to hugepages; see `pagewise list`",
             )
-    subjects = varied(subjects, _option_values(options.varied, [subject.benchmark for subject in subjects]))
+    subjects = with_options(
+        subjects, _option_values(options.varied, [subject.benchmark for subject in subjects])
+    )
     if without := [subject.benchmark for subject in subjects if not subject.cells]:
         names = ", ".join(dict.fromkeys(name for kernel in without for name in kernel.options_of_threads))
         raise SelectionError(
@@ -98,7 +100,7 @@ def choose(catalog: Catalog, options: KernelOptions) -> list[Subject]:
     return subjects
 
 
-def _scaled(kernels: list[Kernel], scale: str | None) -> list[Kernel]:
+def _scale(kernels: list[Kernel], scale: str | None) -> list[Kernel]:
     """The kernels at a scale. Raises SelectionError if one of them does not have it."""
     if scale is None:
         return kernels
@@ -118,7 +120,7 @@ def _option_values(texts: Sequence[str], kernels: Sequence[Benchmark]) -> dict[s
 
     Raises SelectionError.
     """
-    chosen: dict[str, list[str]] = {}
+    selected: dict[str, list[str]] = {}
     every = dict.fromkeys(name for kernel in kernels for name in kernel.options)
     for text in chain.from_iterable(every if given == _ALL else (given,) for given in texts):
         name, is_given, values = text.partition("=")
@@ -139,15 +141,15 @@ def _option_values(texts: Sequence[str], kernels: Sequence[Benchmark]) -> dict[s
                     where=f"--vary {text}",
                     remedy=choose_of(value, known),
                 )
-        chosen.setdefault(name, []).extend(value for value in named if value not in chosen.get(name, ()))
-    return chosen
+        selected.setdefault(name, []).extend(value for value in named if value not in selected.get(name, ()))
+    return selected
 
 
-def _without_prefetch(chosen: Iterable[Entry], catalog: Catalog) -> set[str]:
+def _without_prefetch(selected: Iterable[Entry], catalog: Catalog) -> set[str]:
     """The modules with which prefetching in the compiler's loop is compared: that loop without it."""
     prefetching = [
         entry.configuration
-        for entry in chosen
+        for entry in selected
         if entry.configuration.loop != LOOP[0] and entry.configuration.prefetch != PREFETCH[0]
     ]
     return {
@@ -214,7 +216,7 @@ def fit(
     fitted, scaled = [], []
     for subject in subjects:
         pooled = any(PagePolicy(cell.measured.hugepages).kind == "hugetlbfs" for cell in subject.cells)
-        kernel, change = memory.fitted(
+        kernel, change = memory.fit_kernel(
             subject.benchmark, room, 2 if "pool" in options.machine.provided and pooled else 1
         )
         fitted.append(replace(subject, benchmark=kernel))

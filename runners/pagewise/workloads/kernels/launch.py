@@ -49,7 +49,7 @@ class KernelLauncher(Launcher):
 
         A run that wrote no record (a crash, a timeout, a refusal) gets one of the status `failed`.
         """
-        written, start = self._written(0), self._start(step, 0)
+        written, start = self._record_file(0), self._start(step, 0)
         with self.settings.set_for(step.cell):
             measured = self.stopwatch.measure(start.command, start.environment, start.inherited)
         return self._outcome(step, measured, *read_written(written))
@@ -79,7 +79,7 @@ class KernelLauncher(Launcher):
         return [outcomes[step.position] for step in steps]
 
     def _run_group(self, steps: Sequence[Step], group: int) -> list[Outcome]:
-        files = [self._written(number) for number in range(len(steps))]
+        files = [self._record_file(number) for number in range(len(steps))]
         measured = measure_in_turns(
             self.stopwatch,
             [self._start(step, number, in_turns=True) for number, step in enumerate(steps)],
@@ -97,7 +97,7 @@ class KernelLauncher(Launcher):
             outcomes.append(self._outcome(step, run, valid, skipped))
         return outcomes
 
-    def _written(self, number: int) -> Path:
+    def _record_file(self, number: int) -> Path:
         """The file for the records of one of the runs at the same time, which is then missing."""
         written = self.stopwatch.scratch / f"record-{number}.jsonl"
         written.unlink(missing_ok=True)
@@ -114,7 +114,7 @@ class KernelLauncher(Launcher):
         )
         if (ranks := self._ranks(step, placement)) is not None:
             command, environment = ranks.command(command), environment | ranks.launcher.environment
-        return Start([*self.settings.prefix(step.cell), *command], environment, placement.bound())
+        return Start([*self.settings.prefix(step.cell), *command], environment, placement.bind())
 
     def _outcome(
         self, step: Step, measured: Measurement, records: list[Record], skipped: list[Skipped]
@@ -175,8 +175,8 @@ def read_written(written: Path) -> tuple[list[Record], list[Skipped]]:
     records, skipped = read_records(written) if written.exists() else ([], [])
     whole = []
     for number, record in enumerate(records, start=1):
-        if record.status == "ok" and (record.seconds is None or record.seconds.populate is None):
-            skipped.append(Skipped(written.name, number, "'seconds.populate' is missing"))
+        if record.status == "ok" and (record.seconds is None or record.seconds.first_touch is None):
+            skipped.append(Skipped(written.name, number, "'seconds.first_touch' is missing"))
         elif record.status == "ok" and record.sizes is None:
             skipped.append(Skipped(written.name, number, "'sizes' is missing"))
         else:
@@ -186,7 +186,7 @@ def read_written(written: Path) -> tuple[list[Record], list[Skipped]]:
 
 def _of_ranks(record: Record, ranks: Ranks) -> Record:
     """The record with the observed pages of each rank; one of fewer ranks than started is a failed one."""
-    started = ranks.started()
+    started = ranks.rank_uses()
     if record.pages is None:
         return replace(record, ranks=started)
     pages = {use.rank: _pages_of(record.pages, use.rank, ranks.number) for use in started}

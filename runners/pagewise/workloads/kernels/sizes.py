@@ -18,7 +18,7 @@ _OPTION = "--working-set"
 _SECONDS = 60
 
 
-def sized(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placement]) -> list[Subject]:
+def with_sizes(subjects: Sequence[Subject], catalog: Catalog, places: Iterable[Placement]) -> list[Subject]:
     """The subjects, whose arguments then all name a working set; the same for all placements.
 
     A program's default depends on the caches of its CPUs, and placements of different sizes cannot be
@@ -49,7 +49,7 @@ def default_values(program: str, environment: Mapping[str, str], cpus: tuple[int
     """The options of a program on these CPUs with their defaults, by its own report. Raises SetupError."""
     command = [program, "--list-options"]
     try:
-        with Placement(len(cpus), cpus).bound():
+        with Placement(len(cpus), cpus).bind():
             output = subprocess.run(
                 command, env=dict(environment), capture_output=True, text=True, check=True, timeout=_SECONDS
             ).stdout

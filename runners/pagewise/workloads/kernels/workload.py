@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pagewise.core.manifest import Manifest, ResultKind, Scaled
 from pagewise.core.page_policy import PagePolicy
-from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps, placed
+from pagewise.core.plan import Step, Subject, at_placements, order_of_round, order_of_sweeps
 from pagewise.core.units import count_text
 from pagewise.machine.host import default_pool_size
 from pagewise.machine.placement import Placement, placements
@@ -38,7 +38,7 @@ from pagewise.workloads.kernels.choose import (
     room_for,
 )
 from pagewise.workloads.kernels.launch import KernelLauncher
-from pagewise.workloads.kernels.sizes import sized, turn_takers
+from pagewise.workloads.kernels.sizes import turn_takers, with_sizes
 from pagewise.workloads.kernels.turns import Room
 
 
@@ -145,15 +145,15 @@ def prepare(options: KernelOptions, console: Console, began: float) -> Session:
     Raises SetupError, SelectionError or FormatError.
     """
     kernels = arrange(options, console)
-    console.print(intended(kernels.catalog, kernels.subjects, options), highlight=False, soft_wrap=True)
+    console.print(plan_text(kernels.catalog, kernels.subjects, options), highlight=False, soft_wrap=True)
     return Session(options, kernels, Recorder(kernels.manifest("kernels")), console, began)
 
 
 def arrange(options: KernelOptions, console: Console) -> Kernels:
     """Finds modules, kernels and tools for a comparison. Raises SetupError, SelectionError or FormatError."""
 
-    def note(what: str, text: str) -> None:
-        console.print(Text.assemble((what, "yellow"), f" {text}"), soft_wrap=True)
+    def note(message: str, text: str) -> None:
+        console.print(Text.assemble((message, "yellow"), f" {text}"), soft_wrap=True)
 
     hyperfine = find_hyperfine()
     init = lmod.find_init(setup_facts())
@@ -164,11 +164,11 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     places = placements(where)
     print_placements(console, places)
     settings = MachineSettings.find(options, places)
-    chosen = in_all_states(choose(catalog, options), options)
-    chosen = placed(chosen, [place.name for place in places])
-    check_programs(catalog, chosen)
-    launchers = find_launchers(catalog, chosen) if options.where.ranks else {}
-    subjects, scaled = fit(sized(chosen, catalog, places), options, room_for(places))
+    selected = in_all_states(choose(catalog, options), options)
+    selected = at_placements(selected, [place.name for place in places])
+    check_programs(catalog, selected)
+    launchers = find_launchers(catalog, selected) if options.where.ranks else {}
+    subjects, scaled = fit(with_sizes(selected, catalog, places), options, room_for(places))
     for kernel in scaled:
         note("smaller:", kernel.text)
     able = turn_takers(subjects, catalog, places, options.runs.method) if not launchers else frozenset()
@@ -192,7 +192,7 @@ def arrange(options: KernelOptions, console: Console) -> Kernels:
     return Kernels(options, hyperfine, init, catalog, places, settings, subjects, scaled, planner, launchers)
 
 
-def intended(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:
+def plan_text(catalog: Catalog, subjects: Sequence[Subject], options: KernelOptions) -> str:
     """The kernels and the number of runs, and how many kernels are not among them."""
     names = ", ".join(subject.benchmark.name for subject in subjects)
     per_round = len(order_of_round(subjects, 1, options.runs.seed, options.runs.aa))

@@ -15,7 +15,7 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.fields import Natural, OptionalText
 from pagewise.core.node_state import ProcessThp
 from pagewise.core.record_parts import Failure
-from pagewise.core.structure import structured
+from pagewise.core.structure import from_data
 from pagewise.core.text import choose_of
 from pagewise.core.units import bytes_text
 from pagewise.stack.binary import Binary, NotElfError, read_elf
@@ -107,7 +107,7 @@ class PolicyLauncher:
             done = subprocess.run(words, env=environment, capture_output=True, check=False)
             data = json.loads(os.fsdecode(done.stdout))
             if done.returncode not in (_WRONG_USAGE, _REFUSED):
-                return structured(PolicyAnswer, data, ignored="null")
+                return from_data(PolicyAnswer, data, ignored="null")
             reason = str(data["reason"])
         except (OSError, ValueError, KeyError) as fault:
             raise SetupError(f"this launcher does not answer: {fault}", where=self.file) from fault
@@ -124,7 +124,7 @@ class PolicyLauncher:
         """The command line that starts a program under a policy, without the program."""
         return [str(self.file), "--quiet", policy, "--"]
 
-    def examined(self, binary: Binary, environment: Mapping[str, str]) -> Binary:
+    def examine(self, binary: Binary, environment: Mapping[str, str]) -> Binary:
         """The program, with what serves its malloc."""
         answer = self.ask("none", binary.image, environment, "--allocator")
         return replace(binary, allocator=answer.allocator)
@@ -241,8 +241,8 @@ _SIZES = {
 def _too_small(answer: PolicyAnswer, binary: Binary) -> Failure | None:
     """Why no page of the policy's size fits into the memory that a part is for."""
     for part in answer.parts:
-        what, measure = _SIZES.get(part.kinds, ("", None))
+        message, measure = _SIZES.get(part.kinds, ("", None))
         page = answer.page_size_bytes if part.source == "pool" else answer.thp_size_bytes
         if measure is not None and (size := measure(binary)) < page:
-            return Failure(3, f"{what} {bytes_text(size)}: less than one page of {bytes_text(page)}")
+            return Failure(3, f"{message} {bytes_text(size)}: less than one page of {bytes_text(page)}")
     return None

@@ -55,7 +55,7 @@ static struct {
 } plan;
 
 static void read_plan(void);
-static void report(const char *what);
+static void report(const char *message);
 
 /* Memory that comes afterwards is neither advised nor of the pool. */
 static void before_filter(void)

@@ -60,15 +60,15 @@ static int unwind(const uintptr_t *slot, uintptr_t stack[MOST_FRAMES])
     before_unwinding();
     const int depth = backtrace(all, most);
     after_unwinding();
-    int begun = 0, frames = 0;
-    while (begun < depth && (uintptr_t)all[begun] != *slot) begun++;
-    for (; begun + frames < depth && frames < MOST_FRAMES; frames++) stack[frames] = (uintptr_t)all[begun + frames];
+    int skipped_frames = 0, frames = 0;
+    while (skipped_frames < depth && (uintptr_t)all[skipped_frames] != *slot) skipped_frames++;
+    for (; skipped_frames + frames < depth && frames < MOST_FRAMES; frames++) stack[frames] = (uintptr_t)all[skipped_frames + frames];
     if (frames == 0) {
         stack[0] = *slot;
         return 1;
     }
     for (int i = 0; i < frames; i++) {
-        const bool outermost = depth < most && begun + i + 1 == depth;
+        const bool outermost = depth < most && skipped_frames + i + 1 == depth;
         if (i + 1 == frames && !outermost) break;
         uint64_t words = outermost ? 0 : 1;
         while (!outermost && words < MOST_WORDS && slot[words] != stack[i + 1]) words++;

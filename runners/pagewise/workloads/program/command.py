@@ -48,7 +48,7 @@ def prepare_command(options: ProgramOptions, console: Console, began: float) -> 
     else:
         programs = _builds_of(options, codes, builds, console)
     name = programs[0].name if len(codes) < 2 else "suites"
-    return prepare(_completed(options, name, codes), programs, console, began)
+    return prepare(_complete(options, name, codes), programs, console, began)
 
 
 def _codes(options: ProgramOptions) -> list[SuiteCode]:
@@ -123,13 +123,14 @@ def single_program(options: ProgramOptions, console: Console) -> tuple[ProgramOp
                 remedy=f"pagewise compare {code.option}; only compare measures services",
             )
     program = _program(options, codes[0] if codes else None, console)
-    return _completed(options, program.name, codes), program
+    return _complete(options, program.name, codes), program
 
 
-def _completed(options: ProgramOptions, name: str, codes: Sequence[SuiteCode]) -> ProgramOptions:
+def _complete(options: ProgramOptions, name: str, codes: Sequence[SuiteCode]) -> ProgramOptions:
     """The options with the defaults of the result's name and of the page policies."""
     return replace(
-        options.named(name), policies=options.policies or (codes[0].part.policies if codes else ())
+        options.with_defaults_of_name(name),
+        policies=options.policies or (codes[0].part.policies if codes else ()),
     )
 
 
@@ -139,7 +140,7 @@ class SurveyedPolicy:
 
     policy: str
     meaning: str
-    lack: str | None
+    unavailable_reason: str | None
     remedy: str | None
 
 
@@ -162,7 +163,7 @@ def survey(options: ProgramOptions, console: Console) -> tuple[SurveyDocument, B
         return SurveyDocument("pagewise.survey/1", None, False, rows, tuple(known_codes()), DEFAULT), None
     _, program = single_program(options, console)
     launcher, host = PolicyLauncher(find_launcher(), options.machine.provided), read_host()
-    binary = launcher.examined(program.binary, program.environment)
+    binary = launcher.examine(program.binary, program.environment)
     sizes = {
         "thp": sorted(int(name[:-2]) * 1024 for name in (host.thp.sizes if host.thp else ())),
         "pool": [pool.page_bytes for pool in host.pools],
@@ -197,8 +198,8 @@ def print_survey(document: SurveyDocument, binary: Binary | None, console: Conso
         console.print("It starts other programs, which decide what is available when they are measured.")
     for row in document.policies:
         style, text = "bold green", row.meaning
-        if row.lack is not None:
-            style, text = "bold yellow", f"unavailable: {row.lack}"
+        if row.unavailable_reason is not None:
+            style, text = "bold yellow", f"unavailable: {row.unavailable_reason}"
             text += "" if row.remedy is None else f"\n{'':<17}remedy: {row.remedy}"
         console.print(Text.assemble((f"{row.policy:<17}", style), text), soft_wrap=True)
     if binary is None:
@@ -221,11 +222,11 @@ def _program(
         console.print(f"{code.title}: {path} (by {place})", highlight=False, soft_wrap=True)
         file = Path(path).absolute()
         folder = file.parent
-        command = (*code.part.start, str(file), *code.placed(folder).arguments)
+        command = (*code.part.start, str(file), *code.with_folder(folder).arguments)
     binary = examine(command[0], environment)
     name = code.label if code else binary.program.name
     code = code or SuiteCode(binary.program, "", WITHOUT_CASE, "", (), ())
-    part = code.placed(folder or binary.program.parent)
+    part = code.with_folder(folder or binary.program.parent)
     service = _service(code, part, environment)
     if service is not None and options.where.ranks:
         raise SelectionError("a service has no MPI ranks", where="--ranks", remedy="omit --ranks")

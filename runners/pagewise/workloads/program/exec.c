@@ -219,15 +219,15 @@ static void preload(const char *name, char list[LIST])
 }
 
 /* Our libraries first, if the program can have them, then the user's. Those of a launcher around this one do not stay. */
-static void set_preloaded(const char *ours, int is_possible)
+static void set_preloaded(const char *own, int is_possible)
 {
     static char list[LIST], word[LIST];
     const char *inherited = getenv("LD_PRELOAD");
-    if (is_possible) snprintf(list, sizeof list, "%s", ours);
+    if (is_possible) snprintf(list, sizeof list, "%s", own);
     for (const char *at = inherited ? inherited : ""; *at;) {
         size_t length = strcspn(at, ": ");
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        if (length && !listed(ours, word, ':')) append(list, ':', "%s", word);
+        if (length && !listed(own, word, ':')) append(list, ':', "%s", word);
         at += length + (at[length] != '\0');
     }
     set("LD_PRELOAD", list);

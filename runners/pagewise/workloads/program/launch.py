@@ -53,7 +53,7 @@ from pagewise.workloads.program.program import Program
 from pagewise.workloads.program.runs import CheckOptions, ProgramOutcome, ProgramRuns, cpu_seconds
 from pagewise.workloads.program.sampler import Sampler, Samples
 from pagewise.workloads.program.service import ServiceError, Serving, run_all
-from pagewise.workloads.program.verification import UNVERIFIED, verified
+from pagewise.workloads.program.verification import UNVERIFIED, verify
 
 # Of the CPU time of the trial run: a program that computes less in slices ended earlier, by a clock.
 _SAME_WORK = 0.6
@@ -126,7 +126,7 @@ class ProgramLauncher(Launcher):
                 if active.run is not None:
                     active.run.wait(self.stopwatch.limit)
         except ServiceError as fault:
-            record = failed_record(step, started, "failed", _hinted(fault.failure, applied, fault.limit))
+            record = failed_record(step, started, "failed", _with_hint(fault.failure, applied, fault.limit))
             run = about_run(step, None, fault.failure.exit_code, command)
             series = "compare" if is_trial else run.series
             record = replace(record, run=replace(run, series=series, left_behind=tuple(left) or None))
@@ -139,14 +139,14 @@ class ProgramLauncher(Launcher):
         lengths = self.slices.setdefault(name, list(_SLICE_SECONDS))
         while lengths:
             outcomes = self._run_in_slices(steps, lengths[0])
-            reason, is_final = self._spoiled(steps, outcomes)
+            reason, is_final = self._find_spoiled(steps, outcomes)
             if reason is None:
                 return outcomes
             self.whole[name] = reason
             del lengths[: None if is_final else 1]
         return [self.run(step).with_run(whole_because=self.whole[name]) for step in steps]
 
-    def _spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> tuple[str | None, bool]:
+    def _find_spoiled(self, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> tuple[str | None, bool]:
         """Why these runs could not be in slices, and whether in no longer ones either; None: they could."""
         times_as_long = list[float]()
         for step, outcome in zip(steps, outcomes, strict=True):
@@ -171,7 +171,7 @@ class ProgramLauncher(Launcher):
                     runs, freezer = self.programs[step.cell.measured.module], stack.enter_context(freezing())
                     active = stack.enter_context(self._observing(step, runs, None, left[number], number))
                     assert active.run is not None
-                    sliced.append(stack.enter_context(SlicedRun.stopped(active.run, freezer)))
+                    sliced.append(stack.enter_context(SlicedRun.start_stopped(active.run, freezer)))
                     observed.append(active)
                 run_in_slices(sliced, seconds, self.stopwatch.limit, f"{steps[0].round}")
         except ServiceError:
@@ -194,7 +194,7 @@ class ProgramLauncher(Launcher):
         printed = seen.output if seen.measured.exit_code in program.case.exit_codes else None
         targets = {kind for part in applied.answer.reached for kind in part.kinds}
         trial = seen.memory if is_trial else runs.memory.get(step.cell.key)
-        used = memory.chosen(seen.memory, trial, targets)
+        used = memory.select_memory(seen.memory, trial, targets)
         of_trial, images = (seen.memory, seen.samples.images) if is_trial else (None, {})
         seen = replace(seen, memory=used)
         record = self._record(step, runs, seen)
@@ -204,7 +204,7 @@ class ProgramLauncher(Launcher):
         run = replace(run, left_behind=(*(run.left_behind or ()), *left) or None)
         if is_trial and record.status != "ok":
             run = replace(run, series="compare")
-        recorded = None if used is None else used.recorded()
+        recorded = None if used is None else used.to_record()
         log = seen.measured.log + seen.service_log
         record = replace(record, program=recorded, run=run)
         return ProgramOutcome(
@@ -262,13 +262,13 @@ class ProgramLauncher(Launcher):
             sampler = Sampler(
                 page, self.checked.interval, launchers, counter, others, ranks=ranks, identify=is_trial
             )
-            with placement.bound():
+            with placement.bind():
                 request_back(2 * runs.peak_bytes)
-            began, inherited, log = time.time(), placement.bound(), ""
+            began, inherited, log = time.time(), placement.bind(), ""
             try:
                 if program.service is None:
                     run_all(program.case.setup, shell, self.stopwatch.limit)
-                    started = self.stopwatch.started(command, environment, inherited, folder, number)
+                    started = self.stopwatch.start_run(command, environment, inherited, folder, number)
                     with started as active.run:
                         sampler.watch(active.run.running.pid, itself=number is not None)
                         yield active
@@ -281,12 +281,12 @@ class ProgramLauncher(Launcher):
                 samples = sampler.finish()
             has_written = _has_written(folder, began)
             room = LARGEST_OUTPUT - measured.output_bytes
-            files = program.written(folder, began, room) if room >= 0 else None
+            files = program.write(folder, began, room) if room >= 0 else None
             output = None if files is None else measured.output + files
             is_valid = measured.implausible is None and measured.exit_code in program.case.exit_codes
-            values, fault = program.judged(output, shell) if is_valid else ({}, None)
+            values, fault = program.judge(output, shell) if is_valid else ({}, None)
         written = memory.read_snapshots(snapshots, page, samples)
-        used = memory.observed(samples, list(written.values()))
+        used = memory.observed_memory(samples, list(written.values()))
         if used is not None and ranks is not None:
             used = replace(used, ranks=memory.memory_by_rank(ranks, sampler, written))
         faults = max(0, measured.faults[0] - overhead)
@@ -319,7 +319,7 @@ class ProgramLauncher(Launcher):
             return failed_record(step, started, "failed", Failure(4, measured.implausible))
         if seen.fault is not None:
             return failed_record(step, started, "check_failed", Failure(1, seen.fault))
-        pages, unverified = verified(applied.answer, self.checked.enough, seen.memory, mmap.PAGESIZE)
+        pages, unverified = verify(applied.answer, self.checked.enough, seen.memory, mmap.PAGESIZE)
         if unverified is not None:
             return replace(failed_record(step, started, "pages_unavailable", unverified), pages=pages)
         metrics = {**seen.values, **measured.energy, **(measured.cpu_seconds if runs.is_accounted else {})}
@@ -348,7 +348,7 @@ class ProgramLauncher(Launcher):
         if program.service is not None:
             failure = limited_by(measured.limit, replace(failure, message=f"the load {failure.message}"))
         else:
-            failure = _hinted(failure, applied, measured.limit)
+            failure = _with_hint(failure, applied, measured.limit)
         # Launchers draw lines around their messages.
         last = [line for line in measured.log.splitlines() if line.strip(" -=")][-1:]
         return replace(failure, message=": ".join([failure.message, *last])[:500])
@@ -363,10 +363,10 @@ class ProgramLauncher(Launcher):
         """
         by_rank = dict(enumerate(() if used is None or answer.by_counter else used.ranks))
         uses, faults = [], [fault] if (fault := ranks.failure()) is not None else []
-        for use in ranks.started():
+        for use in ranks.rank_uses():
             pages = None
             if use.rank in by_rank:
-                pages, fault = verified(answer, self.checked.enough, by_rank[use.rank], mmap.PAGESIZE)
+                pages, fault = verify(answer, self.checked.enough, by_rank[use.rank], mmap.PAGESIZE)
                 if fault is not None:
                     faults.append(replace(fault, message=f"rank {use.rank}: {fault.message}"))
             uses.append(replace(use, pages=pages))
@@ -377,7 +377,7 @@ class ProgramLauncher(Launcher):
         return replace(record, status=status, failure=faults[0])
 
 
-def _hinted(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Failure:
+def _with_hint(failure: Failure, applied: AppliedPolicy, limit: str | None) -> Failure:
     """The failure, with the limit that explains it, or its likely cause where a pool ran short."""
     if limit is not None:
         return limited_by(limit, failure)

@@ -36,7 +36,7 @@ class UsageOverTime:
     peak: Usage
     mean: Usage
 
-    def recorded(self) -> OverTime:
+    def to_record(self) -> OverTime:
         """For the record."""
         return OverTime(
             *(
@@ -86,7 +86,7 @@ class Memory:
         resident = {PEAK_MEMORY: total.peak.resident / _GIB, "mean_memory_gib": total.mean.resident / _GIB}
         return resident | ({"page_tables_mib": tables.peak_bytes / _MIB} if tables is not None else {})
 
-    def recorded(self) -> ProgramMemory:
+    def to_record(self) -> ProgramMemory:
         """For the record."""
         return ProgramMemory(
             method=self.method,
@@ -97,8 +97,8 @@ class Memory:
             processes=self.processes,
             page_tables=self.page_tables,
             given=GivenPages(round(self.counted_mean), self.counted_peak) if self.counted_peak else None,
-            total=self.total.recorded(),
-            kinds={kind: self.kinds[kind].recorded() for kind in KINDS if kind in self.kinds},
+            total=self.total.to_record(),
+            kinds={kind: self.kinds[kind].to_record() for kind in KINDS if kind in self.kinds},
         )
 
 
@@ -152,7 +152,7 @@ def from_snapshots(snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory
     return Memory(_SNAPSHOTS, kinds, UsageOverTime(total, total), 0, 0, len(largest), count, count, 0.0, 0.0)
 
 
-def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Memory:
+def complete(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Memory:
     """The sampled memory; kinds for which the samples came too early or too late are those of the other."""
     if other is None:
         return seen
@@ -169,22 +169,22 @@ def completed(seen: Memory, other: Memory | None, kinds: Collection[str]) -> Mem
     return replace(seen, method=method, kinds={**seen.kinds, **missed})
 
 
-def chosen(seen: Memory | None, trial: Memory | None, kinds: Collection[str]) -> Memory | None:
+def select_memory(seen: Memory | None, trial: Memory | None, kinds: Collection[str]) -> Memory | None:
     """The observed memory of a run; of a run too short for that, the memory of the trial run."""
     if seen is None or (
         seen.full_samples < FEWEST_SAMPLES and trial is not None and trial.full_samples > seen.full_samples
     ):
         best = trial or seen
     else:
-        best = completed(seen, trial, kinds)
+        best = complete(seen, trial, kinds)
     if best is None or seen is None or not seen.ranks:
         return best
     of_trial = trial.ranks if trial is not None else ()
     pairs = zip_longest(seen.ranks, of_trial[: len(seen.ranks)])
-    return replace(best, ranks=tuple(chosen(*pair, kinds) for pair in pairs))
+    return replace(best, ranks=tuple(select_memory(*pair, kinds) for pair in pairs))
 
 
-def observed(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:
+def observed_memory(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]]) -> Memory | None:
     """The memory of a run by both sources; None if neither showed it.
 
     Only samples have the kernel's counter of huge pages.
@@ -194,7 +194,7 @@ def observed(samples: Samples, snapshots: Sequence[Sequence[Mapping[str, Usage]]
         return sampled or written
     if sampled.full_samples < FEWEST_SAMPLES:
         return replace(written, counted_mean=sampled.counted_mean, counted_peak=sampled.counted_peak)
-    return completed(sampled, written, KINDS)
+    return complete(sampled, written, KINDS)
 
 
 def _mean(samples: Sequence[Sample], usage_of: Callable[[Sample], Usage], end: float) -> Usage:
@@ -231,5 +231,6 @@ def memory_by_rank(
     processes = ranks.processes()
     snapshots = ([written.get(str(processes.get(number)), [])] for number in range(ranks.number))
     return tuple(
-        observed(sampler.by_rank.get(number, Samples()), of_rank) for number, of_rank in enumerate(snapshots)
+        observed_memory(sampler.by_rank.get(number, Samples()), of_rank)
+        for number, of_rank in enumerate(snapshots)
     )

@@ -14,8 +14,8 @@ from pagewise.core.errors import SelectionError
 from pagewise.core.fields import Better, SomeText
 from pagewise.core.formula import Formula
 from pagewise.core.manifest_parts import Range
-from pagewise.core.signals import limited
-from pagewise.core.structure import unstructured
+from pagewise.core.signals import limit_time
+from pagewise.core.structure import to_data
 from pagewise.session.processes import Shell
 
 _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*=(?P<pattern>.+)$", re.DOTALL)
@@ -82,7 +82,7 @@ class Pattern:
     def to_dict(self) -> dict[str, object]:
         """The metric and where its value comes from, for the manifest."""
         formula = {} if self.formula is None else {"value": self.formula.text}
-        return {**unstructured(self.metric), "pattern": self.pattern.pattern, **formula}
+        return {**to_data(self.metric), "pattern": self.pattern.pattern, **formula}
 
 
 def _number(captured: str | None, has_comma: Callable[[], bool]) -> float | None:
@@ -109,7 +109,7 @@ class OutputCheck:
         """What is wrong with a run's output, None if it is right. A command reads it on standard input."""
         if self.pattern is not None:
             try:
-                with limited(SECONDS_TO_MATCH):
+                with limit_time(SECONDS_TO_MATCH):
                     matches = self.pattern.search(output) is not None
             except TimeoutError:
                 return f"matching '{self.pattern.pattern}' did not end within {SECONDS_TO_MATCH} s"
@@ -152,7 +152,7 @@ def parse_metric(text: str) -> Pattern:
 
 def pattern_of(row: CodeMetric, where: str) -> Pattern:
     """A metric for outputs. Raises SelectionError for a pattern without a group, and a wrong formula."""
-    compiled = _compiled(row.pattern.strip(), where)
+    compiled = _compile(row.pattern.strip(), where)
     if compiled.groups < 1:
         raise SelectionError(
             f"the pattern {row.pattern.strip()!r} has no group",
@@ -178,8 +178,8 @@ def parse_check(text: str) -> OutputCheck:
     if stripped.startswith("|"):
         return OutputCheck(stripped[1:].strip(), None)
     if stripped.startswith("!"):
-        return OutputCheck(text, _compiled(stripped[1:].strip(), "--check"), must_match=False)
-    return OutputCheck(text, _compiled(text, "--check"))
+        return OutputCheck(text, _compile(stripped[1:].strip(), "--check"), must_match=False)
+    return OutputCheck(text, _compile(text, "--check"))
 
 
 def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
@@ -194,7 +194,7 @@ def distinct(patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
     return tuple(by_field.values())
 
 
-def _compiled(pattern: str, where: str) -> re.Pattern[str]:
+def _compile(pattern: str, where: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.MULTILINE)
     except re.error as fault:

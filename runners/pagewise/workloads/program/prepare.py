@@ -12,7 +12,7 @@ from pagewise.core.benchmark import Benchmark, Metric
 from pagewise.core.configuration import Configuration
 from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import Manifest, ResultKind
-from pagewise.core.plan import Cell, Subject, order_of_round, placed
+from pagewise.core.plan import Cell, Subject, at_placements, order_of_round
 from pagewise.core.record_parts import PEAK_MEMORY
 from pagewise.core.units import count_text
 from pagewise.machine.placement import placements
@@ -48,7 +48,7 @@ _METRICS = (
 def prepare(options: ProgramOptions, programs: Sequence[Program], console: Console, began: float) -> Session:
     """Prepares a comparison; nothing is run or written yet. Raises SetupError or SelectionError."""
     workload, manifest = arrange(options, programs, "programs", console)
-    console.print(_intended(workload), highlight=False, soft_wrap=True)
+    console.print(_plan_text(workload), highlight=False, soft_wrap=True)
     return Session(options, workload, Recorder(manifest), console, began)
 
 
@@ -69,7 +69,7 @@ def arrange(
     plain = _subjects(every)
     by_module = {module: runs for runs in every for module in runs.policies}
     measured = [cell.measured for subject in plain for cell in subject.cells]
-    subjects = placed(without_equal(in_all_states(plain, options)), [place.name for place in places])
+    subjects = at_placements(without_equal(in_all_states(plain, options)), [place.name for place in places])
     workload = Programs(options, hyperfine, launcher, places, settings, given, tuple(every), subjects)
     first = every[0]
     manifest = new_manifest(
@@ -80,7 +80,7 @@ def arrange(
         placements=places,
         tree=first.program.binary.program.parent,
         software=software(hyperfine),
-        programs=workload.described(),
+        programs=workload.describe(),
         **further,
     )
     return workload, manifest
@@ -113,7 +113,7 @@ def _check_settings(settings: Mapping[str, tuple[str, ...]], launcher: PolicyLau
 
 def _runs_of(options: ProgramOptions, program: Program, launcher: PolicyLauncher) -> ProgramRuns:
     """The runs of a program in its page policies. Raises SetupError or SelectionError."""
-    binary, environment = launcher.examined(program.binary, program.environment), program.environment
+    binary, environment = launcher.examine(program.binary, program.environment), program.environment
     program = replace(program, binary=binary)
     baseline = AppliedPolicy(options.baseline, launcher, binary, environment)
     if baseline.unavailable is not None:
@@ -175,7 +175,7 @@ def _benchmark(program: Program) -> Benchmark:
     )
 
 
-def _intended(workload: Programs) -> str:
+def _plan_text(workload: Programs) -> str:
     """What will be run, and which policies are unavailable."""
     options, by_module = workload.options, workload.by_module
     unavailable = {

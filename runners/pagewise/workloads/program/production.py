@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.fields import Natural, Share
 from pagewise.core.structure import Limits
-from pagewise.stack.c_code import Product, can_be_preloaded, compiled, find_compiler
+from pagewise.stack.c_code import Product, can_be_preloaded, compile_code, find_compiler
 from pagewise.stack.paths import project_root
 from pagewise.workloads.program.policy import IN_MODULES, module_of
 
@@ -85,9 +85,9 @@ def find_launcher() -> Path:
     if find_compiler() is None and os.access(set_up, os.X_OK):
         return set_up
     compiler = _compiler()
-    names = {macro: compiled(_HERE / file, _LIBRARY, compiler).name for macro, file in _LIBRARIES.items()}
+    names = {macro: compile_code(_HERE / file, _LIBRARY, compiler).name for macro, file in _LIBRARIES.items()}
     macros = [f'-D{macro}="{name}"' for macro, name in names.items()]
-    return compiled(_HERE / "exec.c", replace(_LAUNCHER, options=(*_LAUNCHER.options, *macros)), compiler)
+    return compile_code(_HERE / "exec.c", replace(_LAUNCHER, options=(*_LAUNCHER.options, *macros)), compiler)
 
 
 def install(prefix: Path) -> Path:
@@ -103,11 +103,11 @@ def install(prefix: Path) -> Path:
         )
     compiler = _compiler()
     launcher = prefix / "bin" / NAME
-    built = compiled(_HERE / "exec.c", _LAUNCHER, compiler)
+    built = compile_code(_HERE / "exec.c", _LAUNCHER, compiler)
     files = {launcher: built.read_bytes()}
     for name in _LIBRARIES.values():
         made = prefix / _FOLDER / Path(name).with_suffix(".so")
-        files[made] = compiled(_HERE / name, _LIBRARY, compiler).read_bytes()
+        files[made] = compile_code(_HERE / name, _LIBRARY, compiler).read_bytes()
     texts = {
         prefix / MODULES / f"{module_of(policy)}.lua": module_text(built, policy) for policy in IN_MODULES
     }

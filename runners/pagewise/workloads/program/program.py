@@ -14,7 +14,7 @@ from pathlib import Path
 from pagewise.core.environment import ENV
 from pagewise.core.errors import SelectionError
 from pagewise.core.reading import open_file, read_file
-from pagewise.core.signals import limited
+from pagewise.core.signals import limit_time
 from pagewise.core.units import bytes_text
 from pagewise.session.launch import LARGEST_OUTPUT
 from pagewise.session.processes import Shell
@@ -135,7 +135,7 @@ class Program:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def written(self, folder: Path, since: float, room: int = LARGEST_OUTPUT) -> str | None:
+    def write(self, folder: Path, since: float, room: int = LARGEST_OUTPUT) -> str | None:
         """The texts of the files that a run wrote; an older file is of another run.
 
         None if they have more than `room` bytes.
@@ -154,7 +154,7 @@ class Program:
             texts.append(content.decode(errors="replace"))
         return "".join(texts)
 
-    def judged(self, output: str | None, shell: Shell) -> tuple[dict[str, float], str | None]:
+    def judge(self, output: str | None, shell: Shell) -> tuple[dict[str, float], str | None]:
         """The values of the metrics in the output of a run, and why its result is wrong.
 
         output: None if it is too large.
@@ -169,7 +169,7 @@ class Program:
             return values, fault
         for metric in self.metrics:
             try:
-                with limited(SECONDS_TO_MATCH):
+                with limit_time(SECONDS_TO_MATCH):
                     value = metric.value(output, self._has_comma)
             except TimeoutError:
                 pattern = metric.pattern.pattern

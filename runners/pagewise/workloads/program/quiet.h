@@ -39,10 +39,10 @@ static int write_quietly(int file, const char *text, size_t length)
     else if (!error && (size_t)written < length) error = ENOSPC;
     /* Those that the program has raised itself stay. */
     for (size_t number = 0; number < sizeof raised / sizeof *raised; number++) {
-        sigset_t ours;
-        sigemptyset(&ours);
-        sigaddset(&ours, raised[number]);
-        if (!sigismember(&pending, raised[number])) sigtimedwait(&ours, NULL, &no_time);
+        sigset_t pending_signal;
+        sigemptyset(&pending_signal);
+        sigaddset(&pending_signal, raised[number]);
+        if (!sigismember(&pending, raised[number])) sigtimedwait(&pending_signal, NULL, &no_time);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return error;

@@ -33,7 +33,7 @@ enum {
     UNLESS_ADVISED = 2,  /* PR_THP_DISABLE_EXCEPT_ADVISED of Linux 6.18 */
 };
 
-static void report(const char *what)
+static void report(const char *message)
 {
     const char *name = getenv("PAGEWISE_PRELOAD_LOG");
     int file = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644) : -1;
@@ -41,7 +41,7 @@ static void report(const char *what)
     char line[256];
     const char *why = strerror(errno);
     size_t length = 0;
-    for (const char *from = what; *from && length < 128; from++) line[length++] = *from;
+    for (const char *from = message; *from && length < 128; from++) line[length++] = *from;
     for (const char *from = why; *from && length < 254; from++) line[length++] = *from;
     line[length++] = '\n';
     write_quietly(file, line, length);

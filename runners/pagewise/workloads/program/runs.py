@@ -111,7 +111,7 @@ class ProgramRuns:
         every = self.policies.values()
         return [applied for applied in every if applied.answer.from_pool and applied.unavailable is None]
 
-    def described(
+    def describe(
         self, checked: CheckOptions, placement: Placement, given: StandardInput
     ) -> dict[str, object]:
         """The program, its policies and what the caller's environment decides, for the manifest."""
@@ -149,7 +149,7 @@ class ProgramRuns:
             "removed": dict(none.removed),
         }
 
-    def decided(self, trials: Sequence[Trial], method: Method) -> tuple[ProgramRuns, list[str]]:
+    def decide(self, trials: Sequence[Trial], method: Method) -> tuple[ProgramRuns, list[str]]:
         """The runs as trial runs decide them, and what of that is printed.
 
         The programs that a script or launcher started decide which policies are available.
@@ -173,7 +173,7 @@ class ProgramRuns:
         files = [file for file in every if images[file] >= least and Path(file).is_file()]
         if self.ran is not None or set(files) <= {str(self.program.binary.image)}:
             return runs, []
-        binaries, unread = self._examined(files)
+        binaries, unread = self._examine(files)
         policies = {name: replace(each, programs=binaries) for name, each in self.policies.items()}
         runs = replace(runs, ran=binaries, policies=policies)
         return runs, [
@@ -211,13 +211,13 @@ class ProgramRuns:
         }
         return next((reason for reason, applies in reasons.items() if applies), "")
 
-    def _examined(self, files: Iterable[str]) -> tuple[tuple[Binary, ...], list[str]]:
+    def _examine(self, files: Iterable[str]) -> tuple[tuple[Binary, ...], list[str]]:
         """The programs of these files, and a line for each that cannot be examined."""
         binaries, unread, environment = [], [], self.program.environment
         launcher = self.policies[self.baseline].launcher
         for file in files:
             try:
-                binaries.append(launcher.examined(examine(file, environment), environment))
+                binaries.append(launcher.examine(examine(file, environment), environment))
             except SelectionError as fault:
-                unread.append(f"  not examined: {file}: {fault.what}")
+                unread.append(f"  not examined: {file}: {fault.message}")
         return tuple(binaries), unread

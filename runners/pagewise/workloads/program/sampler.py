@@ -178,11 +178,13 @@ class Sampler(threading.Thread):
     def _sample(self, seconds: float) -> Sample | None:
         number = len(self._samples.samples)
         full = number < _ALL_FULL or number % _FULL_EVERY == 0
-        looks = {rank: self._looks(pids, full) for rank, pids in self._processes().items()}
-        for rank, of_rank in looks.items():
+        observations = {rank: self._observe(pids, full) for rank, pids in self._processes().items()}
+        for rank, of_rank in observations.items():
             if rank is not None and (sample := self._sum(seconds, of_rank, full)) is not None:
                 self.by_rank.setdefault(rank, Samples()).samples.append(sample)
-        return self._sum(seconds, [look for of_rank in looks.values() for look in of_rank], full)
+        return self._sum(
+            seconds, [observation for of_rank in observations.values() for observation in of_rank], full
+        )
 
     def _processes(self) -> Mapping[int | None, Sequence[int]]:
         """The processes by MPI rank; without ranks by None."""
@@ -197,34 +199,34 @@ class Sampler(threading.Thread):
             if not self._is_launcher(pid, image):
                 self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
                 if self._identify:
-                    self._samples.queued |= _queued(pid)
+                    self._samples.queued |= _queue_seconds(pid)
                     for pipe in _pipes(pid):
                         self._samples.pipes.setdefault(pipe, set()).add(pid)
                 yield pid
 
-    def _looks(self, pids: Iterable[int], full: bool) -> list[Sample]:
-        looks = []
+    def _observe(self, pids: Iterable[int], full: bool) -> list[Sample]:
+        observations = []
         for pid in self._running(pids):
-            if (look := self._look(pid, full)) is not None:
-                looks.append(look)
-                self._samples.note(pid, look.total.resident)
-        return looks
+            if (observation := self._observe_process(pid, full)) is not None:
+                observations.append(observation)
+                self._samples.note(pid, observation.total.resident)
+        return observations
 
-    def _sum(self, seconds: float, looks: Sequence[Sample], full: bool) -> Sample | None:
-        if not looks:
+    def _sum(self, seconds: float, observations: Sequence[Sample], full: bool) -> Sample | None:
+        if not observations:
             return None
-        sharing = sum(look.total.shared_pool > 0 for look in looks)
-        total = sum((look.total for look in looks), Usage()).shared_by(sharing)
-        kinds = add_usages(look.kinds or {} for look in looks) if full else None
+        sharing = sum(observation.total.shared_pool > 0 for observation in observations)
+        total = sum((observation.total for observation in observations), Usage()).shared_by(sharing)
+        kinds = add_usages(observation.kinds or {} for observation in observations) if full else None
         if kinds is not None:
             kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
-        accounts = [look.account for look in looks]
+        accounts = [observation.account for observation in observations]
         account = Account(
             max(each.high_water for each in accounts),
             sum(each.page_tables for each in accounts),
             any(each.refuses_thp for each in accounts),
         )
-        return Sample(seconds, total, kinds, len(looks), max(0, self._count() - self._before), account)
+        return Sample(seconds, total, kinds, len(observations), max(0, self._count() - self._before), account)
 
     def _is_launcher(self, pid: int, image: str) -> bool:
         if image in self._launchers:
@@ -235,7 +237,7 @@ class Sampler(threading.Thread):
             word.endswith(f"/{SCRIPT}") for word in words
         )
 
-    def _look(self, pid: int, full: bool) -> Sample | None:
+    def _observe_process(self, pid: int, full: bool) -> Sample | None:
         """What is seen of a process; None if it has just ended or may not be read."""
         if full:
             kinds = by_kind(parse(_text(pid, "smaps")), self._page)
@@ -263,7 +265,7 @@ def _text(pid: int, name: str) -> str:
         return ""
 
 
-def _queued(pid: int) -> dict[str, float]:
+def _queue_seconds(pid: int) -> dict[str, float]:
     """By thread of a process, the seconds in queues of CPUs; none if the kernel does not count them."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208

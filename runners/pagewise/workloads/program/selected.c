@@ -88,8 +88,8 @@ void *malloc(size_t bytes)
 void *calloc(size_t count, size_t bytes)
 {
     size_t product;
-    int is_ours = is_selected(HERE) && !__builtin_mul_overflow(count, bytes, &product);
-    void *got = is_ours ? take(product, 16, 1) : NULL;
+    int is_pagewise = is_selected(HERE) && !__builtin_mul_overflow(count, bytes, &product);
+    void *got = is_pagewise ? take(product, 16, 1) : NULL;
     return got ? got : next.calloc(count, bytes);
 }
 
@@ -115,15 +115,15 @@ void free(void *memory)
 /* The memory belongs to the site that changes its size last. */
 static void *reallocate(void *memory, size_t bytes, const uintptr_t *slot)
 {
-    int is_ours = is_selected(slot), was_ours = is_in_arena(memory);
-    if (!is_ours && !was_ours) return next.realloc(memory, bytes);
+    int is_pagewise = is_selected(slot), was_pagewise = is_in_arena(memory);
+    if (!is_pagewise && !was_pagewise) return next.realloc(memory, bytes);
     if (memory && !bytes) {
         free(memory);
         return NULL;
     }
-    if (is_ours && was_ours && resize(memory, bytes)) return memory;
-    void *got = is_ours ? take(bytes, 16, 0) : NULL;
-    if (!got && !was_ours) return next.realloc(memory, bytes);
+    if (is_pagewise && was_pagewise && resize(memory, bytes)) return memory;
+    void *got = is_pagewise ? take(bytes, 16, 0) : NULL;
+    if (!got && !was_pagewise) return next.realloc(memory, bytes);
     if (!got) got = next.malloc(bytes);
     if (!got || !memory) return got;
     size_t size = malloc_usable_size(memory);

@@ -14,7 +14,7 @@ from typing import Any
 
 from pagewise.core.reading import read_end
 from pagewise.core.record_parts import Failure
-from pagewise.core.signals import exit_text, limited, shell_code
+from pagewise.core.signals import exit_text, limit_time, shell_code
 from pagewise.machine.groups import read_reached
 from pagewise.machine.placement import observed_placement
 from pagewise.session.launch import TIMED_OUT, Measurement, Stopwatch
@@ -129,7 +129,7 @@ class Serving:
         while time.monotonic() < deadline:
             _check_alive(running, "before it was ready")
             # A pattern may take longer than all the time.
-            with suppress(TimeoutError), limited(deadline - time.monotonic()):
+            with suppress(TimeoutError), limit_time(deadline - time.monotonic()):
                 if self._is_ready(ready, {running.pid, *descendants(running.pid)}):
                     return
             time.sleep(_POLL_SECONDS)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pagewise.core.errors import FormatError, SelectionError, SetupError
 from pagewise.core.fields import SomeText, SomeTexts
 from pagewise.core.reading import parse_yaml, read_file
-from pagewise.core.structure import Form, Limits, StructureError, document, structured, unstructured
+from pagewise.core.structure import Form, Limits, StructureError, document, from_data, to_data
 from pagewise.core.text import choose_of
 from pagewise.stack import lmod
 from pagewise.stack.catalog import module_files
@@ -163,9 +163,9 @@ class SuiteCode:
         """The name with the case: `npb:cg.B`."""
         return f"{self.name}:{self.case}" if self.case else self.name
 
-    def placed(self, folder: Path) -> SuiteFile:
+    def with_folder(self, folder: Path) -> SuiteFile:
         """Its file with the folder of the program, for {bin}."""
-        return structured(SuiteFile, _filled(unstructured(self.part), {"bin": str(folder)}))
+        return from_data(SuiteFile, _fill(to_data(self.part), {"bin": str(folder)}))
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -217,7 +217,7 @@ def read_code(file: Path, case: str = "", option: str | None = None) -> SuiteCod
             where=f"{option}:{case}",
             remedy=option + (f":{cases.default}" if cases.default else ""),
         )
-    read = _document(_filled(data, {"case": case, **named.groupdict("")}), file)
+    read = _document(_fill(data, {"case": case, **named.groupdict("")}), file)
     metrics = [pattern_of(row, str(file)) for row in read.metrics]
     targets = {
         pattern.metric.field: (row.target[0], row.target[1])
@@ -247,13 +247,13 @@ def _document(data: object, file: Path) -> SuiteFile:
     return read
 
 
-def _filled(value: Any, words: Mapping[str, str]) -> Any:
+def _fill(value: Any, words: Mapping[str, str]) -> Any:
     """The content of a file with the words for `{case}` and the parts of the case that its pattern names."""
     if isinstance(value, str):
         return re.sub(r"\{(\w+)\}", lambda name: words.get(name[1], name[0]), value)
     if isinstance(value, list):
-        return [_filled(item, words) for item in value]
-    return {name: _filled(item, words) for name, item in value.items()} if isinstance(value, dict) else value
+        return [_fill(item, words) for item in value]
+    return {name: _fill(item, words) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def find_code(name: str) -> SuiteCode:

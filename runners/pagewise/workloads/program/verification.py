@@ -15,7 +15,7 @@ _BY_KERNEL = "prctl"
 _FEWEST_PAGES_OF_A_HEAP = 2
 
 
-def verified(
+def verify(
     answer: PolicyAnswer, enough: float, memory: Memory | None, base: int
 ) -> tuple[PageUse, Failure | None]:
     """The record's `pages` of a run under this policy, and why it is excluded.
@@ -50,7 +50,7 @@ def verified(
 
 def _failure(answer: PolicyAnswer, memory: Memory | None, coverage: float, enough: float) -> Failure | None:
     """Why a run is excluded: its memory was not on the pages asked for, or was not observed."""
-    unwanted = None if memory is None else _unwanted(answer, memory)
+    unwanted = None if memory is None else _find_unwanted(answer, memory)
     if unwanted is not None or not answer.reached:
         return unwanted
     if memory is None:
@@ -89,7 +89,7 @@ def _failure(answer: PolicyAnswer, memory: Memory | None, coverage: float, enoug
     )
 
 
-def _unwanted(answer: PolicyAnswer, memory: Memory) -> Failure | None:
+def _find_unwanted(answer: PolicyAnswer, memory: Memory) -> Failure | None:
     """Huge pages that the policy excludes."""
     if answer.thp == "advised":
         unasked = memory.peak(*KINDS).unasked

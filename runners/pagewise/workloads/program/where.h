@@ -25,8 +25,8 @@ static const char *name_of_file(const char *path)
 /* Whether the file has this build ID, or this name if it has none. Also if it cannot be read. */
 static int is_unchanged(const char *path, const char *id)
 {
-    char found[LONGEST_ID];
-    return !read_build_id(path, found) || !strcmp(*found ? found : name_of_file(path), id);
+    char actual_id[LONGEST_ID];
+    return !read_build_id(path, actual_id) || !strcmp(*actual_id ? actual_id : name_of_file(path), id);
 }
 
 /* Refuses a selection that cannot be read, and one of files that have changed. */

@@ -105,10 +105,10 @@ class Programs:
             whole[runs.program.name] = whole[runs.program.name] or reason or None
         return whole
 
-    def described(self) -> dict[str, dict[str, object]]:
+    def describe(self) -> dict[str, dict[str, object]]:
         """The programs for the manifest, by name."""
         place, checked = self.placements[0], self.options.checked
-        return {runs.program.key: runs.described(checked, place, self.given) for runs in self.programs}
+        return {runs.program.key: runs.describe(checked, place, self.given) for runs in self.programs}
 
     def watched_files(self) -> dict[str, tuple[Path, ...]]:
         """The files and inputs of each program, for every policy."""
@@ -158,16 +158,16 @@ class Programs:
             steps += of_program[:1] if of_baselines else of_program[1:]
         return steps
 
-    def decided(self, trials: Sequence[Trial]) -> Decision[Programs]:
+    def decide(self, trials: Sequence[Trial]) -> Decision[Programs]:
         """The programs with what trial runs showed of their memory, and of the programs that ran."""
-        decisions = [runs.decided(trials, self.options.runs.method) for runs in self.programs]
+        decisions = [runs.decide(trials, self.options.runs.method) for runs in self.programs]
         workload = replace(self, programs=tuple(runs for runs, _ in decisions))
         lines = [line for _, lines in decisions for line in lines]
         if self.options.runs.method == "turns":
             whole = workload._whole().items()
             lines += [f"{name} is measured in whole runs: {reason}" for name, reason in whole if reason]
         text = "\n".join(lines)
-        return Decision(workload, {"programs": workload.described()} if text else {}, text)
+        return Decision(workload, {"programs": workload.describe()} if text else {}, text)
 
     def needs(self) -> Needs:
         """Huge pages for all programs: THP sizes, and pools for what the baselines' trial runs used."""

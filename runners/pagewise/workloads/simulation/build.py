@@ -95,7 +95,7 @@ def _compilers(facts: SetupFacts | None, name: str) -> list[str]:
     )
 
 
-def _run(command: list[str], folder: Path, what: str) -> None:
+def _run(command: list[str], folder: Path, message: str) -> None:
     try:
         process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError as fault:
@@ -103,7 +103,7 @@ def _run(command: list[str], folder: Path, what: str) -> None:
     if process.returncode != 0:
         tail = (process.stdout + process.stderr).strip().splitlines()[-_TAIL:]
         raise RefusedError(
-            what + ":\n    " + "\n    ".join(tail),
+            message + ":\n    " + "\n    ".join(tail),
             where=" ".join(command),
             remedy=f"correct the reported errors, and run the command again in {folder}",
         )

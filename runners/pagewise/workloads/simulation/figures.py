@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pagewise.core.manifest_parts import Simulated
 from pagewise.core.record import Record
-from pagewise.core.structure import structured
+from pagewise.core.structure import from_data
 
 #: Rates: name, what is counted, by what it is divided.
 RATES = (
@@ -52,15 +52,15 @@ def simulated_record(record: Record, simulated: Mapping[str, object], tool: str)
         placement=record.placement,
         host=record.host,
         run=record.run,
-        modelled=structured(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null"),
+        simulated=from_data(Simulated, {**simulated, "tool": tool, "passes": passes}, ignored="null"),
     )
 
 
 def simulation(record: Record) -> Simulated:
     """The simulator's figures of a record. Raises ValueError for one without."""
-    if record.modelled is None:
+    if record.simulated is None:
         raise ValueError("this record holds nothing simulated")
-    return record.modelled
+    return record.simulated
 
 
 def rows_of(records: Sequence[Record], region: str | None = None) -> list[FigureRow]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pagewise.core.errors import SelectionError
 from pagewise.core.fields import SomeText
 from pagewise.core.reading import read_document
-from pagewise.core.structure import Form, Limits, unstructured
+from pagewise.core.structure import Form, Limits, to_data
 from pagewise.core.text import choose_of
 
 FOLDER = Path(__file__).parent / "geometries"
@@ -160,7 +160,7 @@ class Geometry:
     @property
     def data(self) -> dict[str, object]:
         """Its content, for JSON."""
-        content: dict[str, object] = unstructured(self)
+        content: dict[str, object] = to_data(self)
         return content
 
     @property
@@ -223,7 +223,7 @@ class Geometry:
                 yield f"L{level} has {cache.ways} ways; each sector, that of other memory included, needs one"
 
 
-def known() -> list[str]:
+def known_geometries() -> list[str]:
     """The names of the geometries that come with pagewise."""
     return sorted(file.stem for file in FOLDER.glob("*.yaml"))
 
@@ -232,13 +232,13 @@ def find_geometry(name: str) -> Geometry:
     """The geometry of a name, or of a file. Raises SelectionError, FormatError."""
     if name.endswith(".yaml"):
         file = Path(name)
-    elif name in known():
+    elif name in known_geometries():
         file = FOLDER / f"{name}.yaml"
     else:
         raise SelectionError(
             f"no geometry is called {name}",
             where="--geometry",
-            remedy=f"{choose_of(name, known())}; or name a file of yours that ends in .yaml",
+            remedy=f"{choose_of(name, known_geometries())}; or name a file of yours that ends in .yaml",
         )
     return read_geometry(file)
 
@@ -249,7 +249,7 @@ def read_geometry(file: Path) -> Geometry:
         raise SelectionError(
             "there is no such geometry file",
             where=file,
-            remedy=f"name a file, or one of: {', '.join(known())}",
+            remedy=f"name a file, or one of: {', '.join(known_geometries())}",
         )
     return read_document(Geometry, file, "docs/explanation/simulation.md describes geometry files")
 

@@ -45,7 +45,7 @@ def sets_of(numbers: Sequence[int]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ChosenOrigins:
+class SelectedOrigins:
     """Origins by number that together have most of the gain; time_ratio: theirs, full: the best of all."""
 
     numbers: tuple[int, ...]
@@ -53,7 +53,7 @@ class ChosenOrigins:
     full: float
 
 
-def smallest(rows: Iterable[Row], selectable: Sequence[Origin]) -> ChosenOrigins | None:
+def smallest(rows: Iterable[Row], selectable: Sequence[Origin]) -> SelectedOrigins | None:
     """The measured set with the least memory that has 90 % of the gain; None: no set, or no gain.
 
     rows: of a comparison of the policies none, thp and where.
@@ -71,7 +71,7 @@ def smallest(rows: Iterable[Row], selectable: Sequence[Origin]) -> ChosenOrigins
     if not enough:
         return None
     least = min(enough, key=lambda each: sum(selectable[number - 1].bytes for number in each))
-    return ChosenOrigins(least, ratios[least], best)
+    return SelectedOrigins(least, ratios[least], best)
 
 
 def _numbers(environment: Mapping[str, str], count: int) -> tuple[int, ...]:

@@ -76,9 +76,9 @@ def node_geometry(program: Path | None, console: Console) -> Geometry:
     size = max(_SMALLEST, min(_LARGEST, 1 << room.bit_length() - 1))
     huge = ("thp", "--working-set", f"{size >> 20}MiB")
     with tempfile.TemporaryDirectory() as folder:
-        base = _measured(program, None, ("none",), Path(folder), console)
+        base = _measure(program, None, ("none",), Path(folder), console)
         assert base is not None
-        geometry = read_geometry(_measured(program, base, huge, Path(folder), console) or base)
+        geometry = read_geometry(_measure(program, base, huge, Path(folder), console) or base)
     levels = [sum(tlb.pages == pages for tlb in geometry.tlbs) for pages in ("base", "huge")]
     if geometry.entry_bytes == geometry.pages.base and len(set(levels)) > 1:
         _note_uncertainty(
@@ -90,7 +90,7 @@ def node_geometry(program: Path | None, console: Console) -> Geometry:
     return geometry
 
 
-def _measured(
+def _measure(
     program: Path, before: Path | None, pages: Sequence[str], folder: Path, console: Console
 ) -> Path | None:
     """A geometry file with the TLBs of one page size: that of several runs whose misses cost the median.

@@ -67,7 +67,7 @@ class _Frame:
 
 def name_origins(reported: Sequence[Mapping[str, Any]]) -> tuple[Origin, ...]:
     """The origins by page walks, most first. reported: by kernels/model/origins.c."""
-    frames = _symbolized(reported)
+    frames = _symbolize(reported)
     merged: dict[tuple[str, ...], Origin] = {}
     for each in reported:
         origin = _origin(each, frames)
@@ -103,11 +103,11 @@ def _sum(one: Origin, other: Origin) -> Origin:
         end=max(one.end, other.end),
         page_faults=one.page_faults + other.page_faults,
         counts={name: count + other.counts[name] for name, count in one.counts.items()},
-        saved_seconds=_saved((one, other)),
+        saved_seconds=_saving((one, other)),
     )
 
 
-def _saved(origins: Sequence[Origin]) -> tuple[float, ...] | None:
+def _saving(origins: Sequence[Origin]) -> tuple[float, ...] | None:
     known = [origin.saved_seconds for origin in origins if origin.saved_seconds is not None]
     return tuple(map(sum, zip(*known, strict=True))) if len(known) == len(origins) else None
 
@@ -161,7 +161,7 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
     )
 
 
-def _symbolized(reported: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], list[_Frame]]:
+def _symbolize(reported: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], list[_Frame]]:
     """The functions at each return address (module, offset), innermost first."""
     offsets: dict[str, set[int]] = {}
     for each in reported:

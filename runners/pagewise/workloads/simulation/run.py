@@ -95,7 +95,7 @@ class TraceTarget:
     title: str
     program: TracedProgram
     arguments: tuple[str, ...]
-    ours: bool
+    is_kernel: bool
     geometry: Geometry
     tracer: Tracer
     plugin: Path
@@ -143,24 +143,24 @@ class TraceLauncher(Launcher):
         output.unlink(missing_ok=True)
         exit_code = 0
         try:
-            record = self._simulated(step, started)
+            record = self._simulate(step, started)
         except (PagesUnavailableError, RefusedError) as fault:
             exit_code = fault.exit_code
-            failure = Failure(exit_code, fault.what, fault.remedy)
+            failure = Failure(exit_code, fault.message, fault.remedy)
             status: Status = "pages_unavailable" if isinstance(fault, PagesUnavailableError) else "failed"
             record = failed_record(step, started, status, failure)
         wall = time.monotonic() - began
         run = about_run(step, wall, exit_code, [str(target.program.file), *target.arguments])
         return Outcome([replace(record, run=run)], wall, read_end(output, LONGEST_OUTPUT), [])
 
-    def _simulated(self, step: Step, started: datetime) -> Record:
+    def _simulate(self, step: Step, started: datetime) -> Record:
         target, policy = self.target, step.cell.measured.hugepages
         sectors = target.sectors if step.cell.measured.sector else ()
         requested = "none" if policy in ASSUMED else policy
-        own = ("--threads", "1", "--pages", requested) if target.ours else ()
-        folder = None if target.ours else Path.cwd()
+        own = ("--threads", "1", "--pages", requested) if target.is_kernel else ()
+        folder = None if target.is_kernel else Path.cwd()
         # A kernel depends on nothing but its options; the user's program runs as it would by itself.
-        environment = without_influences(os.environ) if target.ours else os.environ
+        environment = without_influences(os.environ) if target.is_kernel else os.environ
         traced = trace(
             target.tracer,
             target.plugin,
@@ -171,8 +171,8 @@ class TraceLauncher(Launcher):
             scratch=self.scratch,
             folder=folder,
             pages=_pages(policy, target.preload is not None),
-            without_thp=target.ours and requested == "none",
-            records=target.ours,
+            without_thp=target.is_kernel and requested == "none",
+            records=target.is_kernel,
             preload=target.preload,
             limit=self.limit,
             environment=environment,
@@ -184,9 +184,9 @@ class TraceLauncher(Launcher):
             status="ok",
             configuration=build_of(step.cell.measured),
         )
-        record = simulated_record(record, traced.modelled, target.tracer.name)
+        record = simulated_record(record, traced.simulated, target.tracer.name)
         here = target.program.machine == platform.machine()
-        if target.preload is None or record.modelled is None or not target.geometry.has_costs or not here:
+        if target.preload is None or record.simulated is None or not target.geometry.has_costs or not here:
             return record
         seconds = [
             native_seconds(
@@ -200,7 +200,7 @@ class TraceLauncher(Launcher):
             )
             for _ in range(_NATIVE_RUNS)
         ]
-        return replace(record, modelled=with_forecast(record.modelled, target.geometry, seconds))
+        return replace(record, simulated=with_forecast(record.simulated, target.geometry, seconds))
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,14 @@ def prepare(options: SimulationOptions, command: Sequence[str], console: Console
     """
     target = _target(options, command, console)
     single = bool(target.sectors) or options.origins is not None
-    policies = _policies(options.policies, target.ours, ("none",) if single else _DEFAULT)
+    policies = _policies(options.policies, target.is_kernel, ("none",) if single else _DEFAULT)
     subject = _subject(target, policies, options.compiler)
     text = f"To simulate: {target.name} on {target.geometry.title}. Page policies: {', '.join(policies)}."
     if target.sectors:
         text += f" Each without and with sectors: {target.sector_text}."
     console.print(text, highlight=False, soft_wrap=True)
     verb = "simulate" if options.origins is None else "where"
-    options = replace(options.named(f"{verb}-{target.name}"), baseline=policies[0])
+    options = replace(options.with_defaults_of_name(f"{verb}-{target.name}"), baseline=policies[0])
     places = placements()
     manifest = new_manifest(
         options,
@@ -298,7 +298,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
-        program = _built(build, folder)
+        program = _build(build, folder)
         # At the default size, tracing takes too long.
         smoke = description.get("smoke", {}).get("arguments", [])
         arguments = arguments or [str(argument) for argument in smoke]
@@ -306,13 +306,13 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         raise SelectionError(
             "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
-    ours = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
+    is_kernel = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
     geometry = known or node_geometry(build.program(KERNEL), console)
     sectors = tuple(map(Sector.parse, options.sector))
     geometry.check(sectors)
     tracer = find_tracer(program.machine)
-    title = kernel or (program.file.name.removeprefix("pw-") if ours else program.file.name)
-    given = NO_INPUT if ours else take_input(console)
+    title = kernel or (program.file.name.removeprefix("pw-") if is_kernel else program.file.name)
+    given = NO_INPUT if is_kernel else take_input(console)
     preload = None if options.origins is None else build.preload
     if preload is not None and not preload.is_file():
         raise SelectionError(
@@ -321,7 +321,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
             remedy=f"build it there: ninja {PRELOAD_TARGET}; or omit --build",
         )
     return TraceTarget(
-        title, program, tuple(arguments), ours, geometry, tracer, build.plugin, sectors, given, preload
+        title, program, tuple(arguments), is_kernel, geometry, tracer, build.plugin, sectors, given, preload
     )
 
 
@@ -338,7 +338,7 @@ def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:
     return known.get(kernel)
 
 
-def _built(build: TracedBuild, folder: str) -> TracedProgram:
+def _build(build: TracedBuild, folder: str) -> TracedProgram:
     """The program of a kernel's folder. Raises SelectionError."""
     built = build.program(folder)
     if built is None:
@@ -357,7 +357,7 @@ def _subject(target: TraceTarget, policies: Sequence[str], compiler: str) -> Sub
         sha256(program.file) or "",
         module=policies[0],
         package=target.name,
-        compiler=compiler if target.ours else "unknown",
+        compiler=compiler if target.is_kernel else "unknown",
         hugepages=policies[0],
         target=program.machine,
     )
@@ -383,12 +383,12 @@ def _subject(target: TraceTarget, policies: Sequence[str], compiler: str) -> Sub
     return Subject(benchmark, tuple(cells))
 
 
-def _policies(policies: Sequence[str], ours: bool, default: tuple[str, ...]) -> tuple[str, ...]:
+def _policies(policies: Sequence[str], is_kernel: bool, default: tuple[str, ...]) -> tuple[str, ...]:
     """The policies to simulate, or the default ones.
 
     A program that is not ours has no page policy: policies are only assumed.
     """
-    if ours:
+    if is_kernel:
         return tuple(policies) or default
     for policy in policies:
         if policy not in ASSUMED:

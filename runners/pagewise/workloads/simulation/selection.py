@@ -33,12 +33,12 @@ def is_selectable(origin: Origin) -> bool:
 
 def selection_text(origins: Sequence[Origin]) -> str:
     """The file's text: modules, wrappers and the origins that can be selected, in their order."""
-    chosen = [origin for origin in origins if is_selectable(origin)]
-    modules = {module: path for origin in chosen for module, path in origin.modules.items()}
-    wrappers = dict.fromkeys(wrapper for origin in chosen for wrapper in origin.wrappers)
+    selected = [origin for origin in origins if is_selectable(origin)]
+    modules = {module: path for origin in selected for module, path in origin.modules.items()}
+    wrappers = dict.fromkeys(wrapper for origin in selected for wrapper in origin.wrappers)
     lines = [f"module {module} {path}" for module, path in modules.items()]
     lines += [f"wrapper {wrapper}" for wrapper in wrappers]
-    lines += [f"{origin.kind} {' '.join(origin.identity)}  # {_name(origin)}" for origin in chosen]
+    lines += [f"{origin.kind} {' '.join(origin.identity)}  # {_name(origin)}" for origin in selected]
     return _HEAD + "".join(f"{line}\n" for line in lines)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from pagewise.core.errors import PagewiseError, RefusedError, SelectionError, SetupError
 from pagewise.core.reading import parse_json, read_end, read_file
 from pagewise.core.record import Record, parse_record
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.session.launch import LONGEST_OUTPUT, after
 from pagewise.session.processes import NOTHING, in_session
@@ -74,7 +74,7 @@ class Tracer:
 class Traced:
     """The result of a run under the tracer: the simulator's figures, and the program's record."""
 
-    modelled: dict[str, object]
+    simulated: dict[str, object]
     record: Record | None
 
 
@@ -183,11 +183,11 @@ def trace(
     if running.process.returncode != 0:
         text = read_end(output, LONGEST_OUTPUT)
         raise _failure(running.process.returncode, text, program)
-    modelled = _read(out, program)
+    simulated = _read(out, program)
     if preload is not None:
-        reported: Any = modelled["origins"]
-        modelled["origins"] = unstructured(name_origins(reported))
-    return Traced(modelled, _record(written))
+        reported: Any = simulated["origins"]
+        simulated["origins"] = to_data(name_origins(reported))
+    return Traced(simulated, _record(written))
 
 
 def native_seconds(
@@ -227,8 +227,8 @@ def _takes_library(program: TracedProgram) -> bool:
 def _read(out: Path, program: TracedProgram) -> dict[str, object]:
     """The simulator's figures. Raises RefusedError where they do not represent the program."""
     try:
-        modelled: dict[str, object] = parse_json(read_file(out))
-        unseen = modelled["unseen_instructions"]
+        simulated: dict[str, object] = parse_json(read_file(out))
+        unseen = simulated["unseen_instructions"]
     except (OSError, ValueError, KeyError) as fault:
         raise RefusedError(
             f"the simulator wrote no figures: {fault}",
@@ -241,13 +241,13 @@ def _read(out: Path, program: TracedProgram) -> dict[str, object]:
             where=program.file,
             remedy="build the program without SVE: -march=armv8.2-a",
         )
-    if not modelled["whole"] and not modelled["regions"]:
+    if not simulated["whole"] and not simulated["regions"]:
         raise RefusedError(
             "the program entered no region, so nothing was simulated",
             where=program.file,
             remedy="is it stripped? The tracer finds the marks by their symbols",
         )
-    return modelled
+    return simulated
 
 
 def _record(written: Path) -> Record | None:

@@ -66,7 +66,7 @@ def coarse(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_the_file_says_what_it_is(coarse: Path) -> None:
+def test_the_file_describes_itself(coarse: Path) -> None:
     with h5py.File(coarse) as file:
         attributes = {
             name: getattr(value, "decode", lambda v=value: v)() for name, value in file.attrs.items()

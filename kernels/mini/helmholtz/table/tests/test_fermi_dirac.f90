@@ -138,11 +138,11 @@ contains
         slope = (45.0_r8*(f(1) - f(-1)) - 9.0_r8*(f(2) - f(-2)) + (f(3) - f(-3)))/(60.0_r8*h)
     end function slope
 
-    subroutine near(what, value, wanted, unit)
-        character(*), intent(in) :: what
+    subroutine near(label, value, wanted, unit)
+        character(*), intent(in) :: label
         real(r8), intent(in) :: value, wanted, unit
 
-        call expect(abs(value - wanted) <= 1.0e-8_r8*abs(unit), what)
+        call expect(abs(value - wanted) <= 1.0e-8_r8*abs(unit), label)
     end subroutine near
 
     !> Failure to converge is reported.

@@ -59,12 +59,12 @@ contains
         coefficients = r%c
     end function power_of
 
-    subroutine equal(what, a, wanted)
-        character(*), intent(in) :: what
+    subroutine equal(label, a, wanted)
+        character(*), intent(in) :: label
         type(taylor_t), intent(in) :: a
         real(r8), intent(in) :: wanted(0:2, 0:2)
 
-        call expect(all(abs(a%c - wanted) <= tight*(abs(wanted) + maxval(abs(wanted)))), what)
+        call expect(all(abs(a%c - wanted) <= tight*(abs(wanted) + maxval(abs(wanted)))), label)
     end subroutine equal
 
 end program test_taylor

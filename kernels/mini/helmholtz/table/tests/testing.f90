@@ -10,15 +10,15 @@ module eos_table_testing
 contains
 
     !> Expect `value` to equal `wanted` to a relative tolerance.
-    subroutine agree(what, value, wanted, tolerance)
-        character(*), intent(in) :: what
+    subroutine agree(label, value, wanted, tolerance)
+        character(*), intent(in) :: label
         real(r8), intent(in) :: value, wanted, tolerance
         character(120) :: numbers
 
         if (abs(value - wanted) <= tolerance*abs(wanted)) return
         write (numbers, '(es24.16,a,es24.16,a,es8.1)') value, ' instead of', wanted, ', relative error', &
             abs(value - wanted)/abs(wanted)
-        call expect(.false., what//': '//numbers)
+        call expect(.false., label//': '//numbers)
     end subroutine agree
 
     !> End the test.

@@ -16,7 +16,7 @@ from pagewise.core.result import Result
 from pagewise.core.units import count_text, percent_text
 from pagewise.report.model import Block, Column, Section, Table, Text, output_of
 from pagewise.report.verdicts import NodeMemoryRow
-from pagewise.report.views.data import DataRow, entries, floored_percent, ranked
+from pagewise.report.views.data import DataRow, entries, floored_percent, ranked_rows
 
 _NAMES = (
     Column("kernel", merged=True, get="benchmark.title"),
@@ -39,7 +39,7 @@ def _key(entry: DataRow) -> Key:
     return entry.benchmark.name, *entry.row.cell.key
 
 
-def _folded(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataRow]) -> Section:
+def _fold(title: str, name: str, columns: Sequence[Column], rows: Sequence[DataRow]) -> Section:
     table = Table.of(name, (*_NAMES, *columns), rows)
     return Section(f"{count_text(len(rows), 'configuration')}{title}", (table,), folded=True)
 
@@ -52,12 +52,12 @@ def _counters(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block
     """Counts per pass of each configuration, and why there are no hardware counters."""
     records = trusted_records(result)
     counts = counts_by_cell(records)
-    counted = [entry for entry in ranked(kernels) if counts.get(_key(entry))]
+    counted = [entry for entry in ranked_rows(kernels) if counts.get(_key(entry))]
     if counted:
         yield Text("Per pass, medians over the runs; page faults of placing the pages and of computing.")
         names = dict.fromkeys(name for values in counts.values() for name in values)
         columns = [Column(name, kind="number", get=partial(_count, counts, name)) for name in names]
-        yield _folded("", "Counts by kernel and configuration", columns, counted)
+        yield _fold("", "Counts by kernel and configuration", columns, counted)
     counters = [record.counters for record in records if record.counters is not None]
     for reason in dict.fromkeys(str(each["unavailable"]) for each in counters if "unavailable" in each):
         yield Text(
@@ -86,12 +86,14 @@ def _pages(result: Result, kernels: Sequence[KernelResult]) -> Iterator[Block]:
         Column("read from", get=lambda entry: methods.get(_key(entry), "")),
     )
     if with_pages:
-        yield _folded(": pages", "Requested and observed pages", columns, with_pages)
+        yield _fold(": pages", "Requested and observed pages", columns, with_pages)
 
 
 def _coverage_text(kernels: Sequence[KernelResult]) -> str:
     pages = [
-        (entry.configuration, entry.row.pages) for entry in ranked(kernels) if entry.row.pages is not None
+        (entry.configuration, entry.row.pages)
+        for entry in ranked_rows(kernels)
+        if entry.row.pages is not None
     ]
     if not pages:
         return "No configuration reported its pages."

@@ -15,7 +15,7 @@ from pagewise.core.fields import Better
 from pagewise.core.manifest import PlannedPlacement
 from pagewise.core.page_policy import PagePolicy
 from pagewise.core.plan import Cell, Subject
-from pagewise.core.structure import unstructured
+from pagewise.core.structure import to_data
 from stage import write_result
 
 ROUNDS = 5
@@ -79,10 +79,10 @@ def result(
     manifest = a_manifest(
         kind=kind,
         configurations=tuple(configurations.values()),
-        subjects=tuple(one.planned() for one in subjects),
+        subjects=tuple(one.planned_subject() for one in subjects),
         placements=tuple(places),
     )
-    data = unstructured(manifest)
+    data = to_data(manifest)
     if kind == "programs":
         lists: dict[str, list[str]] = {"policies": [], "metrics": [], "checks": []}
         data["programs"] = {

@@ -23,7 +23,7 @@ _OTHER = {
 }
 _OTHER |= {"F90": _OTHER["f90"], "h": _OTHER["c"]}
 _PARTICIPLES = re.compile(
-    r"_*(\w*[^e]ed|chosen|drawn|found|given|kept|known|left|made|seen|shown|taken|told|written)"
+    r"_*(\w*[^e]ed|chosen|drawn|found|given|kept|known|left|made|seen|shown|taken|written)"
 )
 _NO_PARTICIPLES = ("embed", "seed", "speed")
 # Names of Linux.

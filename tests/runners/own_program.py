@@ -21,7 +21,7 @@ THP = Path("/sys/kernel/mm/transparent_hugepage")
 POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 
 # Maps memory at an address of 2 MiB, advises huge pages, touches it piece by piece, and prints the kilobytes
-# on huge pages. It ends when 1 % is on base pages: the rest would take memory that the machine may lack.
+# on huge pages. It ends when 1 % is on base pages: the rest would take memory that the machine may not have.
 _ADVISED = """
 import ctypes, mmap, re, sys
 size, huge = int(sys.argv[1]), 2 << 20

@@ -316,7 +316,7 @@ def test_plan_list_doctor_and_survey(small: Stage):
     findings = reported(small.run("doctor", "--json", "--no-noise"), "findings")
     assert findings["ready"] and {"Tools", "Pages", "Machine"} <= {f["topic"] for f in findings["findings"]}
     survey = reported(small.run("list", "policies", "--json", "--", "true"), "survey")
-    reasons = {one["policy"]: one["lack"] for one in survey["policies"]}
+    reasons = {one["policy"]: one["unavailable_reason"] for one in survey["policies"]}
     assert survey["program"].endswith("/true") and reasons["none"] is None
     assert "libhugetlbfs" in reasons and len(reasons) == len(survey["policies"])
     assert reported(small.run("list", "policies", "--json"), "survey")["program"] is None

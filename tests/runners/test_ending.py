@@ -103,7 +103,7 @@ def test_a_refusal_of_the_system_has_its_place(fault: OSError, places: set[str],
     error = refused_by_system(fault)
     assert error is not None and error.remedy is not None and error.where is not None
     assert places <= set(re.findall(r"[\w/]+", f"{error.where} {error.remedy}"))
-    assert ("access" in error.label) == is_access
+    assert ("access" in error.message) == is_access
 
 
 @pytest.mark.parametrize("output", ["stdout", "stderr"])

@@ -75,7 +75,7 @@ def test_a_policy_by_settings_is_rows_of_one_file(copy: Tree, programs: Path) ->
     answer = json.loads(checked.stdout)
     assert answer["available"] and "glibc.malloc.hugetlb=1" in answer["settings"]["environment"].values()
     listed = copy.run("list", "policies", program=program)["policies"]
-    assert {row["policy"]: row["lack"] for row in listed}["arena"] is None
+    assert {row["policy"]: row["unavailable_reason"] for row in listed}["arena"] is None
     planned = copy.run("compare", "--plan", program=program)
     assert "arena" in json.dumps(planned)
     words = ("compare", "--policies", "none,arena", "--rounds", "1", "--output", str(copy.root / "results"))

@@ -144,7 +144,7 @@ def test_doctor_shows_the_remaining_limit_and_hidden_files(tmp_path: Path):
         tree(root, {f"{limits}.max": size, f"{limits}.current": 0})
         assert state(POOL) == expected
     (root / "proc/meminfo").unlink()
-    assert state("/proc") == "lack"
+    assert state("/proc") == "missing"
 
 
 def with_files(launcher: Launcher, *files: str, policy: str) -> subprocess.CompletedProcess[str]:
@@ -208,7 +208,7 @@ def test_policies_are_listed_with_missing_mounts(
     done = unmounted("/proc", sys.executable, *listed)
     assert (done.returncode, done.stdout) == (4, "") and "/proc" in done.stderr.split("remedy:")[1], done
     done = unmounted("/sys", sys.executable, *listed)
-    reasons = {row["policy"]: row["lack"] for row in json.loads(done.stdout)["policies"]}
+    reasons = {row["policy"]: row["unavailable_reason"] for row in json.loads(done.stdout)["policies"]}
     assert reasons["none"] is None and reasons["reuse"] is None
     for name in ("thp", "malloc", "hugetlbfs", "shared", "advised"):
         assert "/sys/kernel/mm" in reasons[name], name

@@ -180,7 +180,7 @@ def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reservi
     assert int(MACHINE.read_text()) > pages_before
     folder = stage.result()
     actual = stage.run("doctor", "--no-noise", "--json")
-    assert actual.returncode == 1 and listed(actual) == ["lack"]
+    assert actual.returncode == 1 and listed(actual) == ["missing"]
     if then == "doctor":
         left = int(MACHINE.read_text())
         plain = stage.compare("--rounds", "1")

@@ -116,7 +116,7 @@ def test_a_machine_without_the_device_is_reported(tmp_path: Path):
         actual[flags] = caught.value
     assert "modprobe msr" in actual["fpu"].remedy
     assert actual["fpu"].where == actual["fpu hypervisor"].where
-    assert actual["fpu"].label != actual["fpu hypervisor"].label
+    assert actual["fpu"].message != actual["fpu hypervisor"].message
     assert prefetcher_finding(tmp_path).state == "note"
     good = prefetcher_finding(machine(tmp_path / "a", values=(0,) * (max(CPUS) + 1)))
     assert good.state == "good" and "MSR 0x1a4" in good.detail

@@ -87,7 +87,7 @@ def test_doctor_reports_missing_parts_with_remedies(small: Stage):
     assert actual["papi"]["remedy"] == "apt-get install libpapi-dev"
     small.environment["PATH"] = "/nowhere"
     code, actual = findings()
-    missing = {name: one["remedy"] for name, one in actual.items() if one["state"] == "lack"}
+    missing = {name: one["remedy"] for name, one in actual.items() if one["state"] == "missing"}
     assert code == 1 and set(missing) == {"hyperfine", "hwloc"} and all(missing.values())
 
 

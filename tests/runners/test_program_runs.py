@@ -101,7 +101,7 @@ def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own
     assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "text": {"pages_unavailable"}}
     program = read_result(own.stage.result()).manifest.programs["run_sh"]
     assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
-    reasons = {policy["name"]: policy["lack"] is not None for policy in program["policies"]}
+    reasons = {policy["name"]: policy["unavailable_reason"] is not None for policy in program["policies"]}
     assert reasons == {"none": False, "bss": False, "text": True}
     listed = json.loads(own.stage.run("list", "policies", "--json", "--", str(script)).stdout)
     assert listed["starts_others"]

@@ -83,7 +83,7 @@ class Fake:
         cells = [cell for cell in SUBJECT.cells if cell.is_baseline == of_baselines]
         return [Step(SUBJECT.benchmark, cell, "trial", 1, 1) for cell in cells] if self.has_trials else []
 
-    def decided(self, trials: Sequence[Trial]) -> Decision[Fake]:
+    def decide(self, trials: Sequence[Trial]) -> Decision[Fake]:
         fields = {"name": f"after-{len(trials)}"} if self.has_trials else {}
         return Decision(replace(self, tried=len(trials)), fields)
 
@@ -217,7 +217,9 @@ def test_a_result_that_is_written_to_complete_or_altered_is_not_resumed(tmp_path
 
 
 NOW = manifest_of(4)
-PROGRAM = {"app": {"command": ["./app"], "sha256": "1", "policies": [{"name": "none", "lack": None}]}}
+PROGRAM = {
+    "app": {"command": ["./app"], "sha256": "1", "policies": [{"name": "none", "unavailable_reason": None}]}
+}
 
 
 @pytest.mark.parametrize(
@@ -244,5 +246,11 @@ def test_changes_are_listed(changes: dict[str, object], named: str):
 
 
 def test_decisions_of_a_trial_run_do_not_prevent_resuming():
-    decided = {"app": {**PROGRAM["app"], "programs": [], "policies": [{"name": "none", "lack": "too small"}]}}
-    assert list(differences(replace(NOW, programs=PROGRAM), replace(NOW, programs=decided))) == []
+    trialled = {
+        "app": {
+            **PROGRAM["app"],
+            "programs": [],
+            "policies": [{"name": "none", "unavailable_reason": "too small"}],
+        }
+    }
+    assert list(differences(replace(NOW, programs=PROGRAM), replace(NOW, programs=trialled))) == []

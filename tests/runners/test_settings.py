@@ -172,7 +172,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
     [trace] = traces(tmp_path)
     assert not trace.is_running and [change.before for change in trace.changes] == ["10", "1"]
     findings = list(setting_findings(tmp_path))
-    assert [finding.state for finding in findings] == ["lack", "lack"]
+    assert [finding.state for finding in findings] == ["missing", "missing"]
     assert all(finding.remedy for finding in findings)
     reported: list[str] = []
     if how == "restore":
@@ -321,7 +321,7 @@ def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], pla
         with pytest.raises(RefusedError):
             use()
     assert machine["pool"].total() == 144
-    assert [finding.state for finding in setting_findings(tmp_path)] == ["lack"]
+    assert [finding.state for finding in setting_findings(tmp_path)] == ["missing"]
 
 
 def test_locks_are_not_accessible_to_others(tmp_path: Path):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-FindingState = Literal["good", "note", "lack"]
+FindingState = Literal["good", "note", "missing"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. `note`: it works with a limitation. `lack`: missing for a comparison.
+    """The result of one check. `note`: it works with a limitation. `missing`: missing for a comparison.
 
     topic: the heading under which it is printed, set by `pagewise.workloads.doctor`.
     """
@@ -24,7 +24,7 @@ class Finding:
     @property
     def is_missing(self) -> bool:
         """Whether something that a comparison needs is missing."""
-        return self.state == "lack"
+        return self.state == "missing"
 
 
 def good(name: str, detail: str) -> Finding:
@@ -39,4 +39,4 @@ def note(name: str, detail: str, remedy: str | None = None) -> Finding:
 
 def missing(name: str, detail: str, remedy: str | None = None) -> Finding:
     """A comparison needs it."""
-    return Finding("", name, "lack", detail, remedy)
+    return Finding("", name, "missing", detail, remedy)

@@ -37,7 +37,7 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class ProgramPolicy:
-    """A page policy of a program, and why it is unavailable (`lack`)."""
+    """A page policy of a program, and why it is unavailable (`unavailable_reason`)."""
 
     name: PolicyName
     meaning: str

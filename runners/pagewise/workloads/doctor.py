@@ -48,7 +48,7 @@ _STEADY = 0.03
 _MARKS: dict[FindingState, tuple[str, str]] = {
     "good": ("✓", "green"),
     "note": ("•", "yellow"),
-    "lack": ("✗", "bold red"),
+    "missing": ("✗", "bold red"),
 }
 
 

@@ -40,7 +40,8 @@ def sections(result: Result, kernels: Sequence[KernelResult]) -> list[Section]:
     policies = tuple(
         (
             f"{key}: {policy['name']}" if several else policy["name"],
-            policy["meaning"] + (f". Unavailable: {policy['lack']}" if policy["lack"] else ""),
+            policy["meaning"]
+            + (f". Unavailable: {policy['unavailable_reason']}" if policy["unavailable_reason"] else ""),
         )
         for key, program in programs.items()
         for policy in program["policies"]

@@ -201,7 +201,7 @@ class AppliedPolicy:
             "meaning": meaning(self.answer.policy),
             "preloaded": list(self.answer.settings.actions),
             "advised": self.answer.settings.is_advised,
-            "lack": None if self.unavailable is None else self.unavailable.message,
+            "unavailable_reason": None if self.unavailable is None else self.unavailable.message,
         }
 
 

@@ -136,7 +136,7 @@ def _complete(options: ProgramOptions, name: str, codes: Sequence[SuiteCode]) ->
 
 @dataclass(frozen=True)
 class SurveyedPolicy:
-    """A page policy, and why it is unavailable (`lack`)."""
+    """A page policy, and why it is unavailable (`unavailable_reason`)."""
 
     policy: str
     meaning: str

@@ -99,7 +99,7 @@ def configuration(spec: str) -> Build:
     """Parse a spec of one of the packages. Raises ValueError if it omits a variant or needs Spack."""
     toolchain = re.search(r"%(?:pagewise-|\S*=)?([a-z][\w-]*)", spec)
     if toolchain is None:
-        raise ValueError(f"'{spec}' names no compiler after a %")
+        raise ValueError(f"'{spec}' does not name a compiler after a %")
     package = package_of(spec)
     optional = OPTIONAL.get(package, {})
     variants = (*PACKAGES[package], *optional)

@@ -1,7 +1,7 @@
 """kernels [long|all]: build kernels/ with its test presets, and run the tests that changed since they passed.
 
 Without an argument: the first verified compiler, without long tests. `long`: also its long tests, and the
-other compilers without theirs and without mini-apps. `all`: every test of every compiler, and of a build
+other compilers without long tests and without mini-apps. `all`: every test of every compiler, and of a build
 with GCC's sanitizers and lines of 256 bytes, as A64FX has. A test runs again
 when it, a file that its command names, or the machine changes; the Python tests of the mini-apps, when their
 programs or tests do.

@@ -168,8 +168,8 @@ def main(table: str, fine: str, picture: str) -> None:
     f, x, t = interpolated(*read(table))
     fine_x, fine_t, cold, thermal = read(fine)
     exact = with_cold({k: v[1::2, 1::2] for k, v in thermal.items()}, {k: v[1::2] for k, v in cold.items()})
-    assert np.allclose(fine_x[1::2], x[:, 0], rtol=1e-9), "FINE has not the middles of TABLE's cells"
-    assert np.allclose(fine_t[1::2], t[0], rtol=1e-9), "FINE has not the middles of TABLE's cells"
+    assert np.allclose(fine_x[1::2], x[:, 0], rtol=1e-9), "FINE does not have the middles of TABLE's cells"
+    assert np.allclose(fine_t[1::2], t[0], rtol=1e-9), "FINE does not have the middles of TABLE's cells"
     figure, axes = plt.subplots(2, 3, figsize=(11, 6.2), dpi=80, sharex=True, sharey=True)
     figure.set_layout_engine("constrained")
     print(f"{'':10}{'median':>10}{'90 %':>10}{'99 %':>10}{'99.9 %':>10}{'largest':>10}")

@@ -95,7 +95,7 @@ function(pagewise_write_main_of source)
     string(REPLACE "module " "" _module "${_module}")
     string(REGEX REPLACE ".*:: *" "" _type "${_type}")
     if(_module STREQUAL "" OR NOT _type MATCHES "^[a-z0-9_]+$")
-        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${source} has not exactly one module with one public type that extends "
+        message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}/${source} does not have exactly one module with one public type that extends "
                             "another: write 'type, extends(kernel_t), public :: NAME_t'"
         )
     endif()

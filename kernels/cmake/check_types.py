@@ -52,7 +52,7 @@ def main() -> None:
         printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
         for each in types:
             name, structure = each["name"], re.search(r"struct \w+", each["comment"] or "")
-            assert structure, f"{source}: the comment above {name} names no structure: write '!> struct NAME'"
+            assert structure, f"{source}: no structure in the comment above {name}: write '!> struct NAME'"
             matches = [
                 file
                 for file in headers

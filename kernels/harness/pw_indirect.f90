@@ -129,7 +129,7 @@ contains
             wanted%bytes(2::2) = self%entries*each
             wanted%bytes(3) = wanted%elements*index_bytes
         end associate
-        if (wanted%elements < 1) call error%raise(exit_usage, 'the working set has no room for arrays beside --table-size', &
+        if (wanted%elements < 1) call error%raise(exit_usage, 'the working set has no room for arrays next to --table-size', &
                                                   self%name, 'choose a larger --working-set')
         call self%indices%begin(self%entries, error)
     end subroutine plan
@@ -209,7 +209,7 @@ contains
         if (array > 1) value_of = real(1 + modulo(i, merge(1009_i8, 1013_i8, array == 2)), r8)
     end function value_of
 
-    !> Each thread processes its share of the indices, and thus of the arrays that are not addressed through them.
+    !> Each thread processes its share of the indices, and so of the arrays that are not addressed through them.
     subroutine work(self, passes, first, last)
         class(indirect_t), intent(inout) :: self
         integer(i8), intent(in) :: passes, first, last

@@ -53,7 +53,7 @@ static uint32_t sector_of(const struct pw_cache *cache, uint32_t level, uint64_t
 
 /* The entry of a full set that makes room for a line of `sector`, as the A64FX does (A64FX Specification, HPC Extension 1,
    1.2.1; Microarchitecture Manual 1.8.1, 12.2): the least recently used one of this sector if it has its ways, else of the
-   sectors that exceed theirs. */
+   sectors that exceed their share. */
 static uint32_t to_evict(const struct pw_cache *cache, uint32_t level, const uint64_t *entry, uint32_t sector)
 {
     const struct pw_cache_geometry *geometry = &cache->geometry[level];

@@ -7,7 +7,7 @@
 
 enum { PW_MAP_PAGE_SHIFT = 12 };
 
-/* `account` is called for each origin that gains or loses bytes, also for 0, which is no origin. */
+/* `account` is called for each origin that gains or loses bytes, also for 0, which is not an origin. */
 void pw_map_open(void (*account)(uint32_t origin, int64_t bytes));
 
 /* Memory is of this origin from now on; `only_free`: where it has none. */

@@ -52,7 +52,7 @@ void pw_regions_unavailable(char *reason, int32_t length)
     int32_t written = 0;
     for (int32_t i = 0; written < length && pw_counters_refused(i, &of, &why); i++)
         written += snprintf(reason + written, (size_t)(length - written), "%s%s: %s", i > 0 ? "; " : "", of, why);
-    if (written == 0) copy(reason, length, "PAGEWISE_EVENTS names no event");
+    if (written == 0) copy(reason, length, "PAGEWISE_EVENTS does not name an event");
 }
 
 /* The text of a path. */

@@ -249,7 +249,7 @@ def test_exported_kernels_run(clone: Path, tmp_path: Path) -> None:
     files = ("-c", "exported/configs/ramble.yaml", "-t", "exported/configs/execute_experiment.tpl")
     ramble.run("workspace", "create", "-d", ramble.workspace, *files)
     results = ramble.measure()
-    # Beside each experiment there is one that sums up its repeats.
+    # Next to each experiment there is one that sums up its repeats.
     repeats = {name: result for name, result in results.items() if name.endswith(".1")}
     assert len(results) == 2 * len(repeats) == 4
     for name, (status, figures) in repeats.items():

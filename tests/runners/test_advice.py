@@ -1,4 +1,4 @@
-"""What is advised: no answer contradicts the interval beside it, and each has its builds and commands."""
+"""What is advised: no answer contradicts the interval next to it, and each has its builds and commands."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_each_configuration_runs_in_each_setting() -> None:
     }
     assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
     assert Subject.of(one.planned_subject(), {each.module: each for each in built}) == one
-    # One setting is no dimension.
+    # One setting is not a dimension.
     single = options(prefetchers=DISTANCES[1:2], clocks=(("boost=off",),))
     assert in_all_states([plain], single) == [plain]
 

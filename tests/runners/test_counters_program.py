@@ -85,7 +85,7 @@ def test_counts_of_perf_are_read_in_the_units_of_the_event_file(tmp_path: Path):
         (perf_lines("1.5", "70", "60", "10", "<not supported>", "<not counted>"), 4),
         # Events of the kernel, of which perf counts none in user mode, and reports 0.
         (perf_lines(*VALUES, suffix=":u"), 4),
-        # An estimate is no count.
+        # An estimate is not a count.
         (perf_lines(*VALUES, share=50.0), 0),
         *((text, 0) for text in ("", "# started on a day\n", '{"counter-value": "1"}\n')),
         (perf_lines(*VALUES).replace("100.0", "100,00"), 0),

@@ -106,7 +106,7 @@ def test_bimodal_times_are_reported():
 
 
 def test_a_ratio_that_turns_is_not_reported():
-    """Drift of all alike is taken out by pairing; a ratio that goes from below 1 to above is no verdict."""
+    """Pairing removes the drift that all have; a ratio that passes 1 is not a verdict."""
     common = np.linspace(1.0, 1.4, 14)
     steady = compared(STEADY[0] * common, STEADY[1] * common, 0.95 * STEADY[2] * common)
     assert thp_of(steady).verdict == "faster" and thp_of(steady).time.drift is None

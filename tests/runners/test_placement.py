@@ -35,9 +35,9 @@ from scripts import called, write_script
 
 # 2 packages of 2 NUMA nodes, 4 cores each, SMT2 with siblings numbered n and n+16 as on x86.
 XEON = "pack:2 numa:2 core:4 pu:2(indexes=core)"
-# The same, siblings beside each other.
+# The same, siblings next to each other.
 PAIRS = "pack:2 numa:2 core:4 pu:2"
-# POWER9 and POWER8: SMT4 and SMT8, siblings beside each other.
+# POWER9 and POWER8: SMT4 and SMT8, siblings next to each other.
 POWER9 = "pack:2 numa:1 core:4 pu:4"
 POWER8 = "pack:2 numa:1 core:3 pu:8"
 # A64FX: four core memory groups of 12 cores.

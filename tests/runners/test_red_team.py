@@ -63,7 +63,7 @@ while True:
 
 
 def compiled(folder: Path, program: str, *options: str) -> Path:
-    """A program that calls `work` of libwork.so, which lies beside it; both are made in the folder."""
+    """A program that calls `work` of libwork.so, which lies next to it; both are made in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     compiler = shutil.which("cc") or "gcc"
     for name, text, more in (
@@ -122,7 +122,7 @@ def test_every_fault_of_a_kernel_is_reported_and_excluded(stage: Stage):
 
 @pytest.mark.alone
 def test_competing_load_is_reported(stage: Stage):
-    """Beside other tests the baseline would be disturbed too. The scheduler decides how often it is."""
+    """Other tests would disturb the baseline too. The scheduler decides how often it is disturbed."""
     marker = stage.folder / "competing"
     with subprocess.Popen([sys.executable, "-c", COMPETITOR, str(marker)]) as competitor:
         try:

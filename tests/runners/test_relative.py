@@ -39,10 +39,10 @@ def stage(tmp_path: Path) -> Stage:
     stage = Stage(tmp_path)
     (tmp_path / "envs/suites/codes").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
-    for name, rate in (("ours", 90), ("theirs", 100)):
+    for name, rate in (("subject", 90), ("reference", 100)):
         write_script(tmp_path / "bin" / name, f"#!/bin/sh\necho rate $(({rate} * $1 * $2))\n")
     stage.environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
-    write(stage, code("theirs"))
+    write(stage, code("reference"))
     return stage
 
 
@@ -51,9 +51,9 @@ def write(stage: Stage, data: dict[str, Any]) -> None:
 
 
 def aimed(stage: Stage, least: float | None, most: float | None, **changes: Any) -> None:
-    """Writes the suite `ours` with this target."""
+    """Writes the suite `subject` with this target."""
     row = RATE | {"target": [least, most], "value": "rate * 1"}
-    write(stage, code("ours", relative_to="theirs:{case}", **{"metrics": [row], **changes}))
+    write(stage, code("subject", relative_to="reference:{case}", **{"metrics": [row], **changes}))
 
 
 def targets(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -110,7 +110,7 @@ def test_the_ratio_of_two_programs_and_its_target(
     stage: Stage, target: tuple[float | None, float | None], answer: str, exit_code: int
 ):
     aimed(stage, *target)
-    words = ("--suite", "ours:big-3", "--rounds", "3", "--threads", "2", "--json")
+    words = ("--suite", "subject:big-3", "--rounds", "3", "--threads", "2", "--json")
     done = stage.run("compare", "--output", str(stage.results), *words)
     assert done.returncode == exit_code, done.stderr
     data = json.loads(done.stdout)
@@ -121,25 +121,25 @@ def test_the_ratio_of_two_programs_and_its_target(
         assert row[name] == pytest.approx(0.9)
     assert row["pairs"] == 3 and row["noise_floor"] == 0
     (saved,) = (row for row in compared(stage) if row["kind"] == "target")
-    assert (saved["kernel"], saved["reference_kernel"]) == ("ours_big_3", "theirs_big_3")
+    assert (saved["kernel"], saved["reference_kernel"]) == ("subject_big_3", "reference_big_3")
     result = read_result(stage.result())
-    assert result.folder.name.endswith("-ours_big_3")
+    assert result.folder.name.endswith("-subject_big_3")
     assert faults("manifest", json.loads((result.folder / "manifest.json").read_text())) == []
     assert {record.run.command[1:] for record in result.records if record.run} == {("2", "3")}
     assert {(r.round, r.kernel) for r in result.records if r.series == "aa"} == {
-        (number, name) for number in (1, 2, 3) for name in ("ours_big_3", "theirs_big_3")
+        (number, name) for number in (1, 2, 3) for name in ("subject_big_3", "reference_big_3")
     }
 
 
 @pytest.mark.long
 def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
     (stage.folder / "slow").mkdir()
-    write_script(stage.folder / "slow/ours", "#!/bin/sh\necho rate $((45 * $1 * $2))\n")
+    write_script(stage.folder / "slow/subject", "#!/bin/sh\necho rate $((45 * $1 * $2))\n")
     aimed(stage, 0.85, None)
     builds = ("--build", f"fast={stage.folder}/bin", "--build", f"slow={stage.folder}/slow")
     for words in (
-        ("--suite", "ours", "--rounds", "3", "--threads", "1", *builds),
-        ("--suite", "ours,theirs", "--rounds", "3", "--threads", "1", *builds[:2]),
+        ("--suite", "subject", "--rounds", "3", "--threads", "1", *builds),
+        ("--suite", "subject,reference", "--rounds", "3", "--threads", "1", *builds[:2]),
     ):
         done = stage.run("compare", "--output", str(stage.results), *words)
         rows = [row for row in compared(stage) if row["kind"] == "target"]
@@ -153,8 +153,8 @@ def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
 @pytest.mark.long
 def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
     aimed(stage, 0.85, None)
-    write(stage, code("theirs", checks=["^valid"]))
-    words = ("--suite", "ours", "--rounds", "1", "--threads", "1", "--json")
+    write(stage, code("reference", checks=["^valid"]))
+    words = ("--suite", "subject", "--rounds", "1", "--threads", "1", "--json")
     done = stage.run("compare", "--output", str(stage.results), *words)
     (row,) = targets(json.loads(done.stdout))
     assert done.returncode == 1
@@ -170,15 +170,15 @@ def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
         ({"metrics": [RATE | {"unit": "MB/s", "target": [0.9, None]}]}, 3),
         ({"metrics": [RATE | {"target": [0.9, None], "value": "other * 2"}]}, 2),
         ({"metrics": [RATE | {"target": [0.9, None], "value": "rate ** 2"}]}, 2),
-        ({"relative_to": "theirs:none"}, 2),
+        ({"relative_to": "reference:none"}, 2),
         ({"relative_to": "nowhere"}, 2),
     ],
 )
 def test_a_target_that_cannot_be_judged_is_refused(stage: Stage, changes: dict[str, Any], exit_code: int):
     aimed(stage, 0.9, None)
-    file = stage.folder / "envs/suites/codes/ours.yaml"
+    file = stage.folder / "envs/suites/codes/subject.yaml"
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | changes))
-    done = stage.run("compare", "--suite", "ours", "--output", str(stage.results))
+    done = stage.run("compare", "--suite", "subject", "--output", str(stage.results))
     assert done.returncode == exit_code and not stage.results.exists(), done.stderr
 
 

@@ -198,7 +198,7 @@ def test_a_program_that_may_not_be_read(tmp_path: Path):
 
 @pytest.mark.long
 def test_a_program_that_cannot_be_examined_ends_no_session(own: Own):
-    # It is no program any more when it is examined.
+    # It is not a program any more when it is examined.
     script = write_script(
         own.folder / "run.sh",
         f"#!/bin/sh\nrm -f p\ncp {own.programs / 'memory'} p\n./p large 0.3 &\n"

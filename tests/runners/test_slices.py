@@ -182,7 +182,7 @@ def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path, freezes: bool)
     assert not Path(f"/proc/{pid}").exists()
 
 
-# Beside a busy program: what whole runs measure, and why.
+# Next to a busy program: what whole runs measure, and why.
 WHOLE = {
     "waits": ("time.sleep(0.4)", "it waits"),
     "writes": (f"open('new', 'w').close()\n{COMPUTE}", "one folder"),

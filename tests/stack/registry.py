@@ -20,7 +20,7 @@ http: {{addr: "localhost:{port}"{tls}}}
 def make_certificate(place: Path) -> Path:
     """Write a certificate for localhost and its key; returns the certificate.
 
-    Buildah takes a file `*.key` beside a certificate for that of a client.
+    Buildah takes a file `*.key` next to a certificate for that of a client.
     """
     command = (
         "openssl",

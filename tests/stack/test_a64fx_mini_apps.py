@@ -20,7 +20,7 @@ ARGUMENTS = {
     "ember": ("--problem", "sedov", "--lowest-level", "0", "--highest-level", "1", "--steps", "2"),
     "helmholtz": ("--points", "stellar", "--mode", "re", "--zones", "500", "--repetitions", "1"),
 }
-#: The data structures of the studies, beside the default ones.
+#: The data structures of the studies, next to the default ones.
 STRUCTURES = {"ember": ("--scheme", "flash"), "helmholtz": ("--table", "arrays")}
 
 

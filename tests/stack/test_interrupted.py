@@ -1,4 +1,4 @@
-"""What the user interrupts is no failure, and what GPG starts in the background ends with what needed it."""
+"""An interruption by the user is not a failure, and GPG's background processes end with their users."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_failed_build_does_not_change_the_modules(preset_checkout: Path) -> No
     before = live.readlink()
     source = preset_checkout / "kernels" / "core" / "pw_kinds.f90"
     text = source.read_text()
-    source.write_text(text + "this is no Fortran\n")
+    source.write_text(text + "this is not Fortran\n")
     done = run(preset_checkout / "setup" / "presets", "two")
     source.write_text(text)
     assert done.returncode == 4

@@ -15,7 +15,7 @@ from test_a64fx_compilers import fortran_compiler, stand_in_site
 from conftest import ROOT, STATE, lock_of, run, spack
 
 X86, A64FX = ("debian", "rocky"), ("fugaku", "ookami")
-#: `power` is no folder of envs/sites: a POWER9 node with GCC and LLVM.
+#: `power` is not a folder of envs/sites: a POWER9 node with GCC and LLVM.
 SITES = (*X86, *A64FX, "grace", "power")
 TARGETS = {
     "rocky": "x86_64_v3",
@@ -31,7 +31,7 @@ SENSELESS: Mapping[str, Mapping[str, str]] = {
     "targets": {},
     "libraries": {},
     "default": {**_OWN, "power": "non-temporal stores need x86-64 or Arm"},
-    "mini-apps": {"power": "the site names no MPI"},
+    "mini-apps": {"power": "the site does not name an MPI"},
     "quick": {},
     "a64fx": _ONLY_A64FX,
     "stores": {"power": "non-temporal stores need x86-64 or Arm"},

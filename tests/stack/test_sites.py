@@ -54,13 +54,13 @@ def test_a_site_sets_the_processor(solve: Any) -> None:
 
 @pytest.fixture
 def two_environments(built: Path) -> Iterator[Path]:
-    """The checkout with the quick environment and a copy of it, `beside`."""
-    folder = built / "envs" / "beside"
+    """The checkout with the quick environment and a copy of it, `copied`."""
+    folder = built / "envs" / "copied"
     shutil.copytree(
         built / "envs" / "quick", folder, ignore=shutil.ignore_patterns("spack.lock", ".spack-env")
     )
     text = (folder / "spack.yaml").read_text()
-    (folder / "spack.yaml").write_text(text.replace("sites/quick", "sites/beside"))
+    (folder / "spack.yaml").write_text(text.replace("sites/quick", "sites/copied"))
     yield built
     shutil.rmtree(folder)
 
@@ -75,12 +75,12 @@ def state_of(checkout: Path) -> dict[str, Any]:
 
 def test_a_site_that_cannot_be_solved_changes_nothing(two_environments: Path) -> None:
     before = state_of(two_environments)
-    for environment in ("quick", "beside"):
+    for environment in ("quick", "copied"):
         done = run(two_environments / "setup" / "stack", environment, PAGEWISE_SITE="ookami")
         assert done.returncode != 0, done.stdout
         assert state_of(two_environments) == before
     # The environment that was never solved keeps its site too.
-    done = spack(two_environments, two_environments / "envs" / "beside", "config", "get", "packages")
+    done = spack(two_environments, two_environments / "envs" / "copied", "config", "get", "packages")
     assert done.returncode == 0 and "a64fx" not in done.stdout
     assert run(two_environments / "setup" / "stack", "quick").returncode == 0
 
@@ -93,11 +93,11 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     packages = json.loads((other / "packages.yaml").read_text())
     packages["packages"]["all"] = {"target": [platform.machine()]}
     (other / "packages.yaml").write_text(json.dumps(packages))
-    succeed(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=str(other))
+    succeed(checkout / "setup" / "solve", "copied", PAGEWISE_SITE=str(other))
     assert state_of(checkout) == before, "the other environment did not change"
-    lock = checkout / "envs" / "beside" / "spack.lock"
+    lock = checkout / "envs" / "copied" / "spack.lock"
     locks = {str(other): lock.read_bytes()}
-    assert run(checkout / "setup" / "solve", "beside").returncode == 0
+    assert run(checkout / "setup" / "solve", "copied").returncode == 0
     locks[""] = lock.read_bytes()
     assert locks[""] != locks[str(other)]
 
@@ -108,7 +108,7 @@ def test_a_switch_back_solves_and_installs_nothing(two_environments: Path) -> No
     write_script(program / "bin" / "spack", "#!/bin/sh\nexit 9\n")
     try:
         for site, content in [*locks.items()] * 2:
-            assert run(checkout / "setup" / "solve", "beside", PAGEWISE_SITE=site).returncode == 0
+            assert run(checkout / "setup" / "solve", "copied", PAGEWISE_SITE=site).returncode == 0
             assert lock.read_bytes() == content
     finally:
         shutil.rmtree(program)
@@ -143,7 +143,7 @@ def test_without_stubs_spack_builds_packages_of_the_site(built: Path, tmp_path: 
 def test_stubs_are_an_input_of_a_solve(two_environments: Path, stubs: str, namespace: str) -> None:
     checkout = two_environments
     for _ in range(2):
-        done = succeed(checkout / "setup" / "solve", "beside", STUBS=stubs)
+        done = succeed(checkout / "setup" / "solve", "copied", STUBS=stubs)
     assert not done.stdout, "the second solve has nothing to do"
-    lock = lock_of(checkout / "envs" / "beside")
+    lock = lock_of(checkout / "envs" / "copied")
     assert namespace in {node["namespace"] for node in lock["concrete_specs"].values()}

@@ -35,7 +35,7 @@ LMOD = Path("/usr/share/lmod/lmod/init/bash")
 
 @pytest.fixture
 def spack(spack_ready: None, tmp_path: Path) -> Spack:
-    """Run Spack as its user: with the pinned packages, this machine's packages and nothing else of ours."""
+    """Run Spack as its user, with the pinned packages and this machine's packages alone."""
     # Indexing the builtin packages takes a minute; the set-up has done it.
     indexes, user = tmp_path / "indexes", tmp_path / "config"
     shutil.copytree(STATE / "misc-cache", indexes)
@@ -191,7 +191,7 @@ def externals() -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def owner(spack_ready: None, tmp_path_factory: pytest.TempPathFactory) -> Owner:
-    """A user whose Spack has the pinned packages and this machine's externals, and nothing of ours."""
+    """A user whose Spack has the pinned packages and this machine's externals, and nothing of pagewise."""
     home = tmp_path_factory.mktemp("owner")
     git(home, "clone", "--quiet", str((STATE / "spack").resolve()), "spack")
     shutil.copytree(STATE / "misc-cache", home / "indexes")

@@ -1,4 +1,4 @@
-{#- Fills module.lua.in for a third-party code. It does not set PAGEWISE_PACKAGE, because it is not a configuration of ours. -#}
+{#- Fills module.lua.in for a third-party code. It does not set PAGEWISE_PACKAGE, because it is not a configuration of pagewise. -#}
 {%- set settings = ['prepend_path("PATH", "%s")' | format(spec.prefix.bin)] -%}
 {%- for name, value in (("", spec.name), ("_VERSION", spec.version), ("_HASH", spec.dag_hash()), ("_PREFIX", spec.prefix)) -%}
 {%- set _ = settings.append('setenv("PAGEWISE_SUITE%s", "%s")' | format(name, value)) -%}

@@ -146,7 +146,7 @@ contains
             energy = merge(left_matter(i, p_ratio), right_matter(m, p_ratio), middle > 0.0_r8)*pres &
                      + 0.5_r8*dens*(vel*vel + (side1*side1 + side2*side2))
 
-            ! Between the outer waves, the state beside the contact; outside them, the undisturbed one.
+            ! Between the outer waves, the state next to the contact; outside them, the undisturbed one.
             inverse = 1.0_r8/(speed - middle)
             star = pres + dens*(speed - vel)*(middle - vel)
             energy_star = ((speed - vel)*energy - pres*vel + star*middle)*inverse

@@ -10,7 +10,7 @@
 !> ranks or threads.
 !>
 !> An ambient gas has no weight: the force on a zone is that on the density above the ambient one. A thin atmosphere at
-!> rest around a star thus stays at rest, without a jump of weight at the star's surface.
+!> rest around a star therefore stays at rest, without a jump of weight at the star's surface.
 module ember_gravity
     use ember_container, only: load_interior
     use ember_mesh, only: mesh_t, v_dens, v_momx, v_momy

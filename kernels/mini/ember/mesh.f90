@@ -45,7 +45,7 @@ module ember_mesh
         integer, allocatable :: free(:)                       !< slots without a leaf; the last is used next
         integer :: n_free = 0
         logical :: parents = .false.                          !< parents have data (ember_parents)
-        integer, allocatable :: parent_slots(:)               !< theirs on this rank
+        integer, allocatable :: parent_slots(:)               !< the parents' slots on this rank
         !> The container, one of the two: (variable, i, j, k, slot), or (i, j, k, variable, slot).
         real(r8), pointer, contiguous :: aos(:, :, :, :, :) => null(), soa(:, :, :, :, :) => null()
         type(paged_array_t) :: memory

@@ -92,7 +92,7 @@ contains
                          'block contiguous, variable by variable', values='studies|soa')
         call options%add('block-size', option_choice, '16', 'zones of a block in each direction; 8 and 32 need --scheme flash', &
                          values='8|16|32')
-        call options%add('parents', option_choice, '', 'zones of parents of blocks: none, or data, from which blocks beside '// &
+        call options%add('parents', option_choice, '', 'zones of parents of blocks: none, or data, from which blocks next to '// &
                          'finer ones copy guard cells (default: data for scheme flash, otherwise none)', values='none|data')
         call options%add('padding-variables', option_count, '0', 'variables of a zone that nothing reads; guard-cell fills '// &
                          'copy them')

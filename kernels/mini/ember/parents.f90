@@ -1,5 +1,5 @@
 !> Parents with data, as in PARAMESH: blocks of the container for the parents whose leaves are all on one rank. Before guard
-!> cells are filled, the means of their children are stored in them; then a leaf beside a finer block copies its guard cells
+!> cells are filled, the means of their children are stored in them; then a leaf next to a finer block copies its guard cells
 !> from that block's parent (P. MacNeice et al., Comput. Phys. Commun. 126, 2000, p. 330). The values are those of means that
 !> go to the guard cells directly.
 module ember_parents

@@ -18,7 +18,7 @@ module ember_ppm_riemann
     !> blasts into cold gas need six.
     real(r8), parameter :: converged = 1.0e-8_r8
     integer, parameter :: most_steps = 20
-    !> The lowest pressure between the waves, as a share of the larger one beside them: a flow apart leaves none.
+    !> The lowest pressure between the waves, as a share of the larger one next to them: a flow apart leaves none.
     real(r8), parameter :: least_pressure = 1.0e-10_r8
     !> Bound of CG (31)'s term in the denominator of the mass flux, which is 1 - gamc/game for weak waves.
     real(r8), parameter :: most_bend = 0.5_r8
@@ -116,7 +116,7 @@ contains
                     /(1.0_r8 - min(most_bend, bend*(pres/((game - 1.0_r8)*(behind + pres))))))
     end function wave
 
-    !> The state at the face from the one beside the contact and the undisturbed one, and its fluxes: CG (36) to (38). Within a
+    !> The state at the face from the one next to the contact and the undisturbed one, and its fluxes: CG (36) to (38). Within a
     !> rarefaction it is interpolated.
     pure subroutine sample(n, at_upper, at_lower, star, flux)
         integer, intent(in) :: n

@@ -69,7 +69,7 @@ contains
     !>
     !> In each coarse zone a value is a linear function of the position about the zone's centroid; its slopes are the
     !> monotonised central ones (van Leer 1977, J. Comput. Phys. 23, 276), and are reduced together if a child would
-    !> leave the range of the zone and those across its faces. The mean of the children is thus their parent, a linear
+    !> leave the range of the zone and those across its faces. The mean of the children is therefore their parent, a linear
     !> function is reproduced, and positive values stay positive. If a child's internal energy would not be positive, or
     !> hardly so, all of the parent's children equal the parent. Species that add up to the density also do so in the
     !> children.

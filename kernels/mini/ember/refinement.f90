@@ -170,7 +170,7 @@ contains
     end subroutine add_second
 
     !> Add the squares of a mixed second difference and of the smaller of its bounds: by first differences in the one direction or
-    !> in the other. A plane front, which has them in only one direction, thus has the same estimate as in one dimension.
+    !> in the other. A plane front, which has them in only one direction, therefore has the same estimate as in one dimension.
     !> `lh` is low in the first direction and high in the second; mirrored or turned values give the same to the last bit.
     elemental subroutine add_mixed(ll, hl, lh, hh, filter, above, below)
         real(r8), intent(in) :: ll, hl, lh, hh, filter

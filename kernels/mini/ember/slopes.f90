@@ -5,7 +5,7 @@
 !>
 !> A pressure's balanced rise is the change across a zone that balances the force on it. With it, limiters act only on
 !> the deviation of the pressure from balance, after R. Kaeppeli, S. Mishra, Astron. Astrophys. 587 (2016) A94: matter at
-!> rest in hydrostatic equilibrium has equal pressures on both sides of a face, and no velocity. Theirs is exact for the
+!> rest in hydrostatic equilibrium has equal pressures on both sides of a face, and no velocity. Their scheme is exact for the
 !> balance by the trapezoidal rule, which is of second order; here the force is a parabola through three zones, so that a
 !> star at rest is in balance to the fourth order.
 module ember_slopes

@@ -18,7 +18,7 @@ module ember_sweeps
     implicit none
     private
 
-    !> Values that the passes of a block name per zone: those of the update and of the equation of state in each sweep, beside
+    !> Values that the passes of a block name per zone: those of the update and of the equation of state in each sweep, next to
     !> the gathered ones; and those of the time step.
     integer, parameter :: n_gathered = 7, n_update = 2*n_conserved, n_state = 11, n_rate = 6
 

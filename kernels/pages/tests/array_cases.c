@@ -85,7 +85,7 @@ void freed(void)
         char *const address = array.address;
         check(is_accessible(address, MIB), "the array cannot be read");
         check(!is_accessible(address - 1, 1), "no guard before the array");
-        for (int i = 0; i < 2; i++) { /* freeing twice is no error */
+        for (int i = 0; i < 2; i++) { /* freeing twice is not an error */
             release(&array, 1);
             check(!is_accessible(address, MIB), "the memory is still mapped");
             check(array.address == NULL && array.bytes == 0, "the array is not reset");

@@ -220,7 +220,7 @@ class _Analyser:
         return incomparable(self.benchmark, valid, others, pair.cell.measured, pair.reference.measured)
 
     def _with_memory(self, row: Row, base: Cell) -> Row:
-        """A row with the ratio of its peak memory; kernels do not report theirs."""
+        """A row with the ratio of its peak memory; kernels do not report it."""
         runs, baseline = (
             self.measured.runs(cell, lambda run: run.figures.get(PEAK_MEMORY)) for cell in (row.cell, base)
         )

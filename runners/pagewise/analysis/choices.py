@@ -131,7 +131,7 @@ def bests(kernels: Sequence[KernelResult]) -> list[Best]:
 def advise(known: Sequence[Choice]) -> Advice:
     """What to do about a dimension, from the choices in it that have effects.
 
-    It never contradicts the mean of a choice, which reports show beside it.
+    It never contradicts the mean of a choice, which reports show next to it.
     """
     advice = _by_verdicts(known)
     against = tuple(choice for choice in known if _contradicts(advice, choice))

@@ -210,7 +210,7 @@ def _reason(row: Judged, p: float | None) -> Reason | None:
 def compare(
     row: Comparison, own_runs: Runs, reference_runs: Runs, seed: int, *, by_difference: bool = False
 ) -> Comparison:
-    """The row with the ratio of `ours` to `theirs`, or with their difference, paired by round."""
+    """The row with the ratio of `own_runs` to `reference_runs`, or with their difference, paired by round."""
     ratio = paired_ratio(own_runs, reference_runs, seed, by_difference=by_difference)
     by_round = {} if by_difference or ratio is None else ratios_by_round(own_runs, reference_runs)
     return replace(

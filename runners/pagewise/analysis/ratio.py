@@ -13,7 +13,7 @@ class Ratio:
     `trimmed` is the trimmed mean of the ratios (in log, see trimmed_mean), the centre of the interval; `p` is
     the probability of a ratio at least as far from 1 if there is no difference. With fewer than FEWEST_ROUNDS
     pairs there is no interval, and these four are None. Below 1 is faster. is_difference: it is a difference
-    instead, of values that are not all above zero, and 0 is no change.
+    instead, of values that are not all above zero, and 0 is not a change.
     """
 
     pairs: int

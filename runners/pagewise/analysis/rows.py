@@ -235,7 +235,7 @@ def _pages(records: Sequence[Record]) -> PageUse | None:
     return farthest(pages, key=lambda item: item.huge_coverage)
 
 
-#: The file beside the records, and its schema.
+#: The file next to the records, and its schema.
 ANALYSIS, SCHEMA = "analysis.json", "pagewise.analysis/1"
 #: A row of a table, for SQL and for JSON.
 TableRow: TypeAlias = dict[str, Any]
@@ -301,7 +301,7 @@ def _verdict(row: Row, group: Group) -> TableRow:
 
 
 def excluded_rows(records: Iterable[Record], excluded: Excluding) -> Iterator[TableRow]:
-    """The runs that must not be ranked because of a fault, theirs or that of the module."""
+    """The runs that must not be ranked because of their fault or the module's."""
     for record in records:
         run = record.run
         fault = exclusion(record)

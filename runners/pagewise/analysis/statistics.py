@@ -153,7 +153,7 @@ def geometric_mean(ratios: Sequence[Ratio]) -> Ratio | None:
     """The geometric mean of the medians of several independent comparisons; None without any.
 
     It describes these comparisons alone: half the width of its interval, in log, is the root of the sum of
-    squares of theirs, over their number. It has no interval unless each of them has one.
+    squares of their errors, over their number. It has no interval unless each of them has one.
     """
     if not ratios:
         return None

@@ -195,6 +195,6 @@ def excluding(result: Result) -> Excluding:
 
 
 def trusted_records(result: Result) -> list[Record]:
-    """The records of modules that may be ranked, for tables beside the analysis."""
+    """The records of modules that may be ranked, for tables next to the analysis."""
     excluded = excluding(result)
     return [record for record in result.records if record.run is None or excluded(record.run.module) is None]

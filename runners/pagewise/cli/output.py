@@ -161,7 +161,7 @@ def _open_closed_descriptors() -> None:
 
 
 def make_console(as_json: bool = False) -> Console:
-    """The console of results: standard output, or beside JSON standard error."""
+    """The console of results: standard output, or standard error if JSON is printed."""
     return _console(stderr=as_json, quiet=as_json and is_selected("quiet"))
 
 

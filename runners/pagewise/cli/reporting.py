@@ -109,5 +109,5 @@ def _print_line(console: Console, text: str) -> None:
 
 
 def _exit_code(report: Report) -> int:
-    """1 when a result or its pages were wrong or a run crashed; unavailable pages are no fault."""
+    """1 when a result or its pages were wrong or a run crashed; unavailable pages are not a fault."""
     return _INVALID if report.faulty else 0

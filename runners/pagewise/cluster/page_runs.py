@@ -21,7 +21,7 @@ RECORD, RECORDS = "pagewise-pages.%h.jsonl", "pagewise-pages.*.jsonl"
 _QUOTED = r"""'[^']*'|"(?:\\.|[^"\\])*"|\\."""
 # Where one command of a line ends and the next one begins, outside of quotation marks and of [[ ]].
 _PARTS = re.compile(rf"{_QUOTED}|\[\[\s.*?\]\]|(?P<end>&&|\|\|?|;|\n)", re.DOTALL)
-# What stands before the program of a command: assignments, and words of the shell that a command follows.
+# What precedes the program of a command: assignments, and words of the shell that a command follows.
 _BEFORE = re.compile(
     rf"\s*(?:(?:if|elif|while|until|do|then|else|time|exec|command|nohup|!|\{{)\s+|\(\s*"
     rf"|[A-Za-z_]\w*=(?:{_QUOTED}|\S)*\s+)*"
@@ -60,7 +60,7 @@ def find_launcher() -> str:
 
 
 def prefix_programs(line: str, launcher: str) -> str:
-    """A line of shell in which `launcher` stands before each program, not before the shell's own commands."""
+    """A line of shell in which `launcher` precedes each program, but not the shell's commands."""
     ends = [match.end() for match in _PARTS.finditer(line) if match["end"]]
     shell = _OF_SHELL.split()
     for start in reversed([0, *ends]):

@@ -15,7 +15,7 @@ from pagewise.cluster.page_runs import RECORD, RECORDS, find_launcher, read_page
 class PagePolicies(rfm.RegressionMixin):
     """Runs the executable of a test under each page policy, and verifies the pages that it had.
 
-    The launcher pagewise-exec stands before the executable, behind the launcher of a parallel job. A test
+    The launcher pagewise-exec precedes the executable, behind the launcher of a parallel job. A test
     whose policy was not met fails in its sanity stage. Performance variables: pages_peak (of the largest
     process), pages_coverage (of the policy), pages_coverage_<kind> (of a kind of memory).
     """

@@ -83,7 +83,7 @@ class RefusedError(PagewiseError):
 
 
 def refused_by_system(fault: OSError) -> RefusedError | None:
-    """The error that the system reports, with its place and what to do; None for what is an error of ours."""
+    """The error that the system reports, with its place and what to do; None for an error of pagewise."""
     text, cause = fault.strerror or str(fault), _CAUSES.get(fault.errno or 0)
     if fault.filename is None:
         if text.startswith(_NO_TEMPORARY_FOLDER):

@@ -192,7 +192,7 @@ class Modules:
 
 @dataclass(frozen=True)
 class BrokenModule:
-    """A module of ours that could not be used, and why."""
+    """A module of pagewise that could not be used, and why."""
 
     module: str
     reason: str

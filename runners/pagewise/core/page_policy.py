@@ -55,7 +55,7 @@ class PagePolicy:
             return None
         match = re.fullmatch(r"([1-9]\d*)([kmgt])", size.lower())
         if match is None:
-            raise ValueError(f"{self.name!r} names no page size")
+            raise ValueError(f"{self.name!r} is not a page size")
         return int(match[1]) * _UNITS[match[2]]
 
     @property

@@ -148,7 +148,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A line that is no valid record: its number in the file, from 1, and what is wrong."""
+    """A line that is not a valid record: its number in the file, from 1, and what is wrong."""
 
     file: str
     line: int
@@ -221,7 +221,7 @@ class RecordWriter(AbstractContextManager["RecordWriter"]):
         except RefusedError:
             os.close(self._descriptor)
             raise
-        # A device has no size, and no content of ours.
+        # A device has no size, and no content of pagewise.
         content = read_lines(file) if os.fstat(self._descriptor).st_size else b""
         self._lines, self._sha256 = content.count(b"\n"), hashlib.sha256(content)
 

@@ -274,7 +274,7 @@ class PageTables:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramMemory:
-    """The sampled memory of a program that is no kernel of pagewise."""
+    """The sampled memory of a program that is not a kernel of pagewise."""
 
     method: str
     samples: Count

@@ -1,4 +1,4 @@
-"""What `compare --json` prints, and `report --json` for its results; the rows of the CSV files beside it."""
+"""What `compare --json` prints, and `report --json` for its results; the rows of the CSV files next to it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _HOLDER = Path(__file__).with_name("holder.py")
 # Whether compaction may move locked pages.
 _UNEVICTABLE = Path("/proc/sys/vm/compact_unevictable_allowed")
 _COMPACT = Path("proc/sys/vm/compact_memory")
-# A node with less free memory cannot run much beside the holder.
+# A node with less free memory cannot run much next to the holder.
 _LEAST_BYTES = 1 << 30
 # The unusable free space index from which on memory counts as fragmented.
 _AGED, _MOST_TRIES = 0.95, 3

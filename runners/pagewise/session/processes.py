@@ -227,7 +227,7 @@ def left_text(left: Sequence[LeftProcess]) -> str | None:
     text = f"Runs left {count_text(len(left), 'process', 'processes')} behind ({commands})"
     if all(process.ended for process in left):
         return f"{text}; they were ended after each run."
-    return f"{text}, which run beside later runs and disturb them: end them with --end-leftovers."
+    return f"{text}, still running; they will disturb later runs. Use --end-leftovers."
 
 
 def _leftovers(others: frozenset[int], ending: bool) -> list[LeftProcess]:

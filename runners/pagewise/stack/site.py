@@ -167,7 +167,7 @@ def _external_faults(entry: Any) -> Iterator[str]:
         if not isinstance(external, dict) or not isinstance(external.get("spec"), str):
             yield "an external without a `spec`"
         elif "@" not in external["spec"]:
-            yield f"{external['spec']!r} names no version"
+            yield f"{external['spec']!r} does not name a version"
         elif not external.get("prefix") and not external.get("modules"):
             yield f"{external['spec']!r} has neither `prefix` nor `modules`"
         elif not str(external.get("prefix", "/")).startswith("/"):

@@ -50,7 +50,7 @@ class HangsError(BaseException):
 
 @dataclass
 class Place:
-    """Where a fault happens: a stage with modules, a good result, a bad one beside, and what is outside."""
+    """Place of a fault: a stage with modules, a good result, a bad one next to it, and what is outside."""
 
     folder: Path
     modules: Path
@@ -168,7 +168,7 @@ class Fault:
             reported = reported.replace("\\n", "\n")
             assert one.code != INTERNAL and "Traceback" not in one.messages, reported
             assert one.code in self.codes, reported
-            # Our own colours, which FORCE_COLOR asks for, are no fault.
+            # Our own colours, which FORCE_COLOR asks for, are not a fault.
             styles = r"\x1b\[[0-9;]*m" if "FORCE_COLOR" in place.environment else "$"
             shown = re.sub(styles, "", one.output)
             assert printable(shown) == shown and printable(one.messages) == one.messages, reported

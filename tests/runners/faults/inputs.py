@@ -12,7 +12,7 @@ from fault import Ended, Fault, Place
 from stage import ROOT
 
 DEEP, BINARY = "[" * 1500, bytes(range(256))
-#: Contents that no file of ours has, in YAML or JSON.
+#: Contents that no file of pagewise has, in YAML or JSON.
 CONTENTS: dict[str, bytes] = {
     "empty": b"",
     "binary": BINARY,

@@ -163,7 +163,7 @@ def no_records(name: str, make: Callable[[Place], None]) -> Fault:
 
 
 def _all_at_once(place: Place) -> list[Ended]:
-    """Every bad folder beside a good one, and the commands that go through all of them."""
+    """Every bad folder next to a good one, and the commands that go through all of them."""
     made = {**MANIFESTS, **{f"record {key}": one for key, one in RECORDS.items()}}
     made |= {f"records {key}": one for key, one in NO_RECORDS.items()}
     for name, make in made.items():
@@ -218,7 +218,7 @@ FAULTS = [
     *(manifest(*row) for row in MANIFESTS.items()),
     *(record(*row) for row in RECORDS.items()),
     *(no_records(*row) for row in NO_RECORDS.items()),
-    Fault("all of these folders beside a good one", _all_at_once, (0, 1)),
+    Fault("all of these folders next to a good one", _all_at_once, (0, 1)),
     Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
     Fault("result is gone", _gone, (2, 3)),
     Fault("two results with one id", _same_id, (1,)),

@@ -1,4 +1,4 @@
-"""Environment, file systems, standard streams, processes, the machine, and others at work beside."""
+"""Environment, file systems, standard streams, processes, the machine, and other programs at work."""
 
 from __future__ import annotations
 

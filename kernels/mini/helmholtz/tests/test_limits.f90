@@ -113,7 +113,7 @@ contains
         call expect_near(zone(c_cs), speed_of_light/sqrt(3.0_r8), 0.2_r8, 'sound in radiation')
     end subroutine radiation
 
-    !> Ultra-relativistic pairs beside radiation: p = 11/12 a T^4, minus 7/12 a T^4 times 15/(7 pi^2) (mc^2/kT)^2; n of
+    !> Ultra-relativistic pairs next to radiation: p = 11/12 a T^4, minus 7/12 a T^4 times 15/(7 pi^2) (mc^2/kT)^2; n of
     !> either kind
     !> 12 pi zeta(3) (kT/hc)^3 (Landau & Lifshitz, Statistical Physics I, section 105).
     subroutine pairs()

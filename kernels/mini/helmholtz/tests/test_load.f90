@@ -27,7 +27,7 @@ program test_load
 
     call refused('nowhere/table.h5', exit_system, 'nowhere/table.h5')
     open (newunit=unit, file='text.h5', action='write', status='replace')
-    write (unit, '(a)') 'this is no HDF5 file'
+    write (unit, '(a)') 'this is not an HDF5 file'
     close (unit)
     call refused('text.h5', exit_system, 'text.h5')
     call cut_short()

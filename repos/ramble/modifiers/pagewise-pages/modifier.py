@@ -33,7 +33,7 @@ class PagewisePages(BasicModifier):
     """Run the programs of an experiment under a page policy, and verify the pages that they had.
 
     Each mode is a page policy; in the mode `policy` (the default) the variable page_policy names
-    it. The launcher pagewise-exec stands before the program of each executable that uses MPI, of
+    it. The launcher pagewise-exec precedes the program of each executable that uses MPI, of
     all executables if none does, or of those in on_executable. An experiment whose policy was not
     met fails.
     """

@@ -110,7 +110,7 @@ def _has_program(params: Parameters) -> bool:
     ),
 )
 def command(parameters: Parameters, console: Console) -> Session:
-    """Count events of kernels, or of a program of yours, and show what huge pages and compilers change.
+    """Count events of kernels, or of your program, and show what huge pages and compilers change.
 
     Each configuration or page policy runs once per group of events and round. A program runs unchanged, and
     perf counts it as a whole, from outside. After Ctrl-C, everything counted so far is kept and reported. See

@@ -72,11 +72,11 @@ class _Simulating(Measuring, TakesProgram):
 @click.argument("kernel", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(parameters: Parameters, console: Console) -> Session:
-    """Simulate the TLBs and caches of another machine for a kernel or a program of yours.
+    """Simulate the TLBs and caches of another machine for a kernel or your program.
 
     No hardware counters are needed: the program runs in QEMU's user-mode emulation, and its accesses feed a
     simulator. A KERNEL or mini-app is built for that, runs small unless ARGUMENTS choose otherwise, and once
-    per page policy. A program of yours runs unchanged, and once more per assumed policy. All figures are
+    per page policy. Your program runs unchanged, and once more per assumed policy. All figures are
     simulated, never measured: docs/explanation/simulation.md. After Ctrl-C, everything simulated so far is
     kept and reported.
     """

@@ -78,7 +78,7 @@ class SettingChange:
                 self.setting.put(self.before)
         except (OSError, ValueError) as fault:
             raise RefusedError(
-                f"the journal names no setting of this machine: {fault}", where=self.setting.place
+                f"the journal does not name a setting of this machine: {fault}", where=self.setting.place
             ) from fault
 
 

@@ -102,7 +102,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Msr:
-    """Bits of a model-specific register of a CPU, by the kernel's msr device; others keep theirs."""
+    """Bits of a model-specific register of a CPU, by the kernel's msr device; others stay."""
 
     file: Path
     address: int

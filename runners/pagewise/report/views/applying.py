@@ -63,7 +63,7 @@ def policy_of(
 ) -> PolicyAdvice | None:
     """The advised policy for the user's program, or for PROGRAM after a comparison of kernels.
 
-    None without advice on one policy, and where kernels advise base pages, or a policy of theirs alone.
+    None without advice on one policy, and where kernels advise base pages, or a policy for kernels alone.
     """
     policy = advised_policy(kernels, given)
     if policy is None:

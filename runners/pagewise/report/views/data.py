@@ -75,7 +75,7 @@ def excluded_rows(kernels: Iterable[KernelResult]) -> list[DataRow]:
 
 
 def faults(kernels: Iterable[KernelResult]) -> list[DataRow]:
-    """The rows that are excluded because of a fault; a missing configuration is no fault."""
+    """The rows that are excluded because of a fault; a missing configuration is not a fault."""
     return [entry for entry in excluded_rows(kernels) if entry.row.is_fault]
 
 

@@ -71,7 +71,7 @@ def view(diff: Diff, strict: bool) -> Report:
 def _headline(diff: Diff) -> str:
     if not diff.judged:
         return (
-            "Not comparable: the machine or the request differs, so a change of times is no regression. "
+            "Not comparable: machine or request differ, so other times are not evidence of a regression. "
             "--across-machines judges anyway."
         )
     counts = {status: diff.count(status) for status in _STYLES if status != "baseline"}

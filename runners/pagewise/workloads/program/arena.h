@@ -1,7 +1,7 @@
 /* Memory on transparent huge pages for selected allocations, in one range of addresses.
  *
  * Small blocks lie in chunks of one size class each; freed ones are used again in their class. Larger blocks lie next to each
- * other, so that their ends share huge pages, and at distances that are no power of two. The first free range that suits is
+ * other, so that their ends share huge pages, and at distances that are not powers of two. The first free range that suits is
  * taken. Freed memory stays with the process, except whole huge pages around a block of at least KEPT bytes.
  */
 #pragma once

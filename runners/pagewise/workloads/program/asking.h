@@ -2,7 +2,7 @@
  * (MADV_HUGEPAGE) or taken from the hugetlb pool. Small pieces lie where a whole huge page around them is mapped, because
  * the first touch decides: pymalloc's 1 MiB, tcmalloc's steps of the heap. What a program cuts off from a piece to align it
  * returns to the room for pieces (Ruby's heap). Where the program chooses the addresses (GHC), small pieces are touched before
- * the next one is mapped beside them: base pages, which the kernel collapses once a whole huge page is mapped. glibc's own
+ * the next one is mapped next to them: base pages, which the kernel collapses once a whole huge page is mapped. glibc's own
  * malloc maps memory without these calls: its tunable does this.
  */
 #pragma once
@@ -93,7 +93,7 @@ static void advise(uintptr_t from, uintptr_t to)
 }
 
 /* Small neighbours were touched before they made a whole huge page: the kernel moves them onto one. It refuses where the
- * mapping does not span the huge page, and where nothing was touched, which is no error. */
+ * mapping does not span the huge page, and where nothing was touched, which is not an error. */
 static void collapse(uintptr_t from, uintptr_t to)
 {
     int before = errno;

@@ -100,7 +100,7 @@ static int is_variable(const char *kind)
     return strcmp(kind, "action") != 0;
 }
 
-/* A variable that lists settings: the caller's entries that are no page policies, and those of the policy. */
+/* A variable that lists settings: the caller's entries that are not page policies, and those of the policy. */
 static void set_list(const struct listing *listing, const struct policy *policy, const struct conditions *conditions)
 {
     static char list[LIST], removed[LIST];

@@ -22,7 +22,7 @@ _METRIC = re.compile(r"^\s*(?P<label>[^=\[\]]+?)\s*(?:\[(?P<about>[^\]]*)\])?\s*
 _DIRECTIONS: Mapping[str, Better] = {"higher": "higher", "lower": "lower"}
 _TIMES = ("s", "ms", "us", "µs", "ns", "min", "h", "sec", "seconds")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?", re.ASCII)
-# Larger values, and smaller ones other than 0, are no measurements; their ratios are no numbers.
+# Larger values, and smaller ones other than 0, are not measurements; their ratios are not numbers.
 _LARGEST = 1e100
 _SHOWN = 40
 _SECONDS_TO_CHECK = 60

@@ -8,7 +8,7 @@
  *   targets  the kinds of memory that it puts on huge pages
  *
  * OFFER(policy, default, module)
- *   default  "default": compared when the user names no policies
+ *   default  "default": compared when the user does not name policies
  *   module   "module": an installation has a module that applies it to all programs of a job
  *
  * LIST(kind, variable, separator, joiner)

@@ -74,7 +74,7 @@ class ExecRecord:
 
 
 def find_launcher() -> Path:
-    """The launcher beside this program, as Spack installs it, else one compiled on first use.
+    """The launcher next to this program, as Spack installs it, else one compiled on first use.
 
     Without a compiler: the one that the set-up installed in this checkout. Raises SetupError.
     """

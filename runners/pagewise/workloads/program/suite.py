@@ -1,4 +1,4 @@
-"""Cases: how a program is run and judged, in files. Known codes have theirs in envs/suites/codes."""
+"""Cases: how a program is run and judged, in files. Known codes have their cases in envs/suites/codes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TargetRange = tuple[float | None, float | None]
 
 
 def _check_glob(text: str) -> None:
-    """Raises ValueError for a text that names no files."""
+    """Raises ValueError for a text that does not name files."""
     try:
         # In a file there are none.
         list(Path(os.devnull).glob(text.lstrip("/")))
@@ -266,7 +266,7 @@ def find_code(name: str) -> SuiteCode:
         remedy = choose_of(name, codes) if codes else "use a checkout whose envs/suites/codes has it"
         raise SelectionError(f"there is no code {name!r}", where="--suite", remedy=remedy)
     if colon and not case:
-        raise SelectionError(f"{name}: names no case", where="--suite", remedy=f"--suite {name}")
+        raise SelectionError(f"{name} does not name a case", where="--suite", remedy=f"--suite {name}")
     return read_code(codes[name], case)
 
 

@@ -96,7 +96,7 @@ static uint64_t size_of_name(const char *text)
     return unit && !end[1] && number < 1u << 20 ? number << (10 * (unit - units + 1)) : 0;
 }
 
-/* Reads `thp`, `hugetlbfs:1g`, `reuse+malloc`; NULL, or why it is no policy. */
+/* Reads `thp`, `hugetlbfs:1g`, `reuse+malloc`; NULL, or why it is not a policy. */
 static const char *parse_policy(const char *text, struct policy *policy)
 {
     int serving_malloc = 0;
@@ -117,7 +117,7 @@ static const char *parse_policy(const char *text, struct policy *policy)
             if (length < sizeof size) memcpy(size, at, length);
             uint64_t before = policy->size;
             if (!*parts[number].size) return "this page policy has no size";
-            if (!(policy->size = size_of_name(size))) return "this is no page size; write it like thp:64k";
+            if (!(policy->size = size_of_name(size))) return "this is not a page size; write it like thp:64k";
             if (before && before != policy->size) return "a policy has one page size";
             at += length;
         }

@@ -238,7 +238,7 @@ def find_geometry(name: str) -> Geometry:
         raise SelectionError(
             f"no geometry is called {name}",
             where="--geometry",
-            remedy=f"{choose_of(name, known_geometries())}; or name a file of yours that ends in .yaml",
+            remedy=f"{choose_of(name, known_geometries())}; or name your file that ends in .yaml",
         )
     return read_geometry(file)
 

@@ -46,7 +46,7 @@ def sets_of(numbers: Sequence[int]) -> list[str]:
 
 @dataclass(frozen=True)
 class SelectedOrigins:
-    """Origins by number that together have most of the gain; time_ratio: theirs, full: the best of all."""
+    """Origins by number that together have most of the gain; time_ratio: of these, full: the best of all."""
 
     numbers: tuple[int, ...]
     time_ratio: float

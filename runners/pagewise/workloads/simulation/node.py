@@ -28,7 +28,7 @@ from pagewise.workloads.simulation.geometry import Geometry, read_geometry
 NODE = "node"
 #: The kernel that measures it.
 KERNEL = "tlb"
-_REMEDY = "name another geometry: --geometry zen4, or a file of yours"
+_REMEDY = "name another geometry: --geometry zen4, or your file"
 # Pages of 2 MiB that fill second levels of 512 entries four times; less where less memory is free.
 _LARGEST = 4 << 30
 _SMALLEST = 64 << 20

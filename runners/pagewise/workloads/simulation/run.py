@@ -333,7 +333,7 @@ def _description(root: Path, build: TracedBuild, kernel: str) -> Path | None:
         raise SelectionError(
             f"no kernel is called {kernel}",
             where=root / "kernels",
-            remedy=f"{f'nearest: {near}; ' if near else ''}give a program of yours by its path",
+            remedy=f"{f'nearest: {near}; ' if near else ''}give your program by its path",
         )
     return known.get(kernel)
 
@@ -393,7 +393,7 @@ def _policies(policies: Sequence[str], is_kernel: bool, default: tuple[str, ...]
     for policy in policies:
         if policy not in ASSUMED:
             raise SelectionError(
-                f"a program of yours is simulated unchanged, and cannot use the page policy {policy}",
+                f"your program is simulated unchanged, and cannot use the page policy {policy}",
                 where="--policies",
                 remedy=f"{choose_of(policy, ASSUMED)}; or measure others: pagewise compare -- PROGRAM",
             )

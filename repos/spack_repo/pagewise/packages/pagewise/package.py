@@ -10,7 +10,7 @@ class Pagewise(PythonPackage):
     """Compares huge pages, prefetching, store type and compilers on this node, with evidence.
 
     The program `pagewise`. It measures the installed configurations of the kernels (pagewise-micro
-    and others), or a program of yours.
+    and others), or your program.
     """
 
     homepage = Homepage()

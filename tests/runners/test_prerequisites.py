@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from fake_root import tree
 from pagewise import cli
+from pagewise.workloads import doctor
 from pagewise.workloads.doctor import FindingsDocument
 from stage import CHASE, GATHER, TRIAD, Stage
 
@@ -89,6 +90,13 @@ def test_doctor_reports_missing_parts_with_remedies(small: Stage):
     code, actual = findings()
     missing = {name: one["remedy"] for name, one in actual.items() if one["state"] == "missing"}
     assert code == 1 and set(missing) == {"hyperfine", "hwloc"} and all(missing.values())
+
+
+@pytest.mark.parametrize(("root", "state"), [(None, "note"), (Path("/checkout"), "missing")])
+def test_missing_modules_matter_in_a_checkout_only(root, state, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "checkout", lambda: root)
+    findings = {each.name: each for each in doctor._tools(None, "default", Path("/nonexistent"))}
+    assert findings["modules"].state == state and findings["modules"].remedy
 
 
 def test_absent_module_tree(stage: Stage):

@@ -158,7 +158,8 @@ def _tools(facts: SetupFacts | None, environment: str, modules: Path | None) -> 
         "modules": lambda: str(module_tree(environment, modules)),
     }
     for name, find in needed.items():
-        yield _attempt(name, find, is_needed=True)
+        # Without a checkout, programs can be compared, which need no modules.
+        yield _attempt(name, find, is_needed=checkout() is not None or name not in ("Lmod", "modules"))
 
 
 def _topology_text() -> str:

@@ -139,7 +139,8 @@ def git(folder: Path, *arguments: str) -> str:
 
 def release(root: Path, version: str) -> None:
     """Release a checkout's kernels and runner as in docs/how-to/release.md."""
-    succeed(root / "setup" / "release", version, **GIT)
+    path = f"{STATE / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    succeed(root / "setup" / "release", version, **GIT, PATH=path)
     git(root, "tag", "--force", f"v{version}")
 
 

@@ -244,8 +244,8 @@ def _leftovers(others: frozenset[int], ending: bool) -> list[LeftProcess]:
         deadline = time.monotonic() + GRACE_SECONDS
         asked: set[int] = set()
         while (living := _living(_children() - others)) and time.monotonic() < deadline:
-            # The children of one that ended come to this process.
-            seen |= living
+            # The children of one that ended come to this process. One that ends has lost its command.
+            seen = living | seen
             for pid in living.keys() - asked:
                 _send(os.kill, pid, number)
             asked |= living.keys()

@@ -307,7 +307,7 @@ def written(records: list[dict]) -> bytes:
         sys.path.insert(0, os.environ["PW_FAKE_FAULTS"])
         import faulty
 
-        return faulty.write(records)
+        return faulty.written(records)
     return "".join(json.dumps(row) + "\n" for row in records).encode()
 
 

@@ -256,7 +256,7 @@ def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(
         [*command, "--", *words], env=own.stage.variables(), cwd=own.folder, stderr=subprocess.DEVNULL
     )
 
-    def own() -> list[int]:
+    def running() -> list[int]:
         lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}
         living = []
         for pid, line in lines.items():
@@ -267,14 +267,14 @@ def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(
 
     deadline = time.monotonic() + 60.0
     # Three runs with a child each, of which two are stopped at least.
-    while len(started := own()) < 5 and time.monotonic() < deadline:
+    while len(started := running()) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(started) >= 5
     process.send_signal(number)
     process.wait()
-    while own() and time.monotonic() < deadline:
+    while running() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not own()
+    assert not running()
     done = own.stage.resume(own.stage.result())
     assert done.returncode == 0, done.stderr
     assert {(one.status, one.run.method) for one in own.records()} == {("ok", "turns")}

@@ -75,9 +75,9 @@ def test_every_usable_node_has_a_complete_comparison(swept: dict) -> None:
 
 
 def test_only_the_slow_node_is_reported_as_slow(swept: dict) -> None:
-    assert {(row["node"], row["kind"]) for row in swept["away"]} == {("slow", "time")}
-    assert {row["kernel"] for row in swept["away"]} == {"triad", "chase"}
-    for row in swept["away"]:
+    assert {(row["node"], row["kind"]) for row in swept["outliers"]} == {("slow", "time")}
+    assert {row["kernel"] for row in swept["outliers"]} == {"triad", "chase"}
+    for row in swept["outliers"]:
         assert row["factor"] == pytest.approx(1.3, rel=0.05)
 
 

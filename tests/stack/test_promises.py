@@ -1,4 +1,4 @@
-"""Each use promised in docs/reference/promises.md has a test: in each run of CI, or before a release.
+"""Each use promised in tests/promises.md has a test: in each run of CI, or before a release.
 
 So has each block of commands on the pages for Spack, centres, containers and sites without network.
 """
@@ -34,7 +34,7 @@ def collected(marks: str, tests: list[str]) -> set[str]:
 
 
 def test_each_promised_use_has_a_test_in_its_part() -> None:
-    page = (ROOT / "docs/reference/promises.md").read_text()
+    page = (ROOT / "tests/promises.md").read_text()
     in_ci, before_release = map(ROW.findall, page.split("## Before a release"))
     assert len(in_ci) + len(before_release) == page.count("::") > 20
     assert set(in_ci) - collected("not release", in_ci) == set()

@@ -98,6 +98,8 @@ def _measure(located: Session, options: SimulationOptions) -> int:
     os.environ["PAGEWISE_WHERE"] = str(every.resolve())
     varied = ",".join((measured.ALL, *measured.sets_of(numbers)))
     words = ["--policies", "none,thp,where", "--vary", f"{ORIGINS}={varied}", "--output", str(folder.parent)]
+    # Enough to choose between sets of origins.
+    words += ["--until", "5%", "--budget", "5m"]
     words += ["--timeout", f"{options.runs.limit:g}s", "--", *options.command]
     parameters = complete(compare.make_context("compare", words).params, "none")
     session = prepare_command(options_of(ProgramOptions, parameters), console, time.monotonic())

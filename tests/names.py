@@ -1,6 +1,6 @@
 """names: list identifiers that the glossary excludes, and types that two files define (exit code 1).
 
-tests/identifiers.txt lists words that no identifier and no file name contains, with the term to use. A
+tests/identifiers.txt lists words that no identifier, option and file name contains, with the term to use. A
 function's name is a verb or a noun: in runners, setup and studies, a participle alone is refused.
 """
 
@@ -58,6 +58,9 @@ def _excluded_words(files: list[Path]) -> Iterator[str]:
 
 def _identifiers(file: Path) -> Iterator[str]:
     kind = file.suffix[1:]
+    if kind in ("py", "yaml", "md", *_OTHER):
+        # Options, in code and on pages.
+        yield from re.findall(r"(?<![\w-])--([a-z][a-z-]*[a-z])", file.read_text(encoding="utf-8"))
     if kind == "py":
         with file.open("rb") as stream:
             yield from (

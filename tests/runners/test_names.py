@@ -1,4 +1,4 @@
-"""The lint of identifiers reports excluded words in names, options and files, and participles as functions."""
+"""The lint of identifiers: excluded words in names, options and files; participles as functions."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FILES = {
     "a.py": ("left_out = 1\n", "left_out"),
     "b.f90": ("integer :: ahead ! not: twin\n", "ahead"),
     "c.h": ("int populate_seconds; /* twin */\n", "populate_seconds"),
-    "d.md": ("Use `--populate`.\n", "populate"),
+    "d.md": (f"Use `{'--'}populate`.\n", "populate"),
     "twin.txt": ("", "twin"),
     "setup/e.py": ("def sized(): ...\n", "sized"),
     "g.py": ('"""Not found, and left_out in a comment."""\nnot_found = MAP_POPULATE = 1\n', None),

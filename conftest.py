@@ -14,7 +14,7 @@ MARKERS = {
 #: Seconds that a test without a mark may take while nothing else runs.
 LIMIT = 1.0
 #: Factor of the limit while other processes run: a single slow start or write must not fail a test.
-BUSY = 10.0
+BUSY = 4.0
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -135,6 +135,7 @@ def planned(rounds: int) -> Counter[tuple[str, str, int]]:
     return Counter((step.cell.measured.module, step.series, step.round) for step in steps)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, 3, 4, 6, 15])
 def test_an_interrupted_round_is_measured_again_and_all_others_once(tmp_path: Path, most: int):
     broken = session_of(tmp_path, Fake(most))

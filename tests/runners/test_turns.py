@@ -162,6 +162,7 @@ def taking_turns(stage: Stage, **behaviour: str) -> Stage:
     return stage
 
 
+@pytest.mark.long
 def test_a_machine_that_changes_all_the_time_does_not_change_the_verdict(stage: Stage):
     done = taking_turns(stage).compare("--rounds", "3", "--no-sweep", "--json")
     assert done.returncode == 0, done.stderr

@@ -159,6 +159,7 @@ def test_commands_and_queries_of_the_guide_run(template: Path):
     assert {*tables} == {"results", "cells", "records"}
     for table, text in tables.items():
         columns = {row["column_name"] for row in rows(template, f"DESCRIBE {table}")}
+        assert columns <= set(re.findall(r"`(\w+)`", text)), table
         named = {name for line in text.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
         assert named and named <= columns, table
 

@@ -102,9 +102,34 @@ def test_the_commands_and_options_in_the_documents_are_there():
 
 
 MICRO = ROOT / "kernels" / "micro"
-#: The commands in the second column of the guides' coverage.
-_ROWS = re.findall(r"^\|[^|]*\|([^|]*)\|", (ROOT / "docs/reference/coverage.md").read_text(), re.MULTILINE)
-COVERING = [command for row in _ROWS for command in re.findall(r"`([^`]+)`", row)]
+_PAGE = (ROOT / "docs/reference/coverage.md").read_text()
+#: The rows of the guides' coverage: experiment, command, machine, state, what is missing.
+ROWS = [
+    [cell.strip() for cell in line[1:-1].split("|")]
+    for line in _PAGE.splitlines()
+    if line.count("|") == 6 and not line.startswith(("| experiment", "|---"))
+]
+COVERING = [command for row in ROWS for command in re.findall(r"`([^`]+)`", row[1])]
+
+
+def test_every_row_has_a_state_and_a_command_unless_it_is_missing() -> None:
+    assert len(ROWS) > 60
+    for experiment, command, machine, state, missing in ROWS:
+        assert state in {"complete", "in part", "missing"} and machine, experiment
+        assert bool(command) == (state != "missing"), experiment
+        assert missing or state != "in part", experiment
+
+
+def test_every_guide_has_rows() -> None:
+    _, *guides = re.split(r"^## ", _PAGE, flags=re.MULTILINE)
+    assert len(guides) == 3
+    assert all(any(line.count("|") == 6 for line in guide.splitlines()) for guide in guides)
+
+
+def test_the_studies_of_the_commands_exist() -> None:
+    studies = {command.split()[1] for command in COVERING if command.startswith("studies/fill.py")}
+    assert studies == {"hager05", "power6", "a64fx"}
+    assert all((ROOT / "studies" / f"{study}.yaml").is_file() for study in studies)
 
 
 def test_the_kernels_that_cover_a_guide_have_the_options():

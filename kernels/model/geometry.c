@@ -90,6 +90,19 @@ static bool read_tlb(struct reader *reader, char words[][word_length + 1], struc
     return true;
 }
 
+static bool read_distance(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
+{
+    uint64_t pages;
+    if (!numbers(reader, words, 1, &pages)) return false;
+    if (geometry->n_distances == PW_MOST_DISTANCES) return fail(reader, "more than %d distances", PW_MOST_DISTANCES);
+    if (!is_power_of_two(pages) || pages < PW_DISTANCE_WAYS || pages > most_entries)
+        return fail(reader, "a distance must be a power of two, at least %d", PW_DISTANCE_WAYS);
+    if (geometry->n_distances > 0 && pages <= geometry->distance[geometry->n_distances - 1])
+        return fail(reader, "distances must ascend");
+    geometry->distance[geometry->n_distances++] = (uint32_t)pages;
+    return true;
+}
+
 static bool read_cache(struct reader *reader, char words[][word_length + 1], struct pw_geometry *geometry)
 {
     static const char *const inclusions[] = {"none", "inclusive", "victim"};
@@ -182,7 +195,8 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
         int arguments, optional;
         bool (*read)(struct reader *, char[][word_length + 1], struct pw_geometry *);
     } kinds[] = {{"geometry", 1, 0, read_name}, {"pages", 2, 1, read_pages}, {"tlb", 5, 0, read_tlb},      {"cache", 5, 0, read_cache},
-                 {"hash", 4, 0, read_hash},     {"sector", 3, 0, read_sector}, {"array", 2, 0, read_array}};
+                 {"hash", 4, 0, read_hash},     {"sector", 3, 0, read_sector}, {"array", 2, 0, read_array},
+                 {"distance", 1, 0, read_distance}};
     enum { n_kinds = sizeof kinds / sizeof kinds[0] };
     struct reader reader = {.fault = fault};
     *geometry = (struct pw_geometry){.line = 0};
@@ -209,4 +223,15 @@ bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *faul
     }
     if (geometry->n_cache_levels == 0) geometry->line = geometry->page[PW_BASE];
     return check(&reader, geometry);
+}
+
+bool pw_geometry_read_file(const char *name, struct pw_geometry *geometry, char *fault)
+{
+    char text[1 << 14]; /* a geometry has some hundred bytes */
+    FILE *file = fopen(name, "re");
+    struct reader reader = {.fault = fault};
+    if (file == NULL) return fail(&reader, "cannot be read");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return pw_geometry_read(text, geometry, fault);
 }

@@ -3,6 +3,7 @@
 
        geometry NAME
        pages BASE HUGE [ENTRY]
+       distance PAGES
        tlb LEVEL ENTRIES WAYS lru|fifo base|huge|both
        cache LEVEL BYTES WAYS LINE none|inclusive|victim
        hash LEVEL LOWEST WIDTH SHIFT
@@ -10,7 +11,8 @@
        array NAME ID
 
    BASE and HUGE are the page sizes in bytes, powers of two. ENTRY: the bytes of a huge page that one TLB entry translates
-   (default: HUGE). A TLB level has one array for both page sizes or one for each.
+   (default: HUGE). `distance` lines, ascending, divide accesses by the number of base pages accessed since the last access to the
+   same page. A TLB level has one array for both page sizes or one for each.
    `inclusive` caches evict from the levels before them the lines that they evict themselves; `victim` caches contain the
    lines that the level before them evicted, and nothing else. Each `hash` line XORs WIDTH bits of the address from LOWEST
    on, shifted left by SHIFT, into the set number of that cache. A `sector` line gives lines of the arrays of this ID (1 to 3)
@@ -22,6 +24,7 @@
 #include "sets.h"
 
 enum { PW_MOST_LEVELS = 3, PW_MOST_HASHES = 8, PW_GEOMETRY_NAME = 63, PW_GEOMETRY_TEXT = 255 };
+enum { PW_MOST_DISTANCES = 8, PW_DISTANCE_WAYS = 8 };
 enum { PW_SECTORS = 4, PW_MOST_ARRAYS = 16 };
 enum pw_page_class { PW_BASE, PW_HUGE, PW_PAGE_CLASSES };
 enum pw_inclusion { PW_NONE, PW_INCLUSIVE, PW_VICTIM };
@@ -55,6 +58,7 @@ struct pw_geometry {
     char name[PW_GEOMETRY_NAME + 1];
     uint64_t page[PW_PAGE_CLASSES];
     uint64_t entry; /* the bytes of a huge page that one TLB entry translates */
+    uint32_t n_distances, distance[PW_MOST_DISTANCES]; /* in base pages */
     uint64_t line; /* bytes, of all levels; without caches a base page, which counts as one look-up */
     uint32_t n_tlb_levels, n_cache_levels;
     uint32_t n_tlbs[PW_MOST_LEVELS];
@@ -66,5 +70,8 @@ struct pw_geometry {
 
 /* Read a geometry from text. On false `fault` (of PW_GEOMETRY_TEXT + 1 characters) describes the fault, with the line. */
 bool pw_geometry_read(const char *text, struct pw_geometry *geometry, char *fault);
+
+/* The same from a file. */
+bool pw_geometry_read_file(const char *name, struct pw_geometry *geometry, char *fault);
 
 #endif

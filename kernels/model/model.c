@@ -19,7 +19,10 @@ struct pw_model *pw_model_open(const struct pw_geometry *geometry)
     model->page_shift[PW_BASE] = shift_of(geometry->page[PW_BASE]);
     model->page_shift[PW_HUGE] = shift_of(geometry->entry);
     model->line_shift = shift_of(geometry->line);
-    if (!pw_tlb_open(&model->tlb, geometry) || !pw_cache_open(&model->cache, geometry)) {
+    bool opened = pw_tlb_open(&model->tlb, geometry) && pw_cache_open(&model->cache, geometry);
+    for (uint32_t i = 0; i < geometry->n_distances; i++)
+        opened &= pw_sets_open(&model->accessed[i], geometry->distance[i] / PW_DISTANCE_WAYS, PW_DISTANCE_WAYS, PW_LRU);
+    if (!opened) {
         pw_model_close(model);
         return NULL;
     }
@@ -32,6 +35,7 @@ void pw_model_close(struct pw_model *model)
     pw_tlb_close(&model->tlb);
     pw_tlb_close(&model->tlb_on_huge);
     pw_cache_close(&model->cache);
+    for (uint32_t i = 0; i < PW_MOST_DISTANCES; i++) pw_sets_close(&model->accessed[i]);
     free(model);
 }
 
@@ -58,6 +62,21 @@ static uint32_t access_on_huge(struct pw_model *model, uint64_t address)
     return PW_MISSED_TLB_ON_HUGE | PW_MISSED_ALL_TLBS_ON_HUGE;
 }
 
+/* How many distances the access exceeds. Pages are spread over the sets, whatever the program's strides. */
+static uint32_t distances_exceeded(struct pw_model *model, uint64_t page)
+{
+    const struct pw_sets *accessed = model->accessed;
+    const uint32_t spread = (uint32_t)(page * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    uint32_t exceeded = 0;
+    if (page + 1 == model->last_page) return 0;
+    model->last_page = page + 1;
+    while (exceeded < model->geometry.n_distances &&
+           !pw_sets_touch(&accessed[exceeded], spread % accessed[exceeded].sets, page, false))
+        exceeded++;
+    for (uint32_t i = 0; i < exceeded; i++) pw_sets_insert(&accessed[i], spread % accessed[i].sets, page, false);
+    return exceeded;
+}
+
 static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
 {
     uint64_t *count = model->count;
@@ -76,6 +95,8 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
         }
     }
     if (model->tlb_on_huge.n_levels > 0) missed |= access_on_huge(model, address);
+    if (model->geometry.n_distances > 0)
+        missed |= distances_exceeded(model, address >> model->page_shift[PW_BASE]) << PW_DISTANCE_SHIFT;
     const uint32_t hit_level = pw_cache_access(&model->cache, line, store);
     if (hit_level > 0) {
         missed |= PW_MISSED_CACHE;

@@ -29,7 +29,8 @@ enum {
     PW_MISSED_CACHE = 4,
     PW_MISSED_ALL_CACHES = 8,
     PW_MISSED_TLB_ON_HUGE = 16,
-    PW_MISSED_ALL_TLBS_ON_HUGE = 32
+    PW_MISSED_ALL_TLBS_ON_HUGE = 32,
+    PW_DISTANCE_SHIFT = 8 /* above: how many of the geometry's distances it exceeds */
 };
 
 struct pw_model {
@@ -45,6 +46,9 @@ struct pw_model {
     struct pw_tlb tlb_on_huge;
     struct pw_mapping mapping_on_huge;
     uint64_t last_on_huge; /* the previous page there, as a key, plus one */
+    /* The base pages accessed last, as many as each distance. */
+    struct pw_sets accessed[PW_MOST_DISTANCES];
+    uint64_t last_page; /* the previous one, plus one */
 };
 
 /* An empty machine; NULL if memory is exhausted. The mapping treats all pages as base pages until set otherwise. */

@@ -7,29 +7,38 @@
 
 #include <sys/mman.h>
 
-void origins_begin(void)
+/* How an instruction found the address that missed. The lines of the last misses are kept: an address in one of them, or less than a
+   page before the new one, was loaded from there. */
+static enum pw_pattern pattern_of(struct thread *thread, struct site *site, uint64_t address)
 {
-    pw_origins_open(&trace.executed);
-    pw_model_open_on_huge(trace.model, PW_FJMPG, pw_observer_is_data, &trace.observer);
+    enum { line_bytes = 64, mapped = 1 << PW_SMALLEST_SHIFT /* at least, in a page of this machine */ };
+    const uint64_t page_bytes = thread->model->geometry.page[PW_BASE], page = address / page_bytes;
+    uint64_t *last = &site->last_miss[(thread - trace.thread) % instruction_threads];
+    const bool adjacent = page - *last == 1 || *last - page == 1;
+    *last = page;
+    if (adjacent) return PW_ADJACENT;
+    bool dependent = false;
+    for (int i = 0; i < loaded_lines; i++)
+        for (int k = 0; k < loaded_words; k++) dependent |= address - thread->loaded[i][k] < page_bytes;
+    const uint64_t line = address & ~(uint64_t)(line_bytes - 1), rest = mapped - (line & (mapped - 1));
+    uint64_t *loaded = thread->loaded[thread->last_loaded++ % loaded_lines];
+    memcpy(loaded, (const void *)(uintptr_t)line, rest < sizeof thread->loaded[0] ? rest : sizeof thread->loaded[0]);
+    return dependent ? PW_DEPENDENT : PW_INDEPENDENT;
 }
 
-void origins_missed(struct site *site, uint64_t address, uint32_t missed)
+void origins_missed(struct thread *thread, struct site *site, uint64_t address, uint32_t missed)
 {
-    const struct pw_model *model = trace.model;
-    if ((missed & (PW_MISSED_TLB | PW_MISSED_TLB_ON_HUGE)) == 0) return;
-    const uint64_t page = address >> model->page_shift[PW_BASE];
-    bool follows = false;
-    if ((missed & PW_MISSED_TLB) != 0) {
-        follows = page - site->last_miss == 1 || site->last_miss - page == 1;
-        site->last_miss = page;
-    }
-    pw_origins_missed(address, missed, follows, model->geometry.page[pw_mapping_class(&trace.model->mapping, address)]);
+    const bool counted = (missed & PW_MISSED_TLB) != 0 || missed >> PW_DISTANCE_SHIFT > 0;
+    struct pw_model *model = thread->model;
+    pw_origins_missed(address, missed, counted ? pattern_of(thread, site, address) : PW_INDEPENDENT,
+                      model->geometry.page[pw_mapping_class(&model->mapping, address)]);
 }
 
 void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack)
 {
     uint64_t frames[PW_ORIGIN_FRAMES];
     const uint64_t n_frames = event >> 8;
+    struct thread *thread = thread_of(vcpu);
     switch ((enum pw_origin_event)(event & 0xff)) {
     case PW_ORIGIN_HELLO:
         *(volatile int *)(uintptr_t)address = 1;
@@ -46,15 +55,14 @@ void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t 
         break;
     case PW_ORIGIN_END: pw_origins_end(address, bytes); break;
     case PW_ORIGIN_PAUSE:
-        if (vcpu != trace.vcpu) break;
-        trace.paused = trace.active;
-        trace.paused_at = trace.executed;
-        trace.active = false;
+        if (thread == NULL) break;
+        thread->paused = true;
+        thread->paused_at = trace.executed;
         break;
     case PW_ORIGIN_RESUME:
-        if (vcpu != trace.vcpu) break;
-        trace.active = trace.paused;
-        trace.executed = trace.paused_at;
+        if (thread == NULL) break;
+        thread->paused = false;
+        if (!trace.parallel) trace.executed = thread->paused_at;
         break;
     }
 }

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +16,11 @@
 enum { smallest_object = 1024, smallest_listed = 1 << 16 };
 enum { most_pending = 8, header_bytes = 32 /* of an allocator, around its blocks */ };
 
-/* The misses of an origin. FOLLOWING: on the page next to the last miss of the same instruction. */
-enum { tlb, walks, tlb_following, walks_following, tlb_on_huge, walks_on_huge, faults_on_huge, counts };
-static const char *const count_names[counts] = {"L1D_TLB_REFILL",           "PAGE_WALKS",             "L1D_TLB_REFILL_FOLLOWING",
-                                                "PAGE_WALKS_FOLLOWING", "L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE",
+/* The misses of an origin. */
+enum { tlb, walks, tlb_on_huge, walks_on_huge, faults_on_huge, counts };
+static const char *const count_names[counts] = {"L1D_TLB_REFILL", "PAGE_WALKS", "L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE",
                                                 "PAGE_FAULTS_ON_HUGE"};
+static const char *const pattern_names[PW_PATTERNS] = {"dependent", "independent", "adjacent"};
 
 enum kind { nothing, allocation, object, stack, heap, file, anonymous };
 static const char *const kinds[] = {"", "allocation", "static", "stack", "heap", "file", "anonymous"};
@@ -40,6 +39,7 @@ struct origin {
     struct place *places; /* of the frames */
     uint64_t live, peak, times, first, last; /* bytes now and at most; number of allocations; instructions at begin and end */
     uint64_t faults, count[counts];
+    uint64_t distant[PW_PATTERNS][PW_MOST_DISTANCES]; /* accesses by the number of distances that they exceed, less one */
 };
 
 struct mapping {
@@ -48,7 +48,6 @@ struct mapping {
 };
 
 static struct {
-    pthread_mutex_t lock;
     const uint64_t *now;
     struct origin *origin;
     uint32_t n_origins, room;
@@ -67,12 +66,14 @@ static struct {
         uint64_t address;
         uint32_t origin;
         bool is[counts], fault;
+        enum pw_pattern pattern;
+        uint32_t distances;
     } pending[most_pending];
     int n_pending;
     /* The last freed memory: its allocator touches it afterwards. */
     uint64_t freed_begin, freed_end;
     uint32_t freed;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} all;
 
 static void account(uint32_t origin, int64_t bytes)
 {
@@ -96,7 +97,6 @@ static void read_mappings(void)
     char line[PATH_MAX + 256], path[PATH_MAX];
     FILE *maps = fopen("/proc/self/maps", "re");
     all.n_mappings = 0;
-    /* The file is in memory. NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection) */
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         unsigned long start, end, offset;
         path[0] = '\0';
@@ -254,11 +254,11 @@ static void count(uint32_t number, int times, struct miss miss)
     struct origin *origin = &all.origin[number];
     for (int i = 0; i < counts; i++) origin->count[i] += miss.is[i] ? (uint64_t)times : 0;
     origin->faults += miss.fault ? (uint64_t)times : 0;
+    if (miss.distances > 0 && !miss.fault) origin->distant[miss.pattern][miss.distances - 1] += (uint64_t)times;
 }
 
-void pw_origins_missed(uint64_t address, uint32_t missed, bool follows, uint64_t page)
+void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page)
 {
-    pthread_mutex_lock(&all.lock);
     uint32_t number = pw_map_at(address);
     if (number == 0) number = resolve(address);
     const bool ownerless = all.origin[number].kind == heap || all.origin[number].kind == anonymous;
@@ -269,19 +269,19 @@ void pw_origins_missed(uint64_t address, uint32_t missed, bool follows, uint64_t
     const bool first = pw_map_is_untouched(address), fault = walk && !pw_map_touch(address & ~(page - 1), true);
     const struct miss miss = {.address = address,
                               .origin = number,
-                              .is = {miss_of_base, walk, miss_of_base && follows, walk && follows,
-                                     (missed & PW_MISSED_TLB_ON_HUGE) != 0, (missed & PW_MISSED_ALL_TLBS_ON_HUGE) != 0, fault && first},
-                              .fault = fault};
+                              .is = {miss_of_base, walk, (missed & PW_MISSED_TLB_ON_HUGE) != 0,
+                                     (missed & PW_MISSED_ALL_TLBS_ON_HUGE) != 0, fault && first},
+                              .fault = fault,
+                              .pattern = pattern,
+                              .distances = missed >> PW_DISTANCE_SHIFT};
     count(number, 1, miss);
     if (ownerless) all.pending[all.n_pending++ % most_pending] = miss;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames)
 {
     struct origin description = {.kind = allocation, .n_frames = n_frames};
     memcpy(description.frames, frames, (size_t)n_frames * sizeof *frames);
-    pthread_mutex_lock(&all.lock);
     const uint32_t origin = origin_of(description);
     all.origin[origin].times++;
     all.freed_end = 0;
@@ -293,46 +293,38 @@ void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, 
         count(origin, 1, *miss);
     }
     all.n_pending = 0;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_end(uint64_t address, uint64_t bytes)
 {
-    pthread_mutex_lock(&all.lock);
     all.freed = pw_map_at(address);
     all.freed_begin = address;
     all.freed_end = all.freed != 0 ? address + bytes : 0;
     pw_map_assign(address, bytes, 0, false);
     all.n_pending = 0;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_mapped(uint64_t address, uint64_t bytes)
 {
     char size[32];
     snprintf(size, sizeof size, "%" PRIu64, bytes);
-    pthread_mutex_lock(&all.lock);
     all.current = false;
     if (!all.reported) {
         const uint32_t origin = origin_of((struct origin){.kind = anonymous, .name = size});
         all.origin[origin].times++;
         pw_map_assign(address, bytes, origin, false);
     }
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_discarded(uint64_t address, uint64_t bytes, bool unmapped)
 {
-    pthread_mutex_lock(&all.lock);
     pw_map_untouch(address, bytes);
     if (unmapped) pw_map_assign(address, bytes, 0, false);
     if (unmapped) all.current = false;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_moved(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t bytes)
 {
-    pthread_mutex_lock(&all.lock);
     const uint32_t origin = pw_map_at(from);
     const uint64_t common = old_bytes < bytes ? old_bytes : bytes;
     for (uint64_t i = 0; from != to && i < common; i += UINT64_C(1) << PW_MAP_PAGE_SHIFT)
@@ -340,16 +332,13 @@ void pw_origins_moved(uint64_t from, uint64_t old_bytes, uint64_t to, uint64_t b
     pw_map_assign(from, old_bytes, 0, false);
     if (origin != 0) pw_map_assign(to, bytes, origin, false);
     all.current = false;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_break(uint64_t end)
 {
-    pthread_mutex_lock(&all.lock);
     if (all.break_begin == 0) all.break_begin = end;
     all.break_end = end;
     all.current = false;
-    pthread_mutex_unlock(&all.lock);
 }
 
 void pw_origins_write(FILE *out, void (*text)(FILE *, const char *))
@@ -373,6 +362,13 @@ void pw_origins_write(FILE *out, void (*text)(FILE *, const char *))
                 origin->peak, origin->times, origin->first, origin->live > 0 ? *all.now : origin->last, origin->faults);
         for (int k = 0; k < (trace.model->tlb_on_huge.n_levels > 0 ? counts : tlb_on_huge); k++)
             fprintf(out, "%s\"%s\":%" PRIu64, k > 0 ? "," : "", count_names[k], origin->count[k]);
+        fputs("},\"distant\":{", out);
+        for (int p = 0; p < PW_PATTERNS; p++) {
+            fprintf(out, "%s\"%s\":[", p > 0 ? "," : "", pattern_names[p]);
+            for (uint32_t k = 0; k < trace.model->geometry.n_distances; k++)
+                fprintf(out, "%s%" PRIu64, k > 0 ? "," : "", origin->distant[p][k]);
+            fputs("]", out);
+        }
         fputs("}}", out);
         separator = ",";
     }

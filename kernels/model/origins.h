@@ -13,9 +13,12 @@ void pw_origins_open(const uint64_t *now);
 /* The first access of a program is to its stack. */
 void pw_origins_stack(uint64_t address);
 
-/* TLB misses at this address (PW_MISSED_ of model.h); `follows`: on the page next to the last miss of this instruction. page: the size
-   of the address's page. */
-void pw_origins_missed(uint64_t address, uint32_t missed, bool follows, uint64_t page);
+/* How an access found its address: loaded by one of the last misses, in no such way, or on the page next to the last miss of this
+   instruction. */
+enum pw_pattern { PW_DEPENDENT, PW_INDEPENDENT, PW_ADJACENT, PW_PATTERNS };
+
+/* Misses at this address (PW_MISSED_ and PW_DISTANCE_SHIFT of model.h). page: the size of the address's page. */
+void pw_origins_missed(uint64_t address, uint32_t missed, enum pw_pattern pattern, uint64_t page);
 
 /* Memory of `bytes` bytes from `address` on comes from the site of these return addresses, or comes from no site any longer. */
 void pw_origins_begin(uint64_t address, uint64_t bytes, const uint64_t *frames, int n_frames);

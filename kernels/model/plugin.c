@@ -4,8 +4,9 @@
        qemu-x86_64 -plugin libpagewise-model.so,geometry=FILE,out=FILE[,pages=observed|base|huge|fjmpg][,whole=on][,origins=on] PROGRAM ...
 
    `geometry` is a list of lines (geometry.h); `pages` selects the pages of the program; `whole` simulates the program from
-   its start to its end, with or without marks; `origins` counts TLB misses by the origin of the memory (origins.h). One thread
-   is simulated: the first that passes a mark. A child that the program forks is not simulated. */
+   its start to its end, with or without marks; `origins` counts TLB misses by the origin of the memory (origins.h), of all
+   threads, each on a core of its own. Otherwise one thread is simulated: the first that passes a mark. A child that the program
+   forks is not simulated. */
 #define _GNU_SOURCE
 #include "../region/marks.h"
 #include "origin_calls.h"
@@ -15,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +35,10 @@ __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
 /* Instructions whose accesses QEMU does not report. */
 static uint64_t executed_unseen;
 
+/* Of the simulation, where the program has several threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool forks; /* this thread, now */
+
 void stop(const char *format, ...)
 {
     va_list arguments;
@@ -46,7 +52,13 @@ void stop(const char *format, ...)
 
 static void read_counts(uint64_t counts[PW_COUNTS])
 {
-    pw_model_counts(trace.model, counts);
+    memset(counts, 0, PW_COUNTS * sizeof *counts);
+    for (int t = 0; t < most_threads; t++) {
+        uint64_t of_thread[PW_COUNTS];
+        if (trace.thread[t].model == NULL) continue;
+        pw_model_counts(trace.thread[t].model, of_thread);
+        for (int i = 0; i < PW_COUNTS; i++) counts[i] += of_thread[i];
+    }
     counts[PW_INSTRUCTIONS] = trace.executed;
 }
 
@@ -60,9 +72,32 @@ bool read_guest(uint64_t address, void *value, size_t bytes)
 static void refresh_marks(void)
 {
     if (trace.observer.program == NULL) trace.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
-    pw_mapping_forget(&trace.model->mapping);
-    pw_mapping_forget(&trace.model->mapping_on_huge);
+    for (int t = 0; t < most_threads; t++) {
+        if (trace.thread[t].model == NULL) continue;
+        pw_mapping_forget(&trace.thread[t].model->mapping);
+        pw_mapping_forget(&trace.thread[t].model->mapping_on_huge);
+    }
     pw_observer_forget(&trace.observer);
+}
+
+/* A core like that of the first thread. */
+static struct pw_model *open_model(const struct pw_geometry *geometry)
+{
+    static bool (*const asks[])(void *, uint64_t) = {pw_observer_is_huge, NULL, NULL, pw_observer_is_data};
+    struct pw_model *model = pw_model_open(geometry);
+    if (model == NULL) stop("out of memory");
+    pw_mapping_set(&model->mapping, trace.rule, asks[trace.rule], &trace.observer);
+    if (trace.origins) pw_model_open_on_huge(model, PW_FJMPG, pw_observer_is_data, &trace.observer);
+    return model;
+}
+
+struct thread *thread_of(unsigned vcpu)
+{
+    if (vcpu == trace.vcpu) return &trace.thread[0];
+    if (!trace.origins) return NULL;
+    struct thread *thread = &trace.thread[vcpu % most_threads];
+    if (thread->model == NULL) thread->model = open_model(&trace.model->geometry);
+    return thread;
 }
 
 static int region_called(const char *name)
@@ -140,6 +175,31 @@ static void end(unsigned vcpu, uint64_t address)
     }
 }
 
+/* An access of a simulated thread. */
+static void simulate(struct thread *thread, struct site *site, uint64_t address)
+{
+    struct pw_model *model = thread->model;
+    const uint64_t block = trace.executed;
+    const bool piece = site == thread->last && address == thread->last_end && block == thread->last_block &&
+                       site->store == thread->last_store;
+    thread->last = site;
+    thread->last_end = address + site->bytes;
+    thread->last_block = block;
+    thread->last_store = site->store;
+    if (piece) {
+        if ((thread->last_end - 1) >> model->line_shift == model->last_line - 1) return;
+    } else {
+        site->accesses++;
+        model->count[site->store ? PW_STORES : PW_LOADS]++;
+    }
+    const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
+    if (missed == 0) return;
+    if (trace.origins) origins_missed(thread, site, address, missed);
+    site->tlb += (missed & PW_MISSED_TLB) != 0;
+    site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
+    site->refills += (missed & PW_MISSED_CACHE) != 0;
+}
+
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     struct site *site = data;
@@ -159,30 +219,14 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         if (site->kind == array_starts) assign(address);
         return;
     }
-    if (vcpu != trace.vcpu) {
+    const bool parallel = trace.parallel;
+    if (parallel) pthread_mutex_lock(&lock);
+    struct thread *thread = thread_of(vcpu);
+    if (thread == NULL)
         trace.elsewhere++;
-        return;
-    }
-    struct pw_model *model = trace.model;
-    const uint64_t block = trace.executed;
-    const bool piece = site == trace.last && address == trace.last_end && block == trace.last_block &&
-                       site->store == trace.last_store;
-    trace.last = site;
-    trace.last_end = address + site->bytes;
-    trace.last_block = block;
-    trace.last_store = site->store;
-    if (piece) {
-        if ((trace.last_end - 1) >> model->line_shift == model->last_line - 1) return;
-    } else {
-        site->accesses++;
-        model->count[site->store ? PW_STORES : PW_LOADS]++;
-    }
-    const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
-    if (missed == 0) return;
-    if (trace.origins) origins_missed(site, address, missed);
-    site->tlb += (missed & PW_MISSED_TLB) != 0;
-    site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
-    site->refills += (missed & PW_MISSED_CACHE) != 0;
+    else if (!thread->paused)
+        simulate(thread, site, address);
+    if (parallel) pthread_mutex_unlock(&lock);
 }
 
 /* SVE's loads and stores, except those of whole registers (LDR, STR) and prefetches: QEMU up to 7.2 does not report these
@@ -233,9 +277,20 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     (void)id, (void)a6, (void)a7, (void)a8;
     const uint64_t arguments[] = {a1, a2, a3, a4};
     memcpy(trace.arguments, arguments, sizeof arguments);
-    for (int i = 0; i < 3; i++)
-        trace.children += number == trace.sys_forks[i] && (number != trace.sys_forks[0] || (a1 & CLONE_THREAD) == 0);
-    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) origins_reported(vcpu, a2, a3, a4, a5);
+    const bool clones = number == trace.sys_forks[0];
+    if (clones && (a1 & CLONE_THREAD) != 0)
+        trace.parallel = true;
+    else if (clones || number == trace.sys_forks[1] || number == trace.sys_forks[2]) {
+        /* No other thread holds it in the child. */
+        pthread_mutex_lock(&lock);
+        forks = true;
+        trace.children++;
+    }
+    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) {
+        pthread_mutex_lock(&lock);
+        origins_reported(vcpu, a2, a3, a4, a5);
+        pthread_mutex_unlock(&lock);
+    }
     if (number != trace.sys_changes[call_madvise]) return;
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
     if (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse)
@@ -246,10 +301,17 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
 static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
     (void)id, (void)vcpu;
+    if (forks) {
+        forks = false;
+        trace.active = trace.active && getpid() == trace.process;
+        pthread_mutex_unlock(&lock);
+    }
     for (int i = 0; i < changing_calls; i++) {
         if (number != trace.sys_changes[i]) continue;
+        pthread_mutex_lock(&lock);
         refresh_marks();
         if (trace.origins && (result >= 0 || result < -4095)) origins_changed((enum changing_call)i, (uint64_t)result);
+        pthread_mutex_unlock(&lock);
     }
 }
 
@@ -266,19 +328,6 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     for (uint32_t i = 0; simulated && i < trace.model->geometry.n_arrays; i++)
         if ((trace.assigned >> i & 1) == 0) stop("the program has no array %s for a sector", trace.model->geometry.array[i].name);
     write_report();
-}
-
-/* The text of a file; stops if it cannot be read. */
-static char *text_of(const char *name)
-{
-    enum { most = 1 << 16 }; /* a geometry has some hundred bytes */
-    FILE *file = fopen(name, "re");
-    char *text = calloc(1, most);
-    if (file == NULL || text == NULL) stop("cannot read %s: %s", name, strerror(errno));
-    const size_t length = fread(text, 1, most - 1, file);
-    text[length] = '\0';
-    fclose(file);
-    return text;
 }
 
 /* System calls that change the memory behind addresses. Returns false for a target whose call numbers are unknown here. */
@@ -299,7 +348,6 @@ static bool know_syscalls(const char *target)
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     static const char *const rules[] = {"observed", "base", "huge", "fjmpg"};
-    static bool (*const asks[])(void *, uint64_t) = {pw_observer_is_huge, NULL, NULL, pw_observer_is_data};
     const char *geometry_file = NULL;
     trace.vcpu = -1;
     trace.process = getpid();
@@ -325,17 +373,15 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     if (info->system_emulation || !know_syscalls(info->target_name))
         stop("only user-mode emulation of x86_64 and aarch64 is supported, not %s", info->target_name);
     struct pw_geometry geometry;
-    char fault[PW_GEOMETRY_TEXT + 1], *text = text_of(geometry_file);
-    if (!pw_geometry_read(text, &geometry, fault)) stop("%s: %s", geometry_file, fault);
-    free(text);
-    trace.model = pw_model_open(&geometry);
-    if (trace.model == NULL) stop("out of memory");
+    char fault[PW_GEOMETRY_TEXT + 1];
+    if (!pw_geometry_read_file(geometry_file, &geometry, fault)) stop("%s: %s", geometry_file, fault);
     int rule = 0;
     while (rule < 4 && strcmp(trace.pages, rules[rule]) != 0) rule++;
     if (rule == 4) stop("pages=%s must be observed, base, huge or fjmpg", trace.pages);
     pw_observer_open(&trace.observer);
-    pw_mapping_set(&trace.model->mapping, (enum pw_mapping_rule)rule, asks[rule], &trace.observer);
-    if (trace.origins) origins_begin();
+    trace.rule = (enum pw_mapping_rule)rule;
+    trace.model = trace.thread[0].model = open_model(&geometry);
+    if (trace.origins) pw_origins_open(&trace.executed);
     if (trace.whole) trace.vcpu = 0;
     trace.active = trace.whole;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

@@ -7,7 +7,8 @@
 
 #include <sys/types.h>
 
-enum { most_regions = 64, most_depth = 16, most_name = 63 };
+enum { most_regions = 64, most_depth = 16, most_name = 63, most_threads = 64 };
+enum { loaded_lines = 4, loaded_words = 16, instruction_threads = 4 };
 
 /* System calls that change the memory behind addresses. */
 enum changing_call { call_mmap, call_munmap, call_mremap, call_brk, call_madvise, changing_calls };
@@ -20,8 +21,22 @@ struct site {
     uint32_t bytes;
     bool store;
     enum { plain, begins, ends, array_starts, not_of_program } kind;
-    uint64_t place, last_miss; /* last_miss: the base page */
+    uint64_t place;
+    uint64_t last_miss[instruction_threads]; /* the base page; by thread, of which some share one */
     uint64_t accesses, tlb, walks, refills;
+};
+
+/* A simulated thread, on a core of its own. */
+struct thread {
+    struct pw_model *model;
+    /* The last piece: a wide access arrives in several. */
+    const struct site *last;
+    uint64_t last_end, last_block;
+    bool last_store;
+    bool paused; /* is in the preloaded library */
+    uint64_t paused_at;
+    uint64_t loaded[loaded_lines][loaded_words]; /* where its last misses were */
+    unsigned last_loaded;
 };
 
 struct region {
@@ -31,19 +46,18 @@ struct region {
 };
 
 struct trace {
-    struct pw_model *model;
+    struct thread thread[most_threads]; /* by the emulated processor's number, or 0 for the only one */
+    struct pw_model *model;             /* of thread 0 */
+    bool parallel;                      /* the program has started threads */
     struct pw_observer observer;
     const char *out, *pages;
+    enum pw_mapping_rule rule;
     bool whole, active;
-    int64_t vcpu; /* of the simulated thread; -1: none yet */
-    uint64_t elsewhere; /* concurrent accesses of other threads */
+    int64_t vcpu; /* of the thread with the regions; -1: none yet */
+    uint64_t elsewhere; /* concurrent accesses of threads that are not simulated */
     uint64_t unseen, unseen_before;
     uint32_t assigned; /* arrays of the geometry that the program has: bit by place */
     struct site *sites;
-    /* The last piece: a wide access arrives in several. */
-    const struct site *last;
-    uint64_t last_end, last_block;
-    bool last_store;
     int n_regions, depth;
     struct region region[most_regions];
     int open[most_depth]; /* regions, by their place in `region` */
@@ -57,8 +71,7 @@ struct trace {
     uint64_t executed;     /* instructions of all entered blocks, in all threads */
     bool started;          /* has accessed memory */
     /* TLB misses are counted by the origin of the memory (origins.h). */
-    bool origins, paused;
-    uint64_t paused_at;
+    bool origins;
     uint64_t library_begin, library_end; /* the preloaded library's code */
 };
 
@@ -66,6 +79,9 @@ extern struct trace trace;
 
 /* A plug-in cannot end the program normally: the error goes to standard error, where the runner reads it. */
 void stop(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* The thread of an emulated processor; NULL if it is not simulated. */
+struct thread *thread_of(unsigned vcpu);
 
 /* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
 bool read_guest(uint64_t address, void *value, size_t bytes);

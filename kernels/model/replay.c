@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { most_huge = 1024, most_text = 1 << 16 };
+enum { most_huge = 1024 };
 
 static uint64_t huge_extents[most_huge];
 static int n_huge;
@@ -26,18 +26,14 @@ static bool is_huge(void *context, uint64_t start)
 
 int main(int argc, char **argv)
 {
-    static char text[most_text];
     char fault[PW_GEOMETRY_TEXT + 1];
     struct pw_geometry geometry;
-    FILE *file = argc == 2 ? fopen(argv[1], "re") : NULL;
-    if (file == NULL) {
+    if (argc != 2) {
         fprintf(stderr, "usage: pw-model-replay GEOMETRY < TRACE\n");
         return 2;
     }
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    if (!pw_geometry_read(text, &geometry, fault)) {
-        fprintf(stderr, "pw-model-replay: error: %s\n", fault);
+    if (!pw_geometry_read_file(argv[1], &geometry, fault)) {
+        fprintf(stderr, "pw-model-replay: error: %s: %s\n", argv[1], fault);
         return 2;
     }
     struct pw_model *model = pw_model_open(&geometry);

@@ -95,19 +95,25 @@ def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, 
 def test_one_run_has_the_misses_on_both_page_sizes(build: Path, tmp_path: Path) -> None:
     """On a TLB of 8 pages, 12 huge pages in turn miss each time; two of them once."""
     program = compiled(tmp_path / "pages", "-g", SOURCES / "pages.c")
-    result = simulated(build, tmp_path, program)
-    for name, accesses, on_huge, following in (
-        ("far_apart", 50 * 12, 50 * 12, 0),
-        ("dense", 10 * 1000, 2, 10 * 999),
-        ("scattered", 10 * 1000, 2, 0),
-        ("table", 20 * 12, 20 * 12, 0),
+    result = simulated(build, tmp_path, program, geometry=TINY + "distance 8\ndistance 256\n")
+    for name, accesses, on_huge, pattern, distances in (
+        ("far_apart", 50 * 12, 50 * 12, "independent", (49 * 12, 0)),
+        ("dense", 10 * 1000, 2, "adjacent", (0, 9 * 999)),
+        ("scattered", 10 * 1000, 2, "independent", (0, 9 * 1000)),
+        ("chain", 100 + 2000, 1, "dependent", (2000, 0)),
+        ("table", 20 * 12, 20 * 12, "independent", (19 * 12, 0)),
     ):
         counts = of(result, name).counts
         assert accesses <= counts["PAGE_WALKS"] <= accesses + 4, name
         # The 8 entries also have to hold the stack and the program.
         assert on_huge <= counts["PAGE_WALKS_ON_HUGE"] <= on_huge + 2, name
-        # The compiler may unroll a loop: each of its instructions then accesses each second page.
-        assert following // 2 <= counts["PAGE_WALKS_FOLLOWING"] <= following + 10, name
+        # First accesses are page faults. The compiler may unroll a loop: each of its instructions then
+        # accesses each second page.
+        for accessed, least in zip(of(result, name).distant[pattern], distances, strict=True):
+            assert least // 2 <= accessed <= least + 10, name
+        assert sum(of(result, name).distant[pattern]) >= 0.5 * sum(
+            map(sum, of(result, name).distant.values())
+        )
     for count in ("L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE"):
         assert sum(origin.counts[count] for origin in result.origins or ()) == result.counts[count]
 
@@ -230,6 +236,14 @@ def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
 
 
 @needs_tracer
+def test_all_threads_are_simulated_each_on_its_own_core(build: Path, tmp_path: Path) -> None:
+    program = compiled(tmp_path / "threads", "-g", "-pthread", SOURCES / "threads.c")
+    result = simulated(build, tmp_path, program)
+    assert 4 * 6400 <= walks([of(result, "work")]) <= 4 * 6500
+    assert of(result, "work").allocations == 4 and not result.accesses_of_other_threads
+
+
+@needs_tracer
 def test_children_are_reported_and_do_not_replace_the_parents_counts(
     build: Path, tmp_path: Path, known: Path
 ) -> None:
@@ -306,9 +320,12 @@ def test_origins_after_the_first_are_summed() -> None:
             "frames": frames,
             **numbers,
             "counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i},
+            "distant": {"independent": [i, 1]},
         }
         for i in range(MOST + 5)
     ]
     origins = name_origins(reported)
     assert len(origins) == MOST + 1 and origins[-1].kind == "others"
     assert walks(origins) == sum(range(MOST + 5)) and origins[-1].bytes == 5 * 16
+    assert sum(origin.distant["independent"][0] for origin in origins) == sum(range(MOST + 5))
+    assert origins[-1].distant["independent"][1] == 5

@@ -155,8 +155,9 @@ class Origin:
     place: file and line, or module. identity: equal in each run: build ID and offset of the site's and its
     caller's return address, or build ID and symbol. wrappers: such addresses in functions that allocate for
     the site. begin, end: in executed instructions. counts: misses on base pages (L1D_TLB_REFILL, PAGE_WALKS),
-    those among them on the page next to the last miss of the same instruction (_FOLLOWING), and with data on
-    huge pages (_ON_HUGE). saved_seconds: what huge pages are forecast to save here, least and most.
+    and with data on huge pages (_ON_HUGE). distant: accesses by pattern, and by the number of other pages
+    since the last one to the page, as the geometry's costs list them. saved_seconds: what huge pages are
+    forecast to save here, least and most.
     """
 
     kind: Literal["allocation", "static", "stack", "heap", "file", "anonymous", "others"]
@@ -176,6 +177,11 @@ class Origin:
     end: Count
     page_faults: Annotated[Count, "pages of the simulated machine that were touched first"]
     counts: Mapping[str, Count]
+    distant: Annotated[
+        Mapping[str, tuple[Count, ...]],
+        "dependent: at an address that one of the last misses loaded; independent; "
+        "adjacent: on the page next to the last miss of the same instruction",
+    ] = field(default_factory=dict)
     saved_seconds: Annotated[Interval | None, "null: no forecast"] = None
 
 
@@ -183,7 +189,9 @@ class Origin:
 class Forecast:
     """What huge pages are forecast to save. time_ratio: of policy thp, to none."""
 
-    native_seconds: Annotated[tuple[Seconds, ...], Limits(1), "of runs on base pages"]
+    native_seconds: Annotated[
+        tuple[Seconds, ...], Limits(1), "of runs on base pages, or their CPU time if longer"
+    ]
     saved_seconds: Interval
     time_ratio: Interval
 

@@ -36,8 +36,18 @@ __attribute__((noinline)) static void scattered(void)
         for (int i = 0; i < 1000; i++) memory[(i * 387 % 1000) * page] = 1;
 }
 
+/* 2000 steps along a ring of pages, each with the address of the next. */
+__attribute__((noinline)) static void chain(void)
+{
+    char *memory = xmemalign(1);
+    for (int i = 0; i < 100; i++) *(void **)(void *)(memory + i * 37 % 100 * page) = memory + (i + 1) * 37 % 100 * page;
+    void *volatile *at = (void *)memory;
+    for (int i = 0; i < 2000; i++) at = *at;
+}
+
 int main(void)
 {
+    chain();
     far_apart();
     dense();
     scattered();

@@ -28,14 +28,12 @@ _FUNCTIONS = ("ACCESSES", "L1D_TLB_REFILL", "PAGE_WALKS", "L1D_CACHE_REFILL")
 _FIELDS = ("kernel", "geometry", "policy", "region", "count", "simulated")
 _ORIGIN_FIELDS = (
     *("policy", "kind", "origin", "place", "caller", "identity", "bytes", "allocations", "begin", "end"),
-    *("page_faults", "tlb_misses", "page_walks", "tlb_misses_following", "page_walks_following"),
+    *("page_faults", "tlb_misses", "page_walks"),
     *("tlb_misses_on_huge", "page_walks_on_huge", "page_faults_on_huge"),
     *("saved_seconds_least", "saved_seconds_most"),
 )
 _MISSES, _WALKS = "L1D_TLB_REFILL", "PAGE_WALKS"
-_MISSES_OF_ORIGINS = tuple(
-    f"{count}{suffix}" for suffix in ("", "_FOLLOWING", "_ON_HUGE") for count in (_MISSES, _WALKS)
-)
+_MISSES_OF_ORIGINS = tuple(f"{count}{suffix}" for suffix in ("", "_ON_HUGE") for count in (_MISSES, _WALKS))
 _ON_HUGE = f"{_WALKS}_ON_HUGE"
 #: Origins with less of the TLB misses and of the page walks are summed in the table.
 _LEAST_SHARE = 0.001

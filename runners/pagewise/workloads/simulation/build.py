@@ -10,8 +10,9 @@ from pagewise.core.errors import RefusedError, SelectionError, SetupError
 from pagewise.core.text import choose_of
 from pagewise.stack.setup import SetupFacts
 
-#: The simulator as a plug-in of the emulator, and the library that reports allocations: CMake's targets.
-PLUGIN_TARGET, PRELOAD_TARGET = "pagewise-model", "pagewise-preload"
+#: CMake's targets: the simulator as a plug-in of the emulator, the library that reports allocations, and the
+#: program that measures what base pages cost.
+PLUGIN_TARGET, PRELOAD_TARGET, COSTS_TARGET = "pagewise-model", "pagewise-preload", "pagewise-costs"
 _FOLDERS = ("micro", "mini")
 _TAIL = 15
 
@@ -43,6 +44,11 @@ class TracedBuild:
     def preload(self) -> Path:
         """The library that reports the allocations of a program to the plug-in."""
         return self.folder / "model" / "libpagewise-preload.so"
+
+    @property
+    def costs(self) -> Path:
+        """The program that measures what base pages cost."""
+        return self.folder / "model" / COSTS_TARGET
 
     def program(self, kernel: str) -> Path | None:
         """The program of a kernel or mini-app, if it is built."""

@@ -27,16 +27,34 @@ Level = Annotated[int, Limits(1, 3)]
 
 @dataclass(frozen=True)
 class PageSizes:
-    """The sizes of its pages in bytes.
-
-    base_fault_ns, huge_fault_ns: CPU time of the first access to a page of this size.
-    """
+    """The sizes of its pages in bytes."""
 
     base: AtLeastOne
     huge: AtLeastOne
     source: SomeText
-    base_fault_ns: AtLeastZero | None = None
-    huge_fault_ns: AtLeastZero | None = None
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What an access costs more on base pages than on huge pages, by how the program got its address.
+
+    pages: the least base pages accessed since the last access to the same page. dependent_ns: of an access
+    whose address another one loaded; independent_ns: of any other; adjacent_ns: of each page of a stream.
+    """
+
+    pages: AtLeastOne
+    dependent_ns: AtLeastZero
+    independent_ns: AtLeastZero
+    adjacent_ns: AtLeastZero
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What base pages cost on a node. Faults: CPU time of the first access to a page of this size."""
+
+    base_fault_ns: AtLeastZero
+    huge_fault_ns: AtLeastZero
+    translations: Annotated[tuple[Translation, ...], Limits(1, 8)]
 
 
 @dataclass(frozen=True)
@@ -116,6 +134,7 @@ class Geometry:
     pages: PageSizes
     tlbs: Annotated[tuple[TlbPart, ...], Limits(1)]
     caches: Annotated[tuple[CachePart, ...], Limits(1, 3)]
+    costs: Costs | None = None
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """What cannot be built, or that the model cannot simulate."""
@@ -169,20 +188,6 @@ class Geometry:
         held = [tlb.entry_bytes for tlb in self.tlbs if tlb.entry_bytes is not None]
         return min(held, default=self.pages.huge)
 
-    @property
-    def has_costs(self) -> bool:
-        """Whether the costs of misses on both page sizes are known."""
-        return self.miss_costs("base") is not None and self.miss_costs("huge") is not None
-
-    def miss_costs(self, pages: Literal["base", "huge"]) -> tuple[float, float] | None:
-        """Nanoseconds of a miss of the first level, and those that a walk adds; None: not measured."""
-        costs = {tlb.level: tlb.miss_ns for tlb in self.tlbs if tlb.pages in (pages, "both")}
-        known = [cost for _, cost in sorted(costs.items()) if cost is not None]
-        if not known or len(known) < len(costs):
-            return None
-        # With one level, each miss is a walk.
-        return known[0], sum(known[1:])
-
     def lines(self, sectors: Sequence[Sector] = (), *, caches: bool = True) -> str:
         """As kernels/model/geometry.h describes it, also without its caches; sectors are numbered from 1."""
         out = [f"geometry {self.name}", f"pages {self.pages.base} {self.pages.huge} {self.entry_bytes}"]
@@ -193,6 +198,7 @@ class Geometry:
             level, line = cache.level, cache.line_bytes
             out.append(f"cache {level} {cache.bytes} {cache.ways} {line} {cache.inclusion}")
             out += [f"hash {level} {part.lowest} {part.width} {part.shift}" for part in cache.index_hash]
+        out += [f"distance {each.pages}" for each in (self.costs.translations if self.costs else ())]
         numbered = list(enumerate(sectors, start=1))
         out += [f"sector {level} {i} {ways}" for i, sector in numbered for level, ways in sector.ways]
         out += [f"array {name} {i}" for i, sector in numbered for name in sector.arrays]

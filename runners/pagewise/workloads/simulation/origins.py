@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,7 @@ def _sum(one: Origin, other: Origin) -> Origin:
         end=max(one.end, other.end),
         page_faults=one.page_faults + other.page_faults,
         counts={name: count + other.counts[name] for name, count in one.counts.items()},
+        distant={name: tuple(map(add, each, other.distant[name])) for name, each in one.distant.items()},
         saved_seconds=_saving((one, other)),
     )
 
@@ -158,6 +160,7 @@ def _origin(reported: Mapping[str, Any], symbolized: Mapping[tuple[str, int], li
         end=reported["end"],
         page_faults=reported["page_faults"],
         counts=dict(reported["counts"]),
+        distant={name: tuple(each) for name, each in reported["distant"].items()},
     )
 
 

@@ -38,7 +38,13 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import PLUGIN_TARGET, PRELOAD_TARGET, TracedBuild, descriptions
+from pagewise.workloads.simulation.build import (
+    COSTS_TARGET,
+    PLUGIN_TARGET,
+    PRELOAD_TARGET,
+    TracedBuild,
+    descriptions,
+)
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.forecast import with_forecast
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
@@ -186,7 +192,7 @@ class TraceLauncher(Launcher):
         )
         record = simulated_record(record, traced.simulated, target.tracer.name)
         here = target.program.machine == platform.machine()
-        if target.preload is None or record.simulated is None or not target.geometry.has_costs or not here:
+        if target.preload is None or record.simulated is None or target.geometry.costs is None or not here:
             return record
         seconds = [
             native_seconds(
@@ -200,7 +206,7 @@ class TraceLauncher(Launcher):
             )
             for _ in range(_NATIVE_RUNS)
         ]
-        return replace(record, simulated=with_forecast(record.simulated, target.geometry, seconds))
+        return replace(record, simulated=with_forecast(record.simulated, target.geometry.costs, seconds))
 
 
 @dataclass(frozen=True)
@@ -294,7 +300,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         find_tracer("x86_64" if folder is not None else program.machine)
         targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
         targets += [PRELOAD_TARGET] if options.origins is not None else []
-        targets += [f"pw-{KERNEL}"] if known is None and not kept_file().exists() else []
+        targets += [f"pw-{KERNEL}", COSTS_TARGET] if known is None and not kept_file().exists() else []
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
@@ -307,7 +313,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
             "this build has no simulator", where=build.folder, remedy="configure it with -DPAGEWISE_MODEL=ON"
         )
     is_kernel = kernel is not None or (program.marked and program.file.name.startswith("pw-"))
-    geometry = known or node_geometry(build.program(KERNEL), console)
+    geometry = known or node_geometry(build.program(KERNEL), build.costs, console)
     sectors = tuple(map(Sector.parse, options.sector))
     geometry.check(sectors)
     tracer = find_tracer(program.machine)

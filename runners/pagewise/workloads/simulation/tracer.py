@@ -36,7 +36,7 @@ _LIBRARIES = {"aarch64": Path("/usr/aarch64-linux-gnu")}
 _CPUS = {"aarch64": ("-cpu", "a64fx")}
 _MARK = b"pw_mark_begin"
 # Kernels would choose their passes by time, which emulation stretches.
-_VARIABLES = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1"}
+_VARIABLES = {"OMP_WAIT_POLICY": "passive", "PAGEWISE_PASSES": "1"}
 #: The output of the traced program, and of the program without the emulator: files in the scratch folder.
 OUTPUT, NATIVE_OUTPUT = "output.txt", "native.txt"
 
@@ -165,6 +165,9 @@ def trace(
         command += ["-E", f"LD_PRELOAD={':'.join(libraries)}"]
     command += [str(program.file), *arguments, *(("--record", str(written)) if records else ())]
     variables = {**_VARIABLES, **environment}
+    if preload is None:
+        # Without origins, one thread is simulated.
+        variables.setdefault("OMP_NUM_THREADS", "1")
     root = _LIBRARIES.get(tracer.machine)
     if root is not None and root.is_dir() and os.uname().machine != tracer.machine:
         variables.setdefault("QEMU_LD_PREFIX", str(root))
@@ -200,7 +203,11 @@ def native_seconds(
     environment: Mapping[str, str],
     given: Path,
 ) -> float:
-    """Wall time in seconds of a run on base pages, without the emulator. Raises RefusedError."""
+    """Wall time in seconds of a run on base pages, without the emulator, or CPU time if that is longer.
+
+    Raises RefusedError.
+    """
+    before = os.times()
     variables, output = {**_VARIABLES, **environment}, scratch / NATIVE_OUTPUT
     # Absolute: a file in the working folder may have the name of another program on PATH.
     with in_session(
@@ -215,7 +222,9 @@ def native_seconds(
         running.wait(limit)
     if running.is_ended_by_us or running.process.returncode != 0:
         raise _failure(running.process.returncode or 0, read_end(output, LONGEST_OUTPUT), program)
-    return running.elapsed
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return max(running.elapsed, used)
 
 
 def _takes_library(program: TracedProgram) -> bool:

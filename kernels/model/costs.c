@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 enum { line_bytes = 64, huge_bytes = 1 << PW_EXTENT_SHIFT, fault_bytes = 32 << 20 };
-enum { least_pages = 64, spacing = 4, repetitions = 9, most_accesses = 1 << 15, least_accesses = 1 << 13, streamed_pages = 1 << 11 };
-/* Twice `least_pages`: between two capacities. Two accesses to a page have at least this many others between them. */
+enum { least_pages = 256, repetitions = 9, few_lines = 4, most_lines = 1 << 16, assumed_cache = 1 << 20, streamed_pages = 1 << 11 };
 enum { kinds = 2, patterns = 3 };
 
 struct link {
@@ -48,12 +47,6 @@ static double median(double *values, int count)
     return values[count / 2];
 }
 
-/* The line of a page: all sets of the caches are used. */
-static size_t place(uint32_t page)
-{
-    return page * page_bytes + page * UINT64_C(67) % (page_bytes / line_bytes) * line_bytes;
-}
-
 /* xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift generators, 2016). */
 static uint64_t random_number(void)
 {
@@ -64,72 +57,82 @@ static uint64_t random_number(void)
     return state * UINT64_C(2685821657736338717);
 }
 
-/* Nanoseconds of an access: along the links from *at on, which moves. */
-static double dependent(struct link **at, size_t accesses)
+/* Nanoseconds of an access: along the links. */
+static double dependent(const struct link *link, size_t accesses)
 {
-    struct link *link = *at;
     const double begin = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < accesses; i++) link = link->next;
     const double end = now_ns(CLOCK_MONOTONIC);
-    *at = link;
+    sum += (uintptr_t)link;
     return (end - begin) / (double)accesses;
 }
 
-/* Of an access: to the pages in this order, from *first on, which moves. */
-static double independent(const char *memory, const uint32_t *order, size_t pages, size_t *first, size_t accesses)
+/* Of an access: to these lines, again and again. */
+static double independent(const char *memory, const uint32_t *line, size_t lines, size_t accesses)
 {
     const double begin = now_ns(CLOCK_MONOTONIC);
-    size_t at = *first;
-    for (size_t i = 0; i < accesses; i++) {
-        sum += *(const volatile uint64_t *)(const void *)(memory + place(order[at]));
-        at = at + 1 == pages ? 0 : at + 1;
+    for (size_t i = 0, at = 0; i < accesses; i++) {
+        sum += *(const volatile uint64_t *)(const void *)(memory + (size_t)line[at] * line_bytes);
+        at = at + 1 == lines ? 0 : at + 1;
     }
-    *first = at;
     return (now_ns(CLOCK_MONOTONIC) - begin) / (double)accesses;
 }
 
 /* Of a page: all lines of pages in the order of their addresses. */
-static double adjacent(const char *memory, size_t pages, size_t *first)
+static double adjacent(const char *memory, size_t pages)
 {
     const double begin = now_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < streamed_pages; i++) {
-        const char *page = memory + *first * page_bytes;
+        const char *page = memory + i % pages * page_bytes;
         for (size_t k = 0; k < page_bytes; k += line_bytes) sum += *(const volatile uint64_t *)(const void *)(page + k);
-        *first = *first + 1 == pages ? 0 : *first + 1;
     }
     return (now_ns(CLOCK_MONOTONIC) - begin) / streamed_pages;
 }
 
-/* The difference between the blocks, base less huge, in each pattern, where `pages` pages are accessed in turn. */
-static void measure(size_t pages, uint32_t *order, double extra[patterns])
+static struct link *link_at(int kind, uint32_t line)
 {
-    double difference[patterns][repetitions];
-    struct link *at[kinds];
-    size_t next[kinds] = {0}, streamed[kinds] = {0};
-    const size_t accesses = pages < least_accesses ? least_accesses : pages < most_accesses ? pages : most_accesses;
-    for (size_t i = 0; i < pages; i++) order[i] = (uint32_t)i;
+    return (struct link *)(void *)(block[kind] + (size_t)line * line_bytes);
+}
+
+/* Lists lines of the pages from `offset` on: page by page in a random order, again and again, each time another line of each page. They
+   are the links of a ring, in both blocks. */
+static void join(size_t offset, size_t pages, size_t lines, uint32_t *line)
+{
+    const uint32_t each = (uint32_t)(page_bytes / line_bytes);
+    for (size_t i = 0; i < pages; i++) line[i] = (uint32_t)((offset + i) * each + random_number() % each);
     for (size_t i = pages - 1; i > 0; i--) {
         const size_t k = random_number() % (i + 1);
-        const uint32_t kept = order[i];
-        order[i] = order[k];
-        order[k] = kept;
+        const uint32_t kept = line[i];
+        line[i] = line[k];
+        line[k] = kept;
     }
-    for (int kind = 0; kind < kinds; kind++) {
-        for (size_t i = 0; i < pages; i++)
-            ((struct link *)(void *)(block[kind] + place(order[i])))->next =
-                (struct link *)(void *)(block[kind] + place(order[(i + 1) % pages]));
-        at[kind] = (struct link *)(void *)(block[kind] + place(order[0]));
-    }
-    for (int r = -1; r < repetitions; r++) { /* the first one fills caches */
+    for (size_t i = pages; i < lines; i++) line[i] = line[i - pages] / each * each + (line[i - pages] + 1) % each;
+    for (int kind = 0; kind < kinds; kind++)
+        for (size_t i = 0; i < lines; i++) link_at(kind, line[i])->next = link_at(kind, line[(i + 1) % lines]);
+}
+
+/* The difference between the blocks, base less huge, in each pattern, where `pages` of `most` pages are accessed in turn: the
+   median over several places of a block, because the placement of physical pages matters. */
+static void measure(size_t pages, size_t most, uint32_t *line, double extra[patterns])
+{
+    double difference[patterns][repetitions];
+    /* Data that are about as large as the second cache would show how well the pages use its sets, and little else. */
+    const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const bool large = pages * page_bytes >= 4 * (size_t)(cache > 0 ? cache : assumed_cache);
+    const size_t some = !large ? few_lines * pages : pages < most_lines ? most_lines : pages;
+    const size_t lines = some / pages * pages, accesses = lines < most_lines ? most_lines / lines * lines : most_lines;
+    for (int r = 0; r < repetitions; r++) {
         double ns[kinds][patterns];
-        for (int i = 0; i < kinds; i++) {
-            const int kind = r & 1 ? i : 1 - i;
-            ns[kind][0] = dependent(&at[kind], accesses);
-            sum += (uintptr_t)at[kind];
-        }
-        for (int i = 0; i < kinds; i++) ns[i][1] = independent(block[i], order, pages, &next[i], accesses);
-        for (int i = 0; i < kinds; i++) ns[i][2] = adjacent(block[i], pages, &streamed[i]);
-        for (int p = 0; p < patterns && r >= 0; p++) difference[p][r] = ns[0][p] - ns[1][p];
+        const size_t offset = (size_t)r * (most - pages) / (repetitions - 1);
+        join(offset, pages, lines, line);
+        for (int p = 0; p < patterns; p++)
+            for (int i = 0; i < kinds; i++) {
+                const int kind = r & 1 ? i : 1 - i;
+                ns[kind][p] = p == 0   ? dependent(link_at(kind, line[0]), accesses)
+                              : p == 1 ? independent(block[kind], line, lines, accesses)
+                                       : adjacent(block[kind] + offset * page_bytes, pages);
+            }
+        for (int p = 0; p < patterns; p++) difference[p][r] = ns[0][p] - ns[1][p];
     }
     for (int p = 0; p < patterns; p++) extra[p] = median(difference[p], repetitions);
 }
@@ -186,8 +189,9 @@ int main(int count, char **words)
         return 2;
     }
     const size_t most = bytes / page_bytes;
-    uint32_t *order = malloc(most * sizeof *order);
-    if (order == NULL || !map(bytes)) {
+    uint32_t *line = malloc((most > most_lines ? most : most_lines) * sizeof *line);
+    if (line == NULL || !map(bytes)) {
+        free(line);
         fputs("error: transparent huge pages are unavailable\n", stderr);
         return 3;
     }
@@ -195,14 +199,14 @@ int main(int count, char **words)
     for (int kind = 0; kind < kinds; kind++)
         printf("\"%s_fault_ns\":%.1f,", kind == 0 ? "base" : "huge", fault_ns(kind, kind == 0 ? page_bytes : huge_bytes));
     printf("\"translations\":[");
-    for (size_t pages = least_pages; 2 * pages <= most; pages *= spacing) {
+    for (size_t pages = least_pages; 2 * pages <= most; pages *= 2) {
         double extra[patterns];
-        measure(2 * pages, order, extra);
+        measure(pages + pages / 2, most, line, extra); /* between this distance and the next */
         printf("%s{\"pages\":%zu", pages == least_pages ? "" : ",", pages);
         for (int p = 0; p < patterns; p++) printf(",\"%s\":%.2f", names[p], extra[p] > 0 ? extra[p] : 0.0);
         printf("}");
     }
     printf("]}\n");
-    free(order);
+    free(line);
     return sum == 1 ? 1 : 0;
 }

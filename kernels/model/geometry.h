@@ -24,7 +24,7 @@
 #include "sets.h"
 
 enum { PW_MOST_LEVELS = 3, PW_MOST_HASHES = 8, PW_GEOMETRY_NAME = 63, PW_GEOMETRY_TEXT = 255 };
-enum { PW_MOST_DISTANCES = 8, PW_DISTANCE_WAYS = 8 };
+enum { PW_MOST_DISTANCES = 12, PW_DISTANCE_WAYS = 8 };
 enum { PW_SECTORS = 4, PW_MOST_ARRAYS = 16 };
 enum pw_page_class { PW_BASE, PW_HUGE, PW_PAGE_CLASSES };
 enum pw_inclusion { PW_NONE, PW_INCLUSIVE, PW_VICTIM };

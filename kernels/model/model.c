@@ -62,18 +62,16 @@ static uint32_t access_on_huge(struct pw_model *model, uint64_t address)
     return PW_MISSED_TLB_ON_HUGE | PW_MISSED_ALL_TLBS_ON_HUGE;
 }
 
-/* How many distances the access exceeds. Pages are spread over the sets, whatever the program's strides. */
+/* How many distances an access exceeds that missed the first TLB: as the further TLBs of a processor, they see no others. Pages are spread over the sets, whatever the program's strides. */
 static uint32_t distances_exceeded(struct pw_model *model, uint64_t page)
 {
     const struct pw_sets *accessed = model->accessed;
-    const uint32_t spread = (uint32_t)(page * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    const uint64_t spread = page * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     uint32_t exceeded = 0;
-    if (page + 1 == model->last_page) return 0;
-    model->last_page = page + 1;
     while (exceeded < model->geometry.n_distances &&
-           !pw_sets_touch(&accessed[exceeded], spread % accessed[exceeded].sets, page, false))
+           !pw_sets_touch(&accessed[exceeded], pw_sets_index(&accessed[exceeded], spread), page, false))
         exceeded++;
-    for (uint32_t i = 0; i < exceeded; i++) pw_sets_insert(&accessed[i], spread % accessed[i].sets, page, false);
+    for (uint32_t i = 0; i < exceeded; i++) pw_sets_insert(&accessed[i], pw_sets_index(&accessed[i], spread), page, false);
     return exceeded;
 }
 
@@ -88,6 +86,8 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
     const uint32_t translated = pw_tlb_access(&model->tlb, class, address >> model->page_shift[class], &refilled);
     if (translated > 0) {
         missed = PW_MISSED_TLB;
+        if (model->geometry.n_distances > 0)
+            missed |= distances_exceeded(model, address >> model->page_shift[PW_BASE]) << PW_DISTANCE_SHIFT;
         for (uint32_t level = 0; level < translated; level++) count[PW_TLB_REFILL + level] += refilled >> level & 1;
         if (translated == model->tlb.n_levels) {
             count[PW_PAGE_WALKS]++;
@@ -95,8 +95,7 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
         }
     }
     if (model->tlb_on_huge.n_levels > 0) missed |= access_on_huge(model, address);
-    if (model->geometry.n_distances > 0)
-        missed |= distances_exceeded(model, address >> model->page_shift[PW_BASE]) << PW_DISTANCE_SHIFT;
+    if (model->cache.n_levels == 0) return missed;
     const uint32_t hit_level = pw_cache_access(&model->cache, line, store);
     if (hit_level > 0) {
         missed |= PW_MISSED_CACHE;

@@ -48,7 +48,6 @@ struct pw_model {
     uint64_t last_on_huge; /* the previous page there, as a key, plus one */
     /* The base pages accessed last, as many as each distance. */
     struct pw_sets accessed[PW_MOST_DISTANCES];
-    uint64_t last_page; /* the previous one, plus one */
 };
 
 /* An empty machine; NULL if memory is exhausted. The mapping treats all pages as base pages until set otherwise. */

@@ -11,18 +11,18 @@
    page before the new one, was loaded from there. */
 static enum pw_pattern pattern_of(struct thread *thread, struct site *site, uint64_t address)
 {
-    enum { line_bytes = 64, mapped = 1 << PW_SMALLEST_SHIFT /* at least, in a page of this machine */ };
-    const uint64_t page_bytes = thread->model->geometry.page[PW_BASE], page = address / page_bytes;
+    const unsigned shift = thread->model->page_shift[PW_BASE];
+    const uint64_t page = address >> shift;
     uint64_t *last = &site->last_miss[(thread - trace.thread) % instruction_threads];
     const bool adjacent = page - *last == 1 || *last - page == 1;
     *last = page;
     if (adjacent) return PW_ADJACENT;
     bool dependent = false;
     for (int i = 0; i < loaded_lines; i++)
-        for (int k = 0; k < loaded_words; k++) dependent |= address - thread->loaded[i][k] < page_bytes;
-    const uint64_t line = address & ~(uint64_t)(line_bytes - 1), rest = mapped - (line & (mapped - 1));
+        for (int k = 0; k < loaded_words; k++) dependent |= (address - thread->loaded[i][k]) >> shift == 0;
     uint64_t *loaded = thread->loaded[thread->last_loaded++ % loaded_lines];
-    memcpy(loaded, (const void *)(uintptr_t)line, rest < sizeof thread->loaded[0] ? rest : sizeof thread->loaded[0]);
+    const uint64_t line = address & ~(uint64_t)(sizeof thread->loaded[0] - 1);
+    memcpy(loaded, (const void *)(uintptr_t)line, sizeof thread->loaded[0]);
     return dependent ? PW_DEPENDENT : PW_INDEPENDENT;
 }
 

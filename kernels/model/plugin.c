@@ -254,8 +254,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &trace.executed, instructions);
     for (size_t i = 0; i < instructions; i++) {
         struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
-        struct site *site = calloc(1, sizeof *site);
+        struct site *site = aligned_alloc(_Alignof(struct site), sizeof *site);
         if (site == NULL) stop("out of memory");
+        memset(site, 0, sizeof *site);
         site->next = trace.sites;
         site->info = UINT32_MAX;
         site->place = qemu_plugin_insn_vaddr(instruction);
@@ -278,9 +279,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     const uint64_t arguments[] = {a1, a2, a3, a4};
     memcpy(trace.arguments, arguments, sizeof arguments);
     const bool clones = number == trace.sys_forks[0];
-    if (clones && (a1 & CLONE_THREAD) != 0)
+    if (clones && (a1 & CLONE_THREAD) != 0) {
         trace.parallel = true;
-    else if (clones || number == trace.sys_forks[1] || number == trace.sys_forks[2]) {
+    } else if (clones || number == trace.sys_forks[1] || number == trace.sys_forks[2]) {
         /* No other thread holds it in the child. */
         pthread_mutex_lock(&lock);
         forks = true;

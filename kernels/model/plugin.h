@@ -8,22 +8,23 @@
 #include <sys/types.h>
 
 enum { most_regions = 64, most_depth = 16, most_name = 63, most_threads = 64 };
-enum { loaded_lines = 4, loaded_words = 16, instruction_threads = 4 };
+enum { loaded_lines = 4, loaded_words = 8 /* a line */, instruction_threads = 4 };
 
 /* System calls that change the memory behind addresses. */
 enum changing_call { call_mmap, call_munmap, call_mremap, call_brk, call_madvise, changing_calls };
 
 /* An instruction that accesses memory, as translated. */
 struct site {
-    struct site *next;
-    const char *symbol;
-    qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
+    /* What each access needs is in one line of the caches. */
+    _Alignas(64) qemu_plugin_meminfo_t info; /* of its last access, and its decoded form */
     uint32_t bytes;
     bool store;
     enum { plain, begins, ends, array_starts, not_of_program } kind;
+    uint64_t accesses, tlb, walks, refills;
+    struct site *next;
+    const char *symbol;
     uint64_t place;
     uint64_t last_miss[instruction_threads]; /* the base page; by thread, of which some share one */
-    uint64_t accesses, tlb, walks, refills;
 };
 
 /* A simulated thread, on a core of its own. */

@@ -5,7 +5,8 @@
 
 bool pw_sets_open(struct pw_sets *array, uint32_t sets, uint32_t ways, enum pw_replacement replacement)
 {
-    *array = (struct pw_sets){.sets = sets, .ways = ways, .replacement = replacement};
+    *array = (struct pw_sets){
+        .sets = sets, .ways = ways, .replacement = replacement, .mask = (sets & (sets - 1)) == 0 ? sets - 1 : 0};
     array->entries = calloc((size_t)sets * ways, sizeof *array->entries);
     return array->entries != NULL;
 }

@@ -11,6 +11,7 @@ enum pw_replacement { PW_LRU, PW_FIFO };
 
 struct pw_sets {
     uint32_t sets, ways;
+    uint32_t mask; /* one less than the sets where they are a power of two, else 0 */
     enum pw_replacement replacement;
     uint64_t *entries; /* [sets][ways]: 0 is free, else (key + 1) * 2 + mark */
 };
@@ -28,6 +29,12 @@ void pw_sets_close(struct pw_sets *array);
 static inline uint64_t *pw_sets_of(const struct pw_sets *array, uint32_t set)
 {
     return array->entries + (uint64_t)set * array->ways;
+}
+
+/* The set of a number. */
+static inline uint32_t pw_sets_index(const struct pw_sets *array, uint64_t number)
+{
+    return (uint32_t)(array->mask > 0 ? number & array->mask : number % array->sets);
 }
 
 /* Look up the key and mark it if requested; a hit makes it the latest under LRU. False: it is missing. */

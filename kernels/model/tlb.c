@@ -31,14 +31,14 @@ uint32_t pw_tlb_access(struct pw_tlb *tlb, enum pw_page_class class, uint64_t pa
     while (level < tlb->n_levels) {
         const struct pw_sets *array = tlb->holds[level][class];
         if (array != NULL) {
-            if (pw_sets_touch(array, (uint32_t)(page % array->sets), key, false)) break;
+            if (pw_sets_touch(array, pw_sets_index(array, page), key, false)) break;
             *refilled |= 1U << level;
         }
         level++;
     }
     for (uint32_t i = 0; i < level; i++) {
         const struct pw_sets *array = tlb->holds[i][class];
-        if (array != NULL) pw_sets_insert(array, (uint32_t)(page % array->sets), key, false);
+        if (array != NULL) pw_sets_insert(array, pw_sets_index(array, page), key, false);
     }
     return level;
 }

@@ -54,7 +54,7 @@ class Costs:
 
     base_fault_ns: AtLeastZero
     huge_fault_ns: AtLeastZero
-    translations: Annotated[tuple[Translation, ...], Limits(1, 8)]
+    translations: Annotated[tuple[Translation, ...], Limits(1, 12)]
 
 
 @dataclass(frozen=True)

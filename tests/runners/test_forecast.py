@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,11 @@ from rich.console import Console
 
 from pagewise.core.errors import RefusedError, SelectionError
 from pagewise.core.manifest_parts import Origin, Simulated
-from pagewise.core.structure import to_data
+from pagewise.core.structure import from_data, to_data
 from pagewise.workloads.simulation import node
 from pagewise.workloads.simulation.forecast import EXPOSED, share_saved, with_forecast
 from pagewise.workloads.simulation.geometry import Costs, Translation
+from simulator import SOURCES, compiled
 
 COSTS = Costs(500.0, 56_000.0, (Translation(64, 2.0, 0.5, 0.1), Translation(4096, 30.0, 4.0, 1.0)))
 
@@ -102,6 +105,21 @@ def test_the_geometry_of_the_node_is_measured_once(tmp_path: Path, kernel: Path,
     assert len((tmp_path / "runs").read_text().splitlines()) == 3
     (file,) = (tmp_path / ".pagewise" / "geometry").iterdir()
     assert file == node.kept_file()
+
+
+def test_costs_are_measured_at_ascending_distances(tmp_path: Path) -> None:
+    program = compiled(tmp_path / "costs", SOURCES / "costs.c", SOURCES / "mapping.c")
+    size = 64 << 20
+    done = subprocess.run([program, str(size)], capture_output=True, text=True, check=False)
+    if done.returncode == 3:
+        pytest.skip(done.stderr)
+    actual = from_data(Costs, json.loads(done.stdout))
+    distances = [each.pages for each in actual.translations]
+    assert distances == [256 << i for i in range(len(distances))]
+    assert distances[-1] <= size // os.sysconf("SC_PAGESIZE") // 2 < 2 * distances[-1]
+    assert 0 < actual.base_fault_ns < actual.huge_fault_ns
+    for wrong in ([], ["4096"], [f"{size}x"]):
+        assert subprocess.run([program, *wrong], capture_output=True, check=False).returncode == 2
 
 
 def test_without_huge_pages_the_node_has_no_costs(

@@ -55,6 +55,13 @@ def test_an_unknown_geometry_is_reported_with_the_nearest() -> None:
     assert raised.value.where == "mine.yaml"
 
 
+def descending() -> dict[str, object]:
+    """Costs of base pages whose distances descend."""
+    cost = {"dependent_ns": 1.0, "independent_ns": 1.0, "adjacent_ns": 1.0}
+    translations = [{"pages": pages, **cost} for pages in (512, 256)]
+    return {"base_fault_ns": 1.0, "huge_fault_ns": 1.0, "translations": translations}
+
+
 #: Where the fault is, and the data that its line names.
 WRONG = [
     ("tlbs.0", ("70", "72"), lambda data: data["tlbs"][0].update(entries=70)),
@@ -68,6 +75,7 @@ WRONG = [
     ("caches.1", ("1000000",), lambda data: data["caches"][1].update(bytes=1000000)),
     ("tlbs.1.replacement", ("'random'",), lambda data: data["tlbs"][1].update(replacement="random")),
     ("tlbs.1", ("'source'",), lambda data: data["tlbs"][1].pop("source")),
+    ("costs.translations", ("[512, 256]",), lambda data: data.update(costs=descending())),
 ]
 
 

@@ -315,6 +315,8 @@ static void test_refusals(void)
         {"cache 1 256 4 64 none\ncache 2 512 4 128 none\n", "line 2: all caches"},
         {"hash 1 8 2 0\n", "line 1: the cache level"},
         {"cache 1 768 4 64 none\nhash 1 8 2 0\n", "line 2: a hash"},
+        {"distance 100\n", "line 1: a distance"},
+        {"distance 256\ndistance 256\n", "line 2: distances"},
         {"prefetch on\n", "line 1: unknown keyword 'prefetch'"},
         {"a b c d e f g h i\n", "line 1: too many"},
     };

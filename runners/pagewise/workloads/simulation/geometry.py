@@ -157,6 +157,9 @@ class Geometry:
         levels = sorted({tlb.level for tlb in self.tlbs})
         if levels != list(range(1, len(levels) + 1)):
             yield "tlbs", f"the levels are {levels}; count them from 1"
+        distances = [each.pages for each in (self.costs.translations if self.costs else ())]
+        if distances != sorted(set(distances)) or not all(map(_is_power_of_two, distances)):
+            yield "costs.translations", f"the pages are {distances}; write powers of two that ascend"
         yield from self._contradictions_of_caches()
 
     def _contradictions_of_caches(self) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@
 
    `geometry` is a list of lines (geometry.h); `pages` selects the pages of the program; `whole` simulates the program from
    its start to its end, with or without marks; `origins` counts TLB misses by the origin of the memory (origins.h), of all
-   threads, each on a core of its own. Otherwise one thread is simulated: the first that passes a mark. A child that the program
+   threads, each with the TLBs of one core. Otherwise one thread is simulated: the first that passes a mark. A child that the program
    forks is not simulated. */
 #define _GNU_SOURCE
 #include "../region/marks.h"

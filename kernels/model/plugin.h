@@ -27,7 +27,7 @@ struct site {
     uint64_t last_miss[instruction_threads]; /* the base page; by thread, of which some share one */
 };
 
-/* A simulated thread, on a core of its own. */
+/* A simulated thread, with one core. */
 struct thread {
     struct pw_model *model;
     /* The last piece: a wide access arrives in several. */

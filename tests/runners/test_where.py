@@ -236,7 +236,7 @@ def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
 
 
 @needs_tracer
-def test_all_threads_are_simulated_each_on_its_own_core(build: Path, tmp_path: Path) -> None:
+def test_all_threads_are_simulated_each_with_one_core(build: Path, tmp_path: Path) -> None:
     program = compiled(tmp_path / "threads", "-g", "-pthread", SOURCES / "threads.c")
     result = simulated(build, tmp_path, program)
     assert 4 * 6400 <= walks([of(result, "work")]) <= 4 * 6500

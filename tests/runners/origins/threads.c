@@ -1,4 +1,4 @@
-/* Four threads; each writes to 64 pages of its own in turn. */
+/* Four threads; each writes to 64 pages in turn. */
 #include <pthread.h>
 #include <stdlib.h>
 

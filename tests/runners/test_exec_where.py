@@ -58,7 +58,10 @@ def origins_of(folder: Path, *command: str | Path, modules: Sequence[Path] = ())
         ]
     # By size, because only the first ones are kept.
     return name_origins(
-        [{**each, "counts": {"L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)}} for each in reported]
+        [
+            {**each, "distant": {}, "counts": {"L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)}}
+            for each in reported
+        ]
     )
 
 

@@ -86,7 +86,7 @@ static double adjacent(const char *memory, size_t pages)
         const char *page = memory + i % pages * page_bytes;
         for (size_t k = 0; k < page_bytes; k += line_bytes) sum += *(const volatile uint64_t *)(const void *)(page + k);
     }
-    return (now_ns(CLOCK_MONOTONIC) - begin) / streamed_pages;
+    return (now_ns(CLOCK_MONOTONIC) - begin) / (double)streamed_pages;
 }
 
 static struct link *link_at(int kind, uint32_t line)

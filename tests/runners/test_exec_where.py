@@ -175,6 +175,7 @@ def test_memory_keeps_its_content(launcher: Launcher, tmp_path: Path, threads: s
     assert any(record["selected"]["allocated_bytes"] > HUGE for record in records)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
 def test_containers_of_cpp(launcher: Launcher, tmp_path: Path, optimized: str) -> None:
     """The site is behind functions of the standard library, which allocate for their callers."""
@@ -201,6 +202,7 @@ def test_allocatables_of_fortran(launcher: Launcher, tmp_path: Path) -> None:
     assert record["met"] and 26e6 < record["selected"]["huge_bytes"] < 40e6
 
 
+@pytest.mark.long
 def test_arrays_of_numpy(launcher: Launcher, tmp_path: Path) -> None:
     """An extension module is loaded after the start; its own advice is ignored."""
     code = "import numpy, sys; a = numpy.ones(3 << 20); print(float(a.sum()))"

@@ -20,7 +20,7 @@ class Launcher:
         self.program, self.folder = program, folder
 
     def run(self, *words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        return called([self.program, *words], cwd=self.folder, env={**os.environ, **environment}, timeout=60)
+        return called([self.program, *words], cwd=self.folder, env={**os.environ, **environment})
 
     def records(self, name: str = "pages.jsonl") -> list[dict]:
         lines = (self.folder / name).read_text().splitlines()

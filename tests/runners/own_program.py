@@ -99,7 +99,7 @@ class Own:
         self, *arguments: str, program: str = "memory", way: str = "large", code: int | None = None
     ) -> subprocess.CompletedProcess[str]:
         words = ["compare", "--output", str(self.stage.results), *arguments, "--"]
-        return self.stage.run(*words, str(self.programs / program), *way.split(), timeout=120, code=code)
+        return self.stage.run(*words, str(self.programs / program), *way.split(), code=code)
 
     def case(self, **fields: object) -> tuple[str, str]:
         return "--case", write_case(self.folder, **fields)

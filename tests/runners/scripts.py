@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+#: A program that takes longer than these seconds hangs. It is no limit on speed, also on a busy machine.
+HANGS_AFTER = 300
+
 
 def write_script(file: Path, text: str) -> Path:
     """Write an executable file, in a folder that may be missing."""
@@ -18,4 +21,5 @@ def write_script(file: Path, text: str) -> Path:
 
 def called(words: Sequence[object], **more: Any) -> subprocess.CompletedProcess[str]:
     """Run a command, and keep its outputs apart; `more` is for subprocess.run."""
-    return subprocess.run([*map(str, words)], capture_output=True, text=True, **{"check": False, **more})
+    more = {"check": False, "timeout": HANGS_AFTER, **more}
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, **more)

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from forked import PYTHON, run_module
-from scripts import called, write_script
+from scripts import HANGS_AFTER, called, write_script
 
 ROOT = Path(__file__).parents[2]
 RUNNERS = ROOT / "runners"
@@ -212,7 +212,7 @@ class Stage:
         }
 
     def run(
-        self, *arguments: str, timeout: float = 60, code: int | None = None
+        self, *arguments: str, timeout: float = HANGS_AFTER, code: int | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run pagewise; it must end with this code, if there is one."""
         done = run_module("pagewise", arguments, self.variables(), self.folder, timeout)
@@ -258,7 +258,6 @@ class Stage:
             [*command, "--prefix", str(self.folder / "reframe")],
             env={**self.variables(), "HOME": str(self.folder)},
             cwd=self.folder,
-            timeout=300,
         )
 
     def result(self) -> Path:

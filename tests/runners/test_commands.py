@@ -24,6 +24,7 @@ from pagewise.core.result import read_result
 from pagewise.report.model import Facts, Section, Table
 from pagewise.report.render import terminal
 from pagewise.report.views import report_of
+from scripts import HANGS_AFTER
 from stage import ALL_LABELS, CHASE, DISTANCES, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -173,7 +174,7 @@ def test_an_interrupt_keeps_and_reports_finished_runs(stage: Stage, number, code
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
     process = stage.start("kernels", "--rounds", "1000", records=13)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=HANGS_AFTER)
     assert process.returncode == code, errors
     assert errors.splitlines()[-1].startswith("pagewise: ") and TRIAD["title"] in output
     result = read_result(stage.result())

@@ -228,9 +228,7 @@ def test_a_policy_that_is_unavailable_starts_no_program(subject: Subject):
 @pytest.mark.long
 def test_a_program_is_counted_under_each_policy(stage: Stage):
     words = ("counters", "--output", str(stage.results), "--policies", "none,reuse", "-n", "2")
-    done = stage.run(
-        *words, "--json", "--check", "done", "--", sys.executable, "-c", TEXT, timeout=120, code=0
-    )
+    done = stage.run(*words, "--json", "--check", "done", "--", sys.executable, "-c", TEXT, code=0)
     data = json.loads(done.stdout)
     quantities = {row["quantity"] for row in data["values"]}
     assert {"time", "page_faults", "PAGE_FAULTS", "TASK_CLOCK"} <= quantities

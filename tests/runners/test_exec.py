@@ -17,7 +17,7 @@ import pytest
 
 from launched import MIB, Launcher, recorded, share
 from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
-from scripts import called, write_script
+from scripts import HANGS_AFTER, called, write_script
 from stage import RUNNERS, Stage
 
 
@@ -117,7 +117,7 @@ def test_it_becomes_the_program(launcher: Launcher):
         stdin=subprocess.DEVNULL,
         text=True,
     )
-    out, _ = started.communicate(timeout=60)
+    out, _ = started.communicate(timeout=HANGS_AFTER)
     assert list(map(int, out.split())) == [started.pid, os.getpgrp(), os.getpid()]
 
 
@@ -194,7 +194,7 @@ def test_ranks_of_mpiexec(launcher: Launcher, programs: Path):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
     }
-    done = called([*command, programs / "memory", "large"], cwd=launcher.folder, env=environment, timeout=60)
+    done = called([*command, programs / "memory", "large"], cwd=launcher.folder, env=environment)
     assert done.returncode == 0, done.stderr
     assert sorted(record["rank"] for record in launcher.records()) == [0, 1]
 

@@ -13,6 +13,7 @@ import pytest
 
 from launched import Launcher
 from own_program import build
+from scripts import HANGS_AFTER
 
 OUTPUT = "output\ndestroyed\n"
 
@@ -34,7 +35,7 @@ def start(
         preexec_fn=prepare,
         text=True,
         check=False,
-        timeout=30,
+        timeout=HANGS_AFTER,
     )
     return done.returncode, done.stdout
 

@@ -32,7 +32,6 @@ def with_module(launcher: Launcher, script: str, **environment: str) -> subproce
         ["bash", "--norc", "--noprofile", "-c", f". {init}; module use '{tree}'; {script}"],
         cwd=launcher.folder,
         env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
-        timeout=60,
     )
 
 

@@ -25,6 +25,7 @@ from pagewise.machine.settings.hugepages import (
     reserve_pages,
 )
 from pagewise.machine.settings.kinds import Pool
+from scripts import HANGS_AFTER
 from stage import TRIAD, Stage
 from test_commands import BASE
 
@@ -150,7 +151,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     process = stage.start("kernels", "--rounds", "9", "--prepare-pages")
     yield process
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=HANGS_AFTER)
     settle(Path("/"))
 
 
@@ -160,7 +161,7 @@ def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
 def test_a_comparison_that_is_ended_puts_this_machines_pool_back(pages_before, reserving, number):
     assert int(MACHINE.read_text()) >= pages_before + 4 + MARGIN_PAGES
     reserving.send_signal(number)
-    reserving.communicate(timeout=30)
+    reserving.communicate(timeout=HANGS_AFTER)
     assert reserving.returncode == (143 if number == signal.SIGTERM else -number)
     settle(Path("/"))
     assert int(MACHINE.read_text()) == pages_before
@@ -176,7 +177,7 @@ def listed(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_pages_that_a_killed_comparison_left(pages_before, stage: Stage, reserving, then: str):
     os.kill(guardian_of(reserving.pid), signal.SIGKILL)
     reserving.kill()
-    reserving.communicate(timeout=30)
+    reserving.communicate(timeout=HANGS_AFTER)
     assert int(MACHINE.read_text()) > pages_before
     folder = stage.result()
     actual = stage.run("doctor", "--no-noise", "--json")
@@ -206,7 +207,7 @@ def test_a_second_comparison_that_reserves_pages_is_refused(pages_before, stage:
     second = stage.compare("--rounds", "1", "--prepare-pages")
     assert second.returncode == 4 and str(reserving.pid) in second.stderr, second.stderr
     assert len(list(stage.results.iterdir())) == 1 and int(MACHINE.read_text()) == reserved_now
-    _, errors = reserving.communicate(timeout=60)
+    _, errors = reserving.communicate(timeout=HANGS_AFTER)
     assert reserving.returncode == 0, errors
     assert {record.status for record in read_result(stage.result()).records} == {"ok"}
     assert int(MACHINE.read_text()) == pages_before

@@ -15,6 +15,7 @@ from own_program import POOL, THP, Own, needs_thp
 from pagewise.workloads.program.memory import from_snapshots
 from pagewise.workloads.program.policy import PARTS
 from pagewise.workloads.program.smaps import Usage
+from scripts import HANGS_AFTER
 from test_commands import wait_for
 
 pytestmark = pytest.mark.long
@@ -134,6 +135,6 @@ def test_whatever_ends_a_comparison_the_sizes_are_restored(own: Own, number: int
     )
     wait_for(lambda: SMALL.read_text() != before[SMALL])
     process.send_signal(number)
-    assert process.wait(timeout=30) == code
+    assert process.wait(timeout=HANGS_AFTER) == code
     settle(Path("/"))
     assert {file: file.read_text() for file in before} == before

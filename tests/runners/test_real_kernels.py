@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import pytest
 
 from red_team import CODES
-from scripts import called
+from scripts import HANGS_AFTER, called
 from stage import ROOT
 
 pytestmark = pytest.mark.long
@@ -185,7 +185,7 @@ def test_a_setting_that_changes_during_the_session_is_a_finding(
             kept(file, value)
             break
         time.sleep(0.02)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=HANGS_AFTER)
     reported = json.loads(out)
     assert process.returncode == 1
     [actual] = reported["findings"]

@@ -11,6 +11,7 @@ import pytest
 
 from pagewise.core.plan import order_of_round
 from pagewise.core.result import Result, read_result
+from scripts import HANGS_AFTER
 from stage import TRIAD, Stage
 
 pytestmark = pytest.mark.long
@@ -23,7 +24,7 @@ def broken_off(
     """A comparison that a signal ended after some records; its folder."""
     process = stage.start(command, *arguments, records=records)
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=HANGS_AFTER)
     return stage.result()
 
 

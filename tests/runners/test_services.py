@@ -38,7 +38,7 @@ def compare(
     program, *words = service.split()
     part = {"load": f"{LOAD} {PORT}", **part}
     case = own.case(programs=[program], arguments=words, setup=list(setup), service=part)
-    return own.stage.run("compare", "--output", str(own.stage.results), *case, *arguments, timeout=120)
+    return own.stage.run("compare", "--output", str(own.stage.results), *case, *arguments)
 
 
 def failed(own: Own, *arguments: str, **part: Any) -> Record:

@@ -34,7 +34,7 @@ from pagewise.machine.settings.journal import (
 from pagewise.machine.settings.kinds import Hwpfctl, Msr, Pool, Setting, Word
 from pagewise.machine.settings.session import keep_journal, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
-from scripts import called
+from scripts import HANGS_AFTER, called
 from stage import RUNNERS
 
 KILLED = Path(killed_sessions.__file__)
@@ -249,7 +249,7 @@ def test_a_stopped_or_killed_guardian_does_not_block_the_session(tmp_path: Path,
     for number in (signal.SIGSTOP, signal.SIGKILL):
         lines = f"os.kill(killed_sessions.guardian_of(os.getpid()), {number:d})"
         lines += "\n    for _ in range(2000): accompany(0)"
-        _, errors = other(tmp_path, lines).communicate(timeout=60)
+        _, errors = other(tmp_path, lines).communicate(timeout=HANGS_AFTER)
         assert errors == "" and state(machine) == before
 
 
@@ -377,7 +377,7 @@ time.sleep(60)
     session.kill()
     session.communicate()
     if over == "no":
-        assert run.wait(timeout=30) == -signal.SIGKILL
+        assert run.wait(timeout=HANGS_AFTER) == -signal.SIGKILL
     killed_sessions.settle(tmp_path)
     is_removed = block.startswith("removed") and over != "block"
     while is_removed and scratch.exists():

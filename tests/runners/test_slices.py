@@ -214,7 +214,7 @@ def compared(own: Own, program: str, *options: str) -> list[Record]:
         "--policies",
         "none,reuse",
     )
-    done = own.stage.run(*arguments, *options, "--", *words, timeout=120)
+    done = own.stage.run(*arguments, *options, "--", *words)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [*own.records(), *own.records("aa")]
 

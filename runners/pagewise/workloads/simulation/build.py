@@ -12,7 +12,7 @@ from pagewise.stack.setup import SetupFacts
 
 #: CMake's targets: the simulator as a plug-in of the emulator, the library that reports allocations, and the
 #: program that measures what base pages cost.
-PLUGIN_TARGET, PRELOAD_TARGET, COSTS_TARGET = "pagewise-model", "pagewise-preload", "pagewise-costs"
+PLUGIN, PRELOAD, COSTS = "pagewise-model", "pagewise-preload", "pagewise-costs"
 _FOLDERS = ("micro", "mini")
 _TAIL = 15
 
@@ -48,7 +48,7 @@ class TracedBuild:
     @property
     def costs(self) -> Path:
         """The program that measures what base pages cost."""
-        return self.folder / "model" / COSTS_TARGET
+        return self.folder / "model" / COSTS
 
     def program(self, kernel: str) -> Path | None:
         """The program of a kernel or mini-app, if it is built."""

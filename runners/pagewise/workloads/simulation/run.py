@@ -38,13 +38,7 @@ from pagewise.stack.catalog import Entry
 from pagewise.stack.files import sha256
 from pagewise.stack.paths import project_root
 from pagewise.stack.setup import setup_facts
-from pagewise.workloads.simulation.build import (
-    COSTS_TARGET,
-    PLUGIN_TARGET,
-    PRELOAD_TARGET,
-    TracedBuild,
-    descriptions,
-)
+from pagewise.workloads.simulation.build import COSTS, PLUGIN, PRELOAD, TracedBuild, descriptions
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.forecast import with_forecast
 from pagewise.workloads.simulation.geometry import Geometry, Sector, find_geometry
@@ -163,7 +157,7 @@ class TraceLauncher(Launcher):
         target, policy = self.target, step.cell.measured.hugepages
         sectors = target.sectors if step.cell.measured.sector else ()
         requested = "none" if policy in ASSUMED else policy
-        own = ("--threads", "1", "--pages", requested) if target.is_kernel else ()
+        arguments = target.arguments + (("--threads", "1", "--pages", requested) if target.is_kernel else ())
         folder = None if target.is_kernel else Path.cwd()
         # A kernel depends on nothing but its options; the user's program runs as it would by itself.
         environment = without_influences(os.environ) if target.is_kernel else os.environ
@@ -173,7 +167,7 @@ class TraceLauncher(Launcher):
             # Caches take most of the time, and do not change the TLBs.
             target.geometry.lines(sectors, caches=target.preload is None),
             target.program,
-            (*target.arguments, *own),
+            arguments,
             scratch=self.scratch,
             folder=folder,
             pages=_pages(policy, target.preload is not None),
@@ -197,7 +191,7 @@ class TraceLauncher(Launcher):
         seconds = [
             native_seconds(
                 target.program,
-                (*target.arguments, *own),
+                arguments,
                 scratch=self.scratch,
                 folder=folder,
                 limit=self.limit,
@@ -298,9 +292,9 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         program = find_program(name)
     if options.build is None:
         find_tracer("x86_64" if folder is not None else program.machine)
-        targets = [PLUGIN_TARGET, *([f"pw-{folder}"] if folder is not None else [])]
-        targets += [PRELOAD_TARGET] if options.origins is not None else []
-        targets += [f"pw-{KERNEL}", COSTS_TARGET] if known is None and not kept_file().exists() else []
+        targets = [PLUGIN] if folder is None else [PLUGIN, f"pw-{folder}"]
+        targets += [] if options.origins is None else [PRELOAD]
+        targets += [f"pw-{KERNEL}", COSTS] if known is None and not kept_file().exists() else []
         with console.status(f"building {', '.join(targets)} for the tracer ..."):
             build.make(targets, setup_facts())
     if folder is not None:
@@ -324,7 +318,7 @@ def _target(options: SimulationOptions, command: Sequence[str], console: Console
         raise SelectionError(
             "this build has no library that reports allocations",
             where=build.folder,
-            remedy=f"build it there: ninja {PRELOAD_TARGET}; or omit --build",
+            remedy=f"build it there: ninja {PRELOAD}; or omit --build",
         )
     return TraceTarget(
         title, program, tuple(arguments), is_kernel, geometry, tracer, build.plugin, sectors, given, preload

@@ -235,7 +235,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 static bool is_unseen(const struct qemu_plugin_insn *instruction)
 {
     uint32_t code;
-    if (!trace.aarch64 || qemu_plugin_insn_size(instruction) != sizeof code) return false;
+    if (!trace.calls->sve || qemu_plugin_insn_size(instruction) != sizeof code) return false;
     memcpy(&code, qemu_plugin_insn_data(instruction), sizeof code);
     if ((code & UINT32_C(0x9e000000)) != UINT32_C(0x84000000)) return false;
     const bool prefetch = (code & UINT32_C(0xffc08000)) == UINT32_C(0x85c00000);
@@ -278,21 +278,21 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     (void)id, (void)a6, (void)a7, (void)a8;
     const uint64_t arguments[] = {a1, a2, a3, a4};
     memcpy(trace.arguments, arguments, sizeof arguments);
-    const bool clones = number == trace.sys_forks[0];
+    const bool clones = number == trace.calls->forks[0];
     if (clones && (a1 & CLONE_THREAD) != 0) {
         trace.parallel = true;
-    } else if (clones || number == trace.sys_forks[1] || number == trace.sys_forks[2]) {
+    } else if (clones || number == trace.calls->forks[1] || number == trace.calls->forks[2]) {
         /* No other thread holds it in the child. */
         pthread_mutex_lock(&lock);
         forks = true;
         trace.children++;
     }
-    if (trace.origins && number == trace.sys_prctl && a1 == PW_ORIGIN_CALL) {
+    if (trace.origins && number == trace.calls->prctl && a1 == PW_ORIGIN_CALL) {
         pthread_mutex_lock(&lock);
         origins_reported(vcpu, a2, a3, a4, a5);
         pthread_mutex_unlock(&lock);
     }
-    if (number != trace.sys_changes[call_madvise]) return;
+    if (number != trace.calls->changes[call_madvise]) return;
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
     if (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse)
         madvise((void *)(uintptr_t)a1, a2, (int)a3);
@@ -308,7 +308,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
         pthread_mutex_unlock(&lock);
     }
     for (int i = 0; i < changing_calls; i++) {
-        if (number != trace.sys_changes[i]) continue;
+        if (number != trace.calls->changes[i]) continue;
         pthread_mutex_lock(&lock);
         refresh_marks();
         if (trace.origins && (result >= 0 || result < -4095)) origins_changed((enum changing_call)i, (uint64_t)result);
@@ -331,19 +331,15 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     write_report();
 }
 
-/* System calls that change the memory behind addresses. Returns false for a target whose call numbers are unknown here. */
-static bool know_syscalls(const char *target)
+/* Returns false for a target whose system calls are unknown here. */
+static bool know_calls(const char *target)
 {
-    /* mmap, munmap, mremap, brk, madvise */
-    static const int32_t x86_64[changing_calls] = {9, 11, 25, 12, 28}, aarch64[changing_calls] = {222, 215, 216, 214, 233};
-    const int32_t *numbers = strcmp(target, "x86_64") == 0 ? x86_64 : strcmp(target, "aarch64") == 0 ? aarch64 : NULL;
-    if (numbers == NULL) return false;
-    trace.aarch64 = numbers == aarch64;
-    memcpy(trace.sys_changes, numbers, sizeof trace.sys_changes);
-    static const int32_t forks_of_x86_64[] = {56, 57, 58}, forks_of_aarch64[] = {220, -1, -1}; /* clone, fork, vfork */
-    memcpy(trace.sys_forks, trace.aarch64 ? forks_of_aarch64 : forks_of_x86_64, sizeof trace.sys_forks);
-    trace.sys_prctl = trace.aarch64 ? 167 : 157;
-    return true;
+    /* mmap, munmap, mremap, brk, madvise; clone, fork, vfork; prctl */
+    static const struct calls known[] = {{"x86_64", {9, 11, 25, 12, 28}, {56, 57, 58}, 157, false},
+                                         {"aarch64", {222, 215, 216, 214, 233}, {220, -1, -1}, 167, true}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(target, known[i].target) == 0) trace.calls = &known[i];
+    return trace.calls != NULL;
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -371,7 +367,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             stop("unknown argument '%s'", argv[i]);
     }
     if (geometry_file == NULL || trace.out == NULL) stop("geometry=FILE and out=FILE are required");
-    if (info->system_emulation || !know_syscalls(info->target_name))
+    if (info->system_emulation || !know_calls(info->target_name))
         stop("only user-mode emulation of x86_64 and aarch64 is supported, not %s", info->target_name);
     struct pw_geometry geometry;
     char fault[PW_GEOMETRY_TEXT + 1];

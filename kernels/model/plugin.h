@@ -13,6 +13,13 @@ enum { loaded_lines = 4, loaded_words = 8 /* a line */, instruction_threads = 4 
 /* System calls that change the memory behind addresses. */
 enum changing_call { call_mmap, call_munmap, call_mremap, call_brk, call_madvise, changing_calls };
 
+/* The numbers of system calls of a target, which may have SVE. */
+struct calls {
+    const char *target;
+    int32_t changes[changing_calls], forks[3], prctl;
+    bool sve;
+};
+
 /* An instruction that accesses memory, as translated. */
 struct site {
     /* What each access needs is in one line of the caches. */
@@ -64,8 +71,7 @@ struct trace {
     int open[most_depth]; /* regions, by their place in `region` */
     uint64_t at_begin[most_depth][PW_COUNTS];
     uint64_t total[PW_COUNTS];
-    bool aarch64;
-    int32_t sys_prctl, sys_forks[3], sys_changes[changing_calls];
+    const struct calls *calls;
     uint64_t arguments[4]; /* of the last system call */
     pid_t process;         /* not a child of it */
     uint64_t children;     /* that it forked */

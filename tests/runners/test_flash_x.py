@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -69,7 +68,7 @@ def star(tmp_path_factory: pytest.TempPathFactory) -> Star:
     ]
     sources = [SIMULATION / "Simulation_data.F90", *parts]
     command = [compiler, *FLAGS, f"-I{STAND_INS}", *sources, "-o", "star"]
-    subprocess.run(command, cwd=folder, check=True)
+    called(command, cwd=folder, check=True)
     done = called([folder / "star"], check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     shells = [(float(row[1]), float(row[2])) for row in rows if row[0] == "shell"]
@@ -130,7 +129,7 @@ def test_the_public_table_has_the_values_of_the_hdf5_table(tmp_path: Path) -> No
         for name, values in (data | {"dye": x, "temperature": t}).items():
             file[name] = values
     command = [sys.executable, FLASH_X / "helm_table.py", "helmholtz.h5", "helm_table.dat"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    called(command, cwd=tmp_path, check=True)
     lines = (tmp_path / "helm_table.dat").read_text(encoding="ascii").splitlines()
     points = x.size * t.size
     read = [np.array([row.split() for row in lines[i * points : (i + 1) * points]], float) for i in range(4)]

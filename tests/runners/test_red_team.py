@@ -15,7 +15,7 @@ import pytest
 
 from faulty import FAULTS as OF_KERNELS
 from red_team import CODES
-from scripts import write_script
+from scripts import called, write_script
 from stage import TRIAD, Stage, write_case
 from test_altered import CHANGES, fifth
 from test_real_kernels import OF_MACHINE, OF_MEMORY
@@ -75,7 +75,7 @@ def compiled(folder: Path, program: str, *options: str) -> Path:
             made = [compiler, "-x", "c", "-", "-x", "none", "-o", name, *more]
         else:
             made += more
-        subprocess.run(made, input=text, text=True, cwd=folder, check=True)
+        called(made, input=text, cwd=folder, check=True)
     return folder / "program"
 
 

@@ -67,20 +67,24 @@ void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t 
     }
 }
 
-void origins_changed(enum changing_call call, uint64_t result)
+/* Before the call: afterwards another thread may have got the memory. */
+void origins_change(enum changing_call call, const uint64_t given[most_arguments])
 {
-    const uint64_t *given = trace.arguments;
+    if (call == call_munmap) pw_origins_discarded(given[0], given[1], true);
+    if (call == call_madvise && given[2] == MADV_DONTNEED) pw_origins_discarded(given[0], given[1], false);
+}
+
+void origins_changed(enum changing_call call, const uint64_t given[most_arguments], uint64_t result)
+{
     switch (call) {
     case call_mmap:
         pw_origins_discarded(result, given[1], true);
         if ((given[3] & MAP_ANONYMOUS) != 0 && given[2] != PROT_NONE) pw_origins_mapped(result, given[1]);
         break;
-    case call_munmap: pw_origins_discarded(given[0], given[1], true); break;
     case call_mremap: pw_origins_moved(given[0], given[1], result, given[2]); break;
     case call_brk: pw_origins_break(result); break;
+    case call_munmap: pw_origins_discarded(given[0], 0, true); break; /* the mappings that another thread has read since */
     case call_madvise:
-        if (given[2] == MADV_DONTNEED) pw_origins_discarded(given[0], given[1], false);
-        break;
     case changing_calls: break;
     }
 }

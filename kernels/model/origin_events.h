@@ -10,7 +10,8 @@ void origins_missed(struct thread *thread, struct site *site, uint64_t address, 
 /* What the preloaded library reports (origin_calls.h). */
 void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack);
 
-/* The program has changed its memory by a call that succeeded. */
-void origins_changed(enum changing_call call, uint64_t result);
+/* The program is about to change its memory by this call, or any other; or has changed it. */
+void origins_change(enum changing_call call, const uint64_t given[most_arguments]);
+void origins_changed(enum changing_call call, const uint64_t given[most_arguments], uint64_t result);
 
 #endif

@@ -37,7 +37,9 @@ static uint64_t executed_unseen;
 
 /* Of the simulation, where the program has several threads. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread bool forks; /* this thread, now */
+/* The system call that this thread is in. */
+static __thread uint64_t arguments[most_arguments];
+static __thread bool forks;
 
 void stop(const char *format, ...)
 {
@@ -271,30 +273,32 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
     }
 }
 
-/* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
+/* The place of a system call among those that change the memory behind addresses; or their number. */
+static enum changing_call change_of(int64_t number)
+{
+    int i = 0;
+    while (i < changing_calls && number != trace.calls->changes[i]) i++;
+    return (enum changing_call)i;
+}
+
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
                        uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
     (void)id, (void)a6, (void)a7, (void)a8;
-    const uint64_t arguments[] = {a1, a2, a3, a4};
-    memcpy(trace.arguments, arguments, sizeof arguments);
-    const bool clones = number == trace.calls->forks[0];
-    if (clones && (a1 & CLONE_THREAD) != 0) {
-        trace.parallel = true;
-    } else if (clones || number == trace.calls->forks[1] || number == trace.calls->forks[2]) {
-        /* No other thread holds it in the child. */
-        pthread_mutex_lock(&lock);
-        forks = true;
-        trace.children++;
-    }
-    if (trace.origins && number == trace.calls->prctl && a1 == PW_ORIGIN_CALL) {
-        pthread_mutex_lock(&lock);
-        origins_reported(vcpu, a2, a3, a4, a5);
-        pthread_mutex_unlock(&lock);
-    }
-    if (number != trace.calls->changes[call_madvise]) return;
+    const uint64_t given[most_arguments] = {a1, a2, a3, a4};
+    memcpy(arguments, given, sizeof arguments);
+    const bool clones = number == trace.calls->forks[0], starts_thread = clones && (a1 & CLONE_THREAD) != 0;
+    const enum changing_call change = change_of(number);
+    if (starts_thread) trace.parallel = true;
+    forks = !starts_thread && (clones || number == trace.calls->forks[1] || number == trace.calls->forks[2]);
+    pthread_mutex_lock(&lock);
+    trace.children += forks;
+    if (trace.origins && number == trace.calls->prctl && a1 == PW_ORIGIN_CALL) origins_reported(vcpu, a2, a3, a4, a5);
+    if (trace.origins) origins_change(change, arguments);
+    pthread_mutex_unlock(&lock);
+    /* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
-    if (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse)
+    if (change == call_madvise && (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse))
         madvise((void *)(uintptr_t)a1, a2, (int)a3);
     errno = kept;
 }
@@ -302,18 +306,19 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
 static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
     (void)id, (void)vcpu;
-    if (forks) {
-        forks = false;
-        trace.active = trace.active && getpid() == trace.process;
-        pthread_mutex_unlock(&lock);
+    if (forks && getpid() != trace.process) {
+        /* Another thread may have been changing the counts when it was copied, and held the lock. It cannot be held across the fork:
+           QEMU waits there until all threads have left their instructions. */
+        pthread_mutex_init(&lock, NULL);
+        trace.active = trace.origins = false;
     }
-    for (int i = 0; i < changing_calls; i++) {
-        if (number != trace.calls->changes[i]) continue;
-        pthread_mutex_lock(&lock);
-        refresh_marks();
-        if (trace.origins && (result >= 0 || result < -4095)) origins_changed((enum changing_call)i, (uint64_t)result);
-        pthread_mutex_unlock(&lock);
-    }
+    forks = false;
+    const enum changing_call change = change_of(number);
+    if (change == changing_calls) return;
+    pthread_mutex_lock(&lock);
+    refresh_marks();
+    if (trace.origins && (result >= 0 || result < -4095)) origins_changed(change, arguments, (uint64_t)result);
+    pthread_mutex_unlock(&lock);
 }
 
 static void on_exit_of_program(qemu_plugin_id_t id, void *data)

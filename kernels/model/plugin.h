@@ -12,6 +12,7 @@ enum { loaded_lines = 4, loaded_words = 8 /* a line */, instruction_threads = 4 
 
 /* System calls that change the memory behind addresses. */
 enum changing_call { call_mmap, call_munmap, call_mremap, call_brk, call_madvise, changing_calls };
+enum { most_arguments = 4 /* of them */ };
 
 /* The numbers of system calls of a target, which may have SVE. */
 struct calls {
@@ -72,7 +73,6 @@ struct trace {
     uint64_t at_begin[most_depth][PW_COUNTS];
     uint64_t total[PW_COUNTS];
     const struct calls *calls;
-    uint64_t arguments[4]; /* of the last system call */
     pid_t process;         /* not a child of it */
     uint64_t children;     /* that it forked */
     uint64_t executed;     /* instructions of all entered blocks, in all threads */

@@ -236,11 +236,18 @@ def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
 
 
 @needs_tracer
-def test_all_threads_are_simulated_each_with_one_core(build: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("forks", [(), ("forks",)])
+def test_all_threads_are_simulated_each_with_one_core(
+    build: Path, tmp_path: Path, forks: tuple[str, ...]
+) -> None:
+    """Also where they change their mappings at once, and while children start."""
     program = compiled(tmp_path / "threads", "-g", "-pthread", SOURCES / "threads.c")
-    result = simulated(build, tmp_path, program)
-    assert 4 * 6400 <= walks([of(result, "work")]) <= 4 * 6500
-    assert of(result, "work").allocations == 4 and not result.accesses_of_other_threads
+    result = simulated(build, tmp_path, program, *forks)
+    for name, allocations, page_faults in ("work", 4, 4 * 64), ("map", 4 * 100, 4 * 6400):
+        origin = of(result, name)
+        assert (origin.allocations, origin.page_faults) == (allocations, page_faults)
+        assert 4 * 6400 <= walks([origin]) <= 4 * 6500
+    assert not result.accesses_of_other_threads and result.child_processes == 100 * len(forks)
 
 
 @needs_tracer

@@ -54,7 +54,7 @@ void pw_mapping_forget(struct pw_mapping *mapping)
 
 void pw_observer_open(struct pw_observer *observer)
 {
-    *observer = (struct pw_observer){.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    *observer = (struct pw_observer){.lock = PTHREAD_MUTEX_INITIALIZER, .changes = 1, .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
     if (observer->pagemap >= 0 && scan_huge(observer->pagemap, 0, extent_bytes) < 0) pw_observer_close(observer);
 }
 
@@ -69,7 +69,7 @@ void pw_observer_close(struct pw_observer *observer)
 
 void pw_observer_forget(struct pw_observer *observer)
 {
-    observer->current = false;
+    __atomic_add_fetch(&observer->changes, 1, __ATOMIC_RELEASE);
 }
 
 bool pw_observer_is_huge(void *context, uint64_t start)
@@ -80,22 +80,31 @@ bool pw_observer_is_huge(void *context, uint64_t start)
     if (smaps == NULL) return false;
     const int answer = pw_smaps_is_huge(smaps, start);
     fclose(smaps);
-    observer->unclear += answer < 0;
+    if (answer < 0) __atomic_add_fetch(&observer->unclear, 1, __ATOMIC_RELAXED);
     return answer > 0;
+}
+
+static void read_data(struct pw_observer *observer, uint64_t changes)
+{
+    enum { most = 4096 };
+    FILE *maps = fopen("/proc/self/maps", "re");
+    struct pw_stretch *data = maps == NULL ? NULL : calloc(most, sizeof *data);
+    const size_t n_data = data == NULL ? 0 : pw_maps_data(maps, observer->program, pw_elf_bss, data, most);
+    if (maps != NULL) fclose(maps);
+    pthread_mutex_lock(&observer->lock);
+    free(observer->data);
+    observer->data = data;
+    observer->n_data = n_data;
+    observer->known = changes;
+    pthread_mutex_unlock(&observer->lock);
 }
 
 bool pw_observer_is_data(void *context, uint64_t start)
 {
-    enum { most = 4096 };
     struct pw_observer *observer = context;
-    if (!observer->current) {
-        if (observer->data == NULL) observer->data = calloc(most, sizeof *observer->data);
-        FILE *maps = observer->data == NULL ? NULL : fopen("/proc/self/maps", "re");
-        if (maps == NULL) return false;
-        observer->n_data = pw_maps_data(maps, observer->program, pw_elf_bss, observer->data, most);
-        observer->current = true;
-        fclose(maps);
-    }
+    const uint64_t changes = __atomic_load_n(&observer->changes, __ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&observer->known, __ATOMIC_RELAXED) != changes) read_data(observer, changes);
+    pthread_mutex_lock(&observer->lock);
     size_t low = 0, high = observer->n_data;
     while (low < high) {
         const size_t middle = (low + high) / 2;
@@ -104,7 +113,9 @@ bool pw_observer_is_data(void *context, uint64_t start)
         else
             high = middle;
     }
-    return low < observer->n_data && observer->data[low].start <= start;
+    const bool is_data = low < observer->n_data && observer->data[low].start <= start;
+    pthread_mutex_unlock(&observer->lock);
+    return is_data;
 }
 
 size_t pw_maps_data(FILE *maps, const char *program, uint64_t (*bss)(const char *file), struct pw_stretch *data, size_t most)

@@ -5,6 +5,7 @@
 
 #include "geometry.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 /* The extent of one query: 2 MiB, because pages of PMD size are at least this large (32 MiB and 512 MiB with base pages of 16
@@ -51,14 +52,16 @@ struct pw_stretch {
     uint64_t start, end;
 };
 
-/* The observation of this process's pages. */
+/* The observation of this process's pages, for several threads. */
 struct pw_observer {
+    pthread_mutex_t lock; /* of the data */
+    uint64_t changes;     /* of the process's mappings: pw_observer_forget */
     int pagemap;      /* /proc/self/pagemap, if it reports huge pages (Linux 6.7), else -1 */
     uint64_t unclear; /* extents in mappings partly on huge pages, if smaps does not show which: counted as base */
     const char *program;     /* its file; NULL: the first mapped file */
     struct pw_stretch *data; /* what libmpg would put on huge pages; read on first use */
     size_t n_data;
-    bool current;
+    uint64_t known; /* changes, when they were read */
 };
 
 void pw_observer_open(struct pw_observer *observer);

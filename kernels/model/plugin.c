@@ -35,7 +35,7 @@ __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
 /* Instructions whose accesses QEMU does not report. */
 static uint64_t executed_unseen;
 
-/* Of the simulation, where the program has several threads. */
+/* Of the origins, which threads share. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The system call that this thread is in. */
 static __thread uint64_t arguments[most_arguments];
@@ -74,11 +74,6 @@ bool read_guest(uint64_t address, void *value, size_t bytes)
 static void refresh_marks(void)
 {
     if (trace.observer.program == NULL) trace.observer.program = realpath(qemu_plugin_path_to_binary(), NULL);
-    for (int t = 0; t < most_threads; t++) {
-        if (trace.thread[t].model == NULL) continue;
-        pw_mapping_forget(&trace.thread[t].model->mapping);
-        pw_mapping_forget(&trace.thread[t].model->mapping_on_huge);
-    }
     pw_observer_forget(&trace.observer);
 }
 
@@ -95,10 +90,11 @@ static struct pw_model *open_model(const struct pw_geometry *geometry)
 
 struct thread *thread_of(unsigned vcpu)
 {
-    if (vcpu == trace.vcpu) return &trace.thread[0];
+    if (vcpu >= most_threads) return NULL;
+    struct thread *thread = &trace.thread[vcpu];
+    if (thread->model != NULL) return thread;
     if (!trace.origins) return NULL;
-    struct thread *thread = &trace.thread[vcpu % most_threads];
-    if (thread->model == NULL) thread->model = open_model(&trace.model->geometry);
+    thread->model = open_model(&trace.model->geometry);
     return thread;
 }
 
@@ -141,7 +137,7 @@ static void begin(unsigned vcpu, uint64_t address)
     if (!read_guest(address - offsetof(struct pw_mark, name), &mark, offsetof(struct pw_mark, array)))
         stop("the program's addresses differ from those of the emulating process; remove qemu's -B and -R");
     if (mark.magic != PW_MARK_MAGIC) return;
-    if (trace.vcpu < 0) trace.vcpu = vcpu;
+    if (trace.vcpu < 0 && vcpu < most_threads) trace.thread[trace.vcpu = vcpu].model = trace.model;
     if (vcpu != trace.vcpu) return;
     char name[most_name + 1];
     read_name(&mark, name);
@@ -181,7 +177,12 @@ static void end(unsigned vcpu, uint64_t address)
 static void simulate(struct thread *thread, struct site *site, uint64_t address)
 {
     struct pw_model *model = thread->model;
-    const uint64_t block = trace.executed;
+    const uint64_t block = trace.executed, changes = __atomic_load_n(&trace.observer.changes, __ATOMIC_ACQUIRE);
+    if (changes != thread->changes) {
+        thread->changes = changes;
+        pw_mapping_forget(&model->mapping);
+        pw_mapping_forget(&model->mapping_on_huge);
+    }
     const bool piece = site == thread->last && address == thread->last_end && block == thread->last_block &&
                        site->store == thread->last_store;
     thread->last = site;
@@ -191,12 +192,15 @@ static void simulate(struct thread *thread, struct site *site, uint64_t address)
     if (piece) {
         if ((thread->last_end - 1) >> model->line_shift == model->last_line - 1) return;
     } else {
-        site->accesses++;
         model->count[site->store ? PW_STORES : PW_LOADS]++;
     }
     const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
-    if (missed == 0) return;
-    if (trace.origins) origins_missed(thread, site, address, missed);
+    if (trace.origins) {
+        /* Counts of instructions would keep threads waiting for each other's caches. */
+        if (missed != 0) origins_missed(thread, site, address, missed, &lock);
+        return;
+    }
+    site->accesses += !piece;
     site->tlb += (missed & PW_MISSED_TLB) != 0;
     site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
     site->refills += (missed & PW_MISSED_CACHE) != 0;
@@ -206,12 +210,12 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 {
     struct site *site = data;
     if (!trace.active && site->kind == plain) return;
-    if (info != site->info) {
+    if (info != __atomic_load_n(&site->info, __ATOMIC_ACQUIRE)) {
         if (!trace.started) pw_origins_stack(address);
         trace.started = true;
-        site->info = info;
         site->bytes = UINT32_C(1) << qemu_plugin_mem_size_shift(info);
         site->store = qemu_plugin_mem_is_store(info);
+        __atomic_store_n(&site->info, info, __ATOMIC_RELEASE);
     }
     if (site->kind != plain) {
         if (site->kind == not_of_program) return;
@@ -221,14 +225,11 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         if (site->kind == array_starts) assign(address);
         return;
     }
-    const bool parallel = trace.parallel;
-    if (parallel) pthread_mutex_lock(&lock);
     struct thread *thread = thread_of(vcpu);
     if (thread == NULL)
         trace.elsewhere++;
     else if (!thread->paused)
         simulate(thread, site, address);
-    if (parallel) pthread_mutex_unlock(&lock);
 }
 
 /* SVE's loads and stores, except those of whole registers (LDR, STR) and prefetches: QEMU up to 7.2 does not report these
@@ -307,16 +308,17 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
 {
     (void)id, (void)vcpu;
     if (forks && getpid() != trace.process) {
-        /* Another thread may have been changing the counts when it was copied, and held the lock. It cannot be held across the fork:
+        /* Another thread may have been changing the counts when it was copied, and held a lock. They cannot be held across the fork:
            QEMU waits there until all threads have left their instructions. */
         pthread_mutex_init(&lock, NULL);
+        pthread_mutex_init(&trace.observer.lock, NULL);
         trace.active = trace.origins = false;
     }
     forks = false;
     const enum changing_call change = change_of(number);
     if (change == changing_calls) return;
-    pthread_mutex_lock(&lock);
     refresh_marks();
+    pthread_mutex_lock(&lock);
     if (trace.origins && (result >= 0 || result < -4095)) origins_changed(change, arguments, (uint64_t)result);
     pthread_mutex_unlock(&lock);
 }
@@ -382,9 +384,9 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     if (rule == 4) stop("pages=%s must be observed, base, huge or fjmpg", trace.pages);
     pw_observer_open(&trace.observer);
     trace.rule = (enum pw_mapping_rule)rule;
-    trace.model = trace.thread[0].model = open_model(&geometry);
+    trace.model = open_model(&geometry);
     if (trace.origins) pw_origins_open(&trace.executed);
-    if (trace.whole) trace.vcpu = 0;
+    if (trace.whole) trace.thread[trace.vcpu = 0].model = trace.model;
     trace.active = trace.whole;
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);

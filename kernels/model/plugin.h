@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-enum { most_regions = 64, most_depth = 16, most_name = 63, most_threads = 64 };
+enum { most_regions = 64, most_depth = 16, most_name = 63, most_threads = 256 };
 enum { loaded_lines = 4, loaded_words = 8 /* a line */, instruction_threads = 4 };
 
 /* System calls that change the memory behind addresses. */
@@ -28,7 +28,7 @@ struct site {
     uint32_t bytes;
     bool store;
     enum { plain, begins, ends, array_starts, not_of_program } kind;
-    uint64_t accesses, tlb, walks, refills;
+    uint64_t accesses, tlb, walks, refills; /* not where origins are recorded */
     struct site *next;
     const char *symbol;
     uint64_t place;
@@ -37,7 +37,8 @@ struct site {
 
 /* A simulated thread, with one core. */
 struct thread {
-    struct pw_model *model;
+    _Alignas(64) struct pw_model *model;
+    uint64_t changes; /* of the program's memory, that the model knows */
     /* The last piece: a wide access arrives in several. */
     const struct site *last;
     uint64_t last_end, last_block;
@@ -55,8 +56,8 @@ struct region {
 };
 
 struct trace {
-    struct thread thread[most_threads]; /* by the emulated processor's number, or 0 for the only one */
-    struct pw_model *model;             /* of thread 0 */
+    struct thread thread[most_threads]; /* by the emulated processor's number; simulated: with a model */
+    struct pw_model *model;             /* of the first simulated thread */
     bool parallel;                      /* the program has started threads */
     struct pw_observer observer;
     const char *out, *pages;

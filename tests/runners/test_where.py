@@ -245,7 +245,9 @@ def test_all_threads_are_simulated_each_with_one_core(
     result = simulated(build, tmp_path, program, *forks)
     for name, allocations, page_faults in ("work", 4, 4 * 64), ("map", 4 * 100, 4 * 6400):
         origin = of(result, name)
-        assert (origin.allocations, origin.page_faults) == (allocations, page_faults)
+        assert origin.allocations == allocations
+        # One thread may touch memory next to that which another maps then.
+        assert page_faults <= origin.page_faults <= page_faults + 4
         assert 4 * 6400 <= walks([origin]) <= 4 * 6500
     assert not result.accesses_of_other_threads and result.child_processes == 100 * len(forks)
 

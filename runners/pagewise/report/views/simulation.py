@@ -155,8 +155,8 @@ def _origin_rows(records: Records) -> Iterator[Values]:
 def _origin_tables(records: Records, about: SimulationPart) -> Iterator[Block]:
     columns = (
         *(Column("origin", wrap=True), Column("place", wrap=True), Column("called from", wrap=True)),
-        *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent")),
-        *(Column("page faults", kind="count"), Column("TLB misses", kind="percent")),
+        *(Column("kind"), Column("size", kind="bytes"), Column("lifetime", kind="percent", optional=True)),
+        *(Column("page faults", kind="count"), Column("TLB misses", kind="percent", optional=True)),
         *(Column("page walks", kind="percent"), Column("on huge pages", kind="percent")),
         Column("forecast saving"),
     )
@@ -257,7 +257,7 @@ def _notes(simulated: Simulated) -> list[str]:
             "not of glibc, or of another machine): heap and mappings are listed instead"
         )
     if simulated.child_processes:
-        notes.append(f"{simulated.child_processes} child processes were not simulated")
+        notes.append(f"child processes that were not simulated: {simulated.child_processes}")
     if simulated.open_regions:
         notes.append("the program ended inside a region, which is not counted")
     if others := simulated.accesses_of_other_threads:

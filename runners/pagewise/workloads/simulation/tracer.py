@@ -279,7 +279,8 @@ def _failure(code: int, output: str, program: TracedProgram) -> PagewiseError:
             remedy="build it for the tracer: -march=x86-64-v3 on x86-64, -march=armv8.2-a on aarch64",
         )
     ended = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-    message = after(output, "error:") or f"the traced program ended {ended}"
+    last = "".join(f": {line[:200]}" for line in output.rstrip().splitlines()[-1:])
+    message = after(output, "error:") or f"the traced program ended {ended}{last}"
     kind = PagesUnavailableError if code == _PAGES_UNAVAILABLE else RefusedError
     return kind(message, where=where, remedy=after(output, "remedy:"))
 

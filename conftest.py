@@ -11,10 +11,12 @@ MARKERS = {
     "systems": "sets up fresh systems or builds images, as root: part of `make test-systems`",
     "release": "takes minutes, or repeats another test elsewhere: only part of `make test-all`",
 }
-#: Seconds that a test without a mark may take while nothing else runs.
+#: CPU seconds that a test without a mark may take, with its programs, while nothing else runs: not elapsed ones, which a
+#: pause of the machine prolongs.
 LIMIT = 1.0
-#: Factor of the limit while other processes run: a single slow start or write must not fail a test.
+#: Factor of the limit while other processes run.
 BUSY = 4.0
+USED = pytest.StashKey[float]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,6 +45,16 @@ def slowdown() -> float:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> object:
+    """Keep the CPU time of the test and of its programs."""
+    begin = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        item.stash[USED] = sum(os.times()[:4]) - begin
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> pytest.TestReport:
@@ -50,7 +62,8 @@ def pytest_runtest_makereport(
     report = yield
     limit = LIMIT * slowdown()
     marked = any(item.get_closest_marker(name) for name in MARKERS)
-    if call.when == "call" and report.passed and not marked and call.duration > limit:
+    used = item.stash.get(USED, 0.0)
+    if call.when == "call" and report.passed and not marked and used > limit:
         report.outcome = "failed"
-        report.longrepr = f"{item.nodeid} took {call.duration:.1f} s, over {limit:.1f} s: make it faster, or mark it long"
+        report.longrepr = f"{item.nodeid} used {used:.1f} s of CPU time, over {limit:.1f} s: make it faster, or mark it long"
     return report

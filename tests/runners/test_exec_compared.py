@@ -55,21 +55,24 @@ def test_a_comparison_and_the_launcher_give_a_program_the_same(own: Own, shown: 
     words = (*words, "--enough-coverage", "1%")
     kept = f"| cat >>{own.folder}/output.$(date +%N)"
     own.stage.environment |= {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_TOP_PAD_": "1"}
-    done = own.stage.run(*words, "--check", kept, "--", program)
-    assert done.returncode == 0, done.stdout + done.stderr
+    environment, launched = own.stage.variables(), {}
+    for policy in POLICIES:
+        command = (sys.executable, "-m", "pagewise", "exec", "--quiet", policy, "--", program)
+        done = called(command, env=environment)
+        if done.returncode == 0:
+            launched[policy] = seen(done.stdout)
+    # A busy machine may give no huge pages, or show them too late: the policy is then excluded.
+    for _ in range(3):
+        done = own.stage.run(*words, "--check", kept, "--", program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        measured = {one.configuration.hugepages for one in own.records() if one.repetitions}
+        if measured == set(launched):
+            break
+    assert measured == set(launched)
     compared = [seen(file.read_text()) for file in sorted(own.folder.glob("output.*"))]
     # Trial runs may have a library more.
     compared = [(variables, huge) for variables, huge in compared if "PAGEWISE_SNAPSHOT" not in variables]
-    for policy in POLICIES:
-        command = (sys.executable, "-m", "pagewise", "exec", "--quiet", policy, "--", program)
-        variables = own.stage.variables()
-        launched = called(command, env=variables)
-        is_available = next(
-            bool(one.repetitions) for one in own.records() if one.configuration.hugepages == policy
-        )
-        assert is_available == (launched.returncode == 0), launched.stderr
-        if is_available:
-            variables, huge = seen(launched.stdout)
-            assert huge == (policy != "none")
-            differences = [variables.items() ^ others.items() for others, same in compared if same == huge]
-            assert set() in differences, min(differences, key=len, default=None)
+    for policy, (variables, huge) in launched.items():
+        assert huge == (policy != "none")
+        differences = [variables.items() ^ others.items() for others, same in compared if same == huge]
+        assert set() in differences, min(differences, key=len, default=None)

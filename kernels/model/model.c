@@ -46,15 +46,11 @@ bool pw_model_open_on_huge(struct pw_model *model, enum pw_mapping_rule rule, bo
     return pw_tlb_open(&model->tlb_on_huge, &model->geometry);
 }
 
-/* Another access to the previous page changes nothing, and most are that. */
 static uint32_t access_on_huge(struct pw_model *model, uint64_t address)
 {
     const enum pw_page_class class = pw_mapping_class(&model->mapping_on_huge, address);
-    const uint64_t page = address >> model->page_shift[class], key = page * PW_PAGE_CLASSES + (uint64_t)class + 1;
-    if (key == model->last_on_huge) return 0;
-    model->last_on_huge = key;
     uint32_t refilled;
-    const uint32_t translated = pw_tlb_access(&model->tlb_on_huge, class, page, &refilled);
+    const uint32_t translated = pw_tlb_access(&model->tlb_on_huge, class, address >> model->page_shift[class], &refilled);
     if (translated == 0) return 0;
     model->count[PW_TLB_REFILL_ON_HUGE]++;
     if (translated < model->tlb.n_levels) return PW_MISSED_TLB_ON_HUGE;
@@ -73,6 +69,26 @@ static uint32_t distances_exceeded(struct pw_model *model, uint64_t page)
         exceeded++;
     for (uint32_t i = 0; i < exceeded; i++) pw_sets_insert(&accessed[i], pw_sets_index(&accessed[i], spread), page, false);
     return exceeded;
+}
+
+/* The newest entry of an address's set in a first TLB; NULL if it is not that of its page. */
+static const uint64_t *newest(const struct pw_model *model, const struct pw_tlb *tlb, struct pw_mapping *mapping, uint64_t address)
+{
+    const enum pw_page_class class = pw_mapping_class(mapping, address);
+    const uint64_t page = address >> model->page_shift[class];
+    const struct pw_sets *array = tlb->holds[0][class];
+    if (array == NULL) return NULL;
+    const uint64_t *set = pw_sets_of(array, pw_sets_index(array, page));
+    return *set >> 1 == pw_tlb_key(class, page) + 1 ? set : NULL;
+}
+
+static void remember(struct pw_model *model, uint64_t address)
+{
+    const uint64_t page = address >> PW_SMALLEST_SHIFT;
+    const uint64_t *entry = newest(model, &model->tlb, &model->mapping, address), *on_huge = entry;
+    if (model->tlb_on_huge.n_levels > 0) on_huge = newest(model, &model->tlb_on_huge, &model->mapping_on_huge, address);
+    if (entry != NULL && on_huge != NULL)
+        model->latest[page % PW_LATEST] = (struct pw_latest){page + 1, entry, on_huge, *entry, *on_huge};
 }
 
 static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
@@ -95,7 +111,10 @@ static uint32_t access_line(struct pw_model *model, uint64_t line, bool store)
         }
     }
     if (model->tlb_on_huge.n_levels > 0) missed |= access_on_huge(model, address);
-    if (model->cache.n_levels == 0) return missed;
+    if (model->cache.n_levels == 0) {
+        remember(model, address);
+        return missed;
+    }
     const uint32_t hit_level = pw_cache_access(&model->cache, line, store);
     if (hit_level > 0) {
         missed |= PW_MISSED_CACHE;
@@ -120,6 +139,13 @@ uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t byte
     return missed;
 }
 
+void pw_model_forget(struct pw_model *model)
+{
+    pw_mapping_forget(&model->mapping);
+    pw_mapping_forget(&model->mapping_on_huge);
+    memset(model->latest, 0, sizeof model->latest);
+}
+
 void pw_model_counts(const struct pw_model *model, uint64_t counts[PW_COUNTS])
 {
     memcpy(counts, model->count, sizeof model->count);
@@ -133,10 +159,10 @@ const char *pw_model_name(const struct pw_model *model, enum pw_count count)
     static const char *const back[] = {"L1D_CACHE_WB", "L2D_CACHE_WB", "L3D_CACHE_WB"};
     switch (count) {
     case PW_INSTRUCTIONS: return "INSTRUCTIONS";
-    case PW_LOADS: return "LOADS";
-    case PW_STORES: return "STORES";
-    case PW_HUGE_ACCESSES: return "HUGE_PAGE_LOOKUPS";
-    case PW_LOOKUPS: return "L1D_CACHE";
+    case PW_LOADS: return model->only_misses ? NULL : "LOADS";
+    case PW_STORES: return model->only_misses ? NULL : "STORES";
+    case PW_HUGE_ACCESSES: return model->only_misses ? NULL : "HUGE_PAGE_LOOKUPS";
+    case PW_LOOKUPS: return model->only_misses ? NULL : "L1D_CACHE";
     case PW_PAGE_WALKS: return "PAGE_WALKS";
     case PW_TLB_REFILL_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "L1D_TLB_REFILL_ON_HUGE" : NULL;
     case PW_PAGE_WALKS_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "PAGE_WALKS_ON_HUGE" : NULL;

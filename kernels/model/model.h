@@ -22,6 +22,8 @@ enum pw_count {
     PW_COUNTS
 };
 
+enum { PW_LATEST = 64 };
+
 /* What one access missed. */
 enum {
     PW_MISSED_TLB = 1,
@@ -33,6 +35,14 @@ enum {
     PW_DISTANCE_SHIFT = 8 /* above: how many of the geometry's distances it exceeds */
 };
 
+/* A page, plus one, that was accessed, its newest entries of their sets in the first TLBs, and their values. As long as they are the newest,
+   further accesses change nothing. */
+struct pw_latest {
+    uint64_t page;
+    const uint64_t *entry, *on_huge;
+    uint64_t value, value_on_huge;
+};
+
 struct pw_model {
     struct pw_geometry geometry;
     struct pw_tlb tlb;
@@ -41,11 +51,12 @@ struct pw_model {
     unsigned page_shift[PW_PAGE_CLASSES], line_shift;
     uint64_t last_line; /* the previous access, plus one; another access to it changes nothing */
     bool last_store;
+    bool only_misses; /* are complete: the other counts are not */
     uint64_t count[PW_COUNTS];
+    struct pw_latest latest[PW_LATEST]; /* without caches */
     /* Second TLBs of the same geometry, for the same accesses with data on huge pages; without levels: none. */
     struct pw_tlb tlb_on_huge;
     struct pw_mapping mapping_on_huge;
-    uint64_t last_on_huge; /* the previous page there, as a key, plus one */
     /* The base pages accessed last, as many as each distance. */
     struct pw_sets accessed[PW_MOST_DISTANCES];
 };
@@ -61,6 +72,18 @@ bool pw_model_open_on_huge(struct pw_model *model, enum pw_mapping_rule rule, bo
 /* The program accesses `bytes` bytes at an address. Counts look-ups and misses, not LOADS and STORES: an instruction's access may
    arrive in pieces. Returns its misses. */
 uint32_t pw_model_access(struct pw_model *model, uint64_t address, uint32_t bytes, bool store);
+
+/* Whether an access of at most 16 bytes would change nothing but the number of look-ups. */
+static inline bool pw_model_is_latest(const struct pw_model *model, uint64_t address)
+{
+    const uint64_t page = address >> PW_SMALLEST_SHIFT, size = UINT64_C(1) << PW_SMALLEST_SHIFT;
+    const struct pw_latest *latest = &model->latest[page % PW_LATEST];
+    return latest->page == page + 1 && *latest->entry == latest->value && *latest->on_huge == latest->value_on_huge &&
+           address % size <= size - 16;
+}
+
+/* Discard what is known of the pages: the program has changed its memory. */
+void pw_model_forget(struct pw_model *model);
 
 /* The counts up to now. */
 void pw_model_counts(const struct pw_model *model, uint64_t counts[PW_COUNTS]);

@@ -26,15 +26,15 @@ static enum pw_pattern pattern_of(struct thread *thread, struct site *site, uint
     return dependent ? PW_DEPENDENT : PW_INDEPENDENT;
 }
 
-void origins_missed(struct thread *thread, struct site *site, uint64_t address, uint32_t missed, pthread_mutex_t *lock)
+void origins_missed(struct thread *thread, struct site *site, uint64_t address, uint32_t missed)
 {
     const bool counted = (missed & PW_MISSED_TLB) != 0 || missed >> PW_DISTANCE_SHIFT > 0;
     struct pw_model *model = thread->model;
     const enum pw_pattern pattern = counted ? pattern_of(thread, site, address) : PW_INDEPENDENT;
     const uint64_t page = model->geometry.page[pw_mapping_class(&model->mapping, address)];
-    if (trace.parallel) pthread_mutex_lock(lock);
+    if (trace.parallel) pthread_mutex_lock(&trace.lock);
     pw_origins_missed(address, missed, pattern, page);
-    if (trace.parallel) pthread_mutex_unlock(lock);
+    if (trace.parallel) pthread_mutex_unlock(&trace.lock);
 }
 
 void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack)

@@ -4,10 +4,8 @@
 
 #include "plugin.h"
 
-#include <pthread.h>
-
-/* An access of this instruction missed (PW_MISSED_ of model.h). lock: of the origins. */
-void origins_missed(struct thread *thread, struct site *site, uint64_t address, uint32_t missed, pthread_mutex_t *lock);
+/* An access of this instruction missed (PW_MISSED_ of model.h). */
+void origins_missed(struct thread *thread, struct site *site, uint64_t address, uint32_t missed);
 
 /* What the preloaded library reports (origin_calls.h). */
 void origins_reported(unsigned vcpu, uint64_t event, uint64_t address, uint64_t bytes, uint64_t stack);

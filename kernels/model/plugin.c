@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@
 
 enum { exit_of_tool = 125 /* that of env and timeout for their own failures */ };
 
-struct trace trace;
+struct trace trace = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the interface, see tracer.h. */
 __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
@@ -35,8 +34,6 @@ __attribute__((visibility("default"))) const int qemu_plugin_version = 1;
 /* Instructions whose accesses QEMU does not report. */
 static uint64_t executed_unseen;
 
-/* Of the origins, which threads share. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The system call that this thread is in. */
 static __thread uint64_t arguments[most_arguments];
 static __thread bool forks;
@@ -84,6 +81,7 @@ static struct pw_model *open_model(const struct pw_geometry *geometry)
     struct pw_model *model = pw_model_open(geometry);
     if (model == NULL) stop("out of memory");
     pw_mapping_set(&model->mapping, trace.rule, asks[trace.rule], &trace.observer);
+    model->only_misses = trace.origins;
     if (trace.origins) pw_model_open_on_huge(model, PW_FJMPG, pw_observer_is_data, &trace.observer);
     return model;
 }
@@ -173,16 +171,22 @@ static void end(unsigned vcpu, uint64_t address)
     }
 }
 
+/* The thread's TLBs and caches, which know the program's memory. */
+static struct pw_model *model_of(struct thread *thread)
+{
+    const uint64_t changes = __atomic_load_n(&trace.observer.changes, __ATOMIC_ACQUIRE);
+    if (changes != thread->changes) {
+        thread->changes = changes;
+        pw_model_forget(thread->model);
+    }
+    return thread->model;
+}
+
 /* An access of a simulated thread. */
 static void simulate(struct thread *thread, struct site *site, uint64_t address)
 {
-    struct pw_model *model = thread->model;
-    const uint64_t block = trace.executed, changes = __atomic_load_n(&trace.observer.changes, __ATOMIC_ACQUIRE);
-    if (changes != thread->changes) {
-        thread->changes = changes;
-        pw_mapping_forget(&model->mapping);
-        pw_mapping_forget(&model->mapping_on_huge);
-    }
+    struct pw_model *model = model_of(thread);
+    const uint64_t block = trace.executed;
     const bool piece = site == thread->last && address == thread->last_end && block == thread->last_block &&
                        site->store == thread->last_store;
     thread->last = site;
@@ -195,15 +199,24 @@ static void simulate(struct thread *thread, struct site *site, uint64_t address)
         model->count[site->store ? PW_STORES : PW_LOADS]++;
     }
     const uint32_t missed = pw_model_access(model, address, site->bytes, site->store);
-    if (trace.origins) {
-        /* Counts of instructions would keep threads waiting for each other's caches. */
-        if (missed != 0) origins_missed(thread, site, address, missed, &lock);
-        return;
-    }
     site->accesses += !piece;
     site->tlb += (missed & PW_MISSED_TLB) != 0;
     site->walks += (missed & PW_MISSED_ALL_TLBS) != 0;
     site->refills += (missed & PW_MISSED_CACHE) != 0;
+}
+
+/* An access where origins are recorded, if it may change the TLBs. */
+static void __attribute__((noinline)) look_up(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, struct site *site)
+{
+    struct thread *thread = thread_of(vcpu);
+    if (!trace.active) return;
+    if (thread == NULL) {
+        trace.elsewhere++;
+    } else if (!thread->paused) {
+        const uint32_t bytes = UINT32_C(1) << qemu_plugin_mem_size_shift(info);
+        const uint32_t missed = pw_model_access(model_of(thread), address, bytes, false);
+        if (missed != 0) origins_missed(thread, site, address, missed);
+    }
 }
 
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -225,26 +238,24 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         if (site->kind == array_starts) assign(address);
         return;
     }
+    if (trace.origins) {
+        look_up(vcpu, info, address, site);
+        return;
+    }
     struct thread *thread = thread_of(vcpu);
     if (thread == NULL)
         trace.elsewhere++;
-    else if (!thread->paused)
+    else
         simulate(thread, site, address);
 }
 
-/* SVE's loads and stores, except those of whole registers (LDR, STR) and prefetches: QEMU up to 7.2 does not report these
-   accesses to plug-ins. Encodings: Arm ARM for A-profile (DDI 0487), C4.1, SVE: bits 31..25 of the four groups of memory
-   instructions are 1xx0010. */
-static bool is_unseen(const struct qemu_plugin_insn *instruction)
+/* Most accesses end here. Only those that miss need the instruction: the data of a large program's instructions are in no cache, and
+   reading them takes longer than all else. */
+static void on_access_of_origins(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *site)
 {
-    uint32_t code;
-    if (!trace.calls->sve || qemu_plugin_insn_size(instruction) != sizeof code) return false;
-    memcpy(&code, qemu_plugin_insn_data(instruction), sizeof code);
-    if ((code & UINT32_C(0x9e000000)) != UINT32_C(0x84000000)) return false;
-    const bool prefetch = (code & UINT32_C(0xffc08000)) == UINT32_C(0x85c00000);
-    const bool load = (code & UINT32_C(0xffc0a000)) == UINT32_C(0x85800000);
-    const bool store = (code & UINT32_C(0xffc0a000)) == UINT32_C(0xe5800000);
-    return !load && !store && !prefetch;
+    const struct thread *thread = &trace.thread[vcpu < most_threads ? vcpu : 0];
+    const bool known = thread->model != NULL && thread->changes == __atomic_load_n(&trace.observer.changes, __ATOMIC_ACQUIRE);
+    if (!known || vcpu >= most_threads || !pw_model_is_latest(thread->model, address)) look_up(vcpu, info, address, site);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
@@ -270,16 +281,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
         trace.sites = site;
         if (is_unseen(instruction))
             qemu_plugin_register_vcpu_insn_exec_inline(instruction, QEMU_PLUGIN_INLINE_ADD_U64, &executed_unseen, 1);
-        qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, site);
+        const bool known = trace.origins && trace.library_end > 0 && site->kind == plain;
+        qemu_plugin_register_vcpu_mem_cb(instruction, known ? on_access_of_origins : on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, site);
     }
-}
-
-/* The place of a system call among those that change the memory behind addresses; or their number. */
-static enum changing_call change_of(int64_t number)
-{
-    int i = 0;
-    while (i < changing_calls && number != trace.calls->changes[i]) i++;
-    return (enum changing_call)i;
 }
 
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
@@ -292,11 +296,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
     const enum changing_call change = change_of(number);
     if (starts_thread) trace.parallel = true;
     forks = !starts_thread && (clones || number == trace.calls->forks[1] || number == trace.calls->forks[2]);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&trace.lock);
     trace.children += forks;
     if (trace.origins && number == trace.calls->prctl && a1 == PW_ORIGIN_CALL) origins_reported(vcpu, a2, a3, a4, a5);
     if (trace.origins) origins_change(change, arguments);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&trace.lock);
     /* User-mode QEMU accepts most advice without effect, but huge pages must take effect here. */
     const int kept = errno, collapse = 25; /* MADV_COLLAPSE: Linux 6.1 */
     if (change == call_madvise && (a3 == MADV_HUGEPAGE || a3 == MADV_NOHUGEPAGE || a3 == (uint64_t)collapse))
@@ -310,7 +314,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
     if (forks && getpid() != trace.process) {
         /* Another thread may have been changing the counts when it was copied, and held a lock. They cannot be held across the fork:
            QEMU waits there until all threads have left their instructions. */
-        pthread_mutex_init(&lock, NULL);
+        pthread_mutex_init(&trace.lock, NULL);
         pthread_mutex_init(&trace.observer.lock, NULL);
         trace.active = trace.origins = false;
     }
@@ -318,9 +322,9 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number
     const enum changing_call change = change_of(number);
     if (change == changing_calls) return;
     refresh_marks();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&trace.lock);
     if (trace.origins && (result >= 0 || result < -4095)) origins_changed(change, arguments, (uint64_t)result);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&trace.lock);
 }
 
 static void on_exit_of_program(qemu_plugin_id_t id, void *data)
@@ -336,17 +340,6 @@ static void on_exit_of_program(qemu_plugin_id_t id, void *data)
     for (uint32_t i = 0; simulated && i < trace.model->geometry.n_arrays; i++)
         if ((trace.assigned >> i & 1) == 0) stop("the program has no array %s for a sector", trace.model->geometry.array[i].name);
     write_report();
-}
-
-/* Returns false for a target whose system calls are unknown here. */
-static bool know_calls(const char *target)
-{
-    /* mmap, munmap, mremap, brk, madvise; clone, fork, vfork; prctl */
-    static const struct calls known[] = {{"x86_64", {9, 11, 25, 12, 28}, {56, 57, 58}, 157, false},
-                                         {"aarch64", {222, 215, 216, 214, 233}, {220, -1, -1}, 167, true}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(target, known[i].target) == 0) trace.calls = &known[i];
-    return trace.calls != NULL;
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
@@ -374,7 +367,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             stop("unknown argument '%s'", argv[i]);
     }
     if (geometry_file == NULL || trace.out == NULL) stop("geometry=FILE and out=FILE are required");
-    if (info->system_emulation || !know_calls(info->target_name))
+    if (info->system_emulation || !know_target(info->target_name))
         stop("only user-mode emulation of x86_64 and aarch64 is supported, not %s", info->target_name);
     struct pw_geometry geometry;
     char fault[PW_GEOMETRY_TEXT + 1];

@@ -5,6 +5,7 @@
 #include "model.h"
 #include "tracer.h"
 
+#include <pthread.h>
 #include <sys/types.h>
 
 enum { most_regions = 64, most_depth = 16, most_name = 63, most_threads = 256 };
@@ -80,6 +81,7 @@ struct trace {
     bool started;          /* has accessed memory */
     /* TLB misses are counted by the origin of the memory (origins.h). */
     bool origins;
+    pthread_mutex_t lock; /* of the origins, which threads share */
     uint64_t library_begin, library_end; /* the preloaded library's code */
 };
 
@@ -93,6 +95,15 @@ struct thread *thread_of(unsigned vcpu);
 
 /* Read the program's memory, which is this process's own; reading fails safely if it is not mapped. */
 bool read_guest(uint64_t address, void *value, size_t bytes);
+
+/* The target, for trace.calls; false: its system calls are unknown here. */
+bool know_target(const char *name);
+
+/* The place of a system call among those that change the memory behind addresses; or their number. */
+enum changing_call change_of(int64_t number);
+
+/* Whether the instruction accesses memory, and QEMU does not report it. */
+bool is_unseen(const struct qemu_plugin_insn *instruction);
 
 /* Write all counts to trace.out as JSON. */
 void write_report(void);

@@ -24,8 +24,7 @@ void pw_tlb_close(struct pw_tlb *tlb)
 
 uint32_t pw_tlb_access(struct pw_tlb *tlb, enum pw_page_class class, uint64_t page, uint32_t *refilled)
 {
-    /* A base and a huge page with the same number are different entries of an array that holds both. */
-    const uint64_t key = page * PW_PAGE_CLASSES + (uint64_t)class;
+    const uint64_t key = pw_tlb_key(class, page);
     uint32_t level = 0;
     *refilled = 0;
     while (level < tlb->n_levels) {

@@ -32,7 +32,7 @@ def compiled_build(folder: Path) -> Path:
     (folder / "model").mkdir()
     shared = ROOT / "runners/pagewise/workloads/program"
     flags = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{shared}")
-    parts = ("plugin", "report", "origins", "origin_events", "origin_map")
+    parts = ("plugin", "target", "report", "origins", "origin_events", "origin_map")
     plugin = [SOURCES / f"{name}.c" for name in parts]
     compiled(folder / "model" / "libpagewise-model.so", *flags, *plugin, *PARTS)
     compiled(folder / "model" / "libpagewise-preload.so", *flags, SOURCES / "preload.c")

@@ -169,6 +169,45 @@ static void test_both_page_sizes(void)
     pw_model_close(model);
 }
 
+static void test_latest(void)
+{
+    /* Omitting the accesses that change nothing leaves all misses as they are, one by one. */
+    static const char *const geometries[] = {"tlb 1 8 2 lru base\ntlb 1 4 2 lru huge\ntlb 2 32 4 fifo both\n",
+                                             "tlb 1 6 3 fifo both\ntlb 2 64 4 lru both\n", "tlb 1 4 4 lru base\n",
+                                             "tlb 1 4 4 lru both\ntlb 2 8 8 lru base\n"};
+    uint64_t boundary = 8 * 65536;
+    for (size_t g = 0; g < sizeof geometries / sizeof *geometries; g++) {
+        char text[200];
+        snprintf(text, sizeof text, "geometry t\npages 4096 65536\n%s", geometries[g]);
+        struct pw_model *all = machine(text), *some = machine(text);
+        pw_model_open_on_huge(all, PW_OBSERVED, is_huge, &boundary);
+        pw_model_open_on_huge(some, PW_OBSERVED, is_huge, &boundary);
+        uint64_t random = g, omitted = 0;
+        for (int i = 0; i < 200000; i++) {
+            random = random * UINT64_C(6364136223846793005) + 1;
+            /* Two pages in three quarters of the accesses, else any of 256. Some accesses cross the end of a page. */
+            const uint64_t page = random >> 62 > 0 ? 100 + (random >> 40 & 1) : random >> 33 & 255;
+            const uint64_t address = page * 4096 + (random >> 50 & 4095);
+            const uint32_t missed = pw_model_access(all, address, 8, false);
+            if (pw_model_is_latest(some, address)) {
+                EXPECT(missed == 0);
+                omitted++;
+            } else {
+                EXPECT(pw_model_access(some, address, 8, false) == missed);
+            }
+            if (i % 50000 == 0) {
+                boundary = boundary == 0 ? 8 * 65536 : 0;
+                pw_model_forget(all);
+                pw_model_forget(some);
+            }
+        }
+        EXPECT(omitted > 20000);
+        for (int i = PW_TLB_REFILL; i < PW_COUNTS; i++) EXPECT(all->count[i] == some->count[i]);
+        pw_model_close(all);
+        pw_model_close(some);
+    }
+}
+
 static void test_across_ends(void)
 {
     /* Eight bytes across a line's end are two look-ups; across a page's end, two translations. */
@@ -337,6 +376,7 @@ int main(void)
     test_two_tlb_levels();
     test_page_sizes();
     test_both_page_sizes();
+    test_latest();
     test_across_ends();
     test_write_backs();
     test_two_cache_levels();

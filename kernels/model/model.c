@@ -157,12 +157,13 @@ const char *pw_model_name(const struct pw_model *model, enum pw_count count)
     static const char *const tlb[] = {"L1D_TLB_REFILL", "L2D_TLB_REFILL", "L3D_TLB_REFILL"};
     static const char *const refill[] = {"L1D_CACHE_REFILL", "L2D_CACHE_REFILL", "L3D_CACHE_REFILL"};
     static const char *const back[] = {"L1D_CACHE_WB", "L2D_CACHE_WB", "L3D_CACHE_WB"};
+    if (model->only_misses && PW_LOADS <= count && count <= PW_LOOKUPS) return NULL;
     switch (count) {
     case PW_INSTRUCTIONS: return "INSTRUCTIONS";
-    case PW_LOADS: return model->only_misses ? NULL : "LOADS";
-    case PW_STORES: return model->only_misses ? NULL : "STORES";
-    case PW_HUGE_ACCESSES: return model->only_misses ? NULL : "HUGE_PAGE_LOOKUPS";
-    case PW_LOOKUPS: return model->only_misses ? NULL : "L1D_CACHE";
+    case PW_LOADS: return "LOADS";
+    case PW_STORES: return "STORES";
+    case PW_HUGE_ACCESSES: return "HUGE_PAGE_LOOKUPS";
+    case PW_LOOKUPS: return "L1D_CACHE";
     case PW_PAGE_WALKS: return "PAGE_WALKS";
     case PW_TLB_REFILL_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "L1D_TLB_REFILL_ON_HUGE" : NULL;
     case PW_PAGE_WALKS_ON_HUGE: return model->tlb_on_huge.n_levels > 0 ? "PAGE_WALKS_ON_HUGE" : NULL;

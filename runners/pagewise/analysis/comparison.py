@@ -28,7 +28,7 @@ from pagewise.core.plan import Cell
 from pagewise.core.record import Record
 
 Direction = Literal["lower", "higher"]
-Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal", "drift"]
+Reason = Literal["too few rounds", "interval", "floor", "correction", "bimodal", "drift", "no baseline"]
 Verdict = Literal["faster", "slower", "better", "worse", "lower", "higher", "met", "not met", "inconclusive"]
 #: Why two configurations are compared; docs/reference/json.md describes each kind.
 Kind = Literal["baseline", "change", "compilers", "pages", "structure", "energy", "metric", "target"]

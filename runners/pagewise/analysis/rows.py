@@ -93,7 +93,7 @@ class Row:
         """Why the verdict is inconclusive, None if it is not, and for a baseline."""
         if self.time is not None:
             return self.time.reason
-        return None if self.cell.is_baseline or self.invalid else "too few rounds"
+        return None if self.cell.is_baseline or self.invalid else "no baseline"
 
 
 @dataclass(frozen=True)

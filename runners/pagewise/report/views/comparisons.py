@@ -58,7 +58,7 @@ def verdict_cell(item: Any, get: Get = _itself) -> TableCell:
     """The verdict with the reason why it is inconclusive."""
     row = get(item)
     if _has_no_baseline(item):
-        return TableCell("inconclusive", "inconclusive", "the baseline is excluded")
+        return TableCell("inconclusive", "inconclusive", reason_text(item.row.reason))
     if row is None or (row.reference is None and row.kind != "target"):
         return TableCell("baseline", "baseline")
     is_difference = row.ratio is not None and row.ratio.is_difference

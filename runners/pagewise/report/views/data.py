@@ -132,6 +132,7 @@ _REASONS: dict[Reason, str] = {
     "correction": "not significant among so many comparisons",
     "bimodal": "run times are bimodal",
     "drift": "the ratio changed over the rounds",
+    "no baseline": "the baseline is excluded",
 }
 
 

@@ -22,7 +22,7 @@ enum pw_count {
     PW_COUNTS
 };
 
-enum { PW_LATEST = 64 };
+enum { PW_LATEST = 64 /* pages that are remembered */ };
 
 /* What one access missed. */
 enum {

@@ -18,7 +18,7 @@ from pagewise.session.launch import SCRIPT
 from pagewise.stack.binary import examine
 from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed_memory
-from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler, Samples
+from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler
 from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
 from scripts import write_script
 
@@ -136,7 +136,7 @@ def test_the_script_that_starts_a_run_is_not_its_program(tmp_path: Path, name: s
     command = ["/bin/sh", str(script)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         assert shell.stdout.readline() == b"ready\n"
-        assert list(Sampler(HUGE, None, ())._running([shell.pid])) == [shell.pid] * is_sampled
+        assert len(list(Sampler(HUGE, None, ())._running([shell.pid]))) == is_sampled
         shell.stdin.close()
 
 
@@ -180,11 +180,24 @@ def test_a_program_that_shares_its_cpu_queues_for_it(tmp_path: Path):
     assert sum(sampler.finish().queued.values()) > 0.02
 
 
-def test_memory_of_a_process_that_was_not_identified_has_no_program():
-    samples = Samples(programs={1: "/bin/a", 2: ""})
-    for pid in (1, 2, 3):
-        samples.note(pid, 4096)
-    assert samples.images == {"/bin/a": 4096}
+def test_memory_of_a_process_counts_for_the_program_that_it_executes(monkeypatch: pytest.MonkeyPatch):
+    command = ["/bin/sh", "-c", f"echo ready; read line; exec {sys.executable} -S -c 'input()'"]
+    observe = Sampler._observe_process
+
+    def observe_late(sampler: Sampler, pid: int, full: bool) -> Sample | None:
+        process.stdin.write(b"line\n")
+        process.stdin.flush()
+        while Path(f"/proc/{pid}/exe").resolve() != Path(sys.executable).resolve():
+            time.sleep(SHORTEST)
+        return observe(sampler, pid, full)
+
+    monkeypatch.setattr(Sampler, "_observe_process", observe_late)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        sampler = Sampler(HUGE, None, ())
+        sampler._observe([process.pid], True)
+        process.stdin.close()
+    assert sampler.finish().images.keys() == {str(Path(sys.executable).resolve())}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")

@@ -213,14 +213,17 @@ def _mean(samples: Sequence[Sample], usage_of: Callable[[Sample], Usage], end: f
 
 
 def read_snapshots(folder: Path, page: int, samples: Samples) -> dict[str, list[dict[str, Usage]]]:
-    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes its size."""
+    """What processes wrote of their memory, by process: files smaps.PROCESS.NUMBER. Notes its size.
+
+    The last line of a file names that of the program.
+    """
     by_process: dict[str, list[dict[str, Usage]]] = {}
     for file in sorted(folder.glob("smaps.*")):
-        kinds = by_kind(parse(file.read_text(encoding="utf-8", errors="replace")), page)
+        text, _, image = file.read_text(encoding="utf-8", errors="replace").rpartition("\nOf: ")
+        kinds = by_kind(parse(text), page)
         if kinds:
-            process = file.name.split(".")[1]
-            samples.note(int(process), sum(usage.resident for usage in kinds.values()))
-            by_process.setdefault(process, []).append(kinds)
+            samples.note(image, sum(usage.resident for usage in kinds.values()))
+            by_process.setdefault(file.name.split(".")[1], []).append(kinds)
     return by_process
 
 

@@ -289,6 +289,8 @@ static void copy_memory(void)
     int to = from < 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     for (ssize_t got; to >= 0 && (got = read(from, block, sizeof block)) > 0;)
         if (write_quietly(to, block, (size_t)got)) break;
+    ssize_t length = readlink("/proc/self/exe", block + 4, sizeof block - 4);
+    if (to >= 0 && length > 0) write_quietly(to, memcpy(block, "Of: ", 4), 4 + (size_t)length);
     if (to >= 0) close(to);
     if (from >= 0) close(from);
 }

@@ -63,8 +63,6 @@ class Samples:
     wall_seconds: float = 0.0
     #: Whether the memory of a process could not be read by kind.
     has_hidden: bool = False
-    #: By process, the file of the program that it ran last, as the kernel reports it.
-    programs: dict[int, str] = field(default_factory=dict)
     #: By file of the program, the most that a process of it had in memory.
     images: dict[str, int] = field(default_factory=dict)
     #: By thread, the seconds for which it was ready and others had the CPUs; empty unless identified.
@@ -72,10 +70,9 @@ class Samples:
     #: By pipe, the processes that had it open; empty unless identified.
     pipes: dict[str, set[int]] = field(default_factory=dict)
 
-    def note(self, pid: int, resident: int) -> None:
-        """Notes that a process had this many bytes in memory, if its program is known."""
-        if image := self.programs.get(pid):
-            self.images[image] = max(resident, self.images.get(image, 0))
+    def note(self, image: str, resident: int) -> None:
+        """Notes that a process of the program of this file had this many bytes in memory."""
+        self.images[image] = max(resident, self.images.get(image, 0))
 
     @property
     def exchanges(self) -> bool:
@@ -192,24 +189,25 @@ class Sampler(threading.Thread):
             return {None: [*self._itself, *descendants(self._root)]}
         return {rank: [pid, *descendants(pid)] for rank, pid in self._ranks.processes().items()}
 
-    def _running(self, pids: Iterable[int]) -> Iterator[int]:
-        """These processes without launchers; notes their programs."""
+    def _running(self, pids: Iterable[int]) -> Iterator[tuple[int, str]]:
+        """These processes without launchers, with the file of the program of each, empty if unknown."""
         for pid in pids:
             image = _image(pid)
             if not self._is_launcher(pid, image):
-                self._samples.programs[pid] = image or self._samples.programs.get(pid, "")
                 if self._identify:
                     self._samples.queued |= _queue_seconds(pid)
                     for pipe in _pipes(pid):
                         self._samples.pipes.setdefault(pipe, set()).add(pid)
-                yield pid
+                yield pid, image
 
     def _observe(self, pids: Iterable[int], full: bool) -> list[Sample]:
         observations = []
-        for pid in self._running(pids):
+        for pid, image in self._running(pids):
             if (observation := self._observe_process(pid, full)) is not None:
                 observations.append(observation)
-                self._samples.note(pid, observation.total.resident)
+                # It may have executed another program since it was found.
+                if program := _image(pid) or image:
+                    self._samples.note(program, observation.total.resident)
         return observations
 
     def _sum(self, seconds: float, observations: Sequence[Sample], full: bool) -> Sample | None:

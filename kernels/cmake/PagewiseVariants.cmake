@@ -76,8 +76,8 @@ macro(pagewise_split variant)
     endif()
 endmacro()
 
-# Every variant of the micro-kernels for this processor and compiler. Prefetches by the programmer, and stores other than
-# regular ones, are explicit code; compilers insert prefetches into loops that they vectorise.
+# Every variant of the micro-kernels for this processor and compiler, or only the plain one. Prefetches by the programmer,
+# and stores other than regular ones, are explicit code; compilers insert prefetches into loops that they vectorise.
 set(pagewise_all_variants "")
 foreach(_stores ${pagewise_all_stores})
     foreach(_prefetch ${pagewise_all_prefetch})
@@ -89,12 +89,15 @@ foreach(_stores ${pagewise_all_stores})
         endif()
     endforeach()
 endforeach()
+if(NOT PAGEWISE_ALL_VARIANTS)
+    set(pagewise_all_variants hardware-regular)
+endif()
 pagewise_variant(${PAGEWISE_PREFETCH} ${PAGEWISE_STORES} ${PAGEWISE_LOOP} pagewise_built_variant)
 # Mini-apps, and programs that call a library, are written in one way only.
 if(PAGEWISE_MICRO AND NOT PAGEWISE_NEEDS AND NOT pagewise_built_variant IN_LIST pagewise_all_variants)
     message(FATAL_ERROR "prefetch=${PAGEWISE_PREFETCH} stores=${PAGEWISE_STORES} loop=${PAGEWISE_LOOP} do not go together: "
                         "prefetch=compiler needs loop=compiler; loop=compiler needs stores=regular and prefetch=hardware or "
-                        "compiler"
+                        "compiler; without PAGEWISE_ALL_VARIANTS there is only hardware-regular"
     )
 endif()
 

@@ -43,6 +43,12 @@ def papi_variants(checkout: Path, name: str) -> set[bool]:
     return {spec["parameters"]["papi"] for spec in specs if "papi" in spec["parameters"]}
 
 
+def with_all_variants(checkout: Path, name: str) -> set[bool]:
+    """The values of the variant all_variants of the library in an environment's lock."""
+    specs = lock_of(checkout / "envs" / name)["concrete_specs"].values()
+    return {spec["parameters"]["all_variants"] for spec in specs if spec["name"] == "libpagewise"}
+
+
 @pytest.fixture
 def poisoned_home(tmp_path: Path) -> Path:
     """A home whose ~/.spack makes every Spack that reads it fail."""
@@ -187,6 +193,7 @@ def test_nothing_is_fetched_after_the_set_up(built: Path) -> None:
     environment(built, "offline", "pagewise-micro@develop stores=nontemporal %pagewise-gcc")
     succeed(*alone, built / "setup" / "stack", "offline")
     assert list((built / ".pagewise" / "modules" / "offline").rglob("hardware-nontemporal.lua"))
+    assert (with_all_variants(built, "quick"), with_all_variants(built, "offline")) == ({False}, {True})
 
 
 def test_environments_use_papi_where_it_is_detected(built: Path) -> None:

@@ -45,13 +45,13 @@ static int kind_of(const struct mapping *one)
     for (size_t number = 0; number < sizeof shared / sizeof *shared; number++)
         if (begins(name, shared[number])) return SHARED;
     if (one->rights[3] == 's') return *name == '/' && !begins(name, "/anon_hugepage") ? FILES : SHARED;
-    if (strchr(one->rights, 'x')) return TEXT;
-    int is_remapped = begins(name, "/anon_hugepage");
+    int is_remapped = begins(name, "/anon_hugepage"), is_anonymous = !*name || begins(name, "[anon") || is_remapped;
+    if (strchr(one->rights, 'x') && !(strchr(one->rights, 'w') && is_anonymous)) return TEXT;
     for (int number = 0; (!*name || is_remapped) && number < sizes.bss_count; number++) {
         uintptr_t first = is_remapped ? sizes.bss[number].data : sizes.bss[number].start;
         if (one->start + sizes.base > first && one->start < sizes.bss[number].end) return BSS;
     }
-    if (!*name || begins(name, "[anon") || begins(name, "/anon_hugepage")) return ANONYMOUS;
+    if (is_anonymous) return ANONYMOUS;
     return strchr(one->rights, 'w') ? DATA : FILES;
 }
 

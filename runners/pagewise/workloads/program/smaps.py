@@ -243,7 +243,8 @@ def _kind(mapping: Mapped) -> str | None:  # noqa: PLR0911 a list of cases
     # The page cache of a file system that is none of shared memory.
     if mapping.rights[3] == "s":
         return "file"
-    if "x" in mapping.rights:
+    # The heap of SBCL, into which it compiles, is executable.
+    if "x" in mapping.rights and not ("w" in mapping.rights and _is_anonymous(name)):
         return "text"
     if _is_anonymous(name):
         return "anonymous"

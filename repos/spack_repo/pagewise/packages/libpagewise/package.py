@@ -13,6 +13,11 @@ class Libpagewise(KernelsPackage):
     """
 
     variant_simd()
+    variant(
+        "all_variants",
+        default=True,
+        description="Timed code of every prefetch, store type and loop, not only hardware-regular",
+    )
 
     depends_on("papi", when="+papi")
 
@@ -22,6 +27,7 @@ class Libpagewise(KernelsPackage):
             self.define("PAGEWISE_LIBRARY", True),
             self.define("PAGEWISE_MICRO", False),
             self.define_from_variant("PAGEWISE_SIMD", "simd"),
+            self.define_from_variant("PAGEWISE_ALL_VARIANTS", "all_variants"),
         ]
 
     def test_package(self):

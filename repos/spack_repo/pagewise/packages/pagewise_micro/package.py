@@ -39,8 +39,10 @@ class PagewiseMicro(ConfigurationPackage):
     only_with(
         "prefetch=compiler", "loop=compiler", reason="explicit loops get no prefetches of it"
     )
+    depends_on("libpagewise+all_variants", when="loop=compiler")
     for _explicit in ("prefetch=software", "prefetch=block", "stores=nontemporal", "stores=zfill"):
         only_with(_explicit, "loop=explicit", reason="plain loops have no such instructions")
+        depends_on("libpagewise+all_variants", when=_explicit)
     only_with("stores=nontemporal", "target=x86_64:", "target=aarch64:", reason="no other has it")
     only_with("stores=zfill", "target=aarch64:", reason="it is DC ZVA; use nontemporal elsewhere")
     only_with(

@@ -21,10 +21,10 @@ from rich.console import Console
 from json_schema import faults
 from pagewise.core.record_parts import ProcessPlacement
 from pagewise.core.result import read_result
-from pagewise.report.model import Facts, Section, Table
+from pagewise.report.model import Section, Table
 from pagewise.report.render import terminal
 from pagewise.report.views import report_of
-from scripts import HANGS_AFTER
+from scripts import HANGS_AFTER, called
 from stage import ALL_LABELS, CHASE, DISTANCES, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -63,13 +63,9 @@ def test_a_comparison_from_modules_to_report(compared):
     assert len(runs) == 4 * (4 + 3) + 3
     assert not (folder / "figures").exists()
     assert all(r.placement.cpus == result.manifest.placement.cpus for r in result.records)
-    page = (folder / "report.html").read_text()
-    assert (
-        "<script" not in page
-        and "https://" not in page
-        and "http://" not in page.replace("http://www.w3.org", "")
-    )
-    assert page.count("<figure>") == 1 and "color-scheme: light dark" in page
+    page = (folder / "report.html").read_text().replace("http://www.w3.org", "")
+    assert not any(text in page for text in ("<script", "https://", "http://"))
+    assert page.count("<figure>") == 1
     rows = rows_of(folder)
     assert len(rows) == 6
     thp = next(row for row in rows if row["kernel"] == "triad" and row["hugepages"] == "thp")
@@ -86,17 +82,14 @@ def test_sweeps_of_some_configurations_are_measured_and_reported(stage: Stage):
     done = stage.compare("--rounds", "1", code=0)
     assert planned(done.stderr) == (["triad"], [1, 4, 5, 9])
     page = (stage.result() / "report.html").read_text()
-    (of_kernel,) = (
-        one for one in report_of(read_result(stage.result())).sections if one.title == TRIAD["title"]
-    )
-    table = [one for one in of_kernel.blocks if isinstance(one, Section) and isinstance(one.blocks[0], Table)]
-    titles = {one.blocks[0].columns[0].kind: f"{one.title}</summary>" for one in table}
+    sections = report_of(read_result(stage.result())).sections
+    (of_kernel,) = (one.blocks for one in sections if one.title == TRIAD["title"])
+    tables = [one for one in of_kernel if isinstance(one, Section) and isinstance(one.blocks[0], Table)]
+    titles = {one.blocks[0].columns[0].kind: f"{one.title}</summary>" for one in tables}
     assert page.count(titles["bytes"]) == page.count(titles["swept"]) == 1
     distances = page.split(titles["swept"])[1].split("</table>")[0]
     assert re.findall(r'<th scope="row" class="n first">(\d+)<', distances) == ["4", "16", "64"]
     assert len(re.findall(r"<small>gcc-12.2.0</small>", distances)) == 2
-    plan = json.loads(stage.compare("--rounds", "1", "--plan", "--json").stdout)
-    assert plan["kernels"][0]["sweeps"] == 5 and plan["runs"] == 9
 
 
 @pytest.mark.long
@@ -168,33 +161,19 @@ def test_invalid_configurations_are_shown_and_never_ranked(stage: Stage):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143)])
-def test_an_interrupt_keeps_and_reports_finished_runs(stage: Stage, number, code):
+def test_an_interrupt_keeps_and_reports_finished_runs(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [TRIAD], sleep="0.02")
     stage.add("gcc-12.2.0", THP, [TRIAD], sleep="0.02")
     process = stage.start("kernels", "--rounds", "1000", records=13)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     output, errors = process.communicate(timeout=HANGS_AFTER)
-    assert process.returncode == code, errors
+    assert process.returncode == 143, errors
     assert errors.splitlines()[-1].startswith("pagewise: ") and TRIAD["title"] in output
     result = read_result(stage.result())
     assert result.skipped == [] and len(result.records) >= 13
     assert result.manifest.state == "interrupted" and result.manifest.rounds_done >= 4
     assert (stage.result() / "report.html").exists()
-    assert not programs_below(stage.folder)
-
-
-def programs_below(folder: Path) -> list[str]:
-    """Processes that still run a program of this folder."""
-    actual = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = file.read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if f"{folder}/opt" in command:
-            actual.append(command)
-    return actual
+    assert f"{stage.folder}/opt" not in called(["ps", "-wweo", "args="], check=True).stdout
 
 
 def wait_for(condition, seconds: float = 30.0) -> None:
@@ -214,8 +193,7 @@ def test_a_full_disk_loses_nothing(small: Stage):
         assert os.strerror(errno.ENOSPC) in done.stderr and TRIAD["title"] in done.stdout
         assert f"pagewise report {small.result()}" in done.stderr
         assert "Traceback" not in done.stderr
-        file = small.result() / "records.jsonl"
-        lines = file.read_bytes()
+        lines = (small.result() / "records.jsonl").read_bytes()
         assert lines.endswith(b"\n") and lines.count(b"\n") > 10
         assert read_result(small.result()).skipped == []
     finally:
@@ -223,15 +201,13 @@ def test_a_full_disk_loses_nothing(small: Stage):
 
 
 def test_a_report_needs_a_result(stage: Stage):
-    done = stage.run("report", str(stage.folder))
-    assert done.returncode == 3 and f" {stage.folder}\n" in done.stderr
-    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/2"}')
-    done = stage.run("report", str(stage.folder))
-    assert done.returncode == 3 and f" {stage.folder}/manifest.json\n" in done.stderr
-    assert "'seed'" in done.stderr
-    (stage.folder / "manifest.json").write_text('{"schema": "pagewise.manifest/1"}')
-    done = stage.run("report", str(stage.folder))
-    assert done.returncode == 3 and "pagewise.manifest/1" in done.stderr and "remedy" in done.stderr
+    manifest = stage.folder / "manifest.json"
+    assert f" {stage.folder}\n" in stage.run("report", str(stage.folder), code=3).stderr
+    manifest.write_text('{"schema": "pagewise.manifest/2"}')
+    errors = stage.run("report", str(stage.folder), code=3).stderr
+    assert f" {manifest}\n" in errors and "'seed'" in errors
+    manifest.write_text('{"schema": "pagewise.manifest/1"}')
+    assert "pagewise.manifest/1" in stage.run("report", str(stage.folder), code=3).stderr
 
 
 def test_two_builds_that_describe_a_kernel_differently(stage: Stage):
@@ -252,14 +228,8 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     wrong = [row["invalid"] for row in rows_of(stage.result()) if row["code"] == "wrong_placement"]
     assert len(wrong) == 2 and all("4095" in reason and reason in done.stdout for reason in wrong)
     result = read_result(stage.result())
-    (cpu,) = result.manifest.placement.cpus
-    default, interleaved = done.stderr.splitlines()[:2]
-    assert "first-touch" in default and re.findall(r"\d+", default) == ["1", str(cpu)]
-    assert interleaved.count("interleave:0") == 2
     names, counts = planned(done.stderr)
     assert names == ["triad"] and {5, 7} <= {*counts}
-    whole = stage.run("report", "--verbose", str(stage.result()))
-    assert re.search(r"\binterleave:0\b.*▲ slower", whole.stdout)
     assert [place.memory for place in result.manifest.placements] == ["default", "interleave:0"]
     for record in result.records:
         bound = record.run.bound
@@ -278,22 +248,18 @@ def test_placements_are_compared_as_configurations_are(stage: Stage):
     )
     page = (stage.result() / "report.html").read_text()
     assert ">first-touch</td>" in page and ">interleave:0</td>" in page
-    machine = [
-        block for one in report_of(result).sections for block in one.blocks if isinstance(block, Facts)
-    ]
-    assert any(name.endswith("interleave:0") and name in page for facts in machine for name, _ in facts.facts)
 
 
-def reported(done: subprocess.CompletedProcess[str], schema: str, code: int = 0) -> dict[str, Any]:
+def reported(done: subprocess.CompletedProcess[str], schema: str) -> dict[str, Any]:
     """What was printed, after it was checked."""
-    assert done.returncode == code, done.stderr
+    assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     assert data["schema"].rpartition("/")[0] == f"pagewise.{schema}" and faults(schema, data) == []
     return data
 
 
 @pytest.mark.long
-def test_verdicts_of_compare_and_report_match_the_table(small: Stage):
+def test_the_commands_report_json(small: Stage):
     done = small.compare("--json", "--rounds", "4", "--no-sweep", "--seed", "5")
     data = reported(done, "verdicts")
     assert data["headline"] in done.stderr and data["state"] == "complete"
@@ -303,13 +269,9 @@ def test_verdicts_of_compare_and_report_match_the_table(small: Stage):
     assert thp["page_size_observed_bytes"] == 2 << 20
     again = reported(small.run("report", data["folder"], "--json"), "verdicts")
     assert again == data | {"timing": again["timing"], "folder": data["folder"]}
-
-
-@pytest.mark.long
-def test_plan_list_doctor_and_survey(small: Stage):
     plan = reported(small.compare("--plan", "--json", "--rounds", "4"), "plan")
     assert plan["runs"] == 31
-    assert [one["runs_a_round"] for one in plan["kernels"]] == [3, 4]
+    assert [(one["runs_a_round"], one["sweeps"]) for one in plan["kernels"]] == [(3, 0), (4, 3)]
     catalog = reported(small.run("list", "--json"), "catalog")
     assert len(catalog["configurations"]) == 3
     assert [kernel["name"] for kernel in catalog["kernels"]] == ["chase", "triad"]

@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from builders import configuration, kernel
+from fake_root import tree
 from json_schema import faults
 from pagewise.cli.measuring import options_of, varies
 from pagewise.core.errors import SelectionError
@@ -39,6 +40,8 @@ from test_commands import BASE
 
 CPUS = sorted(os.sched_getaffinity(0))
 DISTANCES = (("unchanged",), ("distL1=3", "weakL2"), ("distL1=9",))
+BOOST, STATES = (("boost=on",), ("boost=off",)), ("fresh", "aged")
+BOOST_FILE = "sys/devices/system/cpu/cpufreq/boost"
 
 
 def given(*texts: str) -> dict[str, Any]:
@@ -65,28 +68,17 @@ def test_each_option_is_a_setting_and_slashes_give_several() -> None:
 def test_each_configuration_runs_in_each_setting() -> None:
     built = [configuration(label=(name, "hardware", "regular")) for name in ("none", "thp")]
     plain = subject(kernel(), built, "none/hardware-regular")
-    requested = options(
-        prefetchers=DISTANCES, clocks=(("boost=on",), ("boost=off",)), node_states=("fresh", "aged")
-    )
-    (one,) = in_all_states([plain], requested)
+    (one,) = in_all_states([plain], options(prefetchers=DISTANCES, clocks=BOOST, node_states=STATES))
     assert len(one.cells) == 2 * 3 * 2 * 2 and len({cell.key for cell in one.cells}) == len(one.cells)
-    (baseline,) = (cell for cell in one.cells if cell.is_baseline)
-    measured = baseline.measured
-    assert measured.settings.machine == {
-        "node-state": "fresh",
-        "prefetchers": "unchanged",
-        "clocks": "boost=on",
-    }
-    assert {cell.measured.value("prefetchers") for cell in one.cells} == {
-        "unchanged",
-        "distL1=3+weakL2",
-        "distL1=9",
-    }
+    (baseline,) = (cell.measured for cell in one.cells if cell.is_baseline)
+    machine = {"node-state": "fresh", "prefetchers": "unchanged", "clocks": "boost=on"}
+    assert baseline.settings.machine == machine
+    varied = {cell.measured.value("prefetchers") for cell in one.cells}
+    assert varied == {"unchanged", "distL1=3+weakL2", "distL1=9"}
     assert all(cell.arguments == () and cell.environment({"A": "1"}) == {"A": "1"} for cell in one.cells)
     assert Subject.of(one.planned_subject(), {each.module: each for each in built}) == one
     # One setting is not a dimension.
-    single = options(prefetchers=DISTANCES[1:2], clocks=(("boost=off",),))
-    assert in_all_states([plain], single) == [plain]
+    assert in_all_states([plain], options(prefetchers=DISTANCES[1:2], clocks=BOOST[1:])) == [plain]
 
 
 def of_tree(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
@@ -98,22 +90,21 @@ def of_tree(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
+    "setting",
     [
-        (("distL2=17",), ("distL2=20",)),
-        (("unchanged",), ("unchanged",)),
-        (("off",), ("l1", "l2")),
-        (("weakL1", "distL1=3"), ("distL1=3", "weakL1")),
+        {"prefetchers": (("distL2=17",), ("distL2=20",))},
+        {"prefetchers": (("unchanged",), ("unchanged",))},
+        {"prefetchers": (("off",), ("l1", "l2"))},
+        {"prefetchers": (("weakL1", "distL1=3"), ("distL1=3", "weakL1"))},
+        {"clocks": (("boost=on",), ("boost=on",))},
     ],
 )
-def test_equal_settings_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[tuple[str, ...], ...]
-) -> None:
-    root = a64fx(tmp_path)
+def test_equal_settings_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: dict) -> None:
+    root = tree(a64fx(tmp_path), {BOOST_FILE: "1"})
     prefetch_control(root, CPUS)
     of_tree(monkeypatch, root)
     with pytest.raises(SelectionError):
-        MachineSettings.find(options(prefetchers=settings), placements(Where(threads=(1,))))
+        MachineSettings.find(options(**setting), placements(Where(threads=(1,))))
 
 
 def measured(session: Session) -> Result:
@@ -125,7 +116,7 @@ def measured(session: Session) -> Result:
 
 
 def watching(stage: Stage, module: str, files: Sequence[Path], factors: dict[str, float]) -> Path:
-    """Lets the kernel log these files for each run; its time depends on the content of the first."""
+    """Lets the kernel log these files for each run; what they contain gives factors of its time."""
     log = stage.folder / "watched"
     program = stage.prefix(module) / "bin/pw-chase"
     program.write_text(
@@ -135,7 +126,8 @@ def watching(stage: Stage, module: str, files: Sequence[Path], factors: dict[str
             f"    words = [open(one).read().strip() for one in {list(map(str, files))!r}]\n"
             f"    with open({str(log)!r}, 'a') as log:\n"
             "        log.write(' '.join(words) + '\\n')\n"
-            f"    os.environ['PW_FAKE_FACTOR'] = str({factors!r}[words[0]])",
+            f"    factors = [{factors!r}.get(word, 1.0) for word in words]\n"
+            "    os.environ['PW_FAKE_FACTOR'] = str(factors[0] * factors[-1])",
         )
     )
     return log
@@ -148,27 +140,39 @@ def staged(stage: Stage, monkeypatch: pytest.MonkeyPatch, **behaviour: str) -> s
     return stage.add("gcc-12.2.0", BASE, [CHASE], **behaviour)
 
 
+#: By setting of the prefetchers, what its files contain.
+WORDS = {"unchanged": "auto strong", "distL1=3+weakL2": "768 weak", "distL1=9": "2304 strong"}
+RATIOS = {
+    ("unchanged", "boost=off"): 1.5,
+    ("distL1=3+weakL2", "boost=on"): 1.5,
+    ("distL1=3+weakL2", "boost=off"): 2.25,
+    ("distL1=9", "boost=on"): 0.5,
+    ("distL1=9", "boost=off"): 0.75,
+}
+
+
 @pytest.mark.long
 def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = a64fx(stage.folder / "root")
+    root = tree(a64fx(stage.folder / "root"), {BOOST_FILE: "1"})
+    # `files` are those of the last CPU, which all placements of all CPUs have.
     files = prefetch_control(root, CPUS)
     before = contents(files)
     of_tree(monkeypatch, root)
-    watched = [files["index0 dist"], files["index2 strength"]]
-    log = watching(stage, staged(stage, monkeypatch), watched, {"auto": 1.0, "768": 1.5, "2304": 0.5})
-    requested = options(rounds=3, threads=(len(CPUS),), results=stage.results, prefetchers=DISTANCES)
-    # `files` are those of the last CPU, which all placements of all CPUs have.
+    watched = [files["index0 dist"], files["index2 strength"], root / BOOST_FILE]
+    log = watching(stage, staged(stage, monkeypatch), watched, {"768": 1.5, "2304": 0.5, "0": 1.5})
+    machine = {"prefetchers": DISTANCES, "clocks": BOOST}
+    requested = options(rounds=3, threads=(len(CPUS),), results=stage.results, **machine)
     result = measured(prepare(requested, Console(quiet=True), time.monotonic()))
-    assert contents(files) == before and traces(root) == []
+    assert contents(files) == before and (root / BOOST_FILE).read_text() == "1\n" and traces(root) == []
     seen = {
-        "prefetchers=unchanged": "auto strong",
-        "prefetchers=distL1=3+weakL2": "768 weak",
-        "prefetchers=distL1=9": "2304 strong",
+        f"prefetchers={prefetchers},clocks=boost={boost}": f"{words} {word}"
+        for prefetchers, words in WORDS.items()
+        for boost, word in (("on", "1"), ("off", "0"))
     }
     assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
     # Interleaved: each round has every setting, the baseline once more.
     by_round = [[one.run.options for one in result.records if one.round == at] for at in (1, 2, 3)]
-    every = sorted([*seen, "prefetchers=unchanged"])
+    every = sorted([*seen, next(iter(seen))])
     assert [sorted(map(str, each)) for each in by_round] == [every] * 3
     compared = result.manifest.compared_prefetchers or {}
     assert {name: (each.adjusted, each.read_back) for name, each in compared.items()} == {
@@ -180,13 +184,11 @@ def test_kernels_by_distance_with_a_verdict_for_each(stage: Stage, monkeypatch: 
     shown = json.loads(stage.run("report", "--json", str(stage.result())).stdout)
     assert faults("verdicts", shown) == []
     (of_kernel,) = shown["kernels"]
-    rows = {row["prefetchers"]: row for row in of_kernel["configurations"]}
-    assert {name: (row["verdict"], row["is_baseline"]) for name, row in rows.items()} == {
-        "unchanged": (None, True),
-        "distL1=3+weakL2": ("slower", False),
-        "distL1=9": ("faster", False),
-    }
-    assert 1.4 < rows["distL1=3+weakL2"]["time_ratio"] < 1.6 and 0.4 < rows["distL1=9"]["time_ratio"] < 0.6
+    rows = {(row["prefetchers"], row["clocks"]): row for row in of_kernel["configurations"]}
+    ratios = {name: row["time_ratio"] for name, row in rows.items() if not row["is_baseline"]}
+    assert ratios == pytest.approx(RATIOS, abs=0.1)
+    verdicts = {name: "slower" if ratio > 1 else "faster" for name, ratio in RATIOS.items()}
+    assert {name: row["verdict"] for name, row in rows.items() if not row["is_baseline"]} == verdicts
 
 
 def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,23 +203,6 @@ def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: py
             assert {registers(root)[cpu] for cpu in CPUS} == {values_of[cell.measured.value("prefetchers")]}
             raise ZeroDivisionError
         assert set(registers(root)) == {4} and actual.prefix(cell) == ()
-
-
-@pytest.mark.long
-def test_clocks_are_compared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    boost = stage.folder / "root/sys/devices/system/cpu/cpufreq/boost"
-    boost.parent.mkdir(parents=True)
-    boost.write_text("1\n")
-    of_tree(monkeypatch, stage.folder / "root")
-    log = watching(stage, staged(stage, monkeypatch), [boost], {"1": 1.0, "0": 1.5})
-    requested = options(rounds=3, results=stage.results, clocks=(("boost=on",), ("boost=off",)))
-    result = measured(prepare(requested, Console(quiet=True), time.monotonic()))
-    seen = {"clocks=boost=on": "1", "clocks=boost=off": "0"}
-    assert log.read_text().splitlines() == [seen[str(one.run.options)] for one in result.records if one.run]
-    assert boost.read_text() == "1\n" and traces(stage.folder / "root") == []
-    (of_kernel,) = json.loads(stage.run("report", "--json", str(stage.result())).stdout)["kernels"]
-    actual = {row["clocks"]: row["verdict"] for row in of_kernel["configurations"]}
-    assert actual == {"boost=on": None, "boost=off": "slower"}
 
 
 @pytest.mark.long
@@ -265,20 +250,17 @@ def test_a_program_by_hwpfctl(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("texts", "code"),
     [
-        (("--vary", "clocks=boost=fast/on"), 2),
-        (("--vary", "clocks=boost=on", "--vary", "clocks=boost=on"), (2, 4)),
-        (("--vary", "clocks=eco=0/2"), 2),
-        (("--vary", "prefetchers=unchanged", "--vary", "prefetchers=unchanged"), 2),
-        (("--vary", "prefetchers=unchanged"), 0),
-        (("--vary", "prefetchers=unchanged", "--vary", "prefetchers=,"), 2),
-        (("--vary", "clocks="), 2),
+        (["clocks=boost=fast/on"], 2),
+        (["prefetchers=unchanged", "prefetchers=unchanged"], 2),
+        (["prefetchers=unchanged"], 0),
+        (["prefetchers=unchanged", "prefetchers=,"], 2),
+        (["clocks="], 2),
     ],
 )
-def test_incomparable_results_are_refused(small: Stage, arguments: tuple[str, ...], code: object) -> None:
-    codes = code if isinstance(code, tuple) else (code,)
-    assert small.compare("--plan", *arguments).returncode in codes
+def test_incomparable_settings_are_wrong_usage(small: Stage, texts: list[str], code: int) -> None:
+    small.compare("--plan", *(word for text in texts for word in ("--vary", text)), code=code)
 
 
 @pytest.mark.long

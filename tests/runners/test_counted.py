@@ -50,8 +50,8 @@ L1 = {
 }
 
 
-def half(counts: dict, *names: str) -> dict:
-    return {name: n / 2 if name in names else n for name, n in counts.items()}
+def failing(one, group: str, *fault: str):
+    return varied(failed_record(one, *fault), "run", series="counters", kernel="hydro", group=group)
 
 
 def test_the_groups_of_a_round_are_joined_and_rates_derived():
@@ -89,16 +89,20 @@ def test_counts_are_of_one_pass():
     assert cell.runs[0].raw["CPU_CYCLES"] == 4e9 and cell.runs[0].passes == 15
 
 
+def missing(one, factor: float, number: int, series: str = "counters"):
+    """A run with so many million misses of the TLB."""
+    return ran(one, "tlb", {**TLB, MISSES: 1e6 * factor}, number=number, series=series)
+
+
 def test_ratios_are_paired_by_round():
     records = []
     for number in (1, 2, 3):
         drift = 1.0 + number / 3
         for one, factor in ((BASE, 1.0), (THP, 0.03), (LLVM, 0.5), (LLVM_THP, 0.25)):
-            counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * drift}
-            records.append(ran(one, "tlb", counts, number=number))
+            records.append(missing(one, factor * drift, number))
             if one in (BASE, LLVM):
-                counts["L1D_TLB_REFILL"] *= 1.0 + number / 1000
-                records.append(ran(one, "tlb", counts, number=number, series="counters_aa"))
+                again = factor * drift * (1.0 + number / 1000)
+                records.append(missing(one, again, number, series="counters_aa"))
     actual = analysed(*records, configurations=(BASE, THP, LLVM, LLVM_THP), groups=("tlb",))
     pages = {one.cell.compiler: one.ratio.median for one in actual.of("pages") if one.quantity.name == MISSES}
     assert pages == {"gcc-12.2.0": pytest.approx(0.03), "llvm-22.1.8": pytest.approx(0.5)}
@@ -113,17 +117,14 @@ def test_ratios_are_paired_by_round():
 
 def test_counts_that_differ_by_no_more_than_the_noise_have_no_verdict():
     """Of a count that differs in every round the interval excludes 1; the baseline itself differs by more."""
-    records = []
-    for number in range(1, 8):
-        for one, series, factor in (
-            (BASE, "counters", 1.0),
-            (BASE, "counters_aa", 1.1),
-            (THP, "counters", 0.95),
-        ):
-            counts = {**TLB, "L1D_TLB_REFILL": 1e6 * factor * (1.0 + number / 1000)}
-            records.append(ran(one, "tlb", counts, number=number, series=series))
-    alone = [one for one in records if one.series == "counters"]
-    for given, reason in ((records, "floor"), (alone, "too few rounds")):
+    factors = {number: 1.0 + number / 1000 for number in range(1, 8)}
+    again = [missing(BASE, 1.1 * factor, number, "counters_aa") for number, factor in factors.items()]
+    alone = [
+        missing(one, ratio * factor, number)
+        for number, factor in factors.items()
+        for one, ratio in ((BASE, 1.0), (THP, 0.95))
+    ]
+    for given, reason in (([*alone, *again], "floor"), (alone, "too few rounds")):
         rows = analysed(*given, groups=("tlb",)).of("pages")
         (row,) = (row for row in rows if row.quantity.name == MISSES)
         assert row.ratio is not None and row.ratio.excludes_equality
@@ -143,39 +144,30 @@ def test_ratios_of_nothing():
 
 
 def test_invalid_runs_are_never_used():
-    wrong = ran(THP, "tlb", half(TLB, "L1D_TLB_REFILL"))
-    wrong = varied(wrong, "pages", huge_coverage=0.5)
-    unchecked = ran(THP, "l1", L1)
-    unchecked = varied(unchecked, "validation", passed=False)
+    wrong = varied(ran(THP, "tlb", TLB), "pages", huge_coverage=0.5)
+    unchecked = varied(ran(THP, "l1", L1), "validation", passed=False)
     actual = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
     base, thp = actual.cells
     assert base.rounds and not thp.rounds and thp.is_fault
     assert thp.code == "wrong_result" and actual.comparisons == ()
 
 
-def test_unavailable_pages_are_not_a_fault():
-    unavailable = failed_record(THP, "pages_unavailable", MISSING, remedy="reserve them")
-    unavailable = varied(unavailable, "run", series="counters", kernel="hydro", group="tlb")
-    thp = analysed(ran(BASE, "tlb", TLB), unavailable).cells[1]
-    assert (thp.code, thp.is_fault, thp.remedy) == ("pages_unavailable", False, "reserve them")
-    assert MISSING in thp.invalid
-
-
 def test_a_run_that_fails_in_one_group_leaves_the_others():
-    crashed = failed_record(BASE, "failed", CRASH)
-    crashed = varied(crashed, "run", series="counters", kernel="hydro", group="l1")
-    cell = analysed(ran(BASE, "tlb", TLB), crashed).cells[0]
-    assert cell.value("L1D_TLB_REFILL") == 1e6 and cell.value("L1_MISS_WAIT") is None and cell.is_fault
-    excluded, *uncounted = cell.notes
-    assert CRASH in excluded and re.search(r"\bl1\b", excluded)
-    assert uncounted == list(analysed(ran(BASE, "tlb", TLB)).cells[0].notes)
-
-
-def test_a_group_that_was_not_run_and_a_cell_that_was_not_measured_are_named():
-    actual = analysed(ran(BASE, "tlb", TLB))
-    (note,) = actual.cells[0].notes
-    assert re.search(r"\bl1\b", note)
-    assert actual.cells[1].code == "not_measured" and not actual.cells[1].is_fault
+    """A group that was not run and a cell that was not measured are named; missing pages are not a fault."""
+    counted = ran(BASE, "tlb", TLB)
+    base, thp = analysed(counted).cells
+    (uncounted,) = base.notes
+    assert re.search(r"\bl1\b", uncounted) and (thp.code, thp.is_fault) == ("not_measured", False)
+    crashed, unavailable = (
+        failing(BASE, "l1", "failed", CRASH),
+        failing(THP, "tlb", "pages_unavailable", MISSING),
+    )
+    base, thp = analysed(counted, crashed, unavailable).cells
+    assert base.value("L1D_TLB_REFILL") == 1e6 and base.value("L1_MISS_WAIT") is None and base.is_fault
+    excluded, again = base.notes
+    assert CRASH in excluded and re.search(r"\bl1\b", excluded) and again == uncounted
+    assert (thp.code, thp.is_fault, thp.remedy) == ("pages_unavailable", False, "do that")
+    assert MISSING in thp.invalid
 
 
 def test_refused_events_and_machines_that_cannot_count_are_reported():
@@ -191,16 +183,10 @@ def test_refused_events_and_machines_that_cannot_count_are_reported():
 
 
 def region(path: str, seconds: float, counts: dict):
-    reported = dict.fromkeys(("seconds", "seconds_mean_of_threads", "seconds_exclusive"), seconds)
+    times = dict.fromkeys(("seconds", "seconds_mean_of_threads", "seconds_exclusive"), seconds)
     natives = {A64FX.events[name].native: n for name, n in counts.items()}
-    return {
-        "name": path.rpartition("/")[2],
-        "path": path,
-        "calls": 1,
-        "threads": 1,
-        **reported,
-        "counts": natives,
-    }
+    name = path.rpartition("/")[2]
+    return {"name": name, "path": path, "calls": 1, "threads": 1, **times, "counts": natives}
 
 
 def test_runs_with_migrated_threads_are_noted():
@@ -230,9 +216,10 @@ def test_load_imbalance_of_the_counted_region():
     def uneven(path, share, *ratios):
         natives = [A64FX.events[name].native for name in TLB][: len(ratios)]
         imbalance = dict(zip(natives, ratios, strict=True))
-        return {**region(path, 1.0, half(TLB, *share)), "threads": 2, "imbalance": imbalance}
+        counts = {name: n * share for name, n in TLB.items()}
+        return {**region(path, 1.0, counts), "threads": 2, "imbalance": imbalance}
 
-    parts = [uneven("step", (), 1.5, 1.25), uneven("step/sweep", TLB, 2.0), uneven("first/sweep", TLB, 1.0)]
+    parts = [uneven("step", 1.0, 1.5, 1.25), uneven("step/sweep", 0.5, 2.0), uneven("first/sweep", 0.5, 1.0)]
     runs = [ran(one, "tlb", TLB, number=n, regions=parts) for one in (BASE, THP) for n in (1, 2, 3)]
     whole = analysed(*runs, groups=("tlb",))
     shown = {q.name: whole.cells[0].value(q.name) for q in whole.quantities if q.kind == "imbalance"}
@@ -255,8 +242,6 @@ def test_every_cell_runs_once_per_group_and_baselines_twice_in_a_shuffled_round(
     assert again == {(one, group) for one in (BASE, LLVM) for group in groups}
     assert [step.position for step in steps] == list(range(1, 13))
     assert all(step.settings == groups[step.group] for step in steps)
-    assert order_of_round(subjects, 1, 5, groups=groups) == steps
-    assert order_of_round(subjects, 2, 5, groups=groups) != steps
 
 
 def test_pipelines_and_operations_of_a64fx():

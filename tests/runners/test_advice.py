@@ -17,7 +17,7 @@ from pagewise.analysis.choices import Choice, advise
 from pagewise.analysis.comparison import TIME, Comparison
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
-from pagewise.core.configuration import Configuration
+from pagewise.report.model import Report
 from pagewise.report.render import json, markdown
 from pagewise.report.verdicts import AnswerRow
 from pagewise.report.views import advice, report_of
@@ -61,14 +61,10 @@ def of_stores(second: int) -> AnswerRow:
 
     The mean differs unless they are.
     """
-    actual = [
-        compared(
-            {BASE: 1.0, configuration(label=STORES): 0.985**power},
-            kernel(name=f"k{place}", title=f"k{place}"),
-            noise=12 * power,
-        )
-        for place, power in enumerate((1, second, 1, second))
-    ]
+    actual = []
+    for name, power in zip("abcd", (1, second, 1, second), strict=True):
+        times = {BASE: 1.0, configuration(label=STORES): 0.985**power}
+        actual.append(compared(times, kernel(name=name, title=name), noise=12 * power))
     (answer,) = [answer for answer in advice.answers(actual) if answer.factor == "stores"]
     return answer
 
@@ -99,11 +95,8 @@ def choice(draw: random.Random, value: str, results: Sequence[KernelResult]) -> 
         interval = Ratio(7, ratio, ratio * (1 - width), ratio * (1 + width))
         is_decided = interval.excludes_equality and draw.random() < 0.7
         verdict = {"direction": "lower" if ratio < 1 else "higher"} if is_decided else {"reason": "floor"}
-        cell = result.ranked[0].cell
-        row = Comparison(
-            kind="baseline", quantity=TIME, benchmark=result.benchmark, cell=cell, ratio=interval, **verdict
-        )
-        effects.append(row)
+        of = {"kind": "baseline", "quantity": TIME, "benchmark": result.benchmark}
+        effects.append(Comparison(**of, cell=result.ranked[0].cell, ratio=interval, **verdict))
     return Choice("stores", value, tuple(effects), 0)
 
 
@@ -117,66 +110,51 @@ def test_no_advice_contradicts_the_mean_of_a_choice():
         means = [each.mean for each in known if each.mean is not None]
         faster = any(mean.high < 1.0 for mean in means)
         slower = any(mean.low > 1.0 for mean in means)
-        if given.outcome == "same":
-            assert not faster and not slower
-        if given.outcome == "keep":
-            assert not faster
+        assert given.outcome not in ("same", "keep") or not faster
+        assert given.outcome != "same" or not slower
         if given.outcome == "use":
             assert given.choices[0].mean.low <= 1.0
     assert outcomes == {"use", "keep", "choose", "same", "unclear"}
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    names = ("schoenauer_triad", "pointer_chase", "gather")
-    selected = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
-    report = report_of(result_of(tmp_path_factory.mktemp("advice"), selected, pool=False))
-    shown = json.render(report.data)
-    assert isinstance(shown, dict) and faults("verdicts", shown) == []
-    # All formats show the commands of the data.
-    text = markdown.render(report)
-    for answer in shown["answers"]:
-        for build in answer["apply"]:
-            assert " ".join(build["command"]) in text and f"spack install {build['spec']}" in text
-    return shown
-
-
 DEFAULTS = {"hugepages": "none", "prefetch": "hardware", "stores": "regular", "loop": "explicit"}
 
 
-def test_the_builds_of_an_answer_have_the_advised_value_and_all_else_as_the_baseline(data: dict):
-    configurations = {row["module"]: row for one in data["kernels"] for row in one["configurations"]}
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    names = ("schoenauer_triad", "pointer_chase", "gather")
+    selected = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
+    return report_of(result_of(tmp_path_factory.mktemp("advice"), selected, pool=False))
+
+
+def test_answers_and_best_configurations_have_builds_and_commands(several: Report):
+    shown, text = json.render(several.data), markdown.render(several)
+    assert faults("verdicts", shown) == []
+    configurations = {row["module"]: row for one in shown["kernels"] for row in one["configurations"]}
     factors = set()
-    for answer in data["answers"]:
+    for answer in shown["answers"]:
         advised = [configurations[build["module"]] for build in answer["apply"]]
         assert bool(advised) == (answer["outcome"] in ("use", "keep", "choose"))
         if answer["factor"] in DEFAULTS and answer["outcome"] in ("use", "keep"):
+            # The advised value, and all else as the baseline has it.
             value = answer["values"][0] if answer["outcome"] == "use" else DEFAULTS[answer["factor"]]
             expected = {**DEFAULTS, answer["factor"]: value}
             assert all({name: row[name] for name in expected} == expected for row in advised)
             wanted = [answer["compiler"]] if answer["compiler"] else list(COMPILERS)
             assert [row["compiler"] for row in advised] == wanted
             factors.add(answer["factor"])
+        for build in answer["apply"]:
+            assert " ".join(build["command"]) in text and f"spack install {build['spec']}" in text
     assert factors >= {"hugepages", "prefetch", "loop"}
-
-
-def test_the_advised_pages_have_a_command_for_programs(data: dict):
-    first, *others = data["answers"]
-    assert first["policy"]["command"] == ["pagewise", "exec", "thp", "--", "PROGRAM"]
-    assert first["policy"]["module"] == "pagewise-pages/thp"
-    assert [answer["policy"] for answer in others] == [None] * len(others)
-
-
-def test_each_best_configuration_can_be_loaded_and_installed(data: dict):
-    for one in data["kernels"]:
+    policy, *others = (answer["policy"] for answer in shown["answers"])
+    assert policy["command"] == ["pagewise", "exec", "thp", "--", "PROGRAM"]
+    assert policy["module"] == "pagewise-pages/thp" and {*others} == {None}
+    for one in shown["kernels"]:
         rows = {row["module"]: row for row in one["configurations"]}
         assert [best["compiler"] for best in one["best"]] == list(COMPILERS)
         for best in one["best"]:
-            ratios = [
-                row["time_ratio"]
-                for row in one["configurations"]
-                if row["verdict"] == "faster" and row["compiler"] == best["compiler"]
-            ]
+            faster = [row for row in rows.values() if row["verdict"] == "faster"]
+            ratios = [row["time_ratio"] for row in faster if row["compiler"] == best["compiler"]]
             actual = rows[best["apply"]["module"]]
             assert best["is_baseline"] == (not ratios)
             assert actual["is_baseline"] if best["is_baseline"] else actual["time_ratio"] == min(ratios)
@@ -184,59 +162,50 @@ def test_each_best_configuration_can_be_loaded_and_installed(data: dict):
 
 def test_choose_names_the_kernels_of_each_build():
     """Faster for one kernel, slower for another: each gets what is better for it."""
-    actual = [
-        compared({BASE: 1.0, THP: factor}, kernel(name=name, title=name))
-        for name, factor in (("gains", 0.8), ("loses", 1.3))
-    ]
+    factors = {"gains": 0.8, "loses": 1.3}
+    actual = [compared({BASE: 1.0, THP: x}, kernel(name=name, title=name)) for name, x in factors.items()]
     (answer,) = advice.answers(actual)
-    assert answer.outcome == "choose"
-    assert {build.kernels: build.module for build in answer.apply} == {
-        ("gains",): THP.module,
-        ("loses",): BASE.module,
-    }
+    builds = {build.kernels: build.module for build in answer.apply}
+    assert answer.outcome == "choose" and builds == {("gains",): THP.module, ("loses",): BASE.module}
 
 
 @pytest.mark.parametrize(
-    ("one", "spec"),
+    ("changes", "variants", "rest"),
     [
-        (BASE, "pagewise-micro@0.1.0 hugepages=none %c,fortran=gcc@12.2.0"),
+        ({}, "hugepages=none", "%c,fortran=gcc@12.2.0"),
         (
-            configuration(
-                "arm-compiler-24.10", STORES, simd="512", sector="isolate", openmp="off", papi="on"
-            ),
-            "pagewise-micro@0.1.0 hugepages=none stores=nontemporal simd=512 sector=isolate ~openmp +papi "
+            {"compiler": "arm-compiler-24.10", "label": STORES, "simd": "512", "sector": "isolate"}
+            | {"openmp": "off", "papi": "on"},
+            "hugepages=none stores=nontemporal simd=512 sector=isolate ~openmp +papi",
             "%c,fortran=arm-compiler@24.10",
         ),
         (
-            configuration(label=("thp", "compiler", "regular"), library="sleef", loop="compiler"),
-            "pagewise-micro@0.1.0 hugepages=thp prefetch=compiler loop=compiler mathlib=sleef "
+            {"label": ("thp", "compiler", "regular"), "library": "sleef", "loop": "compiler"},
+            "hugepages=thp prefetch=compiler loop=compiler mathlib=sleef",
             "%c,fortran=gcc@12.2.0",
         ),
-        (
-            configuration(library="openblas"),
-            "pagewise-micro@0.1.0 hugepages=none needs=blas %c,fortran=gcc@12.2.0 ^openblas",
-        ),
-        (
-            configuration(library="amdfftw"),
-            "pagewise-micro@0.1.0 hugepages=none needs=fftw %c,fortran=gcc@12.2.0 ^amdfftw",
-        ),
-        (configuration(library="intel-oneapi-mkl"), None),
-        (configuration(builder="presets"), None),
-        (configuration(flags="tuned"), None),
-        (configuration(target="native"), None),
+        ({"library": "openblas"}, "hugepages=none needs=blas", "%c,fortran=gcc@12.2.0 ^openblas"),
+        ({"library": "amdfftw"}, "hugepages=none needs=fftw", "%c,fortran=gcc@12.2.0 ^amdfftw"),
+        ({"library": "intel-oneapi-mkl"}, None, None),
+        ({"builder": "presets"}, None, None),
+        ({"flags": "tuned"}, None, None),
+        ({"target": "native"}, None, None),
     ],
 )
-def test_a_spec_names_the_differences_from_the_defaults(one: Configuration, spec: str | None):
-    assert spec_of(one) == spec
+def test_a_spec_names_the_differences_from_the_defaults(
+    changes: dict, variants: str | None, rest: str | None
+):
+    spec = None if variants is None else f"pagewise-micro@0.1.0 {variants} {rest}"
+    assert spec_of(configuration(**changes)) == spec
 
 
 def test_a_program_is_advised_a_joined_policy():
-    times = {
-        configuration("unchanged binary", (policy, "hardware", "regular"), module=f"code/{policy}"): time
-        for policy, time in (("none", 1.0), ("reuse+malloc", 0.5))
-    }
+    none, joined = (
+        configuration("unchanged binary", (policy, "hardware", "regular"), module=f"code/{policy}")
+        for policy in ("none", "reuse+malloc")
+    )
     code = table_results.program("code", "code", ("rate", "1/s", "higher"))
-    (answer,) = advice.answers([compared(times, code)], programs={"code": {"command": ["a"]}})
-    assert answer.policy is not None
+    one = compared({none: 1.0, joined: 0.5}, code)
+    (answer,) = advice.answers([one], programs={"code": {"command": ["a"]}})
     assert answer.policy.command == ("pagewise", "exec", "reuse+malloc", "--", "a")
     assert answer.policy.module == "pagewise-pages/reuse+malloc"

@@ -29,6 +29,7 @@ from stage import write_result
 
 NONE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 SOFTWARE = configuration(label=("none", "software", "regular"))
+SUBJECT = subject_of(kernel(), NONE, THP, SOFTWARE)
 
 
 def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, spread: float = 0.005) -> list:
@@ -44,31 +45,25 @@ def records(thp: float, base: float = 1.0, rounds: int = 9, seed: int = 1, sprea
     return actual
 
 
-def status(old: list, new: list, **options: Any) -> dict[str, Any]:
-    subject = subject_of(kernel(), NONE, THP, SOFTWARE)
-    sessions = [session([subject], one, 1) for one in (old, new)]
-    reported = {"quantity": "ratio", "threshold": 0.03} | options
-    return {one.cell.measured.label: one for one in changes(sessions[:1], sessions[1], **reported)}
+def changes_of(old: list, new: list, threshold: float = 0.03) -> tuple[Any, ...]:
+    """The changes of the baseline, of software prefetch, and of thp."""
+    before, after = (session([SUBJECT], one, 1) for one in (old, new))
+    actual = {one.cell.measured: one for one in changes([before], after, "ratio", threshold)}
+    return actual[NONE], actual[SOFTWARE], actual[THP]
 
 
 def test_a_change_of_the_ratio_is_detected_in_all_sessions():
-    actual = status(records(0.8), records(0.88, base=2.0, seed=2))
-    thp = actual["thp/hardware-regular"]
-    assert thp.status == "regression" and thp.ratio.median == pytest.approx(1.1, rel=0.01)
-    assert thp.time_ratio == pytest.approx(2.2, rel=0.1)
-    assert actual["none/software-regular"].status == "unchanged"
-    assert actual["none/hardware-regular"].status == "baseline"
-    assert status(records(0.88), records(0.8, seed=2))["thp/hardware-regular"].status == "improvement"
+    base, software, thp = changes_of(records(0.8), records(0.88, base=2.0, seed=2))
+    assert (base.status, software.status, thp.status) == ("baseline", "unchanged", "regression")
+    assert thp.ratio.median == pytest.approx(1.1, rel=0.01) and thp.time_ratio == pytest.approx(2.2, rel=0.1)
+    assert changes_of(records(0.88), records(0.8, seed=2))[-1].status == "improvement"
 
 
 def test_a_change_below_the_threshold_is_none():
-    assert status(records(0.8), records(0.88, seed=2), threshold=0.15)["thp/hardware-regular"].status == (
-        "unchanged"
-    )
-    noisy = status(records(0.8, spread=0.1), records(0.82, seed=2, spread=0.1))
-    assert noisy["thp/hardware-regular"].status == "inconclusive"
-    few = status(records(0.8, rounds=2), records(0.9, rounds=2))["thp/hardware-regular"]
-    assert (few.status, few.reason) == ("inconclusive", get_args(Reason)[0])
+    assert changes_of(records(0.8), records(0.88, seed=2), threshold=0.15)[-1].status == "unchanged"
+    noisy = changes_of(records(0.8, spread=0.1), records(0.82, seed=2, spread=0.1))[-1]
+    few = changes_of(records(0.8, rounds=2), records(0.9, rounds=2))[-1]
+    assert noisy.status == few.status == "inconclusive" and few.reason == get_args(Reason)[0]
 
 
 def test_the_estimate_matches_welch_where_nothing_is_trimmed():
@@ -101,21 +96,17 @@ def test_false_changes_on_recorded_noise_match_the_guide():
         file, _, *label, _ = name.split("/")
         ways.setdefault((file, *label), []).append(logs)
     subject = subject_of(kernel(), NONE, THP)
-    reported = {"ratio 1": 0, "time 1": 0, "time 5": 0}
-    count = 0
+    reported: dict[tuple[str, int], list[bool]] = {("ratio", 1): [], ("time", 1): [], ("time", 5): []}
     for logs in ways.values():
         for _ in range(6):
             dealt = [deal(chance, logs[chance.integers(len(logs))]) for _ in range(6)]
             sessions = [session([subject], one, 1) for one in dealt]
-            count += 1
-            for name in reported:
-                quantity, olds = name.split()
-                actual = changes(sessions[: int(olds)], sessions[5], quantity, 0.0)
-                reported[name] += any(
-                    one.status in ("regression", "improvement") for one in actual if one.cell.measured is THP
-                )
-    rates = {name: number / count for name, number in reported.items()}
-    assert rates["ratio 1"] <= 0.03 and rates["time 5"] <= 0.05 < rates["time 1"]
+            for (quantity, olds), each in reported.items():
+                actual = changes(sessions[:olds], sessions[5], quantity, 0.0)
+                (thp,) = (one.status for one in actual if one.cell.measured is THP)
+                each.append(thp in ("regression", "improvement"))
+    ratio, time, time_of_five = map(np.mean, reported.values())
+    assert ratio <= 0.03 and time_of_five <= 0.05 < time
 
 
 def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list[Record]:
@@ -132,8 +123,7 @@ def deal(chance: np.random.Generator, logs: np.ndarray, rounds: int = 7) -> list
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[..., Path]:
     """Makes a result's folder from records."""
-    subject = subject_of(kernel(), NONE, THP, SOFTWARE)
-    plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(subject.planned_subject(),))
+    plain = a_manifest(configurations=(NONE, THP, SOFTWARE), subjects=(SUBJECT.planned_subject(),))
 
     def make(name: str, actual: list, change: Callable[[dict], None] = lambda manifest: None) -> Path:
         folder, manifest = tmp_path / name, to_data(plain)
@@ -177,39 +167,38 @@ def test_exit_codes(made: Callable[..., Path]):
 
 
 def test_another_machine_is_not_a_regression(made: Callable[..., Path]):
-    def another(manifest: dict) -> None:
-        manifest["host"] |= {"cpu": "Another CPU", "kernel": "7.0", "hostname": "elsewhere"}
-        manifest["configurations"][1]["hash"] = "fff"
-
-    old, new = made("old", records(0.8)), made("new", records(0.95, seed=2), another)
-    assert diff(old, new)[0] == 6
-    actual = json.loads(diff(old, new, "--json")[1])
-    *others, build = [(one["part"], one["new"]) for one in actual["differences"]]
-    assert others == [("machine", "Another CPU"), ("node", "elsewhere"), ("system", "7.0")]
-    assert build[0] == "build" and not actual["comparable"]
-    assert {one["status"] for one in actual["changes"]} <= {"other", "baseline"}
-    assert diff(old, new, "--across-machines")[0] == 1
-
     def moved(manifest: dict) -> None:
         manifest["host"] |= {"kernel": "7.0", "hostname": "elsewhere"}
 
+    def another(manifest: dict) -> None:
+        moved(manifest)
+        manifest["host"]["cpu"] = "Another CPU"
+        manifest["configurations"][1]["hash"] = "fff"
+
+    old, new = made("old", records(0.8)), made("new", records(0.95, seed=2), another)
+    code, text = diff(old, new, "--json")
+    actual = json.loads(text)
+    *others, build = [(one["part"], one["new"]) for one in actual["differences"]]
+    assert others == [("machine", "Another CPU"), ("node", "elsewhere"), ("system", "7.0")]
+    assert build[0] == "build" and not actual["comparable"] and code == 6
+    assert {one["status"] for one in actual["changes"]} <= {"other", "baseline"}
+    assert diff(old, new, "--across-machines")[0] == 1
     code, text = diff(old, made("moved", records(0.95, seed=2), moved), "--json")
     assert code == 1 and [one["new"] for one in json.loads(text)["differences"]] == ["elsewhere", "7.0"]
 
 
 def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[..., Path]):
-    newer = [configuration("gcc-13.1.0", ("none", "hardware", "regular")),
-             configuration("gcc-13.1.0", ("thp", "hardware", "regular"))]  # fmt: skip
+    newer = {
+        one.module: configuration("gcc-13.1.0", (one.hugepages, "hardware", "regular")) for one in (NONE, THP)
+    }
 
     def change(manifest: dict) -> None:
-        manifest["configurations"] = to_data(newer)
-        manifest["subjects"] = [to_data(subject_of(kernel(), *newer).planned_subject())]
+        manifest["configurations"] = to_data(list(newer.values()))
+        manifest["subjects"] = [to_data(subject_of(kernel(), *newer.values()).planned_subject())]
 
-    renamed = {NONE.module: newer[0], THP.module: newer[1]}
     actual = []
     for one in records(0.9, seed=2):
-        if one.run.module in renamed:
-            to = renamed[one.run.module]
+        if (to := newer.get(one.run.module)) is not None:
             reported = varied(one, "configuration", compiler=to.compiler)
             actual.append(varied(reported, "run", module=to.module))
     code, text = diff(made("old", records(0.8)), made("new", actual, change), "--json")
@@ -222,12 +211,10 @@ def test_another_version_of_a_compiler_is_the_same_configuration(made: Callable[
 
 def test_incomparable_results_are_refused(made: Callable[..., Path], tmp_path: Path):
     old = made("old", records(0.8))
-    simulated = made("simulated", records(0.8))
-    manifest = json.loads((simulated / "manifest.json").read_text())
     about = {"geometry": {"name": "a64fx", "title": "A64FX"}, "tool": "QEMU 9", "functions": 5}
-    write_result(simulated, manifest | {"kind": "simulation", "simulation": about})
+    change = {"kind": "simulation", "simulation": about}
     with pytest.raises(SelectionError):
-        diff(old, simulated)
+        diff(old, made("simulated", records(0.8), lambda manifest: manifest.update(change)))
     with pytest.raises(FormatError) as caught:
         diff(old, tmp_path)
     assert caught.value.where == str(tmp_path)

@@ -48,28 +48,26 @@ CHANGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 }
 
 
-@pytest.fixture(params=CHANGES)
-def altered(request: pytest.FixtureRequest, compared, tmp_path: Path) -> Path:
-    folder = shutil.copytree(compared[0].result(), tmp_path / "altered")
-    file = folder / "records.jsonl"
-    file.write_bytes(b"".join(CHANGES[request.param](file.read_bytes().splitlines(keepends=True))))
-    return folder
-
-
 @pytest.mark.long
-def test_altered_records_have_no_verdict_and_are_taken_nowhere(altered: Path, compared, stage: Stage):
-    done = stage.run("report", str(altered), "--json")
-    reported = json.loads(done.stdout)
-    assert done.returncode == 1 and reported["altered"] is not None and reported["answers"] == []
-    rows = [row for one in reported["kernels"] for row in one["configurations"]]
-    assert {row["code"] for row in rows} == {"records_altered"}
-    assert {row["verdict"] for row in rows} == {None} and {row["time_ratio"] for row in rows} == {None}
-    assert reported["comparisons"] == []
-    assert stage.run("results", "diff", str(compared[0].result()), str(altered)).returncode == 3
-    [listed] = json.loads(stage.run("results", "list", str(altered), "--json").stdout)["results"]
-    assert listed["altered"] == reported["altered"]
-    answer = json.loads(stage.run("results", "query", "FROM results", str(altered), "--json").stdout)
-    assert answer["rows"] == [] and list(answer["skipped"]) == [str(altered)]
+def test_altered_records_have_no_verdict_and_are_taken_nowhere(compared, stage: Stage):
+    original = compared[0].result()
+    folders = {name: shutil.copytree(original, stage.folder / "altered" / name) for name in CHANGES}
+    altered = {}
+    for name, folder in folders.items():
+        file = folder / "records.jsonl"
+        file.write_bytes(b"".join(CHANGES[name](file.read_bytes().splitlines(keepends=True))))
+        reported = json.loads(stage.run("report", str(folder), "--json", code=1).stdout)
+        assert reported["altered"] is not None and reported["answers"] == reported["comparisons"] == [], name
+        rows = [row for one in reported["kernels"] for row in one["configurations"]]
+        actual = {(row["code"], row["verdict"], row["time_ratio"]) for row in rows}
+        assert actual == {("records_altered", None, None)}, name
+        stage.run("results", "diff", str(original), str(folder), code=3)
+        altered[str(folder)] = reported["altered"]
+    whole = str(stage.folder / "altered")
+    listed = json.loads(stage.run("results", "list", whole, "--json").stdout)["results"]
+    assert {one["folder"]: one["altered"] for one in listed} == altered
+    answer = json.loads(stage.run("results", "query", "FROM results", whole, "--json").stdout)
+    assert answer["rows"] == [] and answer["skipped"].keys() == altered.keys()
 
 
 def test_a_manifest_names_its_records(compared):
@@ -84,8 +82,8 @@ def test_a_killed_session_may_have_more_records_than_its_manifest_names(compared
     folder = shutil.copytree(compared[0].result(), tmp_path / "killed")
     records, file = folder / "records.jsonl", folder / "manifest.json"
     lines = records.read_bytes().splitlines(keepends=True)
-    reported = {"state": "running", "records": asdict(digest_of(b"".join(lines[:4])))}
-    file.write_text(json.dumps({**json.loads(file.read_text()), **reported}))
+    running = {"state": "running", "records": asdict(digest_of(b"".join(lines[:4])))}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **running}))
     assert read_result(folder).altered is None
     records.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
     assert read_result(folder).altered is not None
@@ -140,10 +138,9 @@ def test_failures_after_some_rounds_are_reported_with_their_share(status: Status
     assert sorted(re.findall(r"\d+", some)) == ["18", "60", "60"] and some in session.runs_text(result)
     assert sum(some in text for _, text in report.facts) == 1
     assert all(any({"18", "60"} <= numbers(text) for text in of) for of in ([report.headline], report.notes))
-    [rounds] = [
-        row["rounds"] for table in tables(report.sections) for row in table.records() if "remedy" in row
-    ]
-    assert numbers(str(rounds)) == {"18", "60"}
+    rows = [row for table in tables(report.sections) for row in table.records()]
+    [lost] = [row["rounds"] for row in rows if "remedy" in row]
+    assert numbers(str(lost)) == {"18", "60"}
     texts = (markdown.render(report), html.render(report), json.dumps(render(report.data)))
     assert all(every not in text for text in texts)
 
@@ -160,9 +157,6 @@ def tables(blocks: Iterable[Block]) -> Iterator[Table]:
 def test_a_configuration_with_too_few_rounds_is_excluded(missing: int, code: str | None):
     kept = [one for one in sixty(61) if one.run.module != THP.module or one.round > missing]
     actual = analyse([subject_of(kernel(), BASE, THP)], kept, seed=1)
-    row = next(
-        row
-        for row in (*actual[0].groups[0].ranked, *actual[0].groups[0].unranked)
-        if row.cell.measured == THP
-    )
+    rows = (*actual[0].groups[0].ranked, *actual[0].groups[0].unranked)
+    [row] = [row for row in rows if row.cell.measured == THP]
     assert row.code == code and row.rounds == 60 - missing

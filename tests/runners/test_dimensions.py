@@ -13,7 +13,6 @@ from pagewise.analysis.comparison import TIME
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.analysis.statistics import geometric_mean
-from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
 from pagewise.core.plan import baselines, subject
 from pagewise.core.structure import from_data, to_data
@@ -28,27 +27,18 @@ ANCESTORS = {
     "x86_64_v3": "x86_64_v2 x86_64",
     "x86_64_v2": "x86_64",
 }
+#: What names of modules contain before a value, in this order; values that they do not contain.
+IN_NAMES = dict.fromkeys(("loop", "library", "runtime", "simd", "sector", "flags", "target"), "")
+IN_NAMES |= {name: f"{name}-" for name in ("loop", "simd", "sector")}
+PLAIN = ("", "explicit")
 
 
 def variant(compiler: str = COMPILERS[0], pages: str = "none", **given: str) -> Configuration:
-    """A configuration as its module sets it; the target is last in the module name."""
-    simd = [f"simd-{given['simd']}"] if given.get("simd") else []
-    simd += [f"sector-{given['sector']}"] if given.get("sector") else []
-    others = [f"loop-{given['loop']}"] if given.get("loop") == "compiler" else []
-    others += [given[one] for one in ("library", "runtime") if one in given]
-    flags = [given["flags"]] if given.get("flags") else []
-    tail = "-".join(["hardware-regular", *others, *simd, *flags])
-    if "target" in given:
-        tail += f"-{given['target']}"
-        given["ancestors"] = ANCESTORS.get(given["target"], "")
-    module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{tail}"
-    return configuration(compiler, (pages, "hardware", "regular"), module=module, **given)
-
-
-def by_targets(factors: dict[str, float], one: Benchmark | None = None) -> KernelResult:
-    """Both compilers, each at these times by target."""
-    times = {variant(compiler, target=name): time for compiler in COMPILERS for name, time in factors.items()}
-    return compared(times, one)
+    """A configuration as its module sets it."""
+    named = [f"{IN_NAMES[name]}{given[name]}" for name in IN_NAMES if given.get(name, "") not in PLAIN]
+    module = f"pagewise-micro/0.1.0/{compiler}/{pages}/{'-'.join(['hardware-regular', *named])}"
+    ancestors = {"ancestors": ANCESTORS.get(given["target"], "")} if "target" in given else {}
+    return configuration(compiler, (pages, "hardware", "regular"), module=module, **given, **ancestors)
 
 
 def columns_of(result: KernelResult) -> list[str]:
@@ -97,17 +87,16 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     actual = [variant(compiler, pages, target=name) for compiler, pages in both for name in names]
     # A compiler that supports less of the processor has a separate baseline.
     actual = [one for one in actual if (one.compiler, one.target) != (COMPILERS[1], "native")]
-    selected = [
-        (one.compiler, one.hugepages, one.target) for one in baselines(actual, "none/hardware-regular")
-    ]
+    pattern = "none/hardware-regular"
+    selected = [(one.compiler, one.hugepages, one.target) for one in baselines(actual, pattern)]
     assert selected == [(COMPILERS[0], "none", "native"), (COMPILERS[1], "none", "x86_64_v4")]
     (other,) = baselines(actual[:6], "none/hardware-regular-x86_64_v2")
     assert other.target == "x86_64_v2"
     loops = [variant(loop=name) for name in ("compiler", "explicit")]
-    assert [one.loop for one in baselines(loops, "none/hardware-regular")] == ["explicit"]
-    assert [one.loop for one in baselines(loops[:1], "none/hardware-regular")] == ["compiler"]
+    assert [one.loop for one in baselines(loops, pattern)] == ["explicit"]
+    assert [one.loop for one in baselines(loops[:1], pattern)] == ["compiler"]
     widths = [variant(simd=width) for width in ("512", "", "scalar")]
-    assert [one.simd for one in baselines(widths, "none/hardware-regular")] == [""]
+    assert [one.simd for one in baselines(widths, pattern)] == [""]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +108,10 @@ def test_each_compiler_has_one_baseline_the_most_specific_target():
     ],
 )
 def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, values: tuple[str, ...]):
-    actual = by_targets({"native": 1.0, **times})
+    of_all = {"native": 1.0, **times}
+    actual = compared(
+        {variant(compiler, target=name): time for compiler in COMPILERS for name, time in of_all.items()}
+    )
     reported = answer(actual, "target")
     assert (reported.outcome, reported.values) == (outcome, values)
     assert (reported.lead == "Yes. ") == (outcome == "keep") and reported.lead
@@ -128,21 +120,21 @@ def test_whether_a_tuned_build_pays(times: dict[str, float], outcome: str, value
 
 
 @pytest.mark.parametrize(
-    ("given", "factor", "label"),
+    ("factor", "value", "label"),
     [
-        ({"runtime": "libomp"}, "runtime", "none libomp"),
-        ({"loop": "compiler"}, "loop", "none loop=compiler"),
-        ({"library": "openblas"}, "library", "none openblas"),
-        ({"simd": "512"}, "simd", "none simd=512"),
-        ({"simd": "scalar"}, "simd", "none simd=scalar"),
-        ({"flags": "pearc23"}, "flags", "none pearc23"),
+        ("runtime", "libomp", "none libomp"),
+        ("loop", "compiler", "none loop=compiler"),
+        ("library", "openblas", "none openblas"),
+        ("simd", "512", "none simd=512"),
+        ("simd", "scalar", "none simd=scalar"),
+        ("flags", "pearc23", "none pearc23"),
     ],
 )
-def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
-    felt = kernel(sensitive_to=["compiler", "hugepages", "loop", "library", "runtime"])
-    actual = compared({variant(): 1.0, variant(**given): 0.5}, felt)
+def test_other_dimensions_are_reported_in_the_same_way(factor: str, value: str, label: str):
+    sensitive = kernel(sensitive_to=["compiler", "hugepages", "loop", "library", "runtime"])
+    actual = compared({variant(): 1.0, variant(**{factor: value}): 0.5}, sensitive)
     reported = answer(actual, factor)
-    assert (reported.outcome, reported.values) == ("use", tuple(given.values()))
+    assert (reported.outcome, reported.values) == ("use", (value,))
     (best,) = bests([actual])
     assert data.label_of(best) == label
     assert columns_of(actual) == ["none", label]
@@ -151,12 +143,11 @@ def test_other_dimensions_are_reported_in_the_same_way(given, factor, label):
 
 
 def test_pages_are_reported_for_the_baselines_target_alone():
-    times = {
-        variant(pages=pages, target=name): time
-        for pages, time in (("none", 1.0), ("thp", 0.8))
-        for name in ("native", "x86_64_v2")
-    }
-    actual = compared(times)
+    targets = ("native", "x86_64_v2")
+    times = {"none": 1.0, "thp": 0.8}
+    actual = compared(
+        {variant(pages=name, target=target): time for name, time in times.items() for target in targets}
+    )
     assert [one.configuration.hugepages for one in actual.of("pages") if one.quantity is TIME] == ["thp"]
     first, second = advice.answers([actual])
     assert (first.outcome, first.values, second.factor) == ("use", ("thp",), "target")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from builders import configuration, failed_record, kernel, record, rounds, subject_of, varied
+from builders import configuration, kernel, record, rounds, subject_of, varied
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.validity import exclusion
 from pagewise.core.page_policy import HUGEPAGES
@@ -14,9 +12,6 @@ from stage import DISTANCES, TRIAD
 
 BASE = configuration()
 THP = configuration(label=("thp", "hardware", "regular"))
-POOL = configuration(label=("hugetlbfs", "hardware", "regular"))
-# Messages in records.
-SUM, EMPTY = "sum is 3, not 4", "the pool is empty"
 NOISE = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0, 1.002]
 
 
@@ -33,15 +28,15 @@ def row(actual, one):
     return next(row for row in (*actual.ranked, *actual.unranked) if row.cell.measured == one)
 
 
+SWEPT = record(BASE, 1.0, series="sweep")
 BASELINES = rounds({BASE: drifting(1.0)}, drifting(1.0, skew=3))
 
 
 def test_a_faster_configuration_is_seen_through_drift():
     actual = row(group(*BASELINES, *rounds({THP: drifting(0.9, skew=1)})), THP)
-    assert actual.verdict == "faster"
-    assert actual.time_ratio.pairs == 7
-    assert actual.time_ratio.median == pytest.approx(0.9, abs=0.01)
-    assert actual.time_ratio.low < 0.9 < actual.time_ratio.high
+    ratio = actual.time_ratio
+    assert (actual.verdict, ratio.pairs, ratio.median) == ("faster", 7, pytest.approx(0.9, abs=0.01))
+    assert ratio.low < 0.9 < ratio.high
 
 
 def test_time_matches_one_pass_of_the_median_repetition():
@@ -49,28 +44,11 @@ def test_time_matches_one_pass_of_the_median_repetition():
     assert row(group(two), BASE).seconds == pytest.approx(2.0)
 
 
-def test_a_failed_check_spoils_the_configuration():
-    bad = failed_record(THP, "check_failed", SUM, number=7)
-    actual = group(*BASELINES, *rounds({THP: drifting(0.5)[:6]}), bad)
-    spoiled = row(actual, THP)
-    assert spoiled in actual.unranked and spoiled.is_fault
-    assert spoiled.code == "wrong_result" and SUM in spoiled.invalid
-    assert re.findall(r"\d+", spoiled.invalid.replace(SUM, "")) == ["1", "7"]
-    assert spoiled.time_ratio is None and spoiled.verdict == "inconclusive"
-
-
-def test_missing_pages_are_reported_with_the_remedy_and_are_not_a_fault():
-    missing = row(group(*BASELINES, failed_record(THP, "pages_unavailable", EMPTY)), THP)
-    assert missing.code == "pages_unavailable" and EMPTY in missing.invalid
-    assert missing.remedy == "do that" and not missing.is_fault
-
-
 def test_a_run_on_wrong_pages_is_excluded_with_a_note():
     records = rounds({THP: drifting(0.9, skew=1)})
     records[3] = varied(records[3], "pages", huge_coverage=0.6)
     actual = row(group(*BASELINES, *records), THP)
-    assert actual.runs == 6 and actual.time_ratio.pairs == 6
-    assert actual.note
+    assert actual.runs == actual.time_ratio.pairs == 6 and actual.note
 
 
 def test_an_invalid_baseline_leaves_no_ratios():
@@ -79,13 +57,6 @@ def test_an_invalid_baseline_leaves_no_ratios():
     assert actual.baseline is None
     kept = row(actual, THP)
     assert (kept.time_ratio, kept.verdict, kept.reason) == (None, "inconclusive", "no baseline")
-
-
-@pytest.mark.parametrize(
-    ("configuration", "pages"), [(THP, {"page_size_observed_bytes": 65536}), (POOL, {"policy": "thp"})]
-)
-def test_pages_that_were_not_requested_are_wrong(configuration, pages):
-    assert exclusion(varied(record(configuration, 1.0), "pages", **pages)).code == "wrong_pages"
 
 
 @pytest.mark.parametrize("policy", HUGEPAGES)
@@ -99,12 +70,16 @@ def test_each_policy_has_its_least_and_most_coverage(policy):
     assert codes == {coverage: None if least <= coverage <= most else "wrong_pages" for coverage in codes}
 
 
+def points_of(one, *points):
+    """What a curve has on its axis, and how many points it excludes."""
+    curve = analyse([subject_of(one, BASE)], points, seed=1)[0].curves[0]
+    return [x for x, _ in curve.points], curve.excluded
+
+
 def test_curves_hold_valid_points_in_order():
-    swept = record(BASE, 1.0, series="sweep")
-    points = [varied(swept, "sizes", working_set_bytes=size) for size in (64, 8, 32)]
+    points = [varied(SWEPT, "sizes", working_set_bytes=size) for size in (64, 8, 32)]
     points[2] = varied(points[2], "validation", passed=False)
-    curve = analyse([subject_of(kernel(), BASE)], points, seed=1)[0].curves[0]
-    assert [x for x, _ in curve.points] == [8.0, 64.0] and curve.excluded == 1
+    assert points_of(kernel(), *points) == ([8.0, 64.0], 1)
 
 
 @pytest.mark.parametrize(
@@ -118,34 +93,25 @@ def test_curves_hold_valid_points_in_order():
 )
 def test_curves_over_any_option(option, values, order):
     swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": f"options.{option}"}])
-    points = [record(BASE, 1.0, series="sweep", options={option: value}) for value in values]
+    points = [record(BASE, 1.0, series="sweep", options=given) for given in ({option: x} for x in values)]
     without_x = record(BASE, 1.0, series="sweep", options={})
-    curve = analyse([subject_of(swept, BASE)], [*points, without_x], seed=1)[0].curves[0]
-    assert [x for x, _ in curve.points] == order and curve.excluded == 1
+    assert points_of(swept, *points, without_x) == (order, 1)
 
 
 def test_a_curve_over_a_metric_keeps_the_order_of_measurement():
     field = TRIAD["metrics"][0]["field"]
     swept = kernel(sweeps=[{**TRIAD["sweeps"][0], "x": f"metrics.{field}"}])
-    points = [varied(record(BASE, 1.0, series="sweep"), "metrics", **{field: x}) for x in (3.0, 5.0, 4.0)]
-    curve = analyse([subject_of(swept, BASE)], points, seed=1)[0].curves[0]
-    assert [x for x, _ in curve.points] == [3.0, 5.0, 4.0]
+    points = [varied(SWEPT, "metrics", **{field: x}) for x in (3.0, 5.0, 4.0)]
+    assert points_of(swept, *points) == ([3.0, 5.0, 4.0], 0)
 
 
 def test_each_sweep_has_curves_of_its_own():
     """A record without the number of its sweep belongs to the first sweep."""
     swept = kernel(sweeps=[*TRIAD["sweeps"], DISTANCES])
     software = configuration(label=("none", "software", "regular"))
-    points = [
-        varied(
-            record(software, 1.0, series="sweep", options={"prefetch_distance": n}),
-            "run",
-            sweep="prefetch-distance",
-        )
-        for n in (16, 4)
-    ]
-    sizes = [record(one, 1.0, series="sweep") for one in (BASE, software)]
-    sizes[1] = varied(sizes[1], "run", sweep="working-set")
+    points = [record(software, 1.0, series="sweep", options={"prefetch_distance": n}) for n in (16, 4)]
+    points = [varied(one, "run", sweep="prefetch-distance") for one in points]
+    sizes = [SWEPT, varied(record(software, 1.0, series="sweep"), "run", sweep="working-set")]
     (result,) = analyse([subject_of(swept, BASE, software)], [*points, *sizes], seed=1)
     cells = {sweep.name: [one.cell.measured.prefetch for one in actual] for sweep, actual in result.by_sweep}
     assert cells == {"working-set": ["hardware", "software"], "prefetch-distance": ["software"]}

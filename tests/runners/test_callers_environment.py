@@ -18,6 +18,7 @@ from pagewise.store.diff import differences
 from scripts import called, write_script
 from stage import CHASE, Stage
 
+BASE = ("none", "hardware", "regular")
 CALLERS = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=2:glibc.malloc.arena_max=1",
     "MALLOC_TOP_PAD_": "1048576",
@@ -45,23 +46,23 @@ POLICIES = {
 }
 
 
-def test_variables_that_influence_a_program_are_recognized_by_name():
-    others = {"PATH": "/bin", "HOME": "/", "LDFLAGS": "-O2", "MALLOC": "x", "MY_OMP_X": "1"}
-    assert influences({**CALLERS, **others}) == dict(sorted(CALLERS.items()))
-    assert without_influences({**CALLERS, **others}) == others
+# What a comparison of a program ends with, before the program.
+OWN = ("--policies", "none", "--rounds", "1")
+
+
+def variables_of(printed: str) -> dict[str, str]:
+    """What `env` printed."""
+    return dict(line.partition("=")[::2] for line in printed.splitlines())
 
 
 def test_a_kernel_has_its_modules_environment_alone(stage: Stage):
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE], seen="1")
+    others = {"PATH": "/bin", "HOME": "/", "LDFLAGS": "-O2", "MALLOC": "x", "MY_OMP_X": "1"}
+    assert influences({**CALLERS, **others}) == dict(sorted(CALLERS.items()))
+    assert without_influences({**CALLERS, **others}) == others
+    stage.add("gcc-12.2.0", BASE, [CHASE], seen="1")
     stage.environment = CALLERS
-    done = stage.run("run", "*", "--", "env", code=0)
-    seen = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    seen = variables_of(stage.run("run", "*", "--", "env", code=0).stdout)
     assert seen["PW_FAKE_SEEN"] == "1" and influences(seen) == {}
-
-
-def without_launcher(variables: dict[str, str]) -> dict[str, str]:
-    """Without the library that the launcher preloads."""
-    return {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
 
 
 @pytest.mark.long
@@ -69,35 +70,28 @@ def test_a_users_program_has_the_callers_environment_and_it_is_recorded(stage: S
     """Except variables that set a page policy; another environment is another comparison."""
     stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
     seen = stage.folder / "seen"
-    arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
     program = ("--", "/bin/sh", "-c", f"env >{seen}")
-    assert stage.run("compare", *arguments, *program).returncode == 0
+    stage.compare(*OWN, *program, code=0)
     first = stage.result()
     reported = json.loads((first / "manifest.json").read_text())["programs"]["sh"]["environment"]
-    variables = dict(line.partition("=")[::2] for line in seen.read_text().splitlines())
     assert reported["removed"] == POLICIES
     assert reported["passed"].items() >= {
         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_ARENA_MAX": "2", "MALLOC_CONF": "narenas:2",
         "JAVA_TOOL_OPTIONS": "-Xmx1g",
         "LD_LIBRARY_PATH": "/nowhere/lib", "OMP_NUM_THREADS": "3", "KMP_AFFINITY": "compact",
     }.items()  # fmt: skip
-    assert without_launcher(influences(variables)) == reported["passed"]
+    # The launcher preloads a library.
+    actual = {name: value for name, value in variables_of(seen.read_text()).items() if name != "LD_PRELOAD"}
+    assert influences(actual) == reported["passed"]
 
+    # Threads that are requested count instead of the caller's.
     stage.environment["MALLOC_ARENA_MAX"] = "1"
-    assert stage.run("compare", *arguments, *program).returncode == 0
+    stage.compare(*OWN, "--threads", "1", *program, code=0)
     (second,) = set(stage.results.iterdir()) - {first}
-    actual = differences(read_result(first), read_result(second))
-    changed = [(one.part, one.old, one.new) for one in actual]
-    assert ("system", "MALLOC_ARENA_MAX 2", "MALLOC_ARENA_MAX 1") in changed
-
-
-@pytest.mark.long
-def test_threads_that_are_asked_for_count_instead_of_the_callers(stage: Stage):
-    stage.environment = {"PAGEWISE_ROOT": str(stage.folder), **CALLERS}
-    arguments = ("--policies", "none", "--rounds", "1", "--threads", "1", "--output", str(stage.results))
-    assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 0
-    manifest = json.loads((stage.result() / "manifest.json").read_text())
-    assert "OMP_NUM_THREADS" not in manifest["programs"]["true"]["environment"]["passed"]
+    changed = [(one.part, one.old, one.new) for one in differences(read_result(first), read_result(second))]
+    assert ("system", "MALLOC_ARENA_MAX 2, OMP_NUM_THREADS 3", "MALLOC_ARENA_MAX 1") in changed
+    manifest = json.loads((second / "manifest.json").read_text())
+    assert "OMP_NUM_THREADS" not in manifest["programs"]["sh"]["environment"]["passed"]
     assert manifest["placements"][0]["environment"]["OMP_NUM_THREADS"] == "1"
 
 
@@ -125,12 +119,10 @@ def test_a_hyperfine_of_unknown_version_is_refused(
         find_hyperfine()
 
 
-@pytest.mark.parametrize("version", ["1.15.0", "1.18.0", "1.19", "1.20.1"])
-def test_the_hyperfines_of_distributions_are_taken(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("PATH", hyperfine(tmp_path, f"echo hyperfine {version}")["PATH"])
-    assert find_hyperfine() == str(tmp_path / "hyperfine")
+def test_the_hyperfines_of_distributions_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for version in ("1.15.0", "1.18.0", "1.19", "1.20.1"):
+        monkeypatch.setenv("PATH", hyperfine(tmp_path, f"echo hyperfine {version}")["PATH"])
+        assert find_hyperfine() == str(tmp_path / "hyperfine")
 
 
 def test_a_time_must_agree_with_the_clock_around_it():
@@ -149,12 +141,10 @@ def test_impossible_times_are_excluded(seconds: str, stage: Stage):
     does = f'for word; do [ "$last" != --export-json ] || file=$word; last=$word; done\n{wait or ":"}\n'
     does += f'sh -c "$last"\ncat >"$file" <<\'E\'\n{export}\nE'
     stage.environment = hyperfine(stage.folder / "bin", "echo hyperfine 1.18.0", does)
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
+    stage.add("gcc-12.2.0", BASE, [CHASE])
     stage.compare("--rounds", "1", "--no-sweep", code=1)
-    statuses = {one.status for one in read_result(stage.result()).records}
-    assert statuses == {"failed"}
-    arguments = ("--policies", "none", "--rounds", "1", "--output", str(stage.results))
-    assert stage.run("compare", *arguments, "--", "/bin/true").returncode == 1
+    assert {one.status for one in read_result(stage.result()).records} == {"failed"}
+    stage.compare(*OWN, "--", "/bin/true", code=1)
     assert "ok" not in {one.status for one in read_result(stage.result()).records}
 
 

@@ -1,4 +1,4 @@
-"""The notes of changes: towncrier makes CHANGELOG.md of them, and they have its types."""
+"""The notes of changes: towncrier makes CHANGELOG.md of them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,3 @@ def test_the_notes_make_a_section_of_the_changelog(unavailable: Callable[[str], 
     done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "## 9.9.9 (2030-01-01)" in done.stdout.splitlines()
     assert sum(line.startswith("- ") for line in done.stdout.splitlines()) == len(NOTES)
-
-
-def test_every_note_is_of_a_type() -> None:
-    types = {"added", "changed", "removed", "repaired"}
-    assert [note.name for note in NOTES if note.name.split(".")[-2] not in types] == []

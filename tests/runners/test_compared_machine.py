@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from rich.console import Console
 
 from builders import configuration, kernel
 from fake_root import tree
 from json_schema import faults
-from pagewise.cli.measuring import options_of, varies
+from pagewise.cli.measuring import options_of
 from pagewise.core.errors import SelectionError
 from pagewise.core.plan import Subject, subject
 from pagewise.core.result import Result, read_result
@@ -37,6 +36,7 @@ from prefetcher_machines import a64fx, contents, hwpfctl, machine, prefetch_cont
 from stage import CHASE, Stage
 from test_choice import options
 from test_commands import BASE
+from test_options import COMMANDS
 
 CPUS = sorted(os.sched_getaffinity(0))
 DISTANCES = (("unchanged",), ("distL1=3", "weakL2"), ("distL1=9",))
@@ -46,13 +46,8 @@ BOOST_FILE = "sys/devices/system/cpu/cpufreq/boost"
 
 def given(*texts: str) -> dict[str, Any]:
     """What the command line makes of `--vary` with each of these texts."""
-
-    @varies(("prefetchers", "clocks"), "")(panel=None)
-    def command(**requested: object) -> None: ...
-
-    parameters: Sequence[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
     words = [word for text in texts for word in ("--vary", text)]
-    return click.Command("x", params=list(parameters)).make_context("x", words).params
+    return COMMANDS["kernels"].make_context("kernels", words).params
 
 
 def test_each_option_is_a_setting_and_slashes_give_several() -> None:
@@ -207,9 +202,7 @@ def test_registers_are_set_for_runs_and_restored(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.long
 @pytest.mark.parametrize("settings", [DISTANCES, (("distL2=20",),)])
-def test_a_program_by_hwpfctl(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: tuple[tuple[str, ...], ...]
-) -> None:
+def test_a_program_by_hwpfctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     root, log = a64fx(tmp_path), hwpfctl(tmp_path, monkeypatch)
     of_tree(monkeypatch, root)
     staged(Stage(tmp_path / "stage"), monkeypatch)
@@ -217,16 +210,8 @@ def test_a_program_by_hwpfctl(
     variables = dict(os.environ)
     binary = examine("true", variables)
     own = Program(name="true", command=("true",), binary=binary, environment=variables, folder=tmp_path)
-    requested = options_of(
-        ProgramOptions,
-        {
-            "baseline": "none",
-            "name": "true",
-            "results": tmp_path / "results",
-            "policies": ("none",),
-            "prefetchers": settings,
-        },
-    )
+    given = {"baseline": "none", "name": "true", "policies": ("none",), "prefetchers": settings}
+    requested = options_of(ProgramOptions, {**given, "results": tmp_path / "results"})
     result = measured(program_prepare.prepare(requested, [own], Console(quiet=True), time.monotonic()))
     calls = [line.split()[0] for line in log.read_text().splitlines()]
     if len(settings) == 1:
@@ -240,11 +225,10 @@ def test_a_program_by_hwpfctl(
     # Each setting has a trial run and a round, the baseline one more; hwpfctl resets after each run.
     first = [call for call in calls if call != "--reset"]
     assert calls[1::2] == ["--reset"] * len(first) and calls[::2] == first
-    set_in_round = [
-        str(one.run.options).split("=", 1)[1] for one in result.records if one.run.series == "compare"
-    ]
     names = {"distL1=3+weakL2": "--distL1=3", "distL1=9": "--distL1=9"}
-    assert first == [*names.values(), *(names[each] for each in set_in_round if each in names)]
+    compare = (one.run.options for one in result.records if one.run.series == "compare")
+    in_round = (str(each).partition("=")[2] for each in compare)
+    assert first == [*names.values(), *(names[each] for each in in_round if each in names)]
     compared = result.manifest.compared_prefetchers or {}
     assert set(compared) == set(names) and not any(each.read_back for each in compared.values())
 
@@ -253,7 +237,6 @@ def test_a_program_by_hwpfctl(
     ("texts", "code"),
     [
         (["clocks=boost=fast/on"], 2),
-        (["prefetchers=unchanged", "prefetchers=unchanged"], 2),
         (["prefetchers=unchanged"], 0),
         (["prefetchers=unchanged", "prefetchers=,"], 2),
         (["clocks="], 2),

@@ -8,16 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from builders import configuration, kernel, record
+from builders import configuration, kernel, record, varied
 from fake_root import THP, tree
 from json_schema import faults
 from pagewise.analysis.analysis import analyse
 from pagewise.core.errors import RefusedError
-from pagewise.core.plan import Cell, Subject, subject
+from pagewise.core.plan import subject
 from pagewise.machine.host import size
 from pagewise.machine.node_state import huge_order
 from pagewise.report.views import comparisons
@@ -34,31 +35,20 @@ needs_thp = pytest.mark.skipif(
 )
 
 
-def planned(*states: str) -> Subject:
-    requested = SessionOptions(machine=MachineOptions(node_states=states))
-    (one,) = in_all_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], requested)
-    return one
-
-
-def state_of(cell: Cell) -> str:
-    return cell.measured.value("node_state")
-
-
 @pytest.mark.parametrize(("aged", "verdict"), [(1.1, "faster"), (2.2, "inconclusive"), (3.0, "slower")])
 def test_a_policy_has_its_verdict_in_each_state(aged: float, verdict: str) -> None:
-    one = planned("fresh", "aged")
+    requested = SessionOptions(machine=MachineOptions(node_states=("fresh", "aged")))
+    (one,) = in_all_states([subject(kernel(), [BASE, WITH_THP], "none/hardware-regular")], requested)
     times = {("none", "fresh"): 2.0, ("thp", "fresh"): 1.0, ("none", "aged"): 2.2, ("thp", "aged"): aged}
+    noise = (1.0, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998)
     records = []
     for cell in one.cells:
-        for number in range(1, 8):
-            for series in ("compare", "aa") if cell.is_baseline else ("compare",):
-                at = number + len(series) + 3 * len(cell.measured.hugepages) + len(state_of(cell))
-                noise = (1.0, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998)[at % 7]
-                seconds = times[cell.measured.hugepages, state_of(cell)] * noise
-                made = record(cell.measured, seconds, number=number, series=series, kernel=one.benchmark.name)
-                assert made.run is not None
-                object.__setattr__(made.run, "options", cell.options)
-                records.append(made)
+        pages, state = cell.measured.hugepages, cell.measured.value("node_state")
+        for number, series in product(range(1, 8), ("compare", "aa") if cell.is_baseline else ("compare",)):
+            at = number + len(series) + 3 * len(pages) + len(state)
+            seconds = times[pages, state] * noise[at % 7]
+            made = record(cell.measured, seconds, number=number, series=series)
+            records.append(varied(made, "run", options=cell.options))
     results = analyse([one], records, seed=1)
     (section,) = comparisons.states(results)
     shown = [(row["state of the node"], row["verdict"]) for row in section.blocks[0].records()]
@@ -66,17 +56,11 @@ def test_a_policy_has_its_verdict_in_each_state(aged: float, verdict: str) -> No
 
 
 def node(root: Path, free: int, limit: int | None = None) -> Path:
-    files = {
-        "proc/sys/vm/compact_memory": "",
-        "proc/meminfo": f"MemFree: {free >> 10} kB\nMemAvailable: {free >> 10} kB\n",
-        f"{THP}/hpage_pmd_size": f"{HUGE}\n",
-    }
+    files: dict[str, object] = {"proc/sys/vm/compact_memory": "", f"{THP}/hpage_pmd_size": HUGE}
+    files["proc/meminfo"] = f"MemFree: {free >> 10} kB\nMemAvailable: {free >> 10} kB\n"
     if limit is not None:
-        files |= {
-            "proc/self/cgroup": "0::/job\n",
-            "sys/fs/cgroup/job/memory.max": str(limit),
-            "sys/fs/cgroup/job/memory.current": "0",
-        }
+        group = "sys/fs/cgroup/job/memory"
+        files |= {"proc/self/cgroup": "0::/job", f"{group}.max": limit, f"{group}.current": 0}
     return tree(root, files)
 
 
@@ -119,12 +103,7 @@ def test_fragmented_memory_is_held_and_released(tmp_path: Path) -> None:
         assert not Path(f"/proc/{process}").exists() and UNEVICTABLE.read_text() == before
         states.enter("fresh")
         assert UNEVICTABLE.read_text() == before
-
-
-@needs_thp
-@pytest.mark.changes_machine
-def test_a_holder_that_was_ended_is_reported(tmp_path: Path) -> None:
-    with NodeStates(tmp_path, most=BLOCKS) as states:
+        # A holder that somebody ended is reported.
         states.enter("aged")
         assert states._holder is not None
         os.kill(states._holder.pid, signal.SIGKILL)
@@ -147,9 +126,8 @@ with NodeStates(Path({str(tmp_path)!r}), most={BLOCKS}) as states:
     print(states._holder.pid, flush=True)
     time.sleep(60)
 """
-    session = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(RUNNERS)}
-    )
+    command, environment = [sys.executable, "-c", code], {"PYTHONPATH": str(RUNNERS)}
+    session = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert session.stdout is not None
     holder = Path(f"/proc/{int(session.stdout.readline())}")
     assert holder.exists() and UNEVICTABLE.read_text().split() == ["0"]
@@ -173,17 +151,9 @@ def test_a_program_is_compared_in_both_states(stage: Stage) -> None:
     except RefusedError as error:
         pytest.skip(str(error))
     code = "import mmap, time; m = mmap.mmap(-1, 32 << 20); m[::4096] = bytes(8192); time.sleep(0.2)"
-    options = (
-        "--policies",
-        "thp",
-        "--rounds",
-        "1",
-        "--vary",
-        "node-state=fresh,aged",
-        "--enough-coverage",
-        "1%",
-    )
-    done = stage.run("compare", "--json", *options, "--", sys.executable, "-c", code, timeout=500)
+    options = ("--policies", "thp", "--rounds", "1", "--enough-coverage", "1%")
+    words = ("--json", *options, "--vary", "node-state=fresh,aged", "--", sys.executable, "-c", code)
+    done = stage.run("compare", *words, timeout=500)
     assert done.returncode in (0, 1), done.stderr
     shown = json.loads(done.stdout)
     assert faults("verdicts", shown) == []

@@ -143,15 +143,6 @@ def test_ratios_of_nothing():
         assert paired_ratio([values], [others], 1) == expected
 
 
-def test_invalid_runs_are_never_used():
-    wrong = varied(ran(THP, "tlb", TLB), "pages", huge_coverage=0.5)
-    unchecked = varied(ran(THP, "l1", L1), "validation", passed=False)
-    actual = analysed(ran(BASE, "tlb", TLB), wrong, unchecked, groups=("tlb",))
-    base, thp = actual.cells
-    assert base.rounds and not thp.rounds and thp.is_fault
-    assert thp.code == "wrong_result" and actual.comparisons == ()
-
-
 def test_a_run_that_fails_in_one_group_leaves_the_others():
     """A group that was not run and a cell that was not measured are named; missing pages are not a fault."""
     counted = ran(BASE, "tlb", TLB)

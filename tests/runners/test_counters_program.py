@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -129,35 +129,15 @@ def test_without_perf_the_kernels_accounting_is_used(monkeypatch: pytest.MonkeyP
 class FakeCounter:
     """Counts 100 page faults in every run, 30 of them of hyperfine."""
 
+    refused: dict[str, str]
     source: str = "perf_event"
-    refused: dict[str, str] = field(default_factory=dict)
 
     def wrapper(self, events: Sequence[str], exported: Path) -> tuple[str, ...]:
         return ("count",)
 
     def counts(self, events: Sequence[str], record: Record | None, exported: Path) -> Counts:
-        values = {"perf::PAGE-FAULTS": 30.0 if record is None else 100.0, "perf::TASK-CLOCK": 0.0}
+        values = {FAULTS: 30.0 if record is None else 100.0, CLOCK: 0.0}
         return Counts({name: n for name, n in values.items() if name not in self.refused}, self.refused)
-
-
-@dataclass(frozen=True)
-class FakeStopwatch(Stopwatch):
-    """Measures nothing."""
-
-    def measure_overhead(self) -> int:
-        return 0
-
-
-@dataclass(frozen=True)
-class FakeLauncher(ProgramLauncher):
-    """Runs nothing: every run gives the same record."""
-
-    made: Record | None = None
-
-    def run(self, step: Step) -> Outcome:
-        assert self.stopwatch.wrapper == (() if step.group is None else ("count",))
-        assert self.made is not None
-        return Outcome([varied(self.made, "run", series=step.series)], 1.0, "", [])
 
 
 SUBJECT = Subject(kernel(), (Cell(BASE, (BASE,), True),))
@@ -165,15 +145,25 @@ VALID = record(BASE, [2.0])
 FAULTS, CLOCK = "perf::PAGE-FAULTS", "perf::TASK-CLOCK"
 
 
-def counted_record(folder: Path, refused: dict[str, str], made: Record = VALID, series: str = "counters"):
-    """What the launcher makes of a run's record, where these events are refused."""
-    parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
-    stopwatch = FakeStopwatch("hyperfine", 60.0, folder)
-    inner = FakeLauncher(**{**parts, "stopwatch": stopwatch, "made": made})
-    launcher = CountingLauncher(inner, {"software": EVENTS}, FakeCounter(refused=refused))
-    group = None if series == "trial" else "software"
-    (actual,) = launcher.run(Step(SUBJECT.benchmark, SUBJECT.cells[0], series, 1, 1, group)).records
-    return actual
+@pytest.fixture
+def count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
+    """Makes the record that is counted of a run with this record, where these events are refused."""
+
+    def counted(refused: dict[str, str], made: Record = VALID, series: str = "counters") -> Record:
+        def run(launcher: ProgramLauncher, step: Step) -> Outcome:
+            assert launcher.stopwatch.wrapper == (() if step.group is None else ("count",))
+            return Outcome([varied(made, "run", series=step.series)], 1.0, "", [])
+
+        monkeypatch.setattr(ProgramLauncher, "run", run)
+        monkeypatch.setattr(Stopwatch, "measure_overhead", lambda stopwatch: 0)
+        parts = dict.fromkeys(ProgramLauncher.__dataclass_fields__)
+        inner = ProgramLauncher(**{**parts, "stopwatch": Stopwatch("hyperfine", 60.0, tmp_path)})
+        launcher = CountingLauncher(inner, {"software": EVENTS}, FakeCounter(refused))
+        group = None if series == "trial" else "software"
+        (actual,) = launcher.run(Step(SUBJECT.benchmark, SUBJECT.cells[0], series, 1, 1, group)).records
+        return actual
+
+    return counted
 
 
 @pytest.mark.parametrize(
@@ -185,16 +175,18 @@ def counted_record(folder: Path, refused: dict[str, str], made: Record = VALID, 
         (dict.fromkeys((FAULTS, CLOCK), "no permission"), {"unavailable": "no permission"}),
     ],
 )
-def test_the_counts_of_a_run_are_recorded_and_refused_events(tmp_path: Path, refused: dict, counters: dict):
-    made = counted_record(tmp_path, refused)
+def test_the_counts_of_a_run_are_recorded_and_refused_events(
+    count: Callable[..., Record], refused: dict, counters: dict
+):
+    made = count(refused)
     assert made.counters == counters and (made.run.group, made.counters_source) == ("software", "perf_event")
     assert made.counters_refused == ((refused or None) if FAULTS in counters else None)
 
 
-def test_trial_runs_and_runs_that_failed_have_no_counts(tmp_path: Path):
-    failed = counted_record(tmp_path, {}, failed_record(BASE, "failed", "crashed"))
+def test_trial_runs_and_runs_that_failed_have_no_counts(count: Callable[..., Record]):
+    failed = count({}, failed_record(BASE, "failed", "crashed"))
     assert (failed.status, failed.counters, failed.run.group) == ("failed", None, "software")
-    trial = counted_record(tmp_path, {}, series="trial")
+    trial = count({}, series="trial")
     assert (trial.counters, trial.run.series) == (VALID.counters, "trial")
 
 

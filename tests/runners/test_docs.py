@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
-import click
 import pytest
 import yaml
 
 from json_schema import SCHEMAS
-from pagewise.cli import root
 from scripts import called
 from stage import EVENTS, ROOT
 from test_options import COMMANDS
@@ -76,6 +75,10 @@ def test_the_list_of_kernels_links_each_of_them():
     assert [page for name, page in linked.items() if name not in page.read_text()] == []
 
 
+#: A command on its line, or in a text.
+COMMAND = re.compile(r"(?:^ {4,}(?:\$ )?(?:sudo )?|`)\./pagewise ([a-z-]+)([^`\n]*)", re.M)
+
+
 def test_the_commands_and_options_in_the_documents_are_there():
     known = {
         name: " ".join(text for one in command.params for text in (*one.opts, *one.secondary_opts))
@@ -84,13 +87,16 @@ def test_the_commands_and_options_in_the_documents_are_there():
     wrong = []
     for file in DOCUMENTS:
         text = file.read_text().replace("\\\n", " ")
-        for command, rest in re.findall(r"^ {4,}(?:\$ )?(?:sudo )?\./pagewise ([a-z-]+)(.*)$", text, re.M):
+        for command, rest in COMMAND.findall(text):
             # What comes after -- or in quotes belongs to another program, as the command of a pipe does.
             own = re.split(r"\s--\s|[|#]", re.sub(r"'[^']*'", "", rest))[0]
             section = "".join(part for name, part in known.items() if name.split()[0] == command)
-            missing = [one for one in re.findall(r"(?<=\s)--[a-z][a-z-]*", own) if one not in section]
-            # Kernels that are simulated have options of their own.
-            if not section or (missing and command != "simulate"):
+            options = re.findall(r"(?<=\s)--[a-z][a-z-]*", own)
+            if command == "simulate":
+                # What follows a kernel is its own.
+                options = options[: own.lstrip().startswith("--")]
+            missing = [one for one in options if one not in section]
+            if not section or missing:
                 wrong.append((file.name, command, missing))
     assert wrong == []
 
@@ -130,22 +136,14 @@ def test_the_kernels_that_cover_a_guide_have_the_options():
     assert wrong == [] and len(named) > 20
 
 
-def test_the_commands_that_cover_a_guide_have_the_options():
+def test_the_commands_that_cover_a_guide_name_kernels_and_groups():
     groups = {group["name"] for group in yaml.safe_load((EVENTS / "a64fx.yaml").read_text())["groups"]}
-    kernels = {folder.name for folder in MICRO.iterdir()}
-    wrong = []
-    for command in (command for command in COVERING if command.startswith("./pagewise")):
-        name, *words = command.split(" -- ")[0].split()[1:]
-        actual = root.get_command(click.Context(root), name)
-        assert actual is not None, command
-        known = {option for one in actual.params for option in one.opts}
-        # What follows a kernel is its own.
-        own = words if name != "simulate" else words[: words[0].startswith("--")]
-        wrong += [(command, word) for word in own if word.startswith("--") and word not in known]
-        for option, values in (("--kernels", kernels), ("--groups", groups)):
-            given = words[words.index(option) + 1].split(",") if option in words else ()
-            wrong += [(command, value) for value in given if value not in values]
-    assert wrong == []
+    known = {"--kernels": {folder.name for folder in MICRO.iterdir()}, "--groups": groups}
+    pairs = [pair for command in COVERING for pair in pairwise(command.split()) if pair[0] in known]
+    wrong = [
+        (option, name) for option, names in pairs for name in names.split(",") if name not in known[option]
+    ]
+    assert wrong == [] and {option for option, _ in pairs} == known.keys()
 
 
 def test_every_command_with_json_is_reported_with_its_schema():

@@ -7,11 +7,11 @@ import importlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -39,19 +39,12 @@ def command_of(name: str) -> click.Command:
     return importlib.import_module(f"pagewise.cli.commands.{name.replace('-', '_')}").command
 
 
-def fail_with(fault: BaseException):
-    def fail(*arguments: object, **more: object) -> None:
-        raise fault
-
-    return fail
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     # Before arguments are read, so that each command fails alike.
-    monkeypatch.setattr(command_of(command), "make_context", fail_with(LookupError("unforeseen")))
+    monkeypatch.setattr(command_of(command), "make_context", Mock(side_effect=LookupError("unforeseen")))
     assert end(monkeypatch, command) == 70
     output = capsys.readouterr()
     assert output.out == "" and "Traceback" in output.err
@@ -83,7 +76,7 @@ def test_an_error_of_pagewise_ends_with_70_and_a_traceback(
 def test_each_fault_has_its_exit_code(
     fault: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(command_of("doctor"), "callback", fail_with(fault))
+    monkeypatch.setattr(command_of("doctor"), "callback", Mock(side_effect=fault))
     assert end(monkeypatch, "doctor") == code
     assert ("Traceback" in capsys.readouterr().err) == (code == 70)
 
@@ -120,20 +113,9 @@ def test_a_closed_reader_of_the_output_is_not_an_error(stage: Stage, output: str
         assert (done.returncode, done.stdout) == (3, "")
 
 
-LIMIT = 4_000_000 * 1024
-
-
-def limited() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
-
-
 def test_too_little_memory_is_not_a_fault_of_a_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (tmp_path / "manifest.json").write_text("{}")
-
-    def fail(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(sources, "read_result", fail)
+    monkeypatch.setattr(sources, "read_result", Mock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         sources.find_sources([tmp_path])
 
@@ -143,7 +125,8 @@ def test_a_session_and_its_result(tmp_path: Path):
     stage = Stage(tmp_path)
 
     def run(*words: str) -> str:
-        done = called(stage.command(*words), env=stage.variables(), cwd=tmp_path, preexec_fn=limited)
+        limited = ["prlimit", f"--as={4_000_000 * 1024}", *stage.command(*words)]
+        done = called(limited, env=stage.variables(), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from builders import a_manifest, compared, configuration, record, varied
 from fake_root import THP, tree
 from json_schema import faults
 from own_program import bytes_on_huge_pages, needs_thp
-from pagewise.analysis.usage import use_by_cell
 from pagewise.core.configuration import Configuration
 from pagewise.core.host import Thp
 from pagewise.core.node_state import (
@@ -27,11 +26,11 @@ from pagewise.core.node_state import (
     parse_reserves,
     unusable_index,
 )
-from pagewise.core.plan import key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
 from pagewise.machine.host import read_host
 from pagewise.machine.node_state import predict, read_state, unit_of_process
+from pagewise.machine.settings.kinds import Word
 from pagewise.report.views.tables import evidence as views
 from pagewise.session.node_states import NodeStates, compact
 from pagewise.workloads.doctor import supply_findings
@@ -63,7 +62,6 @@ BASE, THP_BUILD = configuration(), configuration(label=("thp", "hardware", "regu
         # No zone has blocks of this order.
         ((8, 2), 9, 1.0),
         ((0, 0), 1, None),
-        ((), 1, None),
     ],
 )
 def test_the_unusable_free_space_index(blocks: tuple[int, ...], order: int, index: float | None):
@@ -106,13 +104,11 @@ def test_a_state_is_read_from_its_files(tmp_path: Path):
     host = read_host(root)
     assert host.khugepaged == {"max_ptes_none": 511, "pages_collapsed": 12}
     assert host.free_page_reporting is True
-
-
-def test_a_kernel_that_reports_nothing(tmp_path: Path):
-    state = read_state(tmp_path)
-    assert state == NodeState(free_blocks={}, huge_order=None, counters={})
-    assert change(state, state).unusable_index is None
-    assert read_host(tmp_path).free_page_reporting is None
+    # A kernel that reports nothing.
+    nothing = read_state(root / "none")
+    assert nothing == NodeState(free_blocks={}, huge_order=None, counters={})
+    assert change(nothing, nothing).unusable_index is None
+    assert read_host(root / "none").free_page_reporting is None
 
 
 TOUCH = """
@@ -145,30 +141,19 @@ def run(
     return varied(record(of, 1.0, number=number, series=series), "run", node=node)
 
 
-def test_the_share_of_faults_that_fell_back():
+def test_the_share_of_faults_that_fell_back(tmp_path: Path):
+    kernels = [compared({BASE: 2.0, THP_BUILD: 1.0})]
     first = run(THP_BUILD, 1, 2, 0.1)
     # Two records of a run have its state twice; trial runs do not count.
-    records = [
-        first,
-        first,
-        run(THP_BUILD, 2, 4, 0.3),
-        run(THP_BUILD, 3, 60, 0.9, "trial"),
-        record(BASE, 1.0),
-    ]
-    (use,) = use_by_cell(records).values()
-    assert use_by_cell(records).keys() == {("triad", *key_of(first.run))}
-    assert (use.runs, use.allocated, use.fell_back) == (2, 12, 6)
-    assert use.fallback_share == pytest.approx(1 / 3) and use.unusable == pytest.approx(0.2)
-
-
-def test_the_report_shows_the_share(tmp_path: Path):
-    kernels = [compared({BASE: 2.0, THP_BUILD: 1.0})]
-    records = [run(BASE, 1, 0, 0.1), run(THP_BUILD, 1, 2, 0.1)]
-    result = Result(tmp_path, a_manifest(), [], records, [])
+    several = [first, first, run(THP_BUILD, 2, 4, 0.3), run(THP_BUILD, 3, 60, 0.9, "trial")]
+    result = Result(tmp_path, a_manifest(), [], [run(BASE, 1, 0, 0.1), *several], [])
     *_, section = views.sections(result, kernels)
     assert len(section.blocks[0].rows) == 2
-    shares = {row.hugepages: row.thp_fallback_share for row in views.node_rows(result, kernels)}
-    assert shares == {"none": 0.0, "thp": 0.25}
+    rows = {row.hugepages: row for row in views.node_rows(result, kernels)}
+    thp = rows["thp"]
+    assert (thp.runs, thp.thp_faults, thp.thp_fallbacks) == (2, 12, 6)
+    assert thp.thp_fallback_share == pytest.approx(1 / 3) and thp.unusable_index == pytest.approx(0.2)
+    assert rows["none"].thp_fallback_share == 0.0
     (note,) = views.node_notes(result, kernels)
     # A limit of memory, not of free blocks, refused most of them.
     limited = replace(result, records=[run(BASE, 1, 0, 0.1), run(THP_BUILD, 1, 4, 0.1, uncharged=3)])
@@ -186,8 +171,7 @@ def test_every_run_records_the_state(stage: Stage):
     shown = json.loads(done.stdout)
     assert faults("verdicts", shown) == []
     assert {row["hugepages"]: row["runs"] for row in shown["node_state"]} == {"none": 4, "thp": 2}
-    result = read_result(stage.result())
-    nodes = [record.run.node for record in result.records]
+    nodes = [record.run.node for record in read_result(stage.result()).records]
     assert len(nodes) == 6 and all(node.free_blocks for node in nodes)
     assert all(0 <= node.unusable_index <= 1 for node in nodes if node.unusable_index is not None)
 
@@ -283,20 +267,17 @@ def test_settings_and_limits_bound_the_prediction(tmp_path: Path, thp: Thp, proc
     assert predict(None, process, root) is None and predict(thp, process, root / "none") is None
 
 
-def test_little_memory_in_blocks_has_a_remedy(tmp_path: Path):
-    root = tree(node(tmp_path), {"proc/buddyinfo": "Node 0, zone   Normal  90000 0 0 0 0 0 0 0 0 0 0"})
-    (finding,) = supply_findings(predict(MADVISE, "allowed", root), root)
-    assert finding.state == "note" and finding.remedy
-    assert list(supply_findings(None, root)) == []
-
-
-def test_a_control_group_bounds_the_prediction(tmp_path: Path):
+def test_a_control_group_and_little_memory_in_blocks_bound_the_prediction(tmp_path: Path):
     group = "sys/fs/cgroup/system.slice/job.service"
     limits = {f"{group}/memory.max": 64 << 20, f"{group}/memory.current": 32 << 20}
     root = tree(node(tmp_path), {"proc/self/cgroup": "0::/system.slice/job.service", **limits})
     supply = predict(Thp("always", "madvise", {}), "allowed", root)
     assert supply is not None and (supply.obtainable, supply.limit_bytes) == (16, 32 << 20)
     assert unit_of_process(root) == "job.service" and unit_of_process(tmp_path / "none") is None
+    tree(root, {"proc/buddyinfo": "Node 0, zone   Normal  90000 0 0 0 0 0 0 0 0 0 0"})
+    (finding,) = supply_findings(predict(MADVISE, "allowed", root), root)
+    assert finding.state == "note" and finding.remedy
+    assert list(supply_findings(None, root)) == []
 
 
 def test_a_process_that_may_not_use_thp():
@@ -313,7 +294,6 @@ print(ctypes.CDLL(None).prctl(41, 1, 2, 0, 0), process_thp())
     assert advised == ("advised" if flagged == "0" else "refused")
 
 
-DEFRAG = Path("/sys/kernel/mm/transparent_hugepage/defrag")
 HUGE = 2 << 20
 #: Huge pages that are left free; other free memory is held. At the highest level 200 of them stay whole: the
 #: kernel's lists per CPU have some dozens that no file shows, and a program gets so many more.
@@ -338,21 +318,6 @@ def holder(count: int) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@contextmanager
-def defrag(setting: str) -> Iterator[None]:
-    before = DEFRAG.read_text().partition("[")[2].partition("]")[0]
-    DEFRAG.write_text(setting)
-    try:
-        yield
-    finally:
-        DEFRAG.write_text(before)
-
-
-def got(count: int) -> float:
-    """The share of a program's memory of so many huge pages that is on huge pages."""
-    return bytes_on_huge_pages(count * HUGE) / (count * HUGE)
-
-
 @needs_thp
 @pytest.mark.release
 @pytest.mark.changes_machine
@@ -362,8 +327,12 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
     if actual is None or actual.page_bytes != HUGE or actual.obtainable < 1.5 * LEFT:
         pytest.skip("needs 12 GiB of free memory in huge pages of 2 MiB")
     cases: list[tuple[float, int, int, bool, bool]] = []
-    # Page faults take free huge pages and do not wait for more: what `obtainable` predicts.
-    with defrag("never"), holder(actual.obtainable - LEFT) as rest:
+    setting = Word(Path("/", THP, "defrag"))
+    with ExitStack() as stack:
+        stack.callback(setting.put, setting.get())
+        # Page faults take free huge pages and do not wait for more: what `obtainable` predicts.
+        setting.put("never")
+        rest = stack.enter_context(holder(actual.obtainable - LEFT))
         for level in LEVELS:
             with NodeStates(tmp_path, most=int(level * LEFT)) as states:
                 if level > 0:
@@ -373,9 +342,10 @@ def test_prediction_and_outcome_over_levels_of_real_fragmentation(tmp_path: Path
                     assert supply is not None
                     predicted = supply.obtainable
                     count = max(1, int(size * predicted))
-                    cases.append((level, predicted, count, count <= predicted, got(count) >= ENOUGH))
+                    share = bytes_on_huge_pages(count * HUGE) / (count * HUGE)
+                    cases.append((level, predicted, count, count <= predicted, share >= ENOUGH))
                 states.check()
-            assert rest.poll() is None, "the kernel ended the process that holds the rest"
+        assert rest.poll() is None, "the kernel ended the process that holds the rest"
     right = sum(would == does for *_, would, does in cases)
     assert {would for *_, would, _ in cases} == {True, False}
     assert right >= 0.9 * len(cases), cases

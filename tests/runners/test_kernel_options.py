@@ -19,47 +19,33 @@ from pagewise.core.plan import Subject, order_of_sweeps, subject, with_options
 from pagewise.core.result import read_result
 from pagewise.report.model import Table
 from pagewise.report.views import comparisons
-from stage import CHASE, TRIAD, Stage
+from stage import CHASE, DISTANCES, TRIAD, Stage
 
 OPTIONS = {"align": ["aos", "soa"], "buffer": ["planes", "flash"]}
 STRUCTURES = {"options": OPTIONS, "structures": ["align", "buffer"]}
+REGIONS = {"parallel": ["once", "pass"]}
 PAGES = (("none", "hardware", "regular"), ("thp", "hardware", "regular"))
+BUILT = [configuration(label=label) for label in PAGES]
+BASELINE = "none/hardware-regular"
 
 
 def planned() -> Subject:
     """A kernel with base pages and thp, in two aligns and two buffers."""
-    one = kernel(**STRUCTURES)
-    built = [configuration(label=label) for label in PAGES]
-    return with_options([subject(one, built, "none/hardware-regular")], OPTIONS)[0]
+    return with_options([subject(kernel(**STRUCTURES), BUILT, BASELINE)], OPTIONS)[0]
 
 
 def test_cells_have_all_combinations_and_one_baseline():
-    cells = planned().cells
+    both = planned()
+    cells = both.cells
     assert len({cell.key for cell in cells}) == len(cells) == 8
     (base,) = (cell for cell in cells if cell.is_baseline)
-    assert base.options == "align=aos,buffer=planes" and base.arguments == (
-        "--align",
-        "aos",
-        "--buffer",
-        "planes",
-    )
+    assert base.options == "align=aos,buffer=planes"
+    assert base.arguments == ("--align", "aos", "--buffer", "planes")
     assert len({cell.measured.label for cell in cells}) == 8
     values = {"at_once": ["1", "2"]}
     (one,) = with_options([subject(kernel(options=values), [configuration()], "*")], values)
     assert one.cells[1].arguments == ("--at-once", "2")
-    both = planned()
-    assert (
-        Subject.of(
-            both.planned_subject(),
-            {
-                cell.measured.module: configuration(label=label)
-                for label in PAGES
-                for cell in cells
-                if cell.measured.hugepages == label[0]
-            },
-        )
-        == both
-    )
+    assert Subject.of(both.planned_subject(), {one.module: one for one in BUILT}) == both
 
 
 def test_a_configuration_differs_from_its_reference_in_one_thing():
@@ -68,36 +54,26 @@ def test_a_configuration_differs_from_its_reference_in_one_thing():
     actual = {}
     for cell in one.cells:
         changed = neighbour(one.benchmark, cell, base, one.cells)
-        actual[cell.measured.hugepages, cell.options] = changed and (
-            changed.dimension,
-            changed.reference.options,
-        )
+        difference = changed and (changed.dimension, changed.reference.options)
+        actual[cell.measured.hugepages, cell.options] = difference
     assert actual["thp", "align=soa,buffer=flash"] == ("hugepages", "align=soa,buffer=flash")
     assert actual["none", "align=soa,buffer=flash"] == ("align", "align=aos,buffer=flash")
     assert subject(kernel(), [], "*").cells == () and actual["none", "align=aos,buffer=planes"] is None
 
 
 def test_a_sweep_of_one_value_of_an_option():
-    sweep = {
-        "arguments": ["--sweep", "at-once=1,2"],
-        "x": "options.at_once",
-        "y": "bandwidth_stream_gb_per_s",
-    }
     orders = {"order": ["source", "interleaved"]}
-    one = kernel(options=orders, sweeps=[{**sweep, "when": {"order": "interleaved"}}])
-    (plain,) = both = [subject(one, [configuration(label=label) for label in PAGES], "none/hardware-regular")]
-    assert order_of_sweeps([plain], seed=1) == []
-    swept = {step.cell.options for step in order_of_sweeps(with_options(both, orders), seed=1)}
+    one = kernel(options=orders, sweeps=[{**DISTANCES, "when": {"order": "interleaved"}}])
+    plain = [subject(one, BUILT, BASELINE)]
+    assert order_of_sweeps(plain, seed=1) == []
+    swept = {step.cell.options for step in order_of_sweeps(with_options(plain, orders), seed=1)}
     assert swept == {"order=interleaved"}
 
 
 def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
-    regions = {"parallel": ["once", "pass"]}
     built = [configuration(), configuration(openmp="off", module="m/1/gcc/none/hardware-regular-serial")]
-    (one,) = with_options(
-        [subject(kernel(options=regions, options_of_threads=["parallel"]), built, "none/hardware-regular")],
-        regions,
-    )
+    plain = subject(kernel(options=REGIONS, options_of_threads=["parallel"]), built, BASELINE)
+    (one,) = with_options([plain], REGIONS)
     actual = {(cell.measured.openmp, cell.measured.value("parallel")): cell for cell in one.cells}
     assert actual.keys() == {("on", "once"), ("on", "pass"), ("off", "once")}
     assert [key for key, cell in actual.items() if cell.is_baseline] == [("on", "once")]
@@ -106,11 +82,22 @@ def test_a_build_without_openmp_has_one_kind_of_parallel_regions():
     assert differing(one.benchmark, serial, actual["on", "once"].measured) == ("openmp",)
 
 
-def test_a_value_that_no_build_has_is_refused(stage: Stage):
-    regions = {**TRIAD, "options": {"parallel": ["once", "pass"]}, "options_of_threads": ["parallel"]}
-    stage.add("gcc-12.2.0", PAGES[0], [regions], openmp="off")
-    assert stage.compare("--plan", "--vary", "parallel=pass").returncode == 2
-    assert stage.compare("--plan", "--vary", "parallel").returncode == 0
+def test_options_values_and_scales_of_some_kernels_and_builds(stage: Stage):
+    changes = {"options": {**OPTIONS, **REGIONS}, "options_of_threads": ["parallel"]}
+    scales = {"studies": ["--working-set", "8MiB"]}
+    stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, **changes, "scales": scales}, CHASE], openmp="off")
+    for refused in (
+        # No build, kernel, or selected kernel has it; one of both kernels does not.
+        *(("--vary", "parallel=pass"), ("--vary", "align=rows"), ("--vary", "threads=1")),
+        *(("-k", "chase", "--vary", "align"), ("--scale", "studies")),
+    ):
+        stage.compare("--plan", *refused, code=2)
+    stage.compare("--plan", "--vary", "parallel", code=0)
+    done = stage.compare("-k", "triad", "--scale", "studies", "--vary", "all", "--plan", "--json", code=0)
+    (planned,) = json.loads(done.stdout)["kernels"]
+    assert planned["arguments"] == scales["studies"]
+    assert len({cell["options"] for cell in planned["configurations"]}) == 4
+    assert not stage.results.exists()
 
 
 @pytest.mark.parametrize(("more", "is_other"), [("", False), (" -ffast-math", True)])
@@ -128,59 +115,28 @@ def test_options_are_compared_as_configurations_are(stage: Stage):
     for label in PAGES:
         factor = "0.5" if label[0] == "thp" else "1"
         stage.add("gcc-12.2.0", label, [{**TRIAD, **STRUCTURES}, CHASE], factor=factor, slow="soa:2")
-    done = stage.compare(
-        "--rounds", "3", "--no-sweep", "--vary", "align", "--vary", "buffer=planes", "--json", code=0
-    )
-    assert faults("verdicts", json.loads(done.stdout)) == []
-    of_kernel = {one["name"]: one["configurations"] for one in json.loads(done.stdout)["kernels"]}
+    options = ("--rounds", "3", "--no-sweep", "--vary", "align", "--vary", "buffer=planes", "--json")
+    data = json.loads(stage.compare(*options, code=0).stdout)
+    assert faults("verdicts", data) == []
+    of_kernel = {one["name"]: one["configurations"] for one in data["kernels"]}
     assert [one["options"] for one in of_kernel["chase"]] == [{}] * 2
     rows = {(one["hugepages"], one["options"]["align"]): one for one in of_kernel["triad"]}
     assert len(rows) == 4 and {one["options"]["buffer"] for one in rows.values()} == {"planes"}
     assert rows["none", "aos"]["is_baseline"] and not rows["none", "soa"]["is_baseline"]
     assert rows["none", "soa"]["differs_in"] == "align" and rows["none", "soa"]["time_ratio"] > 1.5
-    actual = {row["kind"]: row for row in json.loads(done.stdout)["comparisons"] if row["kernel"] == "triad"}
+    actual = {row["kind"]: row for row in data["comparisons"] if row["kernel"] == "triad"}
     change, effect = actual["change"], actual["structure"]
-    assert (change["hugepages"], change["options"]["align"], change["dimension"]) == (
-        "thp",
-        "soa",
-        "hugepages",
-    )
-    assert change["reference_options"] == "align=soa,buffer=planes"
+    assert (change["dimension"], change["hugepages"]) == ("hugepages", "thp")
+    assert (change["options"]["align"], change["reference_options"]) == ("soa", "align=soa,buffer=planes")
     assert change["ratio"] == pytest.approx(0.5, rel=0.1)
-    assert (effect["dimension"], effect["options"]["align"], effect["reference_options"]) == (
-        "align",
-        "soa",
-        "align=aos,buffer=planes",
-    )
+    assert (effect["dimension"], effect["options"]["align"]) == ("align", "soa")
+    assert effect["reference_options"] == "align=aos,buffer=planes"
     assert effect["value"] == pytest.approx(change["ratio"]) and effect["pairs"] == 3
     for run in (one.run for one in read_result(stage.result()).records):
         given = dict(option.split("=") for option in (run.options or "").split(",") if option)
         assert given.keys() == ({"align", "buffer"} if run.kernel == "triad" else set())
         for name, value in given.items():
             assert run.command[run.command.index(f"--{name}") + 1] == value
-
-
-SCALES = {"studies": ["--working-set", "8MiB"]}
-
-
-def test_a_scale_replaces_the_arguments_of_every_kernel(stage: Stage):
-    for label in PAGES:
-        stage.add("gcc-12.2.0", label, [{**TRIAD, **STRUCTURES, "scales": SCALES}, CHASE])
-    # Both kernels, of which one has no such scale.
-    assert stage.compare("--plan", "--scale", "studies").returncode == 2
-    done = stage.compare("-k", "triad", "--scale", "studies", "--vary", "all", "--plan", "--json", code=0)
-    (planned,) = json.loads(done.stdout)["kernels"]
-    assert planned["arguments"] == SCALES["studies"]
-    assert len({cell["options"] for cell in planned["configurations"]}) == 4
-
-
-@pytest.mark.parametrize(
-    "options", [("--vary", "align=rows"), ("--vary", "threads=1"), ("-k", "chase", "--vary", "align")]
-)
-def test_an_option_or_value_that_no_kernel_has(stage: Stage, options: tuple[str, ...]):
-    stage.add("gcc-12.2.0", PAGES[0], [{**TRIAD, **STRUCTURES}, CHASE])
-    assert stage.compare("--plan", *options).returncode == 2
-    assert not stage.results.exists()
 
 
 def with_structures(slower: float) -> KernelResult:
@@ -222,11 +178,6 @@ def test_the_share_of_the_data_structure_in_the_effect_of_pages(slower: float, s
         assert effect.ratio.median == pytest.approx(1 / slower, rel=0.02)
         assert effect.share == (None if share is None else pytest.approx(share, rel=0.05))
         assert effect.verdict == ("inconclusive" if share is None else "faster")
-    # All formats show them, and there is an answer.
-    (table,) = (
-        block
-        for each in comparisons.structures([result])
-        for block in each.blocks
-        if isinstance(block, Table)
-    )
+    sections = comparisons.structures([result])
+    (table,) = (block for each in sections for block in each.blocks if isinstance(block, Table))
     assert len(table.rows) == 4

@@ -55,10 +55,21 @@ def listed(stage: Stage) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.long
-def test_configurations_match_the_users_spack(installed: Stage):
+def test_the_users_spack_is_listed_measured_reported_and_checked(installed: Stage):
     tree, names = listed(installed)
     assert tree.is_relative_to(installed.folder / "cache") and len(names) == 3
     assert listed(installed) == (tree, names)
+    installed.run("kernels", "--rounds", "1", "--no-sweep", "--kernels", "triad", code=0)
+    manifest = json.loads((installed.result() / "manifest.json").read_text())
+    facts = manifest["provenance"]
+    # The commit of the user's own folder would be wrong.
+    assert facts["spack_version"] == "1.1.0" and facts["project_commit"] is None
+    assert Path(manifest["modules"]["tree"]) == tree
+    installed.run("report", str(installed.result()), code=0)
+    checked = json.loads(installed.run("doctor", "--no-noise", "--json").stdout)
+    actual = {row["name"]: row for row in checked["findings"]}
+    assert actual["Spack"]["state"] == actual["modules"]["state"] == "good"
+    assert "set-up" not in actual and "any" not in actual
     # Another installation is another tree; results still find the modules that they measured.
     installed.add("gcc-13.1.0", ("none", "hardware", "regular"), [])
     other, more = listed(installed)
@@ -74,25 +85,6 @@ def test_a_module_tree_on_modulepath_is_enough(installed: Stage):
     assert listed(installed)[0] == installed.modules
 
 
-@pytest.mark.long
-def test_a_comparison_is_measured_and_reported(installed: Stage):
-    installed.run("kernels", "--rounds", "1", "--no-sweep", "--kernels", "triad", code=0)
-    manifest = json.loads((installed.result() / "manifest.json").read_text())
-    facts = manifest["provenance"]
-    # The commit of the user's own folder would be wrong.
-    assert facts["spack_version"] == "1.1.0" and facts["project_commit"] is None
-    assert Path(manifest["modules"]["tree"]).is_relative_to(installed.folder / "cache")
-    assert installed.run("report", str(installed.result())).returncode == 0
-
-
-@pytest.mark.long
-def test_doctor_finds_the_users_spack(installed: Stage):
-    done = installed.run("doctor", "--no-noise", "--json")
-    actual = {row["name"]: row for row in json.loads(done.stdout)["findings"]}
-    assert actual["Spack"]["state"] == actual["modules"]["state"] == "good"
-    assert "set-up" not in actual and "any" not in actual
-
-
 @pytest.mark.parametrize("fault", ["FAKE_FAILS", "FAKE_SKIPS", "empty", "no Spack"])
 def test_packages_that_spack_does_not_provide_are_an_error(installed: Stage, fault: str):
     if fault == "empty":
@@ -102,10 +94,8 @@ def test_packages_that_spack_does_not_provide_are_an_error(installed: Stage, fau
         installed.environment |= {"SPACK_ROOT": "", "PATH": "/usr/bin:/bin"}
     else:
         installed.environment[fault] = "1"
-    with (
-        patch.dict(os.environ, {**installed.environment, "PYTHONPATH": "/x"}),
-        pytest.raises(SetupError),
-    ):
+    environment = {**installed.environment, "PYTHONPATH": "/x"}
+    with patch.dict(os.environ, environment), pytest.raises(SetupError):
         spack_tree()
     folder = installed.folder / "cache" / "pagewise" / "modules"
     assert not folder.is_dir() or not list(folder.iterdir())
@@ -120,11 +110,9 @@ def test_commands_that_need_a_checkout_end_as_not_set_up(installed: Stage, argum
 
 
 def test_places_of_spack(tmp_path: Path):
-    def program(name: str) -> Path:
-        file = write_script(tmp_path / name / "bin" / "spack", "#!/bin/sh\n")
-        return file
-
-    root, on_path, by_package = map(program, ("root", "path", "package"))
+    root, on_path, by_package = (
+        write_script(tmp_path / name / "bin" / "spack", "#!/bin/sh\n") for name in ("root", "path", "package")
+    )
     with patch.dict(os.environ, {"PAGEWISE_SPACK": str(by_package)}, clear=True) as environ:
         assert find_spack() == by_package
         environ["PATH"] = str(on_path.parent)
@@ -147,7 +135,6 @@ def test_an_empty_root_is_not_a_checkout(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_recipe_and_pip_ask_for_the_same_oldest_versions():
-    """The oldest version of each dependency in pyproject.toml is that of the Spack package."""
     recipe = (ROOT / "repos/spack_repo/pagewise/packages/pagewise/package.py").read_text()
     text = (RUNNERS / "pyproject.toml").read_text().partition("dev = [")[0]
     ranges = re.findall(r'"([\w-]+)>=([\d.]+),<\d+"', text)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from builders import chase, configuration, kernel, record, varied
+from builders import chase, configuration, kernel, record, rounds, varied
+from fake_root import THP as FOLDER
+from fake_root import tree
 from pagewise.analysis.analysis import analyse
 from pagewise.core.errors import RefusedError
 from pagewise.core.plan import Subject, order_of_round, order_of_sweeps, subject
@@ -23,7 +25,6 @@ from test_commands import BASE, THP, records
 
 ALL = [configuration(compiler, label) for compiler in ("gcc-12.2.0", "llvm-22.1.8") for label in ALL_LABELS]
 POLICIES = ("hugetlbfs:1g", "thp:64k")
-FOLDER = Path("sys/kernel/mm/transparent_hugepage")
 MACHINE = Path("/") / FOLDER / "hugepages-64kB/enabled"
 
 
@@ -31,7 +32,7 @@ def planned(one=None) -> Subject:
     return subject(one or kernel(), ALL, "none/hardware-regular", POLICIES)
 
 
-def test_each_configuration_of_the_kind_gets_a_further_cell():
+def test_each_configuration_of_the_kind_gets_a_further_cell_and_its_runs_the_policy():
     cells = planned().cells
     assert len(cells) == 24 + 2 * 8
     further = [cell for cell in cells if cell.pages]
@@ -43,6 +44,11 @@ def test_each_configuration_of_the_kind_gets_a_further_cell():
     assert len({cell.key for cell in cells}) == 40
     order = list(dict.fromkeys(cell.measured.hugepages for cell in cells))
     assert order == ["none", "thp", "thp:64k", "hugetlbfs", "hugetlbfs:1g"]
+    steps = order_of_round([planned()], 1, 1)
+    assert len(steps) == 42
+    for step in [*steps, *order_of_sweeps([planned()], 1)]:
+        reported = ("--pages", step.cell.pages) if step.cell.pages else ()
+        assert step.arguments[-2:] == reported or (not reported and "--pages" not in step.arguments)
 
 
 def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_insensitive_to_pages_none():
@@ -51,32 +57,17 @@ def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_insensitive_to_pa
     assert not any(cell.pages for cell in planned(kernel(sensitive_to=["compiler", "prefetch"])).cells)
 
 
-def test_the_runs_get_the_policy_once_per_round():
-    steps = order_of_round([planned()], 1, 1)
-    assert len(steps) == 42
-    for step in [*steps, *order_of_sweeps([planned()], 1)]:
-        reported = ("--pages", step.cell.pages) if step.cell.pages else ()
-        assert step.arguments[-2:] == reported or (not reported and "--pages" not in step.arguments)
-
-
 def test_rows_are_distinguished_and_pages_must_be_those_requested():
     base, built = configuration(), configuration(label=THP)
     one = subject(kernel(), [base, built], "none/hardware-regular", ("thp:64k",))
 
     def reported(number: int, policy: str, size: int) -> Record:
         made = varied(record(built, 0.9, number=number), "run", pages="thp:64k")
-        return varied(
-            made,
-            "pages",
-            policy=policy,
-            page_size_requested_bytes=size,
-            page_size_observed_bytes=size,
-            method="kpageflags",
-        )
+        sizes = {"page_size_requested_bytes": size, "page_size_observed_bytes": size}
+        return varied(made, "pages", policy=policy, method="kpageflags", **sizes)
 
     def rows(policy: str, size: int) -> dict:
-        made = [r for n in range(1, 6) for r in (record(base, 1.0, number=n), record(built, 0.8, number=n))]
-        made += [record(base, 1.0, number=n, series="aa") for n in range(1, 6)]
+        made = rounds({base: [1.0] * 5, built: [0.8] * 5}, [1.0] * 5)
         made += [reported(number, policy, size) for number in range(1, 6)]
         group = analyse([one], made, 1)[0].groups[0]
         return {row.cell.measured.hugepages: row for row in (*group.ranked, *group.unranked)}
@@ -92,7 +83,7 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
 @pytest.mark.long
 def test_a_comparison_with_a_further_size(small: Stage):
     done = small.compare("--rounds", "3", "--kernels", "triad", "--policies", "thp:64k", code=0)
-    assert "thp:64k" in done.stdout and "64 KiB 100 %" in done.stdout
+    assert "64 KiB 100 %" in done.stdout
     folder = small.result()
     rows = list(csv.DictReader((folder / "summary.csv").open()))
     assert [row["hugepages"] for row in rows] == ["none", "none", "thp", "thp:64k"]
@@ -121,12 +112,14 @@ def test_an_unavailable_size_is_excluded_without_a_fault(stage: Stage):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    for name, word in {"": "madvise", "hugepages-64kB": "never", "hugepages-2048kB": "inherit"}.items():
-        (tmp_path / FOLDER / name).mkdir(parents=True, exist_ok=True)
-        (tmp_path / FOLDER / name / "enabled").write_text(f"always [{word}] inherit\n")
-    (tmp_path / FOLDER / "shmem_enabled").write_text("always advise [never] deny\n")
-    (tmp_path / FOLDER / "hpage_pmd_size").write_text("2097152\n")
-    return tmp_path
+    files = {
+        f"{FOLDER}/enabled": "always [madvise] inherit",
+        f"{FOLDER}/hugepages-64kB/enabled": "always [never] inherit",
+        f"{FOLDER}/hugepages-2048kB/enabled": "always [inherit]",
+        f"{FOLDER}/shmem_enabled": "always advise [never] deny",
+        f"{FOLDER}/hpage_pmd_size": 2097152,
+    }
+    return tree(tmp_path, files)
 
 
 def words(root: Path) -> list[str]:
@@ -155,11 +148,8 @@ def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):
     with switched_on(["thp", "thp:64k"], machine):
         assert words(machine) == ["never", "madvise", "madvise"]
     assert words(machine) == ["never", "never", "inherit"]
-
-
-def test_a_kernel_without_sizes_has_one_switch(machine: Path):
+    # A kernel without sizes has one switch.
     (machine / FOLDER / "hugepages-2048kB/enabled").unlink()
-    Word(machine / FOLDER / "enabled").put("never")
     assert [switch.file for switch in switches_needed(["thp"], machine)] == [machine / FOLDER / "enabled"]
 
 

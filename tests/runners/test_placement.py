@@ -110,10 +110,7 @@ def test_threads_close_to_each_other_and_spread(description, allowed, threads, c
 )
 def test_hardware_threads(description, threads, bind, expected):
     assert cpus(description, threads=(threads,), bind=(bind,)) == [expected]
-
-
-def test_lists_of_cpus_and_partial_cores():
-    assert cpus(XEON, cpus=("8,0-1",)) == [[8, 0, 1]]
+    # One of a core's two threads may be used.
     assert cpus(XEON, "2,3,19", threads=(2,), bind=("fill",)) == [[2, 3, 19]]
 
 
@@ -150,8 +147,9 @@ def test_policies_of_memory(policy, reported, nodes):
 
 
 def test_openmp_gets_the_cpu_of_each_thread():
-    (actual,) = placements(Where(cpus=("8,0",)), machine(XEON))
-    assert actual.environment == {"OMP_NUM_THREADS": "2", "OMP_PROC_BIND": "close", "OMP_PLACES": "{8},{0}"}
+    (actual,) = placements(Where(cpus=("8,0-1",)), machine(XEON))
+    expected = {"OMP_NUM_THREADS": "3", "OMP_PROC_BIND": "close", "OMP_PLACES": "{8},{0},{1}"}
+    assert (actual.environment, actual.cpus) == (expected, (8, 0, 1))
     (anywhere,) = placements(Where(bind=("membind:1",)), machine(XEON, "0-7"))
     assert (anywhere.environment, anywhere.cpus) == ({}, tuple(range(8)))
 
@@ -248,44 +246,37 @@ def test_a_policy_of_pagewise_is_passed_on():
 
 
 @pytest.mark.parametrize(
-    ("cpus", "memory", "ran_on", "named"),
+    ("cpus", "memory", "ran_on", "ended_on", "named"),
     [
-        ([1, 0], "default", [0, 1], None),
-        (None, None, [1], None),
-        ([0, 1, 2], "default", [0, 1], "0-2"),
-        ([0, 1], "bind:1", [0, 1], "bind:1"),
-        ([0, 1], "default", [0, 3], "3"),
-        ([0, 1], "default", [1, 1], "1"),
+        ([1, 0], "default", [0, 1], [0, 1], None),
+        (None, None, [1], [1], None),
+        ([0, 1, 2], "default", [0, 1], [0, 1], "0-2"),
+        ([0, 1], "bind:1", [0, 1], [0, 1], "bind:1"),
+        ([0, 1], "default", [0, 3], [0, 1], "3"),
+        ([0, 1], "default", [1, 1], [1, 1], "1"),
+        ([0, 1], "default", [0, 1], [0, 3], "3"),
     ],
 )
-def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, named):
+def test_a_run_with_another_placement_is_excluded(cpus, memory, ran_on, ended_on, named):
     bound = Placement(2, (0, 1)).binding(ProcessPlacement(cpus and tuple(cpus), memory))
-    made = varied(record(configuration(), 1.0), "placement", threads=len(ran_on), cpus=ran_on)
+    place = {"threads": len(ran_on), "cpus": ran_on, "cpus_at_end": ended_on}
+    made = varied(record(configuration(), 1.0), "placement", **place)
     fault = exclusion(varied(made, "run", bound=to_data(bound)))
     assert fault is None if named is None else fault.code == "wrong_placement"
     assert fault is None or named in re.split(r"[\s,]+", fault.reason)
 
 
-def test_a_thread_that_ends_elsewhere_is_excluded():
-    bound = Placement(2, (0, 1)).binding(ProcessPlacement((0, 1), "default"))
-    place = {"threads": 2, "cpus": [0, 1], "cpus_at_end": [0, 3], "migrated": 1}
-    made = varied(varied(record(configuration(), 1.0), "placement", **place), "run", bound=to_data(bound))
-    assert exclusion(made).code == "wrong_placement"
-    stayed = varied(made, "placement", cpus_at_end=[0, 1], migrated=0)
-    assert exclusion(stayed) is None
-
-
-#: What a record reports of the end of its timed part; whether a thread migrated, and left its NUMA node.
-ENDS = [
-    ({}, 0, 0),
-    ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 0}, 0, 0),
-    ({"cpus_at_end": [1], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
-    ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
-    ({"cpus_at_end": [9], "numa_nodes_at_end": [1], "migrated": 1}, 1, 1),
-]
-
-
-@pytest.mark.parametrize(("end", "migrated", "left"), ENDS)
+@pytest.mark.parametrize(
+    # What a record reports of the end of its timed part; whether a thread migrated, and left its NUMA node.
+    ("end", "migrated", "left"),
+    [
+        ({}, 0, 0),
+        ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 0}, 0, 0),
+        ({"cpus_at_end": [1], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
+        ({"cpus_at_end": [0], "numa_nodes_at_end": [0], "migrated": 1}, 1, 0),
+        ({"cpus_at_end": [9], "numa_nodes_at_end": [1], "migrated": 1}, 1, 1),
+    ],
+)
 def test_migrated_runs_are_counted_by_configuration(end: dict, migrated: int, left: int):
     base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
     records = [record(one, 1.0, number=number) for one in (base, thp) for number in (1, 2, 3)]
@@ -328,8 +319,6 @@ def test_numbers_of_threads_and_of_ranks_are_placements():
     assert (planned.order, planned.cores, planned.policy) == ("close", 1, "first-touch")
     groups = placements(Where(threads=(12, 24, 36, 48)), machine(A64FX))
     assert [len({cpu // 12 for cpu in one.cpus}) for one in groups] == [1, 2, 3, 4]
-
-
-def test_memory_of_the_first_thread_is_on_its_node():
+    # Memory of the first thread is on its node.
     (far,) = placements(Where(cpus=("8,0",), bind=("first-thread",)), machine(XEON))
     assert far.memory.reported == f"prefer:{machine(XEON).topology.nodes_of((8,))[0]}"

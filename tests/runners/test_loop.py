@@ -10,7 +10,6 @@ from builders import a_manifest, compared, configuration, kernel, record, subjec
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.choices import choices, own_loop
 from pagewise.analysis.consistency import inconsistent
-from pagewise.analysis.rows import Row
 from pagewise.core.configuration import Configuration
 from pagewise.report.model import Figure
 from pagewise.report.render.figure import DASHES
@@ -39,8 +38,10 @@ BY_COMPILER = made(access="compiler-regular", loop="compiler")
 TIMES = {BASE: 1.0, SOFTWARE: 1.0, LOOP: 3.0, BY_COMPILER: 2.7}
 
 
-def rows(times: dict[Configuration, float], of=LOOPED) -> dict[str, Row]:
-    return {row.cell.measured.module: row for row in compared(times, of).ranked}
+def of_loops(*times: float) -> dict[Configuration, float]:
+    """The compilers' explicit loops take 1, their own ones these times."""
+    own = {made(name, loop="compiler"): time for name, time in zip(COMPILERS, times, strict=True)}
+    return {made(name): 1.0 for name in COMPILERS} | own
 
 
 def answers(times: dict[Configuration, float]) -> dict[tuple[str, str | None, str | None], AnswerRow]:
@@ -53,23 +54,19 @@ def test_prefetching_is_not_credited_with_the_loop():
     assert (reported["prefetch", None, None].outcome, reported["prefetch", None, None].values) == ("same", ())
     slow = reported["loop", None, COMPILERS[0]]
     assert (slow.lead, slow.outcome, slow.values) == ("No. ", "keep", ("compiler",))
-
-
-def test_prefetching_of_the_compiler_is_compared_in_its_loop():
-    row = rows(TIMES)[BY_COMPILER.module]
+    # Prefetching of the compiler is compared in its loop.
+    rows = {row.cell.measured.module: row for row in compared(TIMES, LOOPED).ranked}
+    row = rows[BY_COMPILER.module]
     assert row.differs == ("prefetch", "loop")
     assert (row.change.dimension, row.change.reference.measured) == ("prefetch", LOOP)
     assert row.change.verdict == "faster" and row.verdict == "slower"
     assert row.change.ratio.median == pytest.approx(0.9, abs=0.01)
-    reported = answers(TIMES)["prefetch", "compiler", None]
-    assert (reported.outcome, reported.values) == ("use", ("compiler",))
+    compiled = reported["prefetch", "compiler", None]
+    assert (compiled.outcome, compiled.values) == ("use", ("compiler",))
 
 
 def test_each_compiler_has_its_answer_on_its_loop():
-    times = {made(compiler): 1.0 for compiler in COMPILERS}
-    times |= {
-        made(compiler, loop="compiler"): time for compiler, time in zip(COMPILERS, (3.0, 0.8), strict=True)
-    }
+    times = of_loops(3.0, 0.8)
     reported = answers(times)
     assert [reported["loop", None, compiler].lead for compiler in COMPILERS] == ["No. ", "Yes. "]
     result = compared(times, LOOPED)
@@ -77,12 +74,10 @@ def test_each_compiler_has_its_answer_on_its_loop():
     headline = advice.headline([result], given)
     assert [one.compiler for one in first_answers(given)] == list(COMPILERS)
     assert all(f"{compiler}: " in headline for compiler in COMPILERS)
-    same = {made(): 1.0, made(loop="compiler"): 1.0}
-    assert (answers(same)["loop", None, COMPILERS[0]].lead, len(list(loops([compared(same, LOOPED)])))) == (
-        "",
-        0,
-    )
-    (section,) = loops([compared(times, LOOPED)])
+    same = {BASE: 1.0, LOOP: 1.0}
+    assert answers(same)["loop", None, COMPILERS[0]].lead == ""
+    assert list(loops([compared(same, LOOPED)])) == []
+    (section,) = loops([result])
     assert [row[1] for row in section.blocks[0].rows] == list(COMPILERS)
 
 
@@ -95,20 +90,15 @@ def test_the_answer_does_not_depend_on_the_baseline(times: tuple[float, float], 
 
 
 def test_compilers_are_compared_in_their_loops_too():
-    times = {made(compiler): 1.0 for compiler in COMPILERS}
-    times |= {
-        made(compiler, loop="compiler"): time for compiler, time in zip(COMPILERS, (3.0, 1.5), strict=True)
-    }
+    times = of_loops(3.0, 1.5)
     versus = {own_loop(one): one for one in compared(times, LOOPED).of("compilers")}
-    assert [(loop, one.verdict) for loop, one in versus.items()] == [
-        (None, "inconclusive"),
-        ("compiler", "faster"),
-    ]
+    verdicts = [(loop, one.verdict) for loop, one in versus.items()]
+    assert verdicts == [(None, "inconclusive"), ("compiler", "faster")]
     assert versus["compiler"].ratio.median == pytest.approx(0.5, abs=0.01)
     reported = answers(times)
     assert reported["compiler", None, None].outcome == "same"
     assert reported["compiler", "compiler", None].values == (f"{COMPILERS[1]} : {COMPILERS[0]}",)
-    without = {one: time for one, time in times.items() if one != made(loop="compiler")}
+    without = {one: time for one, time in times.items() if one != LOOP}
     assert [own_loop(one) for one in compared(without, LOOPED).of("compilers")] == [None]
 
 
@@ -121,23 +111,18 @@ def test_other_differences_are_reported_without_an_answer(other):
     assert advice.answers([result]) == [] and choices([result])[0].effects == ()
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Stage:
-    """A comparison of prefetching by the compiler, whose loop alone nobody asked for."""
-    stage, looped = Stage(tmp_path_factory.mktemp("loop")), {**TRIAD, "sensitive_to": LOOPED_SENSITIVE}
-    hardware, software, compiler = (
-        ("none", each, "regular") for each in ("hardware", "software", "compiler")
-    )
-    stage.add(COMPILERS[0], hardware, [looped], loop="explicit")
-    stage.add(COMPILERS[0], software, [looped], loop="explicit")
-    stage.add(COMPILERS[0], hardware, [looped], loop="compiler", factor="3")
-    stage.add(COMPILERS[0], compiler, [looped], loop="compiler", factor="2")
-    stage.compare("--configurations", "*/compiler-*", "--rounds", "3", "--no-sweep", "--json", code=0)
-    return stage
-
-
-def test_a_comparison_includes_the_loop_without_prefetch(session: Stage):
-    reported = json.loads(session.run("report", str(session.result()), "--json").stdout)
+def test_a_comparison_includes_the_loop_without_prefetch(stage: Stage):
+    """Of prefetching by the compiler, whose loop alone nobody asked for."""
+    looped = {**TRIAD, "sensitive_to": LOOPED_SENSITIVE}
+    for prefetch, loop, factor in (
+        ("hardware", "explicit", "1"),
+        ("software", "explicit", "1"),
+        ("hardware", "compiler", "3"),
+        ("compiler", "compiler", "2"),
+    ):
+        stage.add(COMPILERS[0], ("none", prefetch, "regular"), [looped], loop=loop, factor=factor)
+    options = ("--configurations", "*/compiler-*", "--rounds", "3", "--no-sweep", "--json")
+    reported = json.loads(stage.compare(*options, code=0).stdout)
     (measured,) = (one["configurations"] for one in reported["kernels"])
     assert {(one["prefetch"], one["loop"]) for one in measured} == {
         ("hardware", "explicit"),

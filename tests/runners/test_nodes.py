@@ -86,6 +86,7 @@ def test_a_quarter_of_bad_nodes_does_not_hide_itself() -> None:
 
 
 SMALL = {f"n{number}": NodeValue(1.025 if number == 3 else 1.0 + 1e-4 * number) for number in range(20)}
+ALIKE = {f"n{number}": NodeValue(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
 
 
 @pytest.mark.parametrize(
@@ -95,31 +96,26 @@ SMALL = {f"n{number}": NodeValue(1.025 if number == 3 else 1.0 + 1e-4 * number) 
         (dict.fromkeys(("n1", "n2", "n3", "n4", "n5", "n6"), NodeValue(2.0)), 0.03, []),
         (SMALL, 0.03, []),
         (SMALL, 0.02, ["n3"]),
+        # A node that is measured badly must lie farther out.
+        (ALIKE | {"n0": NodeValue(1.1, 0.001)}, 0.03, ["n0"]),
+        (ALIKE | {"n0": NodeValue(1.1, 0.1)}, 0.03, []),
     ],
 )
-def test_few_equal_and_slightly_different_nodes_are_not_accused(
+def test_few_equal_slightly_different_and_badly_measured_nodes_are_not_accused(
     values: dict[str, NodeValue], at_least: float, accused: list[str]
 ) -> None:
     assert [one.node for one in find_outliers({TIME: values}, at_least)] == accused
 
 
-def test_a_node_that_is_measured_badly_must_lie_farther_out() -> None:
-    values = {f"n{number}": NodeValue(1.0 + 0.001 * (number % 5), 0.001) for number in range(12)}
-    assert [one.node for one in find_outliers({TIME: values | {"n0": NodeValue(1.1, 0.001)}})] == ["n0"]
-    assert find_outliers({TIME: values | {"n0": NodeValue(1.1, 0.1)}}) == []
-
-
-def test_the_spread_matches_normal_values_and_not_of_outliers() -> None:
+def test_the_spread_and_the_error_of_a_median_match_normal_values() -> None:
     rng = np.random.default_rng(3)
     for count in (4, 5, 8, 9, 30, 2500):
         actual = np.mean([spread_of(rng.normal(0.0, 1.0, count)) for _ in range(300 if count < 100 else 10)])
         assert actual == pytest.approx(1.0, abs=0.15), count
+    # Outliers do not count.
     values = rng.normal(0.0, 1.0, 100)
     values[:40] += 1000.0
     assert spread_of(values) < 4.0
-
-
-def test_the_error_of_a_median_matches_normal_rounds() -> None:
     rng = np.random.default_rng(5)
     rounds = np.exp(rng.normal(0.0, 0.02, (2000, 25)))
     errors = [node_value(one).error for one in rounds]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 from pathlib import Path
@@ -42,6 +41,10 @@ def test_each_configuration_of_the_kind_gets_a_further_cell_and_its_runs_the_pol
     }
     assert not any(cell.is_baseline for cell in further)
     assert len({cell.key for cell in cells}) == 40
+    # A cell of merged configurations gets one; a kernel that is not sensitive to pages gets none.
+    assert len(planned(chase()).cells) == 6 + 4
+    assert len(next(cell for cell in planned(chase()).cells if cell.pages).stands_for) == 4
+    assert not any(cell.pages for cell in planned(kernel(sensitive_to=["compiler", "prefetch"])).cells)
     order = list(dict.fromkeys(cell.measured.hugepages for cell in cells))
     assert order == ["none", "thp", "thp:64k", "hugetlbfs", "hugetlbfs:1g"]
     steps = order_of_round([planned()], 1, 1)
@@ -49,12 +52,6 @@ def test_each_configuration_of_the_kind_gets_a_further_cell_and_its_runs_the_pol
     for step in [*steps, *order_of_sweeps([planned()], 1)]:
         reported = ("--pages", step.cell.pages) if step.cell.pages else ()
         assert step.arguments[-2:] == reported or (not reported and "--pages" not in step.arguments)
-
-
-def test_a_cell_of_merged_configurations_gets_one_and_a_kernel_insensitive_to_pages_none():
-    assert len(planned(chase()).cells) == 6 + 4
-    assert len(next(cell for cell in planned(chase()).cells if cell.pages).stands_for) == 4
-    assert not any(cell.pages for cell in planned(kernel(sensitive_to=["compiler", "prefetch"])).cells)
 
 
 def test_rows_are_distinguished_and_pages_must_be_those_requested():
@@ -81,33 +78,25 @@ def test_rows_are_distinguished_and_pages_must_be_those_requested():
 
 
 @pytest.mark.long
-def test_a_comparison_with_a_further_size(small: Stage):
+def test_a_comparison_with_a_further_size_and_builds_without_it(small: Stage):
+    small.add("llvm-22.1.8", BASE, [TRIAD])
+    small.add("llvm-22.1.8", THP, [TRIAD], without="thp:64k")
     done = small.compare("--rounds", "3", "--kernels", "triad", "--policies", "thp:64k", code=0)
     assert "64 KiB 100 %" in done.stdout
     folder = small.result()
-    rows = list(csv.DictReader((folder / "summary.csv").open()))
+    every = list(csv.DictReader((folder / "summary.csv").open()))
+    rows = [row for row in every if row["compiler"] == "gcc-12.2.0"]
     assert [row["hugepages"] for row in rows] == ["none", "none", "thp", "thp:64k"]
     assert rows[3]["module"] == rows[2]["module"] and rows[3]["page_size_observed_bytes"] == "65536"
     assert rows[3]["verdict"] == "faster" or rows[3]["time_ratio"]
+    (excluded,) = (row for row in every if row["code"])
+    assert (excluded["compiler"], excluded["hugepages"]) == ("llvm-22.1.8", "thp:64k")
+    assert excluded["code"] == "pages_unavailable" and {"32", "2048"} <= set(excluded["invalid"].split())
     runs = [r["run"] for r in records(folder) if r["run"].get("pages") == "thp:64k"]
     assert {run["series"] for run in runs} == {"compare", "sweep"}
     assert all(run["command"][run["command"].index("--pages") + 1] == "thp:64k" for run in runs)
     page = (folder / "report.html").read_text()
     assert ">thp:64k</th>" in page and "var(--thp:" not in page
-    manifest = json.loads((folder / "manifest.json").read_text())
-    small.run(*manifest["command"][1:], code=0)
-    cells = [json.loads((file / "manifest.json").read_text())["subjects"] for file in small.results.iterdir()]
-    assert len(cells) == 2 and cells[0] == cells[1]
-
-
-@pytest.mark.long
-def test_an_unavailable_size_is_excluded_without_a_fault(stage: Stage):
-    stage.add("gcc-12.2.0", BASE, [TRIAD])
-    stage.add("gcc-12.2.0", THP, [TRIAD], without="thp:64k")
-    stage.compare("--rounds", "3", "--no-sweep", "--policies", "thp:64k", code=0)
-    (row,) = (one for one in csv.DictReader((stage.result() / "summary.csv").open()) if one["code"])
-    assert (row["hugepages"], row["code"]) == ("thp:64k", "pages_unavailable")
-    assert {"32", "2048"} <= set(row["invalid"].split())
 
 
 @pytest.fixture
@@ -151,9 +140,6 @@ def test_where_all_is_off_the_sizes_own_switches_are_taken(machine: Path):
     # A kernel without sizes has one switch.
     (machine / FOLDER / "hugepages-2048kB/enabled").unlink()
     assert [switch.file for switch in switches_needed(["thp"], machine)] == [machine / FOLDER / "enabled"]
-
-
-def test_a_size_that_the_kernel_does_not_support(machine: Path):
     with pytest.raises(RefusedError) as refused:
         switches_needed(["thp:32k"], machine)
     assert refused.value.where == str(machine / FOLDER / "hugepages-32kB/enabled")

@@ -16,33 +16,23 @@ COMPILERS = ("gcc-12.2.0", "llvm-22.1.8")
 ALL = [configuration(compiler, label) for compiler in COMPILERS for label in ALL_LABELS]
 
 
-def test_configurations_of_a_kernel_sensitive_to_all_dimensions_are_not_merged():
-    subject = subject_of(kernel(), *ALL)
-    assert len(subject.cells) == 24
-    assert all(len(cell.stands_for) == 1 for cell in subject.cells)
-
-
 def test_equal_configurations_are_merged_and_none_is_lost():
+    everything = subject_of(kernel(), *ALL)
+    assert [len(cell.stands_for) for cell in everything.cells] == [1] * 24
     subject = subject_of(chase(), *reversed(ALL))
     assert len(subject.cells) == 6
-    assert sorted(c.module for cell in subject.cells for c in cell.stands_for) == sorted(
-        c.module for c in ALL
-    )
+    merged = [c.module for cell in subject.cells for c in cell.stands_for]
+    assert sorted(merged) == sorted(c.module for c in ALL)
     for cell in subject.cells:
         assert len({(c.compiler, c.hugepages) for c in cell.stands_for}) == 1
         assert cell.measured.label.endswith("/hardware-regular")
-
-
-def test_a_kernel_sensitive_to_prefetch_but_not_to_stores():
-    subject = subject_of(kernel(sensitive_to=["compiler", "hugepages", "prefetch"]), *ALL)
-    assert len(subject.cells) == 18
-    merged = [cell for cell in subject.cells if len(cell.stands_for) == 2]
-    assert {cell.measured.prefetch for cell in merged} == {"hardware"}
-
-
-def test_different_builds_are_never_merged():
-    spack, cmake = configuration(), configuration(builder="cmake", module="other")
-    assert len(subject_of(chase(), spack, cmake).cells) == 2
+    # Sensitive to prefetch, but not to stores.
+    some = subject_of(kernel(sensitive_to=["compiler", "hugepages", "prefetch"]), *ALL)
+    assert len(some.cells) == 18
+    assert {cell.measured.prefetch for cell in some.cells if len(cell.stands_for) == 2} == {"hardware"}
+    # Different builds are never merged.
+    other = configuration(builder="cmake", module="other")
+    assert len(subject_of(chase(), configuration(), other).cells) == 2
 
 
 def test_a_round_is_a_permutation_with_the_baselines_twice():
@@ -57,7 +47,7 @@ def test_a_round_is_a_permutation_with_the_baselines_twice():
     assert [step.position for step in steps] == list(range(1, len(steps) + 1))
 
 
-def test_rounds_and_seeds_differ_and_are_repeatable():
+def test_rounds_and_seeds_are_random_and_repeatable():
     subjects = [subject_of(kernel(), *ALL)]
 
     def modules(number: int, seed: int) -> list[str]:
@@ -66,17 +56,13 @@ def test_rounds_and_seeds_differ_and_are_repeatable():
     assert modules(1, 1) == modules(1, 1)
     assert len({tuple(modules(number, 1)) for number in range(1, 8)}) == 7
     assert modules(1, 1) != modules(1, 2)
-
-
-def test_the_order_of_a_round_is_random():
-    """Over many rounds, each configuration is first about equally often."""
+    # Over many rounds, each configuration is first about equally often.
     subjects = [subject_of(chase(), *ALL)]
     first = Counter(order_of_round(subjects, number, 1)[0].cell.measured.module for number in range(1, 401))
     assert len(first) == 6
-    # Baselines are in a round twice: 2 of 8 places, the others 1 of 8.
-    assert all(
-        30 <= first[cell.measured.module] / (2 if cell.is_baseline else 1) <= 75 for cell in subjects[0].cells
-    )
+    for cell in subjects[0].cells:
+        # Baselines are in a round twice: 2 of 8 places, the others 1 of 8.
+        assert 30 <= first[cell.measured.module] / (2 if cell.is_baseline else 1) <= 75
 
 
 def test_programs_that_are_compared_with_each_other_are_shuffled_together():
@@ -91,14 +77,6 @@ def test_programs_that_are_compared_with_each_other_are_shuffled_together():
     assert sorted(len(group) for group in planner.together(steps)) == [len(steps) // 4] * 4
 
 
-def test_only_kernels_with_a_sweep_are_swept():
-    steps = order_of_sweeps([subject_of(kernel(), *ALL), subject_of(chase(), *ALL)], seed=1)
-    assert {step.benchmark.name for step in steps} == {"triad"}
-    assert len(steps) == 24
-    assert steps[0].arguments == ("--sweep", "working-set", "--working-set", "64MiB")
-    assert steps != order_of_sweeps([subject_of(kernel(), *ALL)], seed=2)
-
-
 @pytest.mark.parametrize(
     ("when", "labels"),
     [
@@ -110,9 +88,14 @@ def test_only_kernels_with_a_sweep_are_swept():
 )
 def test_a_sweep_runs_in_the_configurations_that_it_names(when, labels):
     swept = kernel(sweeps=[*TRIAD["sweeps"], {**DISTANCES, "when": when}])
-    steps = order_of_sweeps([subject_of(swept, *ALL)], seed=1)
+    # The chase has no sweep.
+    subjects = [subject_of(swept, *ALL), subject_of(chase(), *ALL)]
+    steps = order_of_sweeps(subjects, seed=1)
+    assert steps != order_of_sweeps(subjects, seed=2)
+    assert {step.benchmark.name for step in steps} == {"triad"}
     assert [step.swept for step in steps] == ["working-set"] * 24 + ["prefetch-distance"] * labels
     assert [step.position for step in steps] == list(range(1, 25 + labels))
+    assert steps[0].arguments == ("--sweep", "working-set", "--working-set", "64MiB")
     for step in steps[24:]:
         assert step.arguments == tuple(DISTANCES["arguments"])
         assert all(getattr(step.cell.measured, name) in values for name, values in when.items())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tracing import needs_tracer
 
-from builders import configuration, kernel, record, subject_of
+from builders import configuration, kernel, record, subject_of, varied
 from own_program import Own, needs_thp
 from pagewise.analysis.analysis import analyse
 from pagewise.core.configuration import RunSettings
@@ -23,31 +22,15 @@ MIB = 1 << 20
 
 
 def origin(name: str, mib: int, walks: int, saved: float | None = None) -> Origin:
-    return Origin(
-        kind="static",
-        name=name,
-        bytes=mib * MIB,
-        allocations=1,
-        begin=0,
-        end=9,
-        page_faults=1,
-        counts={"PAGE_WALKS": walks},
-        saved_seconds=None if saved is None else (0.0, saved),
-    )
+    memory = {"kind": "static", "bytes": mib * MIB, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
+    seconds = None if saved is None else (0.0, saved)
+    return Origin(**memory, name=name, counts={"PAGE_WALKS": walks}, saved_seconds=seconds)
 
 
 def simulated(*origins: Origin, seconds: float | None = None) -> Simulated:
     forecast = None if seconds is None else Forecast((seconds, 2 * seconds), (0.0, 1.0), (0.0, 1.0))
-    return Simulated(
-        geometry="any",
-        tool="any",
-        pages="base",
-        whole=True,
-        counts={},
-        regions=(),
-        origins=origins,
-        forecast=forecast,
-    )
+    whole = {"geometry": "any", "tool": "any", "pages": "base", "whole": True, "counts": {}, "regions": ()}
+    return Simulated(**whole, origins=origins, forecast=forecast)
 
 
 def test_origins_that_may_save_one_per_cent_are_measured_most_first() -> None:
@@ -89,18 +72,14 @@ def test_the_smallest_set_with_most_of_the_gain_is_selected(
             value = cell.settings.environment[ORIGINS]
             ratio = {"none": 1.0, "thp": times["thp"]}.get(cell.measured.hugepages, times[value])
             made = record(cell.measured, ratio * scatter, number=number)
-            records.append(replace(made, run=replace(made.run, options=cell.settings.text)))
-            if cell.is_baseline:
-                records.append(replace(records[-1], run=replace(records[-1].run, series="aa")))
+            for series in ("compare", *(("aa",) if cell.is_baseline else ())):
+                records.append(varied(made, "run", options=cell.settings.text, series=series))
     (result,) = analyse(subjects, records, 1)
     choice = smallest(result.ranked, origins)
-    if expected is None:
-        assert choice is None
-    else:
-        assert choice is not None and choice.numbers == expected.numbers
-        assert (choice.time_ratio, choice.full) == pytest.approx(
-            (expected.time_ratio, expected.full), rel=0.01
-        )
+    assert (choice and choice.numbers) == (expected and expected.numbers)
+    if expected is not None:
+        ratios = (expected.time_ratio, expected.full)
+        assert (choice.time_ratio, choice.full) == pytest.approx(ratios, rel=0.01)
 
 
 PROGRAM = """
@@ -131,11 +110,10 @@ def test_the_origin_that_misses_is_measured_and_selected(own: Own, build: Path) 
     source.write_text(PROGRAM)
     subprocess.run(["cc", "-g", "-O1", "-o", program, source], check=True)
     words = ("--build", str(build), "--geometry", "zen4", "--measure", "--output", str(own.stage.results))
-    done = own.stage.run("where", *words, "--", str(program), timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.stage.run("where", *words, "--", str(program), timeout=600, code=0)
     results = [read_result(folder) for folder in own.stage.results.iterdir()]
-    (located,) = [each for each in results if each.manifest.kind == "simulation"]
-    (compared,) = [each for each in results if each.manifest.kind == "programs"]
+    located, compared = sorted(results, key=lambda result: result.manifest.kind != "simulation")
+    assert (located.manifest.kind, compared.manifest.kind) == ("simulation", "programs")
     measured = {
         (each.configuration.hugepages, each.run.options.removeprefix(f"{ORIGINS}="))
         for each in compared.records
@@ -147,4 +125,4 @@ def test_the_origin_that_misses_is_measured_and_selected(own: Own, build: Path) 
         (located.folder / name).read_text().splitlines() for name in ("origins.txt", "selection.txt")
     )
     assert sum("reads.c:8" in line for line in selection) == 1 and set(selection) <= set(every)
-    assert own.stage.run("exec", "--where", str(located.folder), "--", str(program)).returncode == 0
+    own.stage.run("exec", "--where", str(located.folder), "--", str(program), code=0)

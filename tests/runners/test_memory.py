@@ -70,15 +70,13 @@ def test_available_is_the_kernels_estimate_within_control_groups(
 
 
 def test_nodes_have_free_and_reclaimable_memory(tmp_path: Path):
-    def node(number: int, free: int) -> dict[str, str]:
+    for number, free in ((0, 2560), (1, 512)):
         values = {"MemFree": free, "Active(anon)": 7, "Active(file)": 1024, "Inactive(file)": 512}
         text = "".join(f"Node {number} {name}: {value:>14} kB\n" for name, value in values.items())
-        return {f"sys/devices/system/node/node{number}/meminfo": text}
-
-    root = tree(tmp_path, {**node(0, 2560), **node(1, 512)})
-    assert available_on((0,), root) == 4 * MIB
-    assert available_on((0, 1), root) == 6 * MIB
-    assert available_on((0, 7), root) is None
+        tree(tmp_path, {f"sys/devices/system/node/node{number}/meminfo": text})
+    assert available_on((0,), tmp_path) == 4 * MIB
+    assert available_on((0, 1), tmp_path) == 6 * MIB
+    assert available_on((0, 7), tmp_path) is None
 
 
 def test_memory_that_is_bound_matches_its_nodes(monkeypatch: pytest.MonkeyPatch):
@@ -101,7 +99,7 @@ def test_a_kernel_is_halved_until_it_fits(room: int | None, taken: int):
     assert (reported is None) == (taken == 64) and (reported is None or reported.taken_bytes == taken * MIB)
 
 
-def test_less_than_a_quarter_is_refused_with_a_remedy():
+def test_less_than_a_quarter_is_refused():
     with pytest.raises(RefusedError, match=chase().name) as fault:
         fit_kernel(chase(), 20 * MIB)
     assert "--kernels" in fault.value.remedy and "20 MiB" in fault.value.where
@@ -116,9 +114,8 @@ def test_a_default_size_suits_the_cpus_of_all_placements(small: Stage):
     unsized["sweeps"] = [{**TRIAD["sweeps"][0], "arguments": ["--sweep", "working-set"]}]
     small.add("gcc-12.2.0", ("none", "block", "regular"), [TRIAD, unsized])
     catalog = read_catalog(small.modules, find_init(None))
-    requested = choose(
-        catalog, options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular")
-    )
+    selection = options(modules=small.modules, kernels=("*r*",), baseline="none/block-regular")
+    requested = choose(catalog, selection)
     places = [Placement(1, (cpu,)) for cpu in cpus]
     subjects = {one.benchmark.name: one.benchmark for one in with_sizes(requested, catalog, places)}
     size = f"{64 * len(cpus)}MiB"

@@ -39,13 +39,16 @@ def runs(one: Configuration, seconds: float, gib: float, series: str = "compare"
     return records
 
 
-def compared(budget: float | None, thp: float = 1.12) -> KernelResult:
-    """THP takes 20 % less time, the pool 10 %; the pool needs as much memory as the baseline."""
-    records = [
-        *(*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa")),
-        *(*runs(THP, 0.8, 2.0 * thp), *runs(POOL, 0.9, 2.0)),
-    ]
-    (result,) = analyse([subject_of(kernel(), BASE, THP, POOL)], records, 1, memory_budget=budget)
+#: THP takes 20 % less time, the pool 10 %; the pool needs as much memory as the baseline.
+OTHERS = {THP: (0.8, 2.24), POOL: (0.9, 2.0)}
+
+
+def compared(budget: float | None, others: dict[Configuration, tuple[float, float]] = OTHERS) -> KernelResult:
+    """The baseline, and other configurations with their seconds and GiB."""
+    records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa")]
+    for one, (seconds, gib) in others.items():
+        records += runs(one, seconds, gib)
+    (result,) = analyse([subject_of(kernel(), BASE, *others)], records, 1, memory_budget=budget)
     return result
 
 
@@ -72,16 +75,14 @@ def test_a_policy_above_the_budget_is_ranked_and_not_advised(budget: float | Non
 
 
 def test_nothing_is_advised_when_all_are_above_the_budget():
-    records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa"), *runs(THP, 0.8, 3.0)]
-    (result,) = analyse([subject_of(kernel(), BASE, THP)], records, 1, memory_budget=0.1)
+    result = compared(0.1, {THP: (0.8, 3.0)})
     assert advice.answers([result]) == [] and bests([result])[0].row is None
     assert advised_policy([result], []) is None
     assert cost_text(row(result, THP)) in advice.headline([result], [])
 
 
 def test_the_baseline_is_advised_when_others_are_slower():
-    records = [*runs(BASE, 1.0, 2.0), *runs(BASE, 1.0, 2.0, "aa"), *runs(THP, 1.3, 2.0)]
-    (result,) = analyse([subject_of(kernel(), BASE, THP)], records, 1)
+    result = compared(None, {THP: (1.3, 2.0)})
     assert advised_policy([result], advice.answers([result])) == "none"
 
 
@@ -104,10 +105,8 @@ def test_a_peak_between_samples_counts_and_page_tables_are_over_time():
 @needs_thp
 @pytest.mark.long
 def test_a_comparison_reports_time_for_memory(own: Own):
-    done = own.run(
-        *("--json", "--policies", "none,thp", "--rounds", "3", *own.case(memory_budget="10%")), code=0
-    )
-    data = json.loads(done.stdout)
+    options = ("--json", "--policies", "none,thp", "--rounds", "3", *own.case(memory_budget="10%"))
+    data = json.loads(own.run(*options, code=0).stdout)
     rows = {row["hugepages"]: row for row in data["kernels"][0]["configurations"]}
     assert rows["none"]["memory_ratio"] is None is rows["none"]["more_memory_bytes"]
     assert rows["thp"]["memory_ratio_low"] <= rows["thp"]["memory_ratio"] <= rows["thp"]["memory_ratio_high"]

@@ -26,9 +26,6 @@ from scripts import called
 EXTENT = 2 << 20
 
 
-# Geometry files
-
-
 @pytest.mark.parametrize("name", known_geometries())
 def test_a_geometry_is_valid_sourced_and_read_by_the_model(name: str, replay: Path, tmp_path: Path) -> None:
     geometry = find_geometry(name)
@@ -55,13 +52,9 @@ def test_an_unknown_geometry_is_reported_with_the_nearest() -> None:
     assert raised.value.where == "mine.yaml"
 
 
-def descending() -> dict[str, object]:
-    """Costs of base pages whose distances descend."""
-    cost = {"dependent_ns": 1.0, "independent_ns": 1.0, "adjacent_ns": 1.0}
-    translations = [{"pages": pages, **cost} for pages in (512, 256)]
-    return {"base_fault_ns": 1.0, "huge_fault_ns": 1.0, "translations": translations}
-
-
+COST = {"dependent_ns": 1.0, "independent_ns": 1.0, "adjacent_ns": 1.0}
+DESCENDING = [{"pages": pages, **COST} for pages in (512, 256)]
+COSTS = {"base_fault_ns": 1.0, "huge_fault_ns": 1.0, "translations": DESCENDING}
 #: Where the fault is, and the data that its line names.
 WRONG = [
     ("tlbs.0", ("70", "72"), lambda data: data["tlbs"][0].update(entries=70)),
@@ -75,7 +68,7 @@ WRONG = [
     ("caches.1", ("1000000",), lambda data: data["caches"][1].update(bytes=1000000)),
     ("tlbs.1.replacement", ("'random'",), lambda data: data["tlbs"][1].update(replacement="random")),
     ("tlbs.1", ("'source'",), lambda data: data["tlbs"][1].pop("source")),
-    ("costs.translations", ("[512, 256]",), lambda data: data.update(costs=descending())),
+    ("costs.translations", ("[512, 256]",), lambda data: data.update(costs=COSTS)),
 ]
 
 
@@ -92,9 +85,6 @@ def test_a_malformed_geometry_is_refused_with_its_fault(
     lines = [line.strip().partition(": ") for line in raised.value.message.splitlines()]
     assert any(where == place and all(word in text for word in named) for where, _, text in lines)
     assert raised.value.where == str(file)
-
-
-# The model against a naive second one
 
 
 class Naive:

@@ -38,7 +38,7 @@ def test_the_launcher_precedes_programs_only(line: str, expected: str):
     assert prefix_programs(line, "L") == expected
 
 
-def test_the_shell_reads_the_same_commands(tmp_path: Path):
+def test_the_shell_reads_the_same_commands():
     """The line with a launcher that only starts the program does what it does without."""
     line = (
         "A='1 2' env | grep ^A=; cd / && pwd; for i in a b; do printf '%s;' $i; done; [[ a && b ]] && uname"
@@ -49,16 +49,8 @@ def test_the_shell_reads_the_same_commands(tmp_path: Path):
 
 
 def write(folder: Path, *processes: dict, host: str = "n1") -> None:
-    base = {
-        **{
-            "schema": "pagewise.exec/1",
-            "policy": "thp",
-            "program": "/app",
-            "host": host,
-            "page_size_bytes": 2 * MIB,
-        },
-        **{"met": True, "coverage": 1.0, "peak_bytes": 100 * MIB, "kinds": {}},
-    }
+    base = {"schema": "pagewise.exec/1", "policy": "thp", "program": "/app", "host": host}
+    base |= {"page_size_bytes": 2 * MIB, "met": True, "coverage": 1.0, "peak_bytes": 100 * MIB, "kinds": {}}
     text = "".join(json.dumps(base | process) + "\n" for process in processes)
     (folder / f"pagewise-pages.{host}.jsonl").write_text(text)
 

@@ -115,22 +115,12 @@ def test_events_and_papi_of_a_module_tree(root: Path, stage: Stage):
     (root / "proc/cpuinfo").write_text("vendor_id\t: Other\n")
     unknown = findings(root, modules=stage.modules)["events"]
     assert unknown.state == "note" and GENERIC in words(unknown) and unknown.remedy == DESCRIBE
-
-
-@pytest.mark.long
-def test_broken_event_files_are_reported(root: Path, stage: Stage):
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [CHASE])
-    link = next(stage.folder.glob("opt/*/share/pagewise/events"))
-    link.unlink()
-    shutil.copytree(EVENTS, link)
-    (link / "zen4.yaml").write_text("name: zen4\n")
-    finding = findings(root, modules=stage.modules)["events"]
-    assert finding.state == "note" and "zen4.yaml" in finding.detail
-
-
-def test_the_real_kernel_answers():
-    assert isinstance(open_error(1, 2, True), int)
-    assert open_error(77, 2, True) != 0
+    for link in stage.folder.glob("opt/*/share/pagewise/events"):
+        link.unlink()
+        shutil.copytree(EVENTS, link)
+        (link / "zen4.yaml").write_text("name: zen4\n")
+    broken = findings(root, modules=stage.modules)["events"]
+    assert broken.state == "note" and "zen4.yaml" in broken.detail
 
 
 def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
@@ -138,3 +128,5 @@ def test_doctor_has_them_without_a_module_tree(tmp_path: Path):
     rows = list(counter_findings(host, "default", tmp_path / "none"))
     assert {finding.name for finding in rows} >= {"hardware counters", "software events", "events"}
     assert not any(finding.is_missing for finding in rows)
+    # Of the real kernel.
+    assert open_error(77, 2, True) != 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import struct
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from pagewise.core.errors import SelectionError
 from pagewise.stack.binary import examine
 from pagewise.workloads.program.applied import AppliedPolicy, PolicyAnswer, PolicyLauncher, default_policies
 from pagewise.workloads.program.policy import DEFAULT, FILE, PARTS
+from scripts import called
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 THP, POOLS = Path("mm/transparent_hugepage"), Path("mm/hugepages")
@@ -125,15 +125,7 @@ def ask(
         ("libhugetlbfs", "old", NO_CHANGE, "apt-get install libhugetlbfs0"),
     ],
 )
-def test_why_a_policy_is_unavailable(
-    node: PolicyLauncher,
-    kinds: dict[str, Path],
-    *,
-    policy: str,
-    program: str,
-    state: tuple[dict, dict],
-    named: str,
-):
+def test_why_a_policy_is_unavailable(node: PolicyLauncher, kinds, *, policy, program, state, named):
     """By the data that the reason and its remedy name. state: modes of huge pages, free pages of pools."""
     switch(state[0])
     reserve(state[1])
@@ -160,15 +152,7 @@ def test_why_a_policy_is_unavailable(
         ("none", "foreign", {}, ()),
     ],
 )
-def test_available_policies(
-    node: PolicyLauncher,
-    kinds: dict[str, Path],
-    *,
-    policy: str,
-    program: str,
-    modes: dict,
-    assumed: tuple[str, ...],
-):
+def test_available_policies(node: PolicyLauncher, kinds, *, policy, program, modes, assumed):
     switch(modes)
     answer = ask(replace(node, assumed=assumed), policy, kinds[program])
     assert answer.failure is None and answer.policy == policy
@@ -204,7 +188,6 @@ def test_facts_missing_in_sys_are_unknown(synthetic: Path, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("thp+reuse", "reuse+thp"),
         ("thp:64K+reuse", "reuse+thp:64k"),
         ("hugetlbfs:1g+hugetlbfs-data", "hugetlbfs-data+hugetlbfs:1g"),
         ("hugetlbfs-data:1024m+hugetlbfs:1g", "hugetlbfs-data+hugetlbfs:1g"),
@@ -224,21 +207,6 @@ def test_unknown_policies_are_refused(node: PolicyLauncher, text: str):
     with pytest.raises(SelectionError) as fault:
         ask(node, text)
     assert str(fault.value.where).endswith(f" {text}") and all(part in fault.value.remedy for part in PARTS)
-
-
-@pytest.mark.parametrize(
-    ("policy", "tunables"),
-    [
-        ("none", None),
-        ("bss", None),
-        ("thp", "glibc.malloc.hugetlb=1"),
-        ("hugetlbfs", "glibc.malloc.hugetlb=2"),
-        ("hugetlbfs:1g", f"glibc.malloc.hugetlb={GIB}"),
-    ],
-)
-def test_tunables(node: PolicyLauncher, policy: str, tunables: str | None):
-    answer = ask(replace(node, assumed=("pool",)), policy)
-    assert answer.settings.environment.get("GLIBC_TUNABLES") == tunables
 
 
 def test_the_callers_page_policies_are_removed_and_other_settings_kept(node: PolicyLauncher):
@@ -276,21 +244,38 @@ def test_advice_is_only_given_if_the_system_needs_it(node: PolicyLauncher):
 
 
 def test_the_answer_fits_its_schema(node: PolicyLauncher):
-    for policy in ("reuse+thp", "thp:64k", "huge"):
-        words = [node.file, "--check", policy, "--", "/bin/true"]
-        done = subprocess.run(words, capture_output=True, check=False)
-        assert faults("check", json.loads(done.stdout)) == []
-        assert done.returncode == {"reuse+thp": 0, "thp:64k": 3, "huge": 2}[policy]
+    for policy, code in {"reuse+thp": 0, "thp:64k": 3, "huge": 2}.items():
+        done = called([node.file, "--check", policy, "--", "/bin/true"])
+        assert faults("check", json.loads(done.stdout)) == [] and done.returncode == code
 
 
 def applied(launcher: PolicyLauncher, policy: str, program: Path) -> AppliedPolicy:
     return AppliedPolicy(policy, launcher, examine(str(program), os.environ), os.environ)
 
 
-def test_requested_pages(node: PolicyLauncher, kinds: dict[str, Path]):
-    launcher = replace(node, assumed=("thp", "pool"))
-    policies = ("none", "advised", "text+malloc", "thp:64k", "text+hugetlbfs-shared", "hugetlbfs:1g")
-    answers = {policy: ask(launcher, policy, kinds["plain"]) for policy in policies}
+def test_requested_pages_and_switches_of_the_machine(node: PolicyLauncher, kinds: dict[str, Path]):
+    """By policy: glibc's tunable, and the switches."""
+    expected = {
+        "none": (None, set()),
+        "advised": (None, {"thp"}),
+        "thp": ("glibc.malloc.hugetlb=1", {"thp"}),
+        "thp:64k": ("glibc.malloc.hugetlb=1", set()),
+        "text+malloc": ("glibc.malloc.hugetlb=1", {"thp"}),
+        "text+thp:64k": ("glibc.malloc.hugetlb=1", {"thp"}),
+        "shared": (None, {"shared"}),
+        "text+hugetlbfs-shared": (None, {"thp"}),
+        "hugetlbfs": ("glibc.malloc.hugetlb=2", set()),
+        "hugetlbfs:1g": (f"glibc.malloc.hugetlb={GIB}", set()),
+    }
+    every = {
+        policy: applied(replace(node, assumed=("thp", "pool")), policy, kinds["plain"]) for policy in expected
+    }
+    answers = {policy: one.answer for policy, one in every.items()}
+    assert {
+        policy: (one.answer.settings.environment.get("GLIBC_TUNABLES"), one.switches)
+        for policy, one in every.items()
+    } == expected
+    assert every["thp:64k"].switched_size == 64 * KIB and every["thp"].switched_size is None
     assert answers["none"].reached == answers["advised"].reached == ()
     assert (answers["none"].thp, answers["advised"].thp) == ("refused", "advised")
     assert [part.kinds for part in answers["text+malloc"].reached] == [("text",), ("heap", "anonymous")]
@@ -298,20 +283,6 @@ def test_requested_pages(node: PolicyLauncher, kinds: dict[str, Path]):
     assert answers["thp:64k"].by_counter and answers["thp:64k"].page_size_bytes == 64 * KIB
     assert [part.source for part in answers["text+hugetlbfs-shared"].reached] == ["thp", "pool"]
     assert answers["hugetlbfs:1g"].page_size_bytes == GIB and answers["hugetlbfs:1g"].from_pool
-
-
-def test_switches_of_the_machine(node: PolicyLauncher, kinds: dict[str, Path]):
-    launcher = replace(node, assumed=("thp",))
-    expected = {
-        "none": set(),
-        "thp": {"thp"},
-        "thp:64k": set(),
-        "text+thp:64k": {"thp"},
-        "shared": {"shared"},
-    }
-    every = {policy: applied(launcher, policy, kinds["plain"]) for policy in expected}
-    assert {policy: one.switches for policy, one in every.items()} == expected
-    assert every["thp:64k"].switched_size == 64 * KIB and every["thp"].switched_size is None
 
 
 def test_origins_smaller_than_a_huge_page_are_not_measured(node: PolicyLauncher, kinds: dict[str, Path]):
@@ -328,17 +299,12 @@ def test_origins_smaller_than_a_huge_page_are_not_measured(node: PolicyLauncher,
     assert "collapse" not in default_policies(replace(static), starts_others=False)
 
 
-def test_the_programs_that_ran_decide_instead_of_the_one_that_was_named(
-    node: PolicyLauncher, kinds: dict[str, Path]
-):
-    shell = applied(node, "bss+malloc", kinds["small"])
+def test_the_programs_that_ran_decide_instead_of_the_named_one(node: PolicyLauncher, kinds):
+    shell = applied(node, "malloc+bss", kinds["small"])
     plain = examine(str(kinds["plain"]), os.environ)
     assert shell.unavailable is not None
     ran = replace(shell, programs=(shell.binary, plain))
-    assert ran.unavailable is None and f"--for={plain.image}" in ran.command(["-n"])
+    assert ran.unavailable is None
+    words = [str(node.file), f"--for={plain.image}", "--quiet", "bss+malloc", "--", str(kinds["small"])]
+    assert ran.command(["-n", "5"]) == [*words, "-n", "5"]
     assert replace(shell, programs=(shell.binary,)).unavailable == shell.unavailable
-
-
-def test_the_command_is_the_launchers(node: PolicyLauncher, kinds: dict[str, Path]):
-    words = applied(node, "malloc+reuse", kinds["plain"]).command(["-n", "5"])
-    assert words == [str(node.file), "--quiet", "reuse+malloc", "--", str(kinds["plain"]), "-n", "5"]

@@ -67,41 +67,29 @@ def test_other_cpus_and_disabled_prefetchers_stay_unchanged(tmp_path: Path):
     assert registers(root) == [2, 0]
 
 
-class RefusingMsr(Msr):
-    """A kernel that refuses to write the second CPU's register."""
-
-    def write(self, value: int) -> None:
-        if self.file.parent.name == "1":
-            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-        super().write(value)
-
-
-class StubbornMsr(Msr):
-    """A hypervisor that takes the second CPU's value and forgets it."""
-
-    def write(self, value: int) -> None:
-        if self.file.parent.name != "1":
-            super().write(value)
-
-
-class SilentMsr(Msr):
-    """A hypervisor that does not have the register of the second CPU."""
-
-    def read(self) -> int:
-        if self.file.parent.name == "1":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return super().read()
-
-
 @pytest.mark.parametrize(
-    ("kind", "reason"),
-    [(RefusingMsr, os.strerror(errno.EPERM)), (StubbornMsr, "0x0"), (SilentMsr, os.strerror(errno.EIO))],
+    ("method", "number", "reason"),
+    [
+        ("write", errno.EPERM, os.strerror(errno.EPERM)),
+        # A hypervisor that takes the value and forgets it.
+        ("write", None, "0x0"),
+        ("read", errno.EIO, os.strerror(errno.EIO)),
+    ],
 )
 def test_a_register_that_cannot_be_set_is_reported_and_the_others_are_restored(
-    tmp_path: Path, monkeypatch, kind, reason
+    tmp_path: Path, monkeypatch, method, number, reason
 ):
+    """The kernel or a hypervisor refuses the register of the second CPU."""
+
+    def refuse(register: Msr, *value: int) -> int | None:
+        if register.file.parent.name != "1":
+            return getattr(Msr, method)(register, *value)
+        if number is not None:
+            raise OSError(number, reason)
+        return None
+
     root = machine(tmp_path)
-    monkeypatch.setattr(prefetchers, "Msr", kind)
+    monkeypatch.setattr(prefetchers, "Msr", type("Refusing", (Msr,), {method: refuse}))
     with pytest.raises(RefusedError) as caught, switched_off(find_control(["off"], {0, 1}, root)):
         pytest.fail("the block must not run")
     assert "dev/cpu/1/msr" in caught.value.where and reason in caught.value.message
@@ -145,28 +133,22 @@ def with_msr_safe(root: Path, value: int) -> Path:
     return root
 
 
-def test_msr_safe_is_taken_where_it_grants_the_register(tmp_path: Path):
+def test_msr_safe_is_taken_where_it_grants_the_register(tmp_path: Path, monkeypatch):
     root = with_msr_safe(machine(tmp_path), 2)
     with switched_off(find_control(["dcu-ip"], {0, 1}, root)) as done:
         assert registers(root, device="msr_safe") == [10, 10]
         assert registers(root) == [0, 0] and "msr-safe" in done.method
     assert registers(root, device="msr_safe") == [2, 2]
 
-
-@pytest.mark.parametrize("has_msr", [True, False])
-def test_msr_safe_that_does_not_grant_the_register(tmp_path: Path, monkeypatch, has_msr):
     class Refusing(Msr):
         def read(self) -> int:
             if self.file.name == "msr_safe":
                 raise OSError(errno.EACCES, os.strerror(errno.EACCES))
             return super().read()
 
-    root = with_msr_safe(machine(tmp_path), 0)
     monkeypatch.setattr(prefetchers, "Msr", Refusing)
-    if has_msr:
-        with switched_off(find_control(["off"], {0, 1}, root)):
-            assert registers(root) == [15, 15]
-        return
+    with switched_off(find_control(["off"], {0, 1}, root)):
+        assert registers(root) == [15, 15]
     for file in root.glob("dev/cpu/*/msr"):
         file.unlink()
     with pytest.raises(RefusedError) as caught:

@@ -35,10 +35,12 @@ def answer(policy: str, thp: ProcessThp = "allowed") -> PolicyAnswer:
 
 THP, NONE, BOTH = answer("malloc"), answer("none", "refused"), answer("text+malloc")
 SMALL, POOL = answer("thp:64k"), answer("hugetlbfs")
+ACCEPT = "--enough-coverage"
 
 
-def usage(resident: int, huge: int = 0) -> Usage:
-    return Usage(resident * MIB, huge * MIB, resident * MIB)
+def usage(resident: int, huge: int = 0, **more: int) -> Usage:
+    """Of so many MiB; `more` are in MiB, too."""
+    return Usage(resident * MIB, huge * MIB, resident * MIB, **{key: n * MIB for key, n in more.items()})
 
 
 def sample(seconds: float, counted: int = 0, **kinds: Usage) -> Sample:
@@ -57,11 +59,8 @@ def test_a_mean_is_over_time_and_a_peak_is_not():
     assert observed.mean("heap").resident == pytest.approx((10 + 200 + 10) / 4 * MIB, rel=1e-6)
     assert observed.mean("heap").huge == pytest.approx(50 * MIB, rel=1e-6)
     assert observed.peak("heap") == usage(100, 100)
-
-
-def test_a_kind_that_comes_late_counts_as_nothing_before():
-    observed = memory(sample(0.0, heap=usage(10)), sample(3.0, heap=usage(10), bss=usage(40)), end=4.0)
-    assert observed.mean("bss").resident == 10 * MIB and observed.peak("bss").resident == 40 * MIB
+    late = memory(sample(0.0, heap=usage(10)), sample(3.0, heap=usage(10), bss=usage(40)), end=4.0)
+    assert late.mean("bss").resident == 10 * MIB and late.peak("bss").resident == 40 * MIB
 
 
 def test_samples_without_kinds_count_for_the_total():
@@ -69,17 +68,13 @@ def test_samples_without_kinds_count_for_the_total():
     observed = memory(sample(0.0, heap=usage(10)), part, sample(2.0, heap=usage(10)), end=3.0)
     assert observed.total.peak.resident == 500 * MIB and observed.processes == 3
     assert observed.mean("heap").resident == 10 * MIB and (observed.samples, observed.full_samples) == (3, 2)
-
-
-def test_without_samples_memory_is_unknown():
-    assert from_samples(Samples()) is None
-    assert from_samples(Samples([Sample(0.0, usage(1), None, 1)])) is None
-    assert from_snapshots([]) is None and from_snapshots([[]]) is None
+    assert from_samples(Samples()) is None and from_samples(Samples([replace(part, seconds=0.0)])) is None
 
 
 def test_of_snapshots_each_process_counts_at_its_fullest():
     observed = from_snapshots([[{"heap": usage(1)}, {"heap": usage(9, 8)}], [{"heap": usage(5)}]])
     assert observed.peak("heap") == usage(14, 8) and observed.processes == 2
+    assert from_snapshots([]) is None and from_snapshots([[]]) is None
 
 
 def verified(answer: PolicyAnswer, observed: Memory | None) -> tuple[PageUse, Failure | None]:
@@ -99,65 +94,42 @@ def test_a_process_that_refuses_huge_pages_is_the_cause(request_: PolicyAnswer, 
     assert named is False or verified(request_, memory(*fine))[1] is None
 
 
-def test_enough_coverage_ranks():
-    pages, failure = verified(THP, memory(sample(0.0, heap=usage(100, 90))))
-    assert pages.huge_coverage == pytest.approx(0.9) and pages.page_size_observed_bytes == HUGE
-    assert failure is None
-
-
-def test_too_little_coverage_is_excluded_with_the_use_of_each_kind():
-    pages, failure = verified(THP, memory(sample(0.0, heap=usage(50, 50), anonymous=usage(50))))
-    assert pages.huge_coverage == 0.5 and failure is not None and failure.exit_code == 3
-    assert all(named in failure.message for named in ("anonymous", "0 B", "50 MiB"))
-    assert "--enough-coverage" in (failure.remedy or "")
-    _, failure = verified(POOL, memory(sample(0.0, heap=usage(50, 20))))
-    assert failure is not None and "--prepare-pages" in (failure.remedy or "")
-
-
-def test_transparent_pages_do_not_count_for_a_pool():
-    """As mimalloc takes them where the pool is short."""
-    in_part = memory(sample(0.0, heap=replace(usage(50, 50), pool=20 * MIB)))
-    pages, failure = verified(POOL, in_part)
-    assert pages.huge_coverage == pytest.approx(0.4) and failure is not None
-    assert verified(POOL, memory(sample(0.0, heap=replace(usage(50, 50), pool=50 * MIB))))[1] is None
-
-
-def test_of_two_kinds_the_worse_one_counts():
-    pages, failure = verified(BOTH, memory(sample(0.0, text=usage(8, 0), heap=usage(100, 100))))
-    assert pages.huge_coverage == 0.0 and failure is not None
-    assert all(named in failure.message for named in ("text", "0 B", "8 MiB"))
-
-
-def test_a_program_without_memory_that_the_policy_reaches():
-    _, failure = verified(THP, memory(sample(0.0, heap=usage(1), bss=usage(500))))
-    assert failure is not None and failure.remedy is None
-    assert all(named in failure.message for named in ("heap", "anonymous"))
-    # A heap that begins at an aligned address is on one huge page by chance.
-    by_chance = memory(sample(0.0, heap=usage(2, 2), bss=usage(500)))
-    assert verified(THP, by_chance)[1] == replace(failure, message=failure.message.replace("1 MiB", "2 MiB"))
-    of_pool = memory(sample(0.0, heap=replace(usage(2, 2), pool=HUGE), bss=usage(500)))
-    assert verified(POOL, of_pool)[1] is None
-
-
-def test_huge_pages_that_were_refused():
-    assert verified(NONE, memory(sample(0.0, heap=usage(9))))[1] is None
-    _, failure = verified(NONE, memory(sample(0.0, heap=usage(9, 2))))
-    assert failure is not None and "2 MiB" in failure.message
-
-
-def test_a_program_without_samples():
-    pages, failure = verified(NONE, None)
-    assert failure is None and pages.method == "prctl"
-    _, failure = verified(THP, None)
-    assert failure is not None and failure.exit_code == 3 and failure.remedy
-
-
-def test_mthp_is_verified_by_the_kernels_counter():
-    pages, failure = verified(SMALL, memory(sample(0.0, counted=1600, anonymous=usage(100))))
-    assert pages.huge_coverage == pytest.approx(1.0) and pages.page_size_observed_bytes == 64 << 10
-    assert failure is None
-    pages, failure = verified(SMALL, memory(sample(0.0, counted=100, anonymous=usage(100))))
-    assert pages.huge_coverage == pytest.approx(0.0625) and failure is not None
+@pytest.mark.parametrize(
+    ("request_", "seen", "coverage", "fault"),
+    [
+        (THP, sample(0.0, heap=usage(100, 90)), 0.9, None),
+        (THP, sample(0.0, heap=usage(50, 50), anonymous=usage(50)), 0.5, ("anonymous|0 B|50 MiB", ACCEPT)),
+        (THP, None, 0.0, ("", "")),
+        # Of two kinds, the worse one counts.
+        (BOTH, sample(0.0, text=usage(8), heap=usage(100, 100)), 0.0, ("text|0 B|8 MiB", ACCEPT)),
+        # The program has no memory that the policy reaches.
+        (THP, sample(0.0, heap=usage(1), bss=usage(500)), 0.0, ("heap|anonymous|1 MiB", None)),
+        # A heap that begins at an aligned address is on one huge page by chance.
+        (THP, sample(0.0, heap=usage(2, 2), bss=usage(500)), 1.0, ("heap|anonymous|2 MiB", None)),
+        (POOL, sample(0.0, heap=usage(2, 2, pool=2), bss=usage(500)), 1.0, None),
+        # Transparent pages do not count for a pool: mimalloc takes them where the pool is short.
+        (POOL, sample(0.0, heap=usage(50, 50, pool=20)), 0.4, ("", "--prepare-pages")),
+        (POOL, sample(0.0, heap=usage(50, 50, pool=50)), 1.0, None),
+        (NONE, sample(0.0, heap=usage(9)), 0.0, None),
+        (NONE, sample(0.0, heap=usage(9, 2)), 2 / 9, ("2 MiB", None)),
+        (NONE, None, 0.0, None),
+        # By the kernel's counter.
+        (SMALL, sample(0.0, counted=1600, anonymous=usage(100)), 1.0, None),
+        (SMALL, sample(0.0, counted=100, anonymous=usage(100)), 0.0625, ("", ACCEPT)),
+    ],
+)
+def test_pages_match_the_policy_or_the_run_is_excluded(
+    request_: PolicyAnswer, seen: Sample | None, coverage: float, fault: tuple[str, str | None] | None
+):
+    """fault: what the reason names, and the remedy."""
+    pages, failure = verified(request_, seen and memory(seen))
+    assert pages.huge_coverage == pytest.approx(coverage, abs=1e-6) and (failure is None) == (fault is None)
+    assert pages.page_size_observed_bytes == (request_.page_size_bytes if coverage > 0.5 else 4096)
+    assert seen is not None or pages.method == "prctl"
+    if fault is not None:
+        named, remedy = fault
+        assert failure.exit_code == 3 and all(word in failure.message for word in named.split("|"))
+        assert (failure.remedy is None) == (remedy is None) and (remedy or "") in (failure.remedy or "")
 
 
 def test_the_kernels_counter_is_kept_where_snapshots_show_the_memory():
@@ -193,8 +165,7 @@ def test_the_tables_of_memory_and_of_the_cost_of_sampling():
 def test_with_advised_only_memory_that_was_not_advised_is_wrong():
     advised, both = answer("advised", "advised"), answer("text+advised+malloc", "advised")
     right = memory(sample(0.0, heap=usage(64, 60), text=usage(10, 10)))
-    unasked = replace(usage(64, 60), unasked=2 * MIB)
-    wrong = memory(sample(0.0, heap=unasked, text=usage(10, 10)))
+    wrong = memory(sample(0.0, heap=usage(64, 60, unasked=2), text=usage(10, 10)))
     for request in (advised, both):
         assert verified(request, right)[1] is None
         failure = verified(request, wrong)[1]

@@ -64,13 +64,7 @@ def compared(stage: Stage) -> list[dict[str, str]]:
     return list(csv.DictReader((stage.result() / "comparisons.csv").open()))
 
 
-def goal(
-    centre: float,
-    spread: float,
-    floor: float | None,
-    ends: tuple[float, float] = (1.0, math.inf),
-    rounds: int = 9,
-) -> Goal:
+def goal(centre: float, spread: float, floor: float | None, ends=(1.0, math.inf), rounds: int = 9) -> Goal:
     values = [centre * (1 + spread * math.sin(2.5 * number)) for number in range(rounds)]
     return Goal([values], floor, *ends, 1)
 
@@ -111,14 +105,11 @@ def test_the_ratio_of_two_programs_and_its_target(
 ):
     aimed(stage, *target)
     words = ("--suite", "subject:big-3", "--rounds", "3", "--threads", "2", "--json")
-    done = stage.run("compare", "--output", str(stage.results), *words)
-    assert done.returncode == exit_code, done.stderr
-    data = json.loads(done.stdout)
+    data = json.loads(stage.compare(*words, code=exit_code).stdout)
     (row,) = targets(data)
     assert faults("verdicts", data) == [] and row["verdict"] == answer
     assert (row["value"], row["reference_value"]) == (90 * 2 * 3, 100 * 2 * 3)
-    for name in ("ratio", "low", "high"):
-        assert row[name] == pytest.approx(0.9)
+    assert [row["ratio"], row["low"], row["high"]] == pytest.approx([0.9] * 3)
     assert row["pairs"] == 3 and row["noise_floor"] == 0
     (saved,) = (row for row in compared(stage) if row["kind"] == "target")
     assert (saved["kernel"], saved["reference_kernel"]) == ("subject_big_3", "reference_big_3")
@@ -137,17 +128,14 @@ def test_each_build_is_compared_with_the_one_of_the_other_code(stage: Stage):
     write_script(stage.folder / "slow/subject", "#!/bin/sh\necho rate $((45 * $1 * $2))\n")
     aimed(stage, 0.85, None)
     builds = ("--build", f"fast={stage.folder}/bin", "--build", f"slow={stage.folder}/slow")
-    for words in (
-        ("--suite", "subject", "--rounds", "3", "--threads", "1", *builds),
-        ("--suite", "subject,reference", "--rounds", "3", "--threads", "1", *builds[:2]),
+    fast, slow = {"fast": ("0.9", "met")}, {"slow": ("0.45", "not met")}
+    for suites, given, code, expected in (
+        ("subject", builds, 1, fast | slow),
+        ("subject,reference", builds[:2], 0, fast),
     ):
-        done = stage.run("compare", "--output", str(stage.results), *words)
+        stage.compare("--suite", suites, "--rounds", "3", "--threads", "1", *given, code=code)
         rows = [row for row in compared(stage) if row["kind"] == "target"]
-        expected = {"fast": ("0.9", "met"), "slow": ("0.45", "not met")}
-        assert {row["flags"]: (row["ratio"][:4], row["verdict"]) for row in rows} == {
-            build: expected[build] for build in expected if f"{build}=" in " ".join(words)
-        }, done.stderr
-        assert done.returncode == ("slow" in " ".join(words))
+        assert {row["flags"]: (row["ratio"][:4], row["verdict"]) for row in rows} == expected
 
 
 @pytest.mark.long
@@ -155,9 +143,7 @@ def test_a_wrong_result_of_the_other_program_leaves_no_ratio(stage: Stage):
     aimed(stage, 0.85, None)
     write(stage, code("reference", checks=["^valid"]))
     words = ("--suite", "subject", "--rounds", "1", "--threads", "1", "--json")
-    done = stage.run("compare", "--output", str(stage.results), *words)
-    (row,) = targets(json.loads(done.stdout))
-    assert done.returncode == 1
+    (row,) = targets(json.loads(stage.compare(*words, code=1).stdout))
     assert (row["ratio"], row["reference_value"], row["verdict"]) == (None, None, "inconclusive")
 
 
@@ -178,15 +164,14 @@ def test_a_target_that_cannot_be_judged_is_refused(stage: Stage, changes: dict[s
     aimed(stage, 0.9, None)
     file = stage.folder / "envs/suites/codes/subject.yaml"
     file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | changes))
-    done = stage.run("compare", "--suite", "subject", "--output", str(stage.results))
-    assert done.returncode == exit_code and not stage.results.exists(), done.stderr
+    stage.compare("--suite", "subject", code=exit_code)
+    assert not stage.results.exists()
 
 
-def test_a_target_without_another_code_is_refused(tmp_path: Path):
-    file = tmp_path / "alone.yaml"
-    file.write_text(yaml.safe_dump(code("alone", metrics=[RATE | {"target": [0.9, None]}])))
+def test_a_target_without_another_code_is_refused(stage: Stage):
+    write(stage, code("alone", metrics=[RATE | {"target": [0.9, None]}]))
     with pytest.raises(FormatError):
-        read_code(file)
+        read_code(stage.folder / "envs/suites/codes/alone.yaml")
 
 
 def test_a_value_is_calculated_from_the_groups():

@@ -40,28 +40,21 @@ def spoil(request: pytest.FixtureRequest) -> Spoiler:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    file = tmp_path / "source" / "value.c"
-    file.parent.mkdir()
-    file.write_text("int value(void) { return 1; }\n")
-    return file
-
-
-@pytest.fixture
-def compiler() -> list[str]:
-    command = find_compiler()
+def compiled(tmp_path: Path) -> Callable[..., Path]:
+    """A function that compiles a library in an environment with these variables."""
+    command, source = find_compiler(), tmp_path / "source/value.c"
     if command is None:
         pytest.skip("no C compiler is installed")
-    return command
+    source.parent.mkdir()
+    source.write_text("int value(void) { return 1; }\n")
+    usual = {"PAGEWISE_ROOT": tmp_path / "nowhere", "XDG_CACHE_HOME": tmp_path / "cache"}
 
+    def compile_in(**variables: object) -> Path:
+        environment = {"PATH": os.environ["PATH"], **usual, **variables}
+        with patch.dict(os.environ, {name: str(value) for name, value in environment.items()}, clear=True):
+            return compile_code(source, LIBRARY, command)
 
-def compiled_in(environ: dict[str, str], source: Path, compiler: list[str]) -> Path:
-    with patch.dict(os.environ, environ, clear=True):
-        return compile_code(source, LIBRARY, compiler)
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "PAGEWISE_ROOT": str(folder / "nowhere")}
+    return compile_in
 
 
 def test_a_path_is_private_if_all_folders_above_it_are(tmp_path: Path, spoil: Spoiler):
@@ -87,88 +80,74 @@ def test_a_path_below_a_sticky_folder_is_private_and_the_folder_is_not(tmp_path:
     assert not make_private(tmp_path / "shared")
 
 
-def test_without_home_the_password_database_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    known = pwd.getpwuid(os.geteuid())
-    assert user_folder("XDG_CACHE_HOME", ".cache", {}) == Path(known.pw_dir) / ".cache"
-    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "here"}) == Path(known.pw_dir) / ".cache"
-    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "/h"}) == Path("/h/.cache")
-    assert user_folder("XDG_CACHE_HOME", ".cache", {"HOME": "/h", "XDG_CACHE_HOME": "/x"}) == Path("/x")
+def test_without_home_the_password_database_is_used_else_a_temporary_folder(
+    compiled: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+):
+    known = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    for environ, folder in (
+        ({}, known / ".cache"),
+        ({"HOME": "here"}, known / ".cache"),
+        ({"HOME": "/h"}, Path("/h/.cache")),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "/x"}, Path("/x")),
+    ):
+        assert user_folder("XDG_CACHE_HOME", ".cache", environ) == folder
 
     def unknown(user: int) -> None:
         raise KeyError(user)
 
     monkeypatch.setattr(files.pwd, "getpwuid", unknown)
     assert user_folder("XDG_CACHE_HOME", ".cache", {}) is None
-
-
-def test_without_a_home_code_is_compiled_in_a_temporary_folder(
-    tmp_path: Path, source: Path, compiler: list[str], monkeypatch: pytest.MonkeyPatch
-):
-    def unknown(user: int) -> None:
-        raise KeyError(user)
-
-    monkeypatch.setattr(files.pwd, "getpwuid", unknown)
-    made = compiled_in(environment(tmp_path), source, compiler)
+    made = compiled(XDG_CACHE_HOME="")
     assert made.parent == files.temporary_folder() and is_private(made)
     assert made.parent.stat().st_mode & 0o777 == 0o700
-    assert compiled_in(environment(tmp_path), source, compiler) == made
+    assert compiled(XDG_CACHE_HOME="") == made
 
 
-def test_a_planted_library_is_never_used(tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler):
-    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    made = compiled_in(settings, source, compiler)
+def test_a_planted_library_is_never_used(tmp_path: Path, compiled: Callable[..., Path], spoil: Spoiler):
+    made = compiled()
     assert made.parent == tmp_path / "cache/pagewise/test"
     good = made.read_bytes()
     made.write_bytes(b"planted by the owner: used")
-    assert compiled_in(settings, source, compiler).read_bytes().startswith(b"planted")
+    assert compiled().read_bytes().startswith(b"planted")
     spoil(made)
-    again = compiled_in(settings, source, compiler)
+    again = compiled()
     assert again.read_bytes() == good and is_private(again)
     # The same for a link to a file that another user can write.
     (tmp_path / "elsewhere").write_bytes(b"planted")
     spoil(tmp_path / "elsewhere")
     again.unlink()
     again.symlink_to(tmp_path / "elsewhere")
-    assert compiled_in(settings, source, compiler).read_bytes() == good
+    assert compiled().read_bytes() == good
     assert (tmp_path / "elsewhere").read_bytes() == b"planted"
 
 
-def test_a_folder_that_others_can_write_to_is_not_used(
-    tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
-):
-    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    made = compiled_in(settings, source, compiler)
-    made.write_bytes(b"planted")
-    spoil(tmp_path / "cache")
-    other = compiled_in(settings, source, compiler)
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, compiled, spoil: Spoiler):
+    """The state of a checkout is the first choice, and the user's cache the second."""
+    state = tmp_path / ".pagewise"
+    state.mkdir()
+    for folder, place in (
+        (state / "test", state),
+        (tmp_path / "cache/pagewise/test", tmp_path / "cache"),
+    ):
+        made = compiled(PAGEWISE_ROOT=tmp_path)
+        assert made.parent == folder and made.read_bytes() != b"planted"
+        made.write_bytes(b"planted")
+        spoil(place)
+    other = compiled(PAGEWISE_ROOT=tmp_path)
     assert other.parent == files.temporary_folder() and other.read_bytes() != b"planted"
 
 
-def test_the_state_of_a_checkout_is_used_if_it_is_private(
-    tmp_path: Path, source: Path, compiler: list[str], spoil: Spoiler
-):
-    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    settings["PAGEWISE_ROOT"] = str(tmp_path)
-    state = tmp_path / ".pagewise"
-    state.mkdir()
-    assert compiled_in(settings, source, compiler).parent == state / "test"
-    spoil(state)
-    assert compiled_in(settings, source, compiler).parent == tmp_path / "cache/pagewise/test"
-
-
 def test_a_library_to_be_preloaded_is_compiled_where_the_loader_takes_its_path_whole(
-    tmp_path: Path, source: Path, compiler: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, compiled: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ):
-    settings = {**environment(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for name in ("a b", "a:b"):
-        (tmp_path / name / ".pagewise").mkdir(parents=True)
-        settings["PAGEWISE_ROOT"] = str(tmp_path / name)
-        assert compiled_in(settings, source, compiler).parent == tmp_path / "cache/pagewise/test"
-    settings["XDG_CACHE_HOME"] = str(tmp_path / "a b")
-    assert compiled_in(settings, source, compiler).parent == files.temporary_folder()
-    monkeypatch.setattr(c_code, "temporary_folder", lambda: tmp_path / "a b")
+    split = tmp_path / "a b"
+    for root in (split, tmp_path / "a:b"):
+        (root / ".pagewise").mkdir(parents=True)
+        assert compiled(PAGEWISE_ROOT=root).parent == tmp_path / "cache/pagewise/test"
+    assert compiled(PAGEWISE_ROOT=split, XDG_CACHE_HOME=split).parent == files.temporary_folder()
+    monkeypatch.setattr(c_code, "temporary_folder", lambda: split)
     with pytest.raises(SetupError):
-        compiled_in(settings, source, compiler)
+        compiled(PAGEWISE_ROOT=split, XDG_CACHE_HOME=split)
 
 
 def test_a_detected_checkout_must_be_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Spoiler):

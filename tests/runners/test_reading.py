@@ -70,8 +70,16 @@ def test_only_regular_files_of_a_limited_size_are_read(tmp_path: Path):
             read_file(Path(device))
     (tmp_path / "good").write_bytes(b"content")
     assert read_file(tmp_path / "good", 7) == b"content"
+    # It has no size.
+    assert read_file(Path("/proc/self/status"))
     with pytest.raises(OSError):
         read_file(tmp_path / "good", 6)
+    # Memory is taken for the file and not for the limit.
+    tracemalloc.start()
+    assert read_file(tmp_path / "good", 1 << 40) == b"content"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 @pytest.mark.parametrize(
@@ -80,17 +88,3 @@ def test_only_regular_files_of_a_limited_size_are_read(tmp_path: Path):
 def test_cpus_that_the_kernel_does_not_write_are_refused(text: str):
     with pytest.raises(ValueError):
         cpu_list(text)
-
-
-def test_reading_takes_memory_for_the_file_and_not_for_the_limit(tmp_path: Path):
-    file = tmp_path / "file"
-    file.write_bytes(b"x" * 1000)
-    tracemalloc.start()
-    assert read_file(file, 1 << 40) == b"x" * 1000
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 8 << 20
-
-
-def test_files_of_proc_have_no_size_and_are_read():
-    assert read_file(Path("/proc/self/status"))

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,9 @@ def test_written_results_are_read(tmp_path: Path):
     with RecordWriter(file) as writer:
         writer.append(ONE)
     assert read_records(file) == ([ONE] * 3, [])
+    # A whole last line without a newline counts.
+    file.write_bytes(dump_record(ONE))
+    assert read_records(file) == ([ONE], [])
 
 
 def test_bad_lines_are_named_and_skipped(tmp_path: Path):
@@ -47,25 +49,14 @@ def test_bad_lines_are_named_and_skipped(tmp_path: Path):
     assert cut in skipped[2].reason and cut != skipped[2].reason
 
 
-def test_a_whole_last_line_without_newline_counts(tmp_path: Path):
-    file = tmp_path / "records.jsonl"
-    file.write_text(dump_record(ONE).decode())
-    assert read_records(file) == ([ONE], [])
-
-
-def test_a_full_device_is_reported():
-    with (
-        RecordWriter(Path("/dev/full")) as writer,
-        pytest.raises(RefusedError, match=os.strerror(errno.ENOSPC)),
-    ):
-        writer.append(ONE)
-
-
-def test_no_file_no_records(tmp_path: Path):
+def test_missing_files_and_a_full_device_are_reported(tmp_path: Path):
     for opened, file in ((read_records, tmp_path / "nothing"), (RecordWriter, tmp_path / "no" / "folder")):
         with pytest.raises(RefusedError, match=os.strerror(errno.ENOENT)) as refused:
             opened(file)
         assert refused.value.where == str(file)
+    full = RecordWriter(Path("/dev/full"))
+    with full as writer, pytest.raises(RefusedError, match=os.strerror(errno.ENOSPC)):
+        writer.append(ONE)
 
 
 @pytest.mark.parametrize("missing", ["sizes", "seconds"])
@@ -85,37 +76,24 @@ def test_a_record_of_a_kernel_has_its_sizes_and_first_touch_time(tmp_path: Path,
 ARGUMENT = os.fsdecode(b"a\xffb")
 
 
-def test_a_record_keeps_the_bytes_of_an_argument():
-    made = record(configuration(), 1.0)
-    made = replace(made, run=replace(made.run, command=("program", ARGUMENT)))
-    read, fault = parse_record(dump_record(made))
-    assert fault is None and read.run.command == made.run.command
-
-
 @pytest.mark.long
 def test_a_program_with_unusual_arguments_in_an_unusual_folder(own: Own):
     folder = own.folder / os.fsdecode(b"f\xff")
     folder.mkdir()
     program = write_script(folder / os.fsdecode(b"p\xfe"), '#!/bin/sh\nprintf %s "$1" | od -An -tx1\n')
-    command = own.stage.command(
-        *("compare", "--output", str(folder / "results"), "--rounds", "1", "--policies", "none,reuse"),
-        *("--check", "61 ff 62", "--", str(program), ARGUMENT),
-    )
-    run = lambda *words: subprocess.run(  # noqa: E731
-        words, cwd=folder, env=own.stage.variables(), capture_output=True, check=False
-    )
-    done = run(*command)
-    assert done.returncode == 0, done.stderr
+
+    def run(*words: str) -> bytes:
+        command, environment = own.stage.command(*words), own.stage.variables()
+        return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
+
+    selected = ("--output", "results", "--rounds", "1", "--policies", "none,reuse", "--check", "61 ff 62")
+    run("compare", *selected, "--", str(program), ARGUMENT)
     (result,) = (folder / "results").iterdir()
-    assert read_result(result).manifest.command[-1] == ARGUMENT
-    for words in (
-        ("report", str(result)),
-        ("results", "list", "results"),
-        ("results", "show", str(result)),
-        ("results", "diff", str(result), str(result)),
-    ):
-        again = run(*own.stage.command(*words))
-        assert again.returncode == 0, again.stderr
-    answer = run(*own.stage.command("results", "query", "FROM results", "results", "--json"))
-    (row,) = json.loads(answer.stdout)["rows"]
-    assert row["command"][-1] == "a?b" and "f\\xff" in row["folder"] and answer.returncode == 0
+    read = read_result(result)
+    assert read.manifest.command[-1] == ARGUMENT == read.records[0].run.command[-1] and not read.skipped
+    run("report", str(result))
+    run("results", "list", "results")
+    run("results", "show", str(result))
+    run("results", "diff", str(result), str(result))
+    (row,) = json.loads(run("results", "query", "FROM results", "results", "--json"))["rows"]
+    assert row["command"][-1] == "a?b" and "f\\xff" in row["folder"]

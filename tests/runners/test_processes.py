@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def test_the_limit_ends_whatever_the_run_does(tmp_path: Path, program: str):
     assert all(one.ended for one in running.left)
 
 
-def test_processes_that_a_run_leaves_in_its_group_are_ended(tmp_path: Path):
+def test_processes_that_a_run_leaves_in_its_group_are_ended_and_the_subreaper_is_put_back(tmp_path: Path):
     program = (
         "import os, signal, time\npid = os.fork()\nif pid == 0:\n"
         "    os.kill(os.getpid(), signal.SIGSTOP)\nprint(pid)"
@@ -91,6 +91,9 @@ def test_processes_that_a_run_leaves_in_its_group_are_ended(tmp_path: Path):
     running = run(tmp_path, program)
     assert not running.is_ended_by_us and running.left == []
     assert not is_there(int((tmp_path / "said").read_text().split()[0]))
+    subreaper = ctypes.c_int(-1)
+    ctypes.CDLL(None).prctl(processes._GET_SUBREAPER, ctypes.byref(subreaper), 0, 0, 0)
+    assert subreaper.value == 0
 
 
 @pytest.mark.parametrize("ending", [False, True])
@@ -105,25 +108,11 @@ def test_daemons_are_reported_and_ended_on_request(tmp_path: Path, ending: bool)
 
 def test_a_daemon_that_is_stopped_or_has_children_is_ended_too(tmp_path: Path):
     # Both are there before the run ends.
-    stopped = DAEMON.replace('os.write(writer, b"x")', 'if os.fork(): os.write(writer, b"x")').replace(
-        "time.sleep(60)", "os.kill(os.getpid(), 19)"
-    )
+    forked = DAEMON.replace("os.write(w", "if os.fork(): os.write(w")
+    stopped = forked.replace("time.sleep(60)", "os.kill(os.getpid(), 19)")
     running = run(tmp_path, stopped, end_leftovers=True)
     assert len(running.left) == 2
     assert all(one.ended for one in running.left) and not any(is_there(one.pid) for one in running.left)
-
-
-def test_the_subreaper_is_put_back(tmp_path: Path):
-    import ctypes
-
-    def subreaper() -> int:
-        actual = ctypes.c_int(-1)
-        ctypes.CDLL(None).prctl(processes._GET_SUBREAPER, ctypes.byref(actual), 0, 0, 0)
-        return actual.value
-
-    assert subreaper() == 0
-    run(tmp_path, "pass")
-    assert subreaper() == 0
 
 
 # The command ends when the daemon is a session leader.
@@ -182,11 +171,8 @@ def test_a_shell_command_reads_a_text_and_its_output_is_limited(tmp_path: Path):
     assert started.left == []
 
 
-SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
-
-
 def test_a_postponed_signal_comes_when_the_block_is_left():
-    done = []
+    done, before = [], signal.getsignal(signal.SIGINT)
     with pytest.raises(Interrupted) as caught, interruptible():
         with postpone_signals():
             signal.raise_signal(signal.SIGTERM)
@@ -194,36 +180,27 @@ def test_a_postponed_signal_comes_when_the_block_is_left():
             done.append("inside")
         done.append("after")
     assert done == ["inside"] and caught.value.signal_number == signal.SIGTERM
-
-
-def test_nothing_is_raised_where_nothing_came():
-    before = signal.getsignal(signal.SIGINT)
     with interruptible(), postpone_signals():
         pass
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path):
     """The signal comes after the fork and before the caller knows of the process."""
-    started = []
+    started, before = [], processes._children()
 
     @contextmanager
     def interrupted_at_its_end():
         yield
+        started.extend(processes._children() - before)
         signal.raise_signal(signal.SIGINT)
 
-    class Kept(subprocess.Popen):
-        def __init__(self, *arguments, **more):
-            super().__init__(*arguments, **more)
-            started.append(self)
-
-    monkeypatch.setattr(subprocess, "Popen", Kept)
     with (
         pytest.raises(Interrupted),
         interruptible(),
-        in_session(SLEEP, tmp_path / "said", os.environ, tmp_path, interrupted_at_its_end()),
+        in_session(["sleep", "600"], tmp_path / "said", os.environ, tmp_path, interrupted_at_its_end()),
     ):
         pytest.fail("it is not reached")
     assert len(started) == 1
     with pytest.raises(ProcessLookupError):
-        os.killpg(started[0].pid, 0)
+        os.killpg(started[0], 0)

@@ -45,10 +45,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_verdicts_are_drawn_on_a_terminal_only(is_terminal: bool):
+def test_verdicts_are_drawn_on_a_terminal_only_and_by_no_thread(is_terminal: bool):
     console, text = terminal_of(is_terminal=is_terminal)
+    before = threading.active_count()
     with ProgressReporter(console, 3, []) as reporter:
         reporter.show(lambda: "the verdicts")
+        assert threading.active_count() == before
     assert ("the verdicts" in text.getvalue()) == is_terminal
 
 
@@ -115,13 +117,6 @@ def test_remaining_time_is_estimated_from_equal_steps():
     assert reporter.expect(steps) == pytest.approx(2 * 2.0 + 2 * 0.5)
 
 
-def test_nothing_is_drawn_during_a_run():
-    console, _ = terminal_of()
-    before = threading.active_count()
-    with ProgressReporter(console, 3, []):
-        assert threading.active_count() == before
-
-
 @pytest.mark.long
 def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
     result = result_of(tmp_path, all_kernels()[:8])
@@ -136,19 +131,13 @@ def test_the_window_holds_headline_and_best_configurations(tmp_path: Path):
         assert rows < len(known[1].rows) if height == 24 else rows >= len(known[1].rows)
 
 
-def on_a_terminal(small: Stage, *arguments: str) -> str:
-    """What a comparison prints on a terminal."""
-    command = shlex.join(small.command("kernels", "--output", str(small.results), *arguments))
+@pytest.mark.long
+def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
+    words = small.command("kernels", "--output", str(small.results), "--rounds", "3")
     done = called(
-        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        ["script", "--quiet", "--return", "--command", shlex.join(words), "/dev/null"],
         env={**small.variables(), "TERM": "xterm"},
         cwd=small.folder,
     )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-@pytest.mark.long
-def test_a_comparison_draws_verdicts_while_it_runs(small: Stage):
-    before, shown, after = on_a_terminal(small, "--rounds", "3").partition(RULE)
-    assert shown and "1/3 " in before and "2/3 " in after
+    before, shown, after = done.stdout.partition(RULE)
+    assert done.returncode == 0 and shown and "1/3 " in before and "2/3 " in after

@@ -36,11 +36,8 @@ def runs(one: Configuration, series: str = "compare", skew: int = 0, **factors: 
 
 def rows(*records: Record) -> dict[tuple[str, str], Any]:
     subjects = [subject_of(replace(kernel(metrics=METRICS, sweeps=[]), unit="run"), BASE, THP)]
-    result = Result(Path(), a_manifest(seed=1), subjects, list(records), [])
-    return {
-        (row.quantity.name, row.configuration.hugepages): row
-        for row in analyse_result(result)[0].of("metric")
-    }
+    analysed = analyse_result(Result(Path(), a_manifest(seed=1), subjects, list(records), []))
+    return {(row.quantity.name, row.configuration.hugepages): row for row in analysed[0].of("metric")}
 
 
 def test_changes_are_by_the_metrics_own_direction():
@@ -55,8 +52,7 @@ def test_changes_are_by_the_metrics_own_direction():
 
 
 def test_a_difference_within_the_noise_of_the_baseline_is_inconclusive():
-    noisy = runs(BASE, "aa", rate=1.4)
-    actual = rows(*runs(BASE), *noisy, *runs(THP, skew=4, rate=1.3))
+    actual = rows(*runs(BASE), *runs(BASE, "aa", rate=1.4), *runs(THP, skew=4, rate=1.3))
     assert (actual["rate", "thp"].verdict, actual["rate", "thp"].reason) == ("inconclusive", "floor")
     without = rows(*runs(BASE), *runs(THP, rate=1.3))
     assert (without["rate", "thp"].floor, without["rate", "thp"].verdict) == (None, "inconclusive")
@@ -71,11 +67,8 @@ def test_excluded_runs_have_no_metrics():
 
 def valued(one: Configuration, series: str = "compare", *values: float) -> list[Record]:
     """Runs with these rates, one per round; the other metrics are 1."""
-    made = runs(one, series)
-    return [
-        replace(each, metrics={**each.metrics, "rate": value})
-        for each, value in zip(made, values, strict=True)
-    ]
+    made = zip(runs(one, series), values, strict=True)
+    return [replace(each, metrics={**each.metrics, "rate": value}) for each, value in made]
 
 
 def test_values_that_are_not_above_zero_count_and_are_compared_by_differences():
@@ -92,9 +85,7 @@ def test_values_that_are_not_above_zero_count_and_are_compared_by_differences():
 
 
 def test_zeros_are_not_a_change():
-    zeros = [0.0] * ROUNDS
-    actual = rows(
-        *valued(BASE, "compare", *zeros), *valued(BASE, "aa", *zeros), *valued(THP, "compare", *zeros)
-    )
-    thp = actual["rate", "thp"]
+    planned = ((BASE, "compare"), (BASE, "aa"), (THP, "compare"))
+    records = [record for run in planned for record in valued(*run, *[0.0] * ROUNDS)]
+    thp = rows(*records)["rate", "thp"]
     assert (thp.value, thp.ratio.median, thp.verdict) == (0.0, 0.0, "inconclusive")

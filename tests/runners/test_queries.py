@@ -40,17 +40,13 @@ def test_several_programs_in_two_places_each_against_its_baseline(tmp_path: Path
     places = [table_results.place(f"threads:{n}", n, cores=n) for n in (1, 2)]
     policies, metric = ("none", "thp"), ("peak_memory_gib", "GiB", "lower")
 
-    def built(name: str, policy: str) -> Configuration:
-        return configuration("unchanged binary", (policy, "hardware", "regular"), module=f"{name}/{policy}")
-
-    subjects = [
-        subject(
-            table_results.program(name, name, metric),
-            [built(name, policy) for policy in policies],
-            "none/hardware-regular",
-        )
-        for name in ("first", "second")
-    ]
+    subjects = []
+    for name in ("first", "second"):
+        built = [
+            configuration("unchanged binary", (policy, "hardware", "regular"), module=f"{name}/{policy}")
+            for policy in policies
+        ]
+        subjects.append(subject(table_results.program(name, name, metric), built, "none/hardware-regular"))
 
     def value(one: Benchmark, measured: Configuration, name: str) -> tuple[float, dict[str, float]]:
         times = 1 + policies.index(measured.hugepages)
@@ -130,18 +126,15 @@ def test_unknown_questions_are_refused_with_the_known_ones(many: Path, tmp_path:
         "",
     ],
 )
-@pytest.mark.parametrize("write", [None, "written"])
-def test_a_query_reaches_the_results_and_nothing_else(
-    sql: str, write: str | None, template: Path, tmp_path: Path
-):
+def test_a_query_reaches_the_results_and_nothing_else(sql: str, template: Path, tmp_path: Path):
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
-    written = write and tmp_path / write
-    if written:
-        written.mkdir()
+    written = tmp_path / "written"
+    written.mkdir()
     before = {file.name: file.read_bytes() for file in template.iterdir() if file.is_file()}
-    with pytest.raises(SelectionError):
-        ask([template], sql.format(folder=tmp_path, result=template), written)
-    assert {file.name for file in tmp_path.iterdir()} == {"secret.csv", *filter(None, [write])}
+    for folder in (None, written):
+        with pytest.raises(SelectionError):
+            ask([template], sql.format(folder=tmp_path, result=template), folder)
+    assert {file.name for file in tmp_path.iterdir()} == {"secret.csv", "written"}
     assert {file.name: file.read_bytes() for file in template.iterdir() if file.is_file()} == before
 
 

@@ -47,15 +47,10 @@ def test_a_wrong_result_is_reported_once_with_its_output_and_excluded(
 
 
 @pytest.mark.parametrize(("method", "measured"), [("turns", ("turns", False)), ("auto", ("runs", True))])
-def test_the_metrics_of_programs_in_slices_are_not_recorded(
-    own: Own, method: str, measured: tuple[str, bool]
-):
+def test_the_metrics_of_programs_in_slices_are_not_recorded(own: Own, method: str, measured):
     """The clocks that a program reads continue while it is stopped."""
-    done = own.run(
-        *("--policies", "none,reuse", "--rounds", "1", "--method", method, "--metric", "sum=(\\d+)"),
-        way="large 0.3",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    selected = ("--policies", "none,reuse", "--rounds", "1", "--method", method, "--metric", "sum=(\\d+)")
+    own.run(*selected, way="large 0.3", code=0)
     runs = [record for record in own.records() if record.run.series != "trial"]
     assert {(each.run.method, "sum" in each.figures) for each in runs} == {measured}
 
@@ -73,8 +68,7 @@ def test_the_metrics_of_programs_in_slices_are_not_recorded(
     ],
 )
 def test_wrong_usage_is_reported_before_anything_is_run(own: Own, arguments: list[str], reported: str):
-    done = own.stage.run("compare", "--output", str(own.stage.results), *arguments)
-    assert done.returncode == 2 and reported in done.stderr
+    assert reported in own.stage.compare(*arguments, code=2).stderr
     assert not own.stage.results.exists()
 
 
@@ -84,20 +78,15 @@ def test_files_that_are_not_executable_or_not_programs(own: Own):
     absent = own.stage.run("compare", "--", "./other").stderr
     for mode, named in ((0o644, "PATH"), (0o755, "#!")):
         plain.chmod(mode)
-        done = own.stage.run("compare", "--", "./plain")
-        assert done.returncode == 2 and "plain" in done.stderr and named in done.stderr
+        done = own.stage.run("compare", "--", "./plain", code=2)
+        assert "plain" in done.stderr and named in done.stderr
         assert done.stderr.replace("plain", "other") != absent
 
 
 @needs_thp
 def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own: Own):
-    script = own.folder / "run.sh"
-    write_script(script, f"#!/bin/sh\n{own.programs / 'memory'} static\n")
-    done = own.stage.run(
-        *("compare", "--output", str(own.stage.results), "--policies", "none,bss,text", "--rounds", "1"),
-        *("--", str(script)),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    script = write_script(own.folder / "run.sh", f"#!/bin/sh\n{own.programs / 'memory'} static\n")
+    own.stage.compare("--policies", "none,bss,text", "--rounds", "1", "--", str(script), code=0)
     assert own.statuses() == {"none": {"ok"}, "bss": {"ok"}, "text": {"pages_unavailable"}}
     program = read_result(own.stage.result()).manifest.programs["run_sh"]
     assert [Path(ran["path"]).name for ran in program["programs"]] == ["memory"]
@@ -109,11 +98,9 @@ def test_the_policies_of_a_script_are_decided_by_the_programs_that_it_starts(own
 
 def test_a_launcher_and_a_program_that_starts_none(own: Own):
     memory, environment = str(own.programs / "memory"), dict(os.environ)
+    shared = {"name": "x", "environment": environment, "folder": own.folder}
     for command, starts_others in (("env", memory), True), ((memory, "large"), False):
-        binary = examine(command[0], environment)
-        program = Program(
-            name="x", command=command, binary=binary, environment=environment, folder=own.folder
-        )
+        program = Program(command=command, binary=examine(command[0], environment), **shared)
         assert program.starts_others == starts_others
 
 
@@ -129,9 +116,5 @@ def test_a_program_with_rights_of_another_is_known(own: Own):
     copy = Path(shutil.copy(own.programs / "memory", own.folder / "memory"))
     os.chown(copy, 65534, 65534)
     copy.chmod(copy.stat().st_mode | stat.S_ISUID)
-    done = own.stage.run(
-        *("compare", "--output", str(own.stage.results), "--policies", "none,malloc", "--rounds", "1"),
-        *("--", str(copy), "short"),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.stage.compare("--policies", "none,malloc", "--rounds", "1", "--", str(copy), "short", code=0)
     assert "set-user-ID" in own.reason("malloc")

@@ -22,6 +22,12 @@ pytestmark = pytest.mark.long
 SMALL = THP / "hugepages-64kB/enabled"
 
 
+def start(own: Own, *arguments: str, way: str) -> subprocess.Popen[bytes]:
+    words = own.command(*arguments, "--prepare-pages", "--", str(own.programs / "memory"), *way.split())
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(words, env=own.stage.variables(), cwd=own.folder, **silent)
+
+
 @needs_thp
 def test_a_program_with_a_large_array(own: Own):
     done = own.run(
@@ -29,7 +35,8 @@ def test_a_program_with_a_large_array(own: Own):
         *("--metric", "rate[GB/s]=rate: (\\S+)", "--check", "sum: -?[0-9]", "--check", "! nan"),
         code=0,
     )
-    assert own.statuses() == {policy: {"ok"} for policy in ("none", "thp", "malloc", "reuse+malloc")}
+    policies = {"none", "thp", "malloc", "reuse+malloc"}
+    assert own.statuses() == {policy: {"ok"} for policy in policies}
     for one in own.records():
         huge = one.configuration.hugepages != "none"
         assert (one.pages.huge_coverage > 0.8) == huge
@@ -42,12 +49,7 @@ def test_a_program_with_a_large_array(own: Own):
     page = (folder / "report.html").read_text()
     assert "anonymous" in page and PARTS["malloc"].meaning in page
     metrics = list(csv.DictReader((folder / "comparisons.csv").open()))
-    assert {row["hugepages"] for row in metrics if row["label"] == "rate"} == {
-        "none",
-        "thp",
-        "malloc",
-        "reuse+malloc",
-    }
+    assert {row["hugepages"] for row in metrics if row["label"] == "rate"} == policies
     memory = list(csv.DictReader((folder / "memory.csv").open()))
     heap = next(row for row in memory if row["hugepages"] == "reuse+malloc" and row["kind"] == "heap")
     assert int(heap["peak_bytes"]) >= 60 << 20 and float(heap["mean_coverage"]) > 0.8
@@ -83,14 +85,7 @@ def test_pages_are_reserved_used_and_given_back(own: Own):
 @pytest.mark.changes_machine
 def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own: Own):
     before = POOL.read_text()
-    arguments = ("--policies", "none,hugetlbfs", "--rounds", "9", "--prepare-pages")
-    process = subprocess.Popen(
-        own.command(*arguments, "--", str(own.programs / "memory"), "large", "2"),
-        env=own.stage.variables(),
-        cwd=own.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start(own, "--policies", "none,hugetlbfs", "--rounds", "9", way="large 2")
     free = POOL.with_name("free_hugepages")
     wait_for(lambda: int(POOL.read_text()) - int(free.read_text()) >= 16)
     process.kill()
@@ -101,11 +96,8 @@ def test_pages_that_a_run_holds_are_given_back_when_the_comparison_is_killed(own
 
 @pytest.mark.changes_machine
 def test_a_pool_that_runs_short_is_excluded(own: Own):
-    own.run(
-        *("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", "2M:8MiB"),
-        way="large 0.2",
-        code=0,
-    )
+    selected = ("--policies", "none,hugetlbfs", "--rounds", "1", "--prepare-pages", "2M:8MiB")
+    own.run(*selected, way="large 0.2", code=0)
     assert own.statuses() == {"none": {"ok"}, "hugetlbfs": {"pages_unavailable"}}
     (short,) = [one for one in own.records() if one.configuration.hugepages == "hugetlbfs"]
     assert short.pages.huge_coverage < 0.8
@@ -125,14 +117,7 @@ def test_multi_size_pages_for_their_runs_alone(own: Own):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_whatever_ends_a_comparison_the_sizes_are_restored(own: Own, number: int, code: int):
     before = {file: file.read_text() for file in THP.glob("hugepages-*kB/enabled")}
-    arguments = ("--policies", "none,thp:64k", "--rounds", "1000", "--prepare-pages")
-    process = subprocess.Popen(
-        own.command(*arguments, "--", str(own.programs / "memory"), "sleep", "1"),
-        env=own.stage.variables(),
-        cwd=own.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start(own, "--policies", "none,thp:64k", "--rounds", "1000", way="sleep 1")
     wait_for(lambda: SMALL.read_text() != before[SMALL])
     process.send_signal(number)
     assert process.wait(timeout=HANGS_AFTER) == code

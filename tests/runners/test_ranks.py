@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,8 +64,7 @@ def test_ranks_that_do_not_fit_are_refused(where: Where):
 
 
 def launcher_at(folder: Path, name: str, reports: str) -> Path:
-    file = write_script(folder / name, f"#!/bin/sh\necho '{reports}'\n")
-    return file
+    return write_script(folder / name, f"#!/bin/sh\necho '{reports}'\n")
 
 
 def test_the_launcher_belongs_to_the_programs_mpi_or_the_site(
@@ -106,11 +104,10 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
     started = command[len(ranks.launcher.command(1, 1)) :]
     for variable in KINDS[kind].variables:
         done = called(started, env={"PATH": "/usr/bin:/bin", variable: "0"}, check=True)
-        assert done.stdout.split()[0] == f"{{{place.cpus[0]}}}" and done.stdout.split()[-1] == str(
-            place.cpus[0]
-        )
+        openmp, *_, cpus = done.stdout.split()
+        assert (openmp, cpus) == (f"{{{place.cpus[0]}}}", str(place.cpus[0]))
     assert ranks.rank_uses() == (RankUse(0, place.cpus, place.memory.reported),) and ranks.failure() is None
-    assert subprocess.run(started, env={}, capture_output=True, check=False).returncode == 4
+    assert called(started, env={}).returncode == 4
 
 
 @pytest.mark.parametrize(
@@ -120,10 +117,8 @@ def test_a_rank_is_bound_by_its_number_before_its_program_starts(tmp_path: Path,
 def test_one_wrong_rank_excludes_the_run_and_is_named(change: dict | None, code: str | None):
     """Both ranks are right but for the change of rank 1; None: it is missing."""
     made = record(configuration(label=THP), 1.0)
-    observed = ProcessPlacement((0, 1), "default")
-    bound = Binding("close", 1, (0, 1), "default", observed, 2)
-    made = varied(made, "run", bound=to_data(bound))
-    made = varied(made, "placement", threads=1, cpus=[0, 1])
+    bound = Binding("close", 1, (0, 1), "default", ProcessPlacement((0, 1), "default"), 2)
+    made = varied(varied(made, "run", bound=to_data(bound)), "placement", threads=1, cpus=[0, 1])
     uses = [RankUse(0, (0,), "default", made.pages)]
     if change is not None:
         pages = replace(made.pages, huge_coverage=change.get("coverage", 1.0))
@@ -134,9 +129,7 @@ def test_one_wrong_rank_excludes_the_run_and_is_named(change: dict | None, code:
 
 @pytest.fixture(scope="module")
 def program(programs: Path) -> str:
-    subprocess.run(
-        ["mpicc", "-O2", "-Wall", "-Werror", str(SOURCE), "-o", str(programs / "ranks")], check=True
-    )
+    called(["mpicc", "-O2", "-Wall", "-Werror", SOURCE, "-o", programs / "ranks"], check=True)
     return "ranks"
 
 
@@ -165,16 +158,14 @@ def test_a_rank_that_dies_fails_its_run(own: Own, program: str):
 
 
 @pytest.mark.long
-def test_more_ranks_than_cpus_and_a_missing_launcher_end_before_any_run(
-    own: Own, monkeypatch: pytest.MonkeyPatch
-):
-    assert own.run("--ranks", "4096").returncode == 2
+def test_more_ranks_than_cpus_and_a_missing_launcher_end_before_any_run(own: Own):
+    own.run("--ranks", "4096", code=2)
     empty = own.folder / "empty"
     empty.mkdir()
     for name in ("hyperfine", "lstopo-no-graphics"):
         (empty / name).symlink_to(shutil.which(name) or name)
     own.stage.environment["PATH"] = str(empty)
-    assert own.run("--ranks", "1").returncode == 3
+    own.run("--ranks", "1", code=3)
     assert not own.stage.results.exists()
 
 
@@ -185,8 +176,7 @@ def test_ranks_of_a_kernel_are_in_its_record(stage: Stage):
     for label, mode in ((BASE, "ok"), (THP, "wrong_rank")):
         stage.add("gcc-12.2.0", label, [{**TRIAD, "ranks": True}], mode=mode)
     stage.compare("--rounds", "1", "--no-sweep", "--ranks", "2", code=1)
-    records = read_result(stage.result()).records
-    for one in records:
+    for one in read_result(stage.result()).records:
         assert [use.rank for use in one.ranks] == [0, 1] and one.run.bound.ranks == 2
         fault = exclusion(one)
         assert (one.configuration.hugepages == "thp") == (fault is not None and "rank 1" in fault.reason)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from own_program import needs_thp
-from pagewise.workloads.program.production import install
 from scripts import called
 from stage import RUNNERS
 
@@ -89,39 +88,26 @@ pytestmark = [pytest.mark.long, needs_thp]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SETTINGS = """
 site_configuration = {
-    "systems": [
-        {
-            "name": "here",
-            "hostnames": [".*"],
-            "partitions": [
-                {"name": "serial", "scheduler": "local", "launcher": "local", "environs": ["builtin"]},
-                {"name": "parallel", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"]},
-            ],
-        }
-    ],
+    "systems": [{"name": "here", "hostnames": [".*"], "partitions": [
+        {"name": "serial", "scheduler": "local", "launcher": "local", "environs": ["builtin"]},
+        {"name": "parallel", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"]},
+    ]}],
     "environments": [{"name": "builtin"}],
 }
 """
 
 
 @pytest.fixture(scope="module")
-def cases(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def cases(programs: Path, installed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     """The cases of ReFrame's report, by test and policy."""
     folder = tmp_path_factory.mktemp("reframe")
-    (folder / ".pagewise").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAGEWISE_ROOT", str(folder))
-        launcher = install(folder / "prefix")
     (folder / "tests.py").write_text(TESTS.format(program=programs / "memory"))
     (folder / "settings.py").write_text(SETTINGS)
-    command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r"]
     report = folder / "report.json"
+    command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()", "-r"]
+    command += ["-c", folder / "tests.py", "-C", folder / "settings.py", "-S", f"pagewise_exec={installed}"]
     done = called(
-        [
-            *command,
-            *("-c", folder / "tests.py", "--prefix", folder, "--report-file", report),
-            *("-C", folder / "settings.py", "-S", f"pagewise_exec={launcher}"),
-        ],
+        [*command, "--prefix", folder, "--report-file", report],
         env={**os.environ, **AS_ROOT, "PYTHONPATH": str(RUNNERS), "HOME": str(folder)},
         cwd=folder,
     )

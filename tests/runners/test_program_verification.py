@@ -84,14 +84,13 @@ def verified(answer: PolicyAnswer, observed: Memory | None) -> tuple[PageUse, Fa
 @pytest.mark.parametrize(("request_", "named"), [(THP, True), (POOL, False)])
 def test_a_process_that_refuses_huge_pages_is_the_cause(request_: PolicyAnswer, named: bool):
     plain = [sample(seconds, heap=usage(100)) for seconds in (0.0, 1.0, 2.0)]
-    refusing = [replace(each, account=parse_status("VmHWM:\t4 kB\nTHP_enabled:\t0\n")) for each in plain]
-    _, usual = verified(request_, memory(*plain))
-    _, failure = verified(request_, memory(*plain[:2], *refusing[2:]))
+    refusing = replace(plain[2], account=parse_status("VmHWM:\t4 kB\nTHP_enabled:\t0\n"))
+    usual, failure = (verified(request_, memory(*plain[:2], last))[1] for last in (plain[2], refusing))
     assert usual is not None and failure is not None and failure.exit_code == 3
     assert (failure.message != usual.message) == named == ("PR_SET_THP_DISABLE" in failure.message)
     # Enough of the memory is on huge pages: another process refused them.
-    fine = [replace(each, account=Account(refuses_thp=True)) for each in [sample(0.0, heap=usage(9, 9))]]
-    assert named is False or verified(request_, memory(*fine))[1] is None
+    fine = replace(sample(0.0, heap=usage(9, 9)), account=Account(refuses_thp=True))
+    assert not named or verified(request_, memory(fine))[1] is None
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -185,22 +186,22 @@ def test_a_postponed_signal_comes_when_the_block_is_left():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path):
+def test_a_run_that_is_interrupted_as_it_starts_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The signal comes after the fork and before the caller knows of the process."""
-    started, before = [], processes._children()
+    started = []
 
-    @contextmanager
-    def interrupted_at_its_end():
-        yield
-        started.extend(processes._children() - before)
-        signal.raise_signal(signal.SIGINT)
+    class Interrupting(subprocess.Popen):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            started.append(self.pid)
+            signal.raise_signal(signal.SIGINT)
 
+    monkeypatch.setattr(subprocess, "Popen", Interrupting)
     with (
         pytest.raises(Interrupted),
         interruptible(),
-        in_session(["sleep", "600"], tmp_path / "said", os.environ, tmp_path, interrupted_at_its_end()),
+        in_session(["sleep", "600"], tmp_path / "said", os.environ, tmp_path, nullcontext()),
     ):
         pytest.fail("it is not reached")
-    assert len(started) == 1
     with pytest.raises(ProcessLookupError):
         os.killpg(started[0], 0)

@@ -70,14 +70,9 @@ def kernels(tmp_path_factory: pytest.TempPathFactory, unavailable: Callable[[str
     return folder
 
 
-def module_of(stage: Path, policy: str) -> Path:
-    [file] = (stage / "modules").rglob(f"{policy}/hardware-regular.lua")
-    return file
-
-
 def add(stage: Path, name: str, *lines: str) -> str:
     """The module of transparent huge pages again, for another target by name, with more settings."""
-    sound = module_of(stage, "thp")
+    [sound] = (stage / "modules").rglob("thp/hardware-regular.lua")
     file = sound.with_name(f"hardware-regular-{name}.lua")
     target = f'setenv("PAGEWISE_TARGET", "{name}")'
     file.write_text("\n".join([sound.read_text(), target, *lines]) + "\n")
@@ -90,11 +85,6 @@ def command(stage: Path, *arguments: str) -> tuple[list[str], dict[str, Any]]:
     selected = ("--kernels", KERNEL, "--no-sweep", "--json", *arguments)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PAGEWISE_")}
     return [str(word) for word in (*words, *selected)], {"cwd": stage, "env": inherited, "text": True}
-
-
-def rows_of(text: str) -> dict[str, dict[str, Any]]:
-    [kernel] = json.loads(text)["kernels"]
-    return {row["module"]: row for row in kernel["configurations"]}
 
 
 def sabotaged(stage: Path) -> dict[str, str]:
@@ -127,7 +117,8 @@ def test_faults_in_real_kernels_are_reported_and_excluded(kernels: Path):
     words, how = command(kernels, "--rounds", "3", "--threads", str(min(2, len(os.sched_getaffinity(0)))))
     done = subprocess.run(words, **how, capture_output=True, check=False)
     assert done.returncode == 1, done.stderr
-    rows = rows_of(done.stdout)
+    [kernel] = json.loads(done.stdout)["kernels"]
+    rows = {row["module"]: row for row in kernel["configurations"]}
     reported = {fault: rows[module]["code"] for fault, module in modules.items()}
     assert reported == {fault: CODES[fault] for fault in OF_MEMORY}
     assert {rows[module]["time_ratio"] for module in modules.values()} == {None}

@@ -22,11 +22,8 @@ from test_real_kernels import OF_MACHINE, OF_MEMORY
 
 pytestmark = pytest.mark.long
 FAULTS = Path(__file__).parent
-BASE, SOFTWARE, THP = (
-    ("none", "hardware", "regular"),
-    ("none", "software", "regular"),
-    ("thp", "hardware", "regular"),
-)
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+SOFTWARE = ("none", "software", "regular")
 #: The configurations with a fault, except those with THP.
 LABELS = {
     "huge-pages-on-base": SOFTWARE,
@@ -62,20 +59,14 @@ while True:
 """
 
 
-def compiled(folder: Path, program: str, *options: str) -> Path:
+def compiled(folder: Path) -> Path:
     """A program that calls `work` of libwork.so, which lies next to it; both are made in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    compiler = shutil.which("cc") or "gcc"
-    for name, text, more in (
-        ("libwork.so", "int work(void) { return 0; }", ["-shared", "-fPIC"]),
-        ("program", program, ["-L.", "-lwork", "-Wl,-rpath,$ORIGIN", *options]),
-    ):
-        made = [compiler, "-x", "c", "-", "-o", name]
-        if name == "program":
-            made = [compiler, "-x", "c", "-", "-x", "none", "-o", name, *more]
-        else:
-            made += more
-        called(made, input=text, cwd=folder, check=True)
+    words = [shutil.which("cc") or "gcc", "-x", "c", "-"]
+    shared = [*words, "-shared", "-fPIC", "-o", "libwork.so"]
+    called(shared, input="int work(void) { return 0; }", cwd=folder, check=True)
+    linked = [*words, "-x", "none", "-o", "program", "-L.", "-lwork", "-Wl,-rpath,$ORIGIN"]
+    called(linked, input=PROGRAM, cwd=folder, check=True)
     return folder / "program"
 
 
@@ -90,20 +81,19 @@ def add(stage: Stage, fault: str) -> str:
         "faults": str(FAULTS),
         "state": str(stage.folder / f"{fault}.runs"),
         "marker": str(stage.folder / "competing"),
+        "results": str(stage.results),
     }
     name = stage.add("gcc-12.2.0", label, [KERNEL], **behaviour)
     if fault == "module-edited":
         stage.set(name, "PW_FAKE_MODULE", str(stage.modules / f"{name}.lua"))
     if fault == "library-edited":
         prefix = stage.prefix(name)
-        inner = prefix / "libexec" / "pw-triad"
+        inner, folder = prefix / "libexec" / "pw-triad", prefix / "bin"
         inner.parent.mkdir()
-        (prefix / "bin" / "pw-triad").rename(inner)
-        shutil.copytree(compiled(stage.folder / "compiled", PROGRAM).parent, prefix / "lib")
-        (prefix / "lib" / "program").rename(prefix / "bin" / "pw-triad")
-        (prefix / "lib" / "libwork.so").rename(prefix / "bin" / "libwork.so")
+        (folder / "pw-triad").rename(inner)
+        compiled(folder).rename(folder / "pw-triad")
         stage.set(name, "PW_FAKE_PROGRAM", str(inner))
-        stage.set(name, "PW_FAKE_LIBRARY", str(prefix / "bin" / "libwork.so"))
+        stage.set(name, "PW_FAKE_LIBRARY", str(folder / "libwork.so"))
     return name
 
 
@@ -140,8 +130,7 @@ def outcome(
     """The rows and the codes of the findings of a comparison with these faults, by fault, else by module."""
     stage.add("gcc-12.2.0", BASE, [KERNEL])
     names = {add(stage, fault): fault for fault in faults}
-    selected = ("--rounds", "8", "--no-sweep", *arguments, "--json")
-    done = stage.run("kernels", "--output", str(stage.results), *selected, code=1)
+    done = stage.compare("--rounds", "8", "--no-sweep", *arguments, "--json", code=1)
     reported = json.loads(done.stdout)
     configurations = reported["kernels"][0]["configurations"]
     rows = {names.get(row["module"], row["module"]): row for row in configurations}
@@ -151,33 +140,23 @@ def outcome(
 
 def test_records_that_are_edited_during_their_session_have_no_verdict(stage: Stage):
     stage.add("gcc-12.2.0", BASE, [KERNEL])
-    fault = {"fault": EDITED, "faults": str(FAULTS), "state": str(stage.folder / "runs")}
-    stage.add("gcc-12.2.0", THP, [KERNEL], results=str(stage.results), **fault)
-    done = stage.compare("--rounds", "5", "--no-sweep", "--json")
-    reported = json.loads(done.stdout)
-    assert done.returncode == 1 and reported["altered"] is not None
+    add(stage, EDITED)
+    reported = json.loads(stage.compare("--rounds", "5", "--no-sweep", "--json", code=1).stdout)
+    assert reported["altered"] is not None
     assert {row["code"] for row in reported["kernels"][0]["configurations"]} == {"records_altered"}
 
 
 @pytest.mark.parametrize("fault", [name for name in CODES if name.startswith("own-")])
 def test_a_fault_of_the_users_program_is_reported_and_excluded(fault: str, stage: Stage):
-    program = compiled(stage.folder / "own", PROGRAM)
-    given = stage.folder / "own" / "input.txt"
+    own = stage.folder / "own"
+    program, given = compiled(own), own / "input.txt"
     given.write_text("1")
-    script = write_script(
-        stage.folder / "own" / "script",
-        f"#!{sys.executable} -SE\n" + (FAULTS / "faulty_program.py").read_text(),
-    )
-    stage.environment |= {
-        "PW_FAKE_PROGRAM": str(script),
-        "PW_FAKE_OWN": fault,
-        "PW_FAKE_FOLDER": str(stage.folder / "own"),
-    }
+    code = f"#!{sys.executable} -SE\n" + (FAULTS / "faulty_program.py").read_text()
+    script = write_script(own / "script", code)
+    stage.environment |= {"PW_FAKE_PROGRAM": str(script), "PW_FAKE_OWN": fault, "PW_FAKE_FOLDER": str(own)}
     case = write_case(stage.folder, checks=["all is well"], inputs=[str(given)])
-    selected = ("--policies", "none,reuse", "--rounds", "4", "--case", case)
-    done = stage.run(
-        "compare", "--output", str(stage.results), *selected, "--json", "--", str(program), code=1
-    )
+    selected = ("--policies", "none,reuse", "--rounds", "4", "--case", case, "--json")
+    done = stage.compare(*selected, "--", str(program), code=1)
     reported = json.loads(done.stdout)
     rows = [row for row in reported["kernels"][0]["configurations"] if row["code"]]
     assert {row["code"] for row in rows} == {CODES[fault]} == {one["code"] for one in reported["findings"]}
@@ -214,9 +193,8 @@ def test_counts_with_edited_records_are_not_shown(stage: Stage):
     stage.run("counters", "--output", str(stage.results), "--events", "software", "--rounds", "2")
     file = stage.result() / "records.jsonl"
     file.write_bytes(b"".join(fifth(file.read_bytes().splitlines(keepends=True))))
-    done = stage.run("report", str(stage.result()), "--json")
-    reported = json.loads(done.stdout)
-    assert done.returncode == 1 and reported["values"] == reported["comparisons"] == []
+    reported = json.loads(stage.run("report", str(stage.result()), "--json", code=1).stdout)
+    assert reported["values"] == reported["comparisons"] == []
     assert {one["code"] for one in reported["not_counted"]} == {CODES["counted-records-edited"]}
 
 

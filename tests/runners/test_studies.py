@@ -15,18 +15,16 @@ import yaml
 from click.testing import CliRunner
 from tracing import needs_tracer
 
-from builders import configuration, kernel, record_data
+from builders import configuration, kernel, record_data, subject_of
 from pagewise.cli import root
-from pagewise.core.benchmark import Benchmark
 from pagewise.core.dimensions import DIMENSIONS
 from pagewise.core.events import EventFile
 from pagewise.core.kernel import read_source
-from pagewise.core.plan import at_placements, subject
+from pagewise.core.plan import at_placements
 from pagewise.core.result import read_result
 from pagewise.core.structure import to_data
 from pagewise.report.render import csv as csv_files
 from pagewise.report.views import report_of
-from simulator import compiled_build
 from stage import EVENTS, ROOT, TRIAD
 from table_results import BYTES, TRAFFIC, place, result
 
@@ -36,13 +34,14 @@ assert _SPEC is not None and _SPEC.loader is not None
 fill = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(fill)
 
-
 A64FX = EventFile.from_file(EVENTS / "a64fx.yaml")
-STUDY = {file.stem: yaml.safe_load(file.read_text()) for file in STUDIES.glob("*.yaml")}
-PAPER, TESTS = STUDY["pearc23"], STUDY["pearc23"]["tests"]
+PAPER = yaml.safe_load((STUDIES / "pearc23.yaml").read_text())
+TESTS = PAPER["tests"]
 #: The paper's tables 1, 2, 5 and 7.
-PRINTED = yaml.safe_load(Path(__file__).with_name("published").joinpath("pearc23.yaml").read_text())
-CASES = yaml.safe_load(Path(__file__).with_name("published").joinpath("comparisons.yaml").read_text())
+PRINTED, CASES = (
+    yaml.safe_load(Path(__file__).with_name("published").joinpath(f"{name}.yaml").read_text())
+    for name in ("pearc23", "comparisons")
+)
 #: The value of each cell by table, with its part, row and column.
 Cells = dict[tuple[str, str, str], str]
 
@@ -63,9 +62,6 @@ def table(cells: Cells, name: str) -> dict[tuple[str, str], float]:
     """The numbers of a table, or of one part of it."""
     known = {key[1:]: value for key, value in cells.items() if key[0] == name}
     return {key: float(value) for key, value in known.items() if value[:1].isdecimal()}
-
-
-# Counts.
 
 
 def rounded(printed: float) -> object:
@@ -110,19 +106,12 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Cells:
         counters(folder / "eos", "snia2d", "eos", TESTS[0]["values"]),
         counters(folder / "other", "snia2d", "step", {"CPU_CYCLES": [1, 2, 3, 4]}),
     ]
-    names = (
-        "INSTRUCTIONS",
-        "LOADS",
-        "L1D_TLB_REFILL",
-        "L2D_TLB_REFILL",
-        "L1D_CACHE_REFILL",
-        "L2D_CACHE_REFILL",
-    )
+    refills = ("L1D_TLB_REFILL", "L2D_TLB_REFILL", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL")
     rows = [
         {"kernel": "flashx", "policy": policy, "region": region, "count": name, "simulated": value}
-        for policy, values in (("as it is", (1000, 300, 7, 0, 8, 4)), ("fjmpg", (1000, 300, 1, 0, 8, 4)))
+        for policy, misses in (("as it is", 7), ("fjmpg", 1))
         for region in ("", "Hydro")
-        for name, value in zip(names, values, strict=True)
+        for name, value in zip(("INSTRUCTIONS", "LOADS", *refills), (1000, 300, misses, 0, 8, 4), strict=True)
     ]
     program = {"kernel": {"name": "flashx", "arguments": ["-x"]}}
     about = {"subjects": [program], "configurations": [{"compiler": "unknown"}]}
@@ -142,10 +131,9 @@ def of_row(cells: Cells, name: str, quantity: str, *words: str) -> list[float]:
 def test_the_papers_counts_give_the_papers_tables(cells: Cells, kind: str) -> None:
     """In its order of columns: by test GCC and Fujitsu; by test with and without huge pages."""
     for name, printed in PRINTED.items():
+        words = (kind, "value") if name in ("Table 5", "Table 7") else (kind,)
         for quantity, row in printed.items():
-            values = of_row(
-                cells, name, quantity, kind, *(["value"] if name in ("Table 5", "Table 7") else [])
-            )
+            values = of_row(cells, name, quantity, *words)
             expected = [n if known is None else rounded(known) for n, known in zip(values, row, strict=True)]
             assert values == expected, (name, quantity)
     for name, test in zip(("Table 4", "Table 6"), TESTS, strict=True):
@@ -161,9 +149,8 @@ def test_simulated_values_match_the_region_and_their_rates(cells: Cells) -> None
     assert of_row(cells, "Table 6", "L1D_TLB_REFILL", *of, "value") == [1, 7]
     assert of_row(cells, "Table 1", "L1D_TLB_REFILL", *of) == pytest.approx([1 / 7])
     assert of_row(cells, "Table 7", "l1_dtlb_miss_rate", *of, "value") == pytest.approx([0.001, 0.007])
-    assert (
-        of_row(cells, "Table 6", "CPU_CYCLES", *of) == of_row(cells, "Table 4", "L1D_TLB_REFILL", *of) == []
-    )
+    for name, quantity in ("Table 6", "CPU_CYCLES"), ("Table 4", "L1D_TLB_REFILL"):
+        assert of_row(cells, name, quantity, *of) == []
 
 
 def test_cycles_of_another_cpu_share_the_row_of_the_cycles(tmp_path: Path) -> None:
@@ -178,32 +165,28 @@ def test_cycles_of_another_cpu_share_the_row_of_the_cycles(tmp_path: Path) -> No
 def test_nothing_that_was_varied_is_mixed(tmp_path: Path) -> None:
     """Neither placements of one result nor several results."""
     folder = counters(tmp_path / "eos", "snia2d", "eos", {"CPU_CYCLES": [900, 1000, "", ""]})
-    text = (folder / "counters.csv").read_text()
-    rows = [line for line in text.splitlines() if ",CPU_CYCLES," in line]
-    spread = "".join(
-        line.replace("snia2d,,,,,", "snia2d,,,,spread,").replace("00", "50") + "\n" for line in rows
-    )
-    (folder / "counters.csv").write_text(text + spread)
+    rows = [line for line in (folder / "counters.csv").read_text().splitlines() if ",CPU_CYCLES," in line]
+    with (folder / "counters.csv").open("a") as stream:
+        for line in rows:
+            stream.write(line.replace("snia2d,,,,,", "snia2d,,,,spread,").replace("00", "50") + "\n")
     actual = filled("pearc23", folder)
-    of = ("measured", "hp")
-    assert of_row(actual, "Table 4", "CPU_CYCLES", "snia2d", *of) == [900, 0.9]
-    assert of_row(actual, "Table 4", "CPU_CYCLES", "snia2d placement=spread", *of) == [
-        950,
-        pytest.approx(950 / 1500),
-    ]
+    for program, counts in ("snia2d", [900, 0.9]), ("snia2d placement=spread", [950, 950 / 1500]):
+        values = of_row(actual, "Table 4", "CPU_CYCLES", program, "measured", "hp")
+        assert values == pytest.approx(counts)
     again = filled("pearc23", folder, folder)
-    assert of_row(again, "Table 4", "CPU_CYCLES", *of) == [] and "several values" in again.values()
+    assert (
+        of_row(again, "Table 4", "CPU_CYCLES", "measured", "hp") == [] and "several values" in again.values()
+    )
 
 
-@pytest.mark.parametrize("kind", ["nothing", "counters"])
 def test_results_without_values_of_the_study_are_refused(
-    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if kind != "nothing":
-        counters(tmp_path / "r", "chase", "hydro", {"CPU_CYCLES": [1, 2, 3, 4]})
-    assert fill.main(["pearc23", str(tmp_path / "r"), "--output", str(tmp_path / "out")]) == 2
-    done = capsys.readouterr()
-    assert done.out == "" and len(done.err.splitlines()) == 1 and not (tmp_path / "out").exists()
+    counters(tmp_path / "other", "chase", "hydro", {"CPU_CYCLES": [1, 2, 3, 4]})
+    for name in ("nothing", "other"):
+        assert fill.main(["pearc23", str(tmp_path / name), "--output", str(tmp_path / "out")]) == 2
+        done = capsys.readouterr()
+        assert done.out == "" and len(done.err.splitlines()) == 1 and not (tmp_path / "out").exists()
 
 
 # Comparisons.
@@ -218,14 +201,8 @@ def fact(
     name: str, quantity: str, value: object, *, better: str = "higher", unit: str = "u", **axes: object
 ) -> Any:
     """A row of data.csv."""
-    row = {
-        "kernel": name,
-        "title": f"{name}.x",
-        "quantity": quantity,
-        "unit": unit,
-        "better": better,
-        "value": value,
-    }
+    row = {"kernel": name, "title": f"{name}.x", "quantity": quantity}
+    row |= {"unit": unit, "better": better, "value": value}
     return DEFAULT | row | axes
 
 
@@ -236,15 +213,10 @@ def compared(study: str, folder: Path, *rows: Any, options: Sequence[str] = ()) 
 
 def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
     """From records to data.csv to the table: threads by first touch, with a curve."""
-    places = [
-        place(f"{n}-{policy}", n, cores=n, policy=policy)
-        for n in (1, 2)
-        for policy in ("first-thread", "first-touch")
-    ]
+    policies = ("first-thread", "first-touch")
+    places = [place(f"{n}-{policy}", n, cores=n, policy=policy) for n in (1, 2) for policy in policies]
     one = kernel(TRIAD, name="schoenauer_triad", traffic=TRAFFIC)
-    subjects = at_placements(
-        [subject(one, [configuration()], "none/hardware-regular")], [each.name for each in places]
-    )
+    subjects = at_placements([subject_of(one, configuration())], [each.name for each in places])
     seconds = {each.name: at * 1e-6 for at, each in enumerate(places, start=1)}
     point = record_data(configuration(), 1e-6, kernel=one.name, series="sweep")
     point["sizes"]["working_set_bytes"] = 400_000
@@ -254,14 +226,12 @@ def test_values_are_the_medians_of_the_report(tmp_path: Path) -> None:
         (folder / name).write_text(csv_files.render(made))
     actual = filled("hager05", folder)
     values = table(actual, "Table 2")
-    for at, (row, column) in enumerate(
-        [("1", "NoInit"), ("1", "ParInit"), ("2", "NoInit"), ("2", "ParInit")], start=1
-    ):
-        assert values[row, column] == pytest.approx(BYTES / at / 1e3, rel=5e-3)
+    columns = [("1", "NoInit"), ("1", "ParInit"), ("2", "NoInit"), ("2", "ParInit")]
+    expected = [BYTES / at / 1e3 for at in range(1, 5)]
+    assert [values[column] for column in columns] == pytest.approx(expected, rel=5e-3)
     assert values["2", "relative, ParInit"] == pytest.approx(values["2", "ParInit"] / values["2", "NoInit"])
-    assert ("1", "relative, NoInit") not in values and actual[
-        "Table 2, published", "16", "IA64 (ParInit)"
-    ] == "34.27"
+    assert ("1", "relative, NoInit") not in values
+    assert actual["Table 2, published", "16", "IA64 (ParInit)"] == "34.27"
     ((_, bandwidth),) = table(actual, "Figure 2").items()
     assert bandwidth == pytest.approx(BYTES / 1e3)
 
@@ -298,16 +268,15 @@ def test_the_figures_are_drawn(tmp_path: Path) -> None:
     filled("pearc23", counted, "--figures")
     for folder, number in ((tmp_path / "r/hager05", 2), (counted / "pearc23", 3)):
         names = [file.name for file in folder.glob("*.svg")]
-        assert len(names) == number and all(
-            f"]({name})" in (folder / "tables.md").read_text() for name in names
-        )
+        text = (folder / "tables.md").read_text()
+        assert len(names) == number and all(f"]({name})" in text for name in names)
 
 
 @pytest.mark.long
 @needs_tracer
-def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None:
+def test_a_simulated_program_fills_the_tables_of_a_study(build: Path, tmp_path: Path) -> None:
     """Any program, from its simulation to the tables of a further study."""
-    build, output = compiled_build(tmp_path), tmp_path / "results"
+    output = tmp_path / "results"
     options = ["--build", str(build), "--policies", "fjmpg", "--output", str(output)]
     command = ["simulate", *options, "--", str(build / "walk"), "cyclic", "800", "8000"]
     done = CliRunner().invoke(root, command, standalone_mode=False)
@@ -321,21 +290,19 @@ def test_a_simulated_program_fills_the_tables_of_a_study(tmp_path: Path) -> None
     assert of_row(actual, "Table 4", "L1D_TLB_REFILL", "simulated") == []
 
 
-def described(name: str) -> Benchmark:
-    """A kernel of this project."""
-    return kernel(read_source(ROOT / "kernels/micro" / name / "kernel.yaml"))
+def source_of(name: str) -> Path:
+    return ROOT / "kernels/micro" / name / "kernel.yaml"
 
 
 @pytest.mark.parametrize("study", ["a64fx", "power6", "hager05"])
 def test_every_table_of_kernels_can_be_measured(study: str) -> None:
     """Each kernel has the curves, and each curve the quantity, that its tables show."""
-    kernels = {file.parent.name for file in ROOT.glob("kernels/micro/*/kernel.yaml")}
     tables: Sequence[Any] = yaml.safe_load((STUDIES / f"{study}.yaml").read_text())["tables"]
-    mine = [each for each in tables if kernels.issuperset(each["where"]["kernel"])]
+    mine = [each for each in tables if all(map(Path.exists, map(source_of, each["where"]["kernel"])))]
     assert len(mine) >= 3
     for shown in mine:
         where = shown["where"]
-        for one in map(described, where["kernel"]):
+        for one in (kernel(read_source(source_of(name))) for name in where["kernel"]):
             stems = [glob.removesuffix("*") for glob in where.get("sweep", ())]
             curves = [each for each in one.sweeps if any(each.name.startswith(stem) for stem in stems)]
             fields = {each.y.field for each in curves} if stems else {each.field for each in one.metrics}

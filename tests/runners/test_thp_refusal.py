@@ -13,7 +13,7 @@ from pagewise.core.errors import PagewiseError
 from pagewise.machine.settings.thp import refused_to_programs
 from pagewise.workloads.simulation.geometry import find_geometry
 from pagewise.workloads.simulation.tracer import TracedProgram, Tracer, trace
-from scripts import called
+from scripts import called, write_script
 
 SET, GET = 41, 42
 PRCTL = ctypes.CDLL(None).prctl
@@ -43,11 +43,11 @@ def test_programs_are_refused_huge_pages_and_then_inherit_as_before(inherited: i
 
 def test_the_tracer_leaves_inherited_signals(inherited: int, tmp_path: Path):
     seen = tmp_path / "seen"
-    emulator = tmp_path / "emulator"
-    emulator.write_text(f"#!{sys.executable}\nimport ctypes\n")
-    with emulator.open("a") as script:
-        script.write(f"open({str(seen)!r}, 'w').write(str(ctypes.CDLL(None).prctl({GET}, 0, 0, 0, 0)))\n")
-    emulator.chmod(0o755)
+    asked = f"ctypes.CDLL(None).prctl({GET}, 0, 0, 0, 0)"
+    emulator = write_script(
+        tmp_path / "emulator",
+        f"#!{sys.executable}\nimport ctypes\nopen({str(seen)!r}, 'w').write(str({asked}))\n",
+    )
     tracer = Tracer(str(emulator), "x86_64", "7.2")
     program = TracedProgram(tmp_path / "program", "x86_64", marked=False)
     plugin, geometry = tmp_path / "none.so", find_geometry("zen4").lines()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from click.testing import CliRunner
@@ -33,21 +32,28 @@ SMALL = TINY.replace("8 8 lru", "32 32 lru")
 PAGE = 4096
 
 
-def simulated(
-    build: Path, folder: Path, program: Path, *arguments: str, geometry: str = TINY, origins: bool = True
-) -> Simulated:
-    traced = tracer.trace(
-        tracer.find_tracer("x86_64"),
-        build / "model" / "libpagewise-model.so",
-        geometry,
-        tracer.find_program(str(program)),
-        arguments,
-        scratch=folder,
-        records=False,
-        without_thp=True,
-        preload=build / "model" / "libpagewise-preload.so" if origins else None,
-    )
-    return from_data(Simulated, {**traced.simulated, "tool": "qemu"}, ignored="null")
+Simulate: TypeAlias = Callable[..., Simulated]
+
+
+@pytest.fixture(scope="module")
+def simulate(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Simulate:
+    """A function that simulates a program on the TLB."""
+
+    def simulated(program: Path, *arguments: str, geometry: str = TINY, origins: bool = True) -> Simulated:
+        traced = tracer.trace(
+            tracer.find_tracer("x86_64"),
+            build / "model" / "libpagewise-model.so",
+            geometry,
+            tracer.find_program(str(program)),
+            arguments,
+            scratch=tmp_path_factory.mktemp("simulated"),
+            records=False,
+            without_thp=True,
+            preload=build / "model" / "libpagewise-preload.so" if origins else None,
+        )
+        return from_data(Simulated, {**traced.simulated, "tool": "qemu"}, ignored="null")
+
+    return simulated
 
 
 def walks(origins: Sequence[Origin]) -> int:
@@ -65,10 +71,14 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("known") / "known", "-g", SOURCES / "known.c")
 
 
+@pytest.fixture(scope="module")
+def of_known(simulate: Simulate, known: Path) -> Simulated:
+    return simulate(known)
+
+
 @needs_tracer
-def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, known: Path) -> None:
+def test_each_origin_has_its_walks_faults_and_size(of_known: Simulated) -> None:
     """Functions of the program, not xmalloc, which allocates for them; the array by its symbol."""
-    result = simulated(build, tmp_path, known)
     for name, pages, times in (
         ("repeated", 64, 100),
         ("sequential", 1000, 1),
@@ -77,25 +87,26 @@ def test_each_origin_has_its_walks_faults_and_size(build: Path, tmp_path: Path, 
         ("second_use", 16, 50),
         ("variable", 32, 200),
     ):
-        origin = of(result, name)
+        origin = of(of_known, name)
         # Other data may have touched the first page before.
         assert pages * times - 1 <= walks([origin]) <= pages * times + 6 + times // 4, name
         assert pages * PAGE <= origin.bytes <= (pages + 1) * PAGE, name
         if name not in ("second_use", "variable"):
             assert pages - 1 <= origin.page_faults <= pages + 2, name
-    assert of(result, "table").kind == "static" and of(result, "table").place == "known"
-    assert of(result, "repeated").place and of(result, "repeated").place.startswith("known.c:")
-    assert (of(result, "repeated").caller or "").startswith("main known.c:")
-    assert result.sites and result.whole and not result.child_processes
+    table, repeated = of(of_known, "table"), of(of_known, "repeated")
+    assert (table.kind, table.place) == ("static", "known")
+    assert (repeated.place or "").startswith("known.c:")
+    assert (repeated.caller or "").startswith("main known.c:")
+    assert of_known.sites and of_known.whole and not of_known.child_processes
     # All misses have an origin.
-    assert walks(result.origins or ()) == pytest.approx(result.counts["PAGE_WALKS"], abs=5)
+    assert walks(of_known.origins or ()) == pytest.approx(of_known.counts["PAGE_WALKS"], abs=5)
 
 
 @needs_tracer
-def test_one_run_has_the_misses_on_both_page_sizes(build: Path, tmp_path: Path) -> None:
+def test_one_run_has_the_misses_on_both_page_sizes(simulate: Simulate, tmp_path: Path) -> None:
     """On a TLB of 8 pages, 12 huge pages in turn miss each time; two of them once."""
     program = compiled(tmp_path / "pages", "-g", SOURCES / "pages.c")
-    result = simulated(build, tmp_path, program, geometry=TINY + "distance 8\ndistance 256\n")
+    result = simulate(program, geometry=TINY + "distance 8\ndistance 256\n")
     for name, accesses, on_huge, pattern, distances in (
         ("far_apart", 50 * 12, 50 * 12, "independent", (49 * 12, 0)),
         ("dense", 10 * 1000, 2, "adjacent", (0, 9 * 999)),
@@ -109,52 +120,42 @@ def test_one_run_has_the_misses_on_both_page_sizes(build: Path, tmp_path: Path) 
         assert on_huge <= counts["PAGE_WALKS_ON_HUGE"] <= on_huge + 2, name
         # First accesses are page faults. The compiler may unroll a loop: each of its instructions then
         # accesses each second page.
-        for accessed, least in zip(of(result, name).distant[pattern], distances, strict=True):
+        distant = of(result, name).distant
+        for accessed, least in zip(distant[pattern], distances, strict=True):
             assert least // 2 <= accessed <= least + 10, name
-        assert sum(of(result, name).distant[pattern]) >= 0.5 * sum(
-            map(sum, of(result, name).distant.values())
-        )
+        assert sum(distant[pattern]) >= 0.5 * sum(map(sum, distant.values()))
     for count in ("L1D_TLB_REFILL_ON_HUGE", "PAGE_WALKS_ON_HUGE"):
         assert sum(origin.counts[count] for origin in result.origins or ()) == result.counts[count]
 
 
 @needs_tracer
-def test_without_entries_for_huge_pages_base_pages_are_counted_alone(
-    build: Path, tmp_path: Path, known: Path
-) -> None:
-    result = simulated(build, tmp_path, known, geometry=TINY.replace("both", "base"))
+def test_without_entries_for_huge_pages_base_pages_are_counted_alone(simulate: Simulate, known: Path) -> None:
+    result = simulate(known, geometry=TINY.replace("both", "base"))
     assert "PAGE_WALKS_ON_HUGE" not in {*result.counts, *of(result, "table").counts}
     assert walks([of(result, "table")]) >= 1279
 
 
 @needs_tracer
-def test_memory_that_is_reused_grows_or_is_small_belongs_to_its_site(
-    build: Path, tmp_path: Path, known: Path
-) -> None:
-    result = simulated(build, tmp_path, known)
-    first, second = of(result, "first_use"), of(result, "second_use")
+def test_memory_that_is_reused_grows_or_is_small_belongs_to_its_site(of_known: Simulated) -> None:
+    first, second = of(of_known, "first_use"), of(of_known, "second_use")
     assert first.begin < first.end <= second.begin < second.end
     assert first.allocations == second.allocations == 1
-    before, after = sorted(
-        (origin for origin in result.origins or () if origin.name == "grown"), key=lambda each: each.bytes
-    )
+    grown = [origin for origin in of_known.origins or () if origin.name == "grown"]
+    before, after = sorted(grown, key=lambda each: each.bytes)
     assert before.bytes < 6 * PAGE and after.bytes >= 200 * PAGE
     assert 4000 <= walks([after]) <= 4010 and walks([before]) <= 20
-    nodes = of(result, "nodes")
+    nodes = of(of_known, "nodes")
     assert nodes.allocations == 200 and 200 * (PAGE // 2 + 8) <= nodes.bytes <= 101 * PAGE + 200 * 32
     # 200 nodes of 2064 bytes on 101 pages, 50 times.
     assert 50 * 100 <= walks([nodes]) <= 50 * 101 + 500
 
 
 @needs_tracer
-def test_identities_are_equal_in_each_run(build: Path, tmp_path: Path, known: Path) -> None:
+def test_identities_are_equal_in_each_run(simulate: Simulate, known: Path, of_known: Simulated) -> None:
     """Addresses are not: they are drawn for each process."""
     one, other = (
-        {
-            (origin.kind, origin.name, origin.identity)
-            for origin in simulated(build, tmp_path, known).origins or ()
-        }
-        for _ in range(2)
+        {(origin.kind, origin.name, origin.identity) for origin in result.origins or ()}
+        for result in (of_known, simulate(known))
     )
     mine = {origin for origin in one if origin[0] in ("allocation", "static")}
     assert mine <= other and len(mine) >= 8
@@ -165,35 +166,35 @@ def test_identities_are_equal_in_each_run(build: Path, tmp_path: Path, known: Pa
 
 @needs_tracer
 def test_the_preloaded_library_changes_neither_counts_nor_natively_the_program(
-    build: Path, tmp_path: Path, known: Path
+    build: Path, simulate: Simulate, known: Path
 ) -> None:
     with_library, alone = (
-        simulated(build, tmp_path, known, geometry=SMALL, origins=origins).counts["PAGE_WALKS"]
-        for origins in (True, False)
+        simulate(known, geometry=SMALL, origins=origins).counts["PAGE_WALKS"] for origins in (True, False)
     )
     assert with_library == pytest.approx(alone, rel=0.02)
-    library = {"LD_PRELOAD": str(build / "model" / "libpagewise-preload.so"), "PATH": "/usr/bin:/bin"}
-    for program in (["sort", str(SOURCES / "known.c")], ["sh", "-c", "sed p /etc/passwd | sort"]):
+    library = {"LD_PRELOAD": str(build / "model" / "libpagewise-preload.so")}
+    for program in (["sort", SOURCES / "known.c"], ["sh", "-c", "sed p /etc/passwd | sort"]):
         outputs = [
-            subprocess.run(program, capture_output=True, check=True, env=environment).stdout
-            for environment in (library, {"PATH": library["PATH"]})
+            called(program, check=True, env={"PATH": "/usr/bin:/bin", **more}).stdout
+            for more in (library, {})
         ]
-        assert outputs[0] == outputs[1] != b""
+        assert outputs[0] == outputs[1] != ""
+
+
+def built(made: Path, compiler: str, source: str, *options: str) -> Path:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    called([compiler, "-g", "-march=x86-64-v2", *options, SOURCES / source, "-o", made], check=True)
+    return made
 
 
 @needs_tracer
 @pytest.mark.parametrize("optimized", [pytest.param("-O0", marks=pytest.mark.long), "-O2"])
 def test_the_standard_library_of_cpp_allocates_for_its_callers(
-    build: Path, tmp_path: Path, optimized: str
+    simulate: Simulate, tmp_path: Path, optimized: str
 ) -> None:
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is not installed")
-    program = tmp_path / "vectors"
-    source = SOURCES / "vectors.cpp"
-    subprocess.run(["g++", optimized, "-g", "-march=x86-64-v2", source, "-o", program], check=True)
-    origins = {
-        origin.name.removesuffix("()"): origin for origin in simulated(build, tmp_path, program).origins or ()
-    }
+    result = simulate(built(tmp_path / "vectors", "g++", "vectors.cpp", optimized))
+    origins = {origin.name.removesuffix("()"): origin for origin in result.origins or ()}
     # The most that is due to growing and to balancing the tree.
     for name, pages, least, more in (
         ("fill_vector", 100, 2000, 250),
@@ -207,28 +208,21 @@ def test_the_standard_library_of_cpp_allocates_for_its_callers(
 
 
 @needs_tracer
-def test_allocatable_and_static_arrays_of_fortran_are_named(build: Path, tmp_path: Path) -> None:
-    if shutil.which("gfortran") is None:
-        pytest.skip("gfortran is not installed")
-    program, source = tmp_path / "allocatables", SOURCES / "allocatables.f90"
-    command = ["gfortran", "-O1", "-g", "-march=x86-64-v2", f"-J{tmp_path}", source, "-o", program]
-    subprocess.run(command, check=True)
-    result = simulated(build, tmp_path, program)
-    density, energy = (
-        origin
-        for line in (9, 10)
-        for origin in result.origins or ()
-        if (origin.name, origin.place) == ("fields::allocate_fields", f"allocatables.f90:{line}")
-    )
-    assert 2000 <= walks([density]) <= 2010 and 1000 <= walks([energy]) <= 1010
+def test_allocatable_and_static_arrays_of_fortran_are_named(simulate: Simulate, tmp_path: Path) -> None:
+    options = ("-O1", f"-J{tmp_path}")
+    program = built(tmp_path / "allocatables", "gfortran", "allocatables.f90", *options)
+    result = simulate(program)
+    allocated = {(origin.name, origin.place): walks([origin]) for origin in result.origins or ()}
+    for line, least in (9, 2000), (10, 1000):
+        assert least <= allocated["fields::allocate_fields", f"allocatables.f90:{line}"] <= least + 10
     lookup = of(result, "fields::lookup")
     assert lookup.kind == "static" and 1499 <= walks([lookup]) <= 1510
 
 
 @needs_tracer
-def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
+def test_without_sites_mappings_are_listed(simulate: Simulate, tmp_path: Path) -> None:
     program = compiled(tmp_path / "static", "-g", "-static", SOURCES / "known.c")
-    result = simulated(build, tmp_path, program)
+    result = simulate(program)
     assert result.sites is False
     (repeated,) = [origin for origin in result.origins or () if origin.identity == (str(65 * PAGE),)]
     assert repeated.kind == "anonymous" and 6400 <= walks([repeated]) <= 6500
@@ -238,11 +232,11 @@ def test_without_sites_mappings_are_listed(build: Path, tmp_path: Path) -> None:
 @needs_tracer
 @pytest.mark.parametrize("forks", [(), ("forks",)])
 def test_all_threads_are_simulated_each_with_one_core(
-    build: Path, tmp_path: Path, forks: tuple[str, ...]
+    simulate: Simulate, tmp_path: Path, forks: tuple[str, ...]
 ) -> None:
     """Also where they change their mappings at once, and while children start."""
     program = compiled(tmp_path / "threads", "-g", "-pthread", SOURCES / "threads.c")
-    result = simulated(build, tmp_path, program, *forks)
+    result = simulate(program, *forks)
     for name, allocations, page_faults in ("work", 4, 4 * 64), ("map", 4 * 100, 4 * 6400):
         origin = of(result, name)
         assert origin.allocations == allocations
@@ -253,38 +247,37 @@ def test_all_threads_are_simulated_each_with_one_core(
 
 
 @needs_tracer
-def test_children_are_reported_and_do_not_replace_the_parents_counts(
-    build: Path, tmp_path: Path, known: Path
-) -> None:
-    result = simulated(build, tmp_path, known, "forks")
+def test_children_are_reported_and_do_not_replace_the_parents_counts(simulate: Simulate, known: Path) -> None:
+    result = simulate(known, "forks")
     assert result.child_processes == 1
     assert not any(origin.name == "table" for origin in result.origins or ())
 
 
 @pytest.mark.long
 @needs_tracer
-def test_arrays_of_numpy_are_named(build: Path, tmp_path: Path) -> None:
+def test_arrays_of_numpy_are_named(simulate: Simulate) -> None:
     pytest.importorskip("numpy")
     program = "import numpy as n; a = n.zeros(3_000_000); print(a[n.arange(0, a.size, 512)].sum())"
-    result = simulated(build, tmp_path, Path(sys.executable), "-c", program)
+    result = simulate(Path(sys.executable), "-c", program)
     arrays = [origin for origin in result.origins or () if "PyArray" in origin.name]
     assert max(origin.bytes for origin in arrays) >= 24_000_000
 
 
-def invoked(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(root, ["where", "--output", str(folder), *arguments], standalone_mode=False)
+def invoked(build: Path, folder: Path, *more: object) -> Any:
+    words = ["where", "--output", folder, "--build", build, "--geometry", "zen4", *more]
+    return CliRunner().invoke(root, [str(word) for word in words], standalone_mode=False)
 
 
 @needs_tracer
 def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--json", "--", str(known))
+    done = invoked(build, tmp_path, "--json", "--", known)
     assert done.exception is None and done.return_value == 0, done.output
     reported = json.loads(done.stdout)
     assert faults("simulated", reported) == []
     (policy,) = reported["policies"]
+    folder = Path(reported["folder"])
     ranked = [origin["counts"]["PAGE_WALKS"] for origin in policy["simulated"]["origins"]]
     assert ranked == sorted(ranked, reverse=True)
-    folder = Path(reported["folder"])
     rows = list(csv.DictReader((folder / "origins.csv").open(newline="")))
     assert [int(row["page_walks"]) for row in rows] == ranked
     assert {"table", "repeated"} <= {row["origin"] for row in rows}
@@ -299,7 +292,7 @@ def test_the_command_ranks_origins_and_keeps_them(build: Path, tmp_path: Path, k
 
 @needs_tracer
 def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known: Path) -> None:
-    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--", str(known), "fails")
+    done = invoked(build, tmp_path, "--", known, "fails")
     assert done.return_value == 1
     (folder,) = tmp_path.iterdir()
     (record,) = read_result(folder).records
@@ -309,28 +302,20 @@ def test_a_program_that_fails_has_no_origins(build: Path, tmp_path: Path, known:
 def test_missing_parts_are_reported(
     build: Path, tmp_path: Path, known: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = invoked(tmp_path, "--build", str(tmp_path), "--geometry", "zen4", "--", str(known))
-    assert isinstance(done.exception, SelectionError)
-    assert invoked(tmp_path, "--build", str(build)).exception is not None
+    assert isinstance(invoked(tmp_path, tmp_path, "--", known).exception, SelectionError)
+    assert invoked(build, tmp_path).exception is not None
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = invoked(tmp_path, "--build", str(build), "--geometry", "zen4", "--", str(known))
+    done = invoked(build, tmp_path, "--", known)
     assert isinstance(done.exception, SetupError) and done.exception.exit_code == 3
-    assert "qemu-user" in done.exception.remedy
+    assert done.exception.where is None and "qemu-user" in done.exception.remedy
 
 
 def test_origins_after_the_first_are_summed() -> None:
+    place = {"module": "", "frames": [{"module": "", "offset": 0}]}
     numbers = {"bytes": 16, "allocations": 1, "begin": 0, "end": 9, "page_faults": 1}
-    frames = [{"module": "", "offset": 0}]
     reported = [
-        {
-            "kind": "anonymous",
-            "name": str(i),
-            "module": "",
-            "frames": frames,
-            **numbers,
-            "counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i},
-            "distant": {"independent": [i, 1]},
-        }
+        {"kind": "anonymous", "name": str(i), **place, **numbers}
+        | {"counts": {"L1D_TLB_REFILL": 3, "PAGE_WALKS": i}, "distant": {"independent": [i, 1]}}
         for i in range(MOST + 5)
     ]
     origins = name_origins(reported)

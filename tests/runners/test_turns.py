@@ -20,13 +20,15 @@ from builders import configuration, kernel, record, subject_of
 from pagewise.analysis.analysis import analyse
 from pagewise.analysis.series import run_seconds
 from pagewise.core.plan import Step
-from pagewise.core.record import read_records
+from pagewise.core.record import Record
+from pagewise.core.result import read_result
 from pagewise.session.launch import TIMED_OUT, Stopwatch
 from pagewise.session.turns import Start, measure_in_turns
 from pagewise.workloads.kernels.turns import Room, turns_of
 from stage import TRIAD, Stage
 
 TURNS = 6
+BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
 # Writes when each of its turns begins and ends.
 PROGRAM = """
 import os, sys, time
@@ -59,30 +61,20 @@ def measured(folder: Path, *turns: int, limit: float = 20.0) -> list:
 
 def test_one_program_runs_at_a_time_and_each_has_all_its_turns(tmp_path: Path):
     runs = measured(tmp_path, TURNS, TURNS, TURNS)
-    assert [(run.exit_code, run.output.split()) for run in runs] == [
-        (0, ["valid", str(number)]) for number in range(3)
-    ]
+    assert [(run.exit_code, run.output) for run in runs] == [(0, f"valid {n}\n") for n in range(3)]
     rows = [line.split() for line in (tmp_path / "turns.txt").read_text().splitlines()]
     spans = sorted((float(begin), float(end)) for _, begin, end in rows)
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
     by_round = [[name for name, *_ in rows[at : at + 3]] for at in range(0, len(rows), 3)]
-    assert len(by_round) == TURNS
-    assert all(sorted(names) == ["0", "1", "2"] for names in by_round)
+    assert [sorted(names) for names in by_round] == [["0", "1", "2"]] * TURNS
     assert len({tuple(names) for names in by_round}) > 1
     assert all(0.0 < run.wall < 5.0 for run in runs)
 
 
-def test_a_program_that_ends_early_does_not_end_the_others(tmp_path: Path):
-    early, whole = measured(tmp_path, -1, TURNS)
-    assert (early.exit_code, whole.exit_code) == (3, 0)
-    assert early.fault is None
-
-
-def test_a_program_that_somebody_else_stopped_has_no_result(tmp_path: Path):
-    stopped, whole = measured(tmp_path, TURNS + 1, TURNS)
-    assert stopped.fault is not None
-    assert stopped.exit_code != 0
-    assert whole.exit_code == 0
+def test_a_program_that_ends_early_or_is_stopped_by_somebody_else_does_not_end_the_others(tmp_path: Path):
+    early, stopped, whole = measured(tmp_path, -1, TURNS + 1, TURNS)
+    assert (early.exit_code, early.fault, whole.exit_code) == (3, None, 0)
+    assert stopped.fault is not None and stopped.exit_code != 0
 
 
 @pytest.mark.parametrize("limit", [0.2, 0.0])
@@ -142,7 +134,7 @@ def test_turns_that_differ_from_the_repetitions_are_a_contradiction():
 
 
 def test_some_runs_of_a_configuration_may_take_no_turns():
-    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
+    base, thp = configuration(), configuration(label=THP)
     runs = ((base, "compare"), (base, "aa"), (thp, "compare"))
     records = [
         record(one, 1.0 + 0.001 * number, number=number, series=series, options={"turns": turns})
@@ -153,52 +145,41 @@ def test_some_runs_of_a_configuration_may_take_no_turns():
     assert [row.invalid for row in result.ranked] == [None, None]
 
 
-def taking_turns(stage: Stage, **behaviour: str) -> Stage:
-    counter = str(stage.folder / "turns")
-    stage.add("gcc-12.2.0", ("none", "hardware", "regular"), [TRIAD], turns=counter)
-    stage.add(
-        "gcc-12.2.0", ("thp", "hardware", "regular"), [TRIAD], turns=counter, factor="0.97", **behaviour
-    )
-    return stage
+def turns_taken(
+    stage: Stage, *arguments: str, code: int | None = None, **behaviour: str
+) -> tuple[str, list[Record]]:
+    """The output and records of base pages and faster huge pages, with a kernel that can take turns."""
+    for label, more in (BASE, {}), (THP, {"factor": "0.97", **behaviour}):
+        stage.add("gcc-12.2.0", label, [TRIAD], turns=str(stage.folder / "turns"), **more)
+    done = stage.compare("--json", *arguments, code=code)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout, read_result(stage.result()).records
 
 
 @pytest.mark.long
 def test_a_machine_that_changes_all_the_time_does_not_change_the_verdict(stage: Stage):
-    done = taking_turns(stage).compare("--rounds", "3", "--no-sweep", "--json")
-    assert done.returncode == 0, done.stderr
-    [triad] = json.loads(done.stdout)["kernels"]
-    rows = {row["hugepages"]: row for row in triad["configurations"]}
-    assert rows["thp"]["verdict"] == "faster"
-    assert rows["thp"]["time_ratio"] == pytest.approx(0.97, abs=0.003)
-    records, _ = read_records(stage.result() / "records.jsonl")
+    output, records = turns_taken(stage, "--rounds", "3", "--no-sweep", code=0)
+    [triad] = json.loads(output)["kernels"]
+    [thp] = [row for row in triad["configurations"] if row["hugepages"] == "thp"]
+    assert thp["verdict"] == "faster" and thp["time_ratio"] == pytest.approx(0.97, abs=0.003)
     assert len(records) == 9
     assert all(len(one.repetitions) == len(one.run.turns.baseline_seconds) >= 6 for one in records)
-    assert {one.run.turns.reference_seconds for one in records if one.round == 2} == {
-        next(one.run.turns.reference_seconds for one in records if one.round == 2)
-    }
+    assert len({one.run.turns.reference_seconds for one in records if one.round == 2}) == 1
 
 
-def test_the_sizes_of_a_sweep_take_turns(stage: Stage):
-    done = taking_turns(stage).compare("--rounds", "1")
-    assert done.returncode in (0, 1), done.stderr
-    records, _ = read_records(stage.result() / "records.jsonl")
-    assert {(one.status, one.run.method) for one in records} == {("ok", "turns")}
+@pytest.mark.parametrize("method", ["runs", "turns"])
+def test_the_user_chooses_the_method_also_of_sweeps(method: str, stage: Stage):
+    _, records = turns_taken(stage, "--rounds", "1", "--method", method)
+    assert {(one.status, one.run.method == "turns") for one in records} == {("ok", method == "turns")}
+    compared = [one for one in records if one.series != "sweep"]
+    assert {one.run.turns is not None for one in compared} == {method == "turns"}
     swept = [one for one in records if one.series == "sweep"]
     assert {(one.run.turns, len(one.repetitions)) for one in swept} == {(None, 5)}
     assert len({one.run.module for one in swept}) == 2
 
 
-@pytest.mark.parametrize(("method", "taken"), [("runs", False), ("turns", True)])
-def test_the_user_chooses_the_method(method: str, taken: bool, stage: Stage):
-    done = taking_turns(stage).compare("--rounds", "1", "--no-sweep", "--method", method)
-    assert done.returncode in (0, 1), done.stderr
-    records, _ = read_records(stage.result() / "records.jsonl")
-    assert {one.run.turns is not None for one in records} == {taken}
-
-
 def test_turns_are_refused_for_a_program_that_takes_none(small: Stage):
-    done = small.compare("--rounds", "1", "--no-sweep", "--method", "turns")
-    assert done.returncode == 2
+    small.compare("--rounds", "1", "--no-sweep", "--method", "turns", code=2)
     assert not small.results.exists()
 
 
@@ -206,15 +187,14 @@ def test_turns_are_refused_for_a_program_that_takes_none(small: Stage):
 def test_a_run_with_wrong_turns_or_a_wrong_result_is_excluded_and_the_others_count(
     stage: Stage, mode: str, status: str
 ):
-    done = taking_turns(stage, mode=mode).compare("--rounds", "3", "--no-sweep", "--json")
-    assert done.returncode == 1, done.stderr
-    records, _ = read_records(stage.result() / "records.jsonl")
+    _, records = turns_taken(stage, "--rounds", "3", "--no-sweep", code=1, mode=mode)
     assert {one.status for one in records if one.configuration.hugepages == "thp"} == {status}
     assert {one.status for one in records if one.configuration.hugepages == "none"} == {"ok"}
 
 
 def test_programs_do_not_stay_stopped_when_the_session_is_killed(stage: Stage):
-    taking_turns(stage, mode="hang")
+    stage.add("gcc-12.2.0", BASE, [TRIAD], turns=str(stage.folder / "turns"))
+    stage.add("gcc-12.2.0", THP, [TRIAD], turns=str(stage.folder / "turns"), mode="hang")
     command = stage.command("kernels", "--rounds", "3", "--no-sweep", "--output", str(stage.results))
     process = subprocess.Popen(command, env=stage.variables(), cwd=stage.folder, stderr=subprocess.DEVNULL)
 

@@ -28,19 +28,9 @@ PYTHON = {
     "PYTHONPATH": str(ROOT / "runners"),
     "PYTHONPYCACHEPREFIX": str(ROOT / ".pagewise" / "tests-pycache"),
 }
-_LIBRARIES = (
-    "duckdb",
-    "jinja2",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.backends.backend_svg",
-    "matplotlib.figure",
-    "rich._emoji_replace",
-    "rich.markup",
-    "rich.progress",
-    "rich.table",
-    "scipy.stats",
-    "yaml",
-)
+_LIBRARIES = ["duckdb", "jinja2", "scipy.stats", "yaml"]
+_LIBRARIES += [f"matplotlib.{name}" for name in ("backends.backend_agg", "backends.backend_svg", "figure")]
+_LIBRARIES += [f"rich.{name}" for name in ("_emoji_replace", "markup", "progress", "table")]
 _NOT_LOADED = ("pagewise.__main__", "pagewise.cli", "pagewise.cluster.reframe_nodes")
 _context = get_context("forkserver")
 

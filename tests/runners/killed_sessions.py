@@ -27,7 +27,6 @@ from pagewise.machine.settings.journal import RESTORING, Journal, lock, shared_f
 from pagewise.machine.settings.kinds import Msr, Pool, Word
 from pagewise.machine.settings.session import keep_journal, restore, session
 
-Work = Callable[[Path, dict[str, Any]], None]
 CODE = str(Path(settings.__file__).parent)
 SEED = 17
 
@@ -35,24 +34,19 @@ SEED = 17
 def machine(root: Path) -> dict[str, Any]:
     """Create a machine's settings in a folder, each with the value that `state` reads."""
     pool = root / "sys/kernel/mm/hugepages/hugepages-2048kB"
-    files = {
-        "pool": pool / "nr_hugepages",
-        "switch": root / "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
-        "attribute": root / "sys/devices/system/cpu/cpu0/cache/index0/enable",
-        "msr": root / "dev/cpu/0/msr",
+    settings = {
+        "pool": Pool(pool),
+        "switch": Word(root / "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled"),
+        "attribute": Word(root / "sys/devices/system/cpu/cpu0/cache/index0/enable"),
+        "msr": Msr(root / "dev/cpu/0/msr", 0x1A4, 0b1111),
     }
-    for file, text in zip(files.values(), ("10\n", "[never] madvise\n", "1\n", ""), strict=True):
+    files = (pool / "nr_hugepages", *(settings[name].file for name in ("switch", "attribute", "msr")))
+    for file, text in zip(files, ("10\n", "[never] madvise\n", "1\n", ""), strict=True):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     (pool / "free_hugepages").write_text("4\n")
-    register = Msr(files["msr"], 0x1A4, 0b1111)
-    register.write(0x42)
-    return {
-        "pool": Pool(pool),
-        "switch": Word(files["switch"]),
-        "attribute": Word(files["attribute"]),
-        "msr": register,
-    }
+    settings["msr"].write(0x42)
+    return settings
 
 
 def state(settings: dict[str, Any]) -> dict[str, Any]:
@@ -69,16 +63,11 @@ def change_all(root: Path, settings: dict[str, Any]) -> None:
     """Like a comparison: settings for the whole session, and within it others for one run."""
     with session(root), keep_journal(root) as journal:
         journal.change(settings["pool"], "144")
+        journal.change(settings["switch"], "madvise")
         journal.change(settings["msr"], "0xf")
         with keep_journal(root) as inner:
             inner.change(settings["attribute"], "0")
             inner.change(settings["pool"], "150")
-
-
-def change_switch(root: Path, settings: dict[str, Any]) -> None:
-    """The same with a switch, whose file lists words."""
-    with keep_journal(root) as journal:
-        journal.change(settings["switch"], "madvise")
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -139,14 +128,15 @@ def left_of(root: Path) -> list[str]:
     return [change.text for change in Journal.load(shared_folder(root)).changes]
 
 
-def left_by(work: Work, root: Path, count: int, both: bool) -> list[dict[str, Any]]:
-    """The settings left changed after killing `count` sessions at random points of the work."""
+def left_by(root: Path, count: int, both: bool) -> list[dict[str, Any]]:
+    """The settings left changed after killing `count` sessions at random points."""
     machine_settings = machine(root)
     before = state(machine_settings)
     seen = root / "lines"
-    task = partial(work, root, machine_settings)
+    task = partial(change_all, root, machine_settings)
     assert forked(partial(lines_of, task, lambda number: seen.write_text(str(number)))) == 0
     total = int(seen.read_text())
+    print(f"{count} of {total} lines")
     left = []
     for point in random.Random(SEED).sample(range(1, total + 1), min(count, total)):
         ended = forked(partial(lines_of, task, partial(kill_at, point, both)))
@@ -156,18 +146,10 @@ def left_by(work: Work, root: Path, count: int, both: bool) -> list[dict[str, An
         if state(machine_settings) != before or left_of(root) or ended != signal.SIGKILL:
             left.append({"point": point, "state": state(machine_settings), "ended": ended})
         machine(root)
-    print(f"{work.__name__}: {count} of {total} lines")
     return left
 
 
-def main(folder: Path, count: int, both: bool) -> int:
-    """Print the settings that were not restored; returns the exit code."""
-    third = count // 3
-    left = left_by(change_all, folder / "all", count - third, both)
-    left += left_by(change_switch, folder / "switch", third, both)
-    print(json.dumps(left))
-    return 1 if left else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "both"))
+    left = left_by(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "both")
+    print(json.dumps(left))
+    sys.exit(1 if left else 0)

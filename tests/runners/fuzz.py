@@ -116,8 +116,7 @@ def fuzzed(result: Path, to: Path, source: random.Random) -> None:
 def read_all(place: Place, commands: Sequence[tuple[str, ...]]) -> Iterator[Ended]:
     """Runs commands on the changed result."""
     for command in commands:
-        words = {"bad": place.bad, "good": place.good, "all": place.results}
-        yield place.run(*(word.format(**words) for word in command))
+        yield place.run(*place.words(command))
 
 
 def check(ended: Ended) -> None:

@@ -11,12 +11,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
+
+import pytest
 
 from forked import run_module
 from pagewise.cli import main
@@ -26,9 +29,6 @@ from stage import Stage
 #: How long a command may take; what takes longer hangs.
 SECONDS = 40
 INTERNAL = 70
-
-#: The digest of no records.
-NOTHING = {"lines": 0, "sha256": hashlib.sha256(b"").hexdigest()}
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,6 @@ class Ended:
     messages: str
 
     def data(self) -> Any:
-        """What it printed as JSON."""
         return json.loads(self.output)
 
 
@@ -77,9 +76,7 @@ class Place:
     def tree(self) -> Path:
         """A separate module tree, for faults that change it."""
         made = self.folder / "tree"
-        if not made.exists():
-            shutil.copytree(self.modules, made)
-        return made
+        return made if made.exists() else Path(shutil.copytree(self.modules, made))
 
     def edit(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Changes the bad result's manifest."""
@@ -104,23 +101,28 @@ class Place:
         stage = Stage(self.folder, self.environment)
         return {**stage.variables(), "PAGEWISE_MODULES": str(self.modules), **self.environment}
 
+    def words(self, arguments: Iterable[str]) -> list[str]:
+        """Arguments of a command; {good} and {bad} are the results, {all} the folder of both."""
+        return [one.format(good=self.good, bad=self.bad, all=self.results) for one in arguments]
+
     def run(self, *arguments: str) -> Ended:
         """A command in this process."""
         output, messages = io.StringIO(), io.StringIO()
         with (
-            _environment(self.variables(), self.folder),
-            _limited(),
+            patch.dict(os.environ, self.variables(), clear=True),
+            patch.object(sys, "argv", ["pagewise", *arguments]),
+            _limited(self.folder),
             redirect_stdout(output),
             redirect_stderr(messages),
+            pytest.raises(SystemExit) as ended,
         ):
-            before, sys.argv = sys.argv, ["pagewise", *arguments]
-            try:
-                main()
-            except SystemExit as ended:
-                code = ended.code if isinstance(ended.code, int) else 0
-            finally:
-                sys.argv = before
+            main()
+        code = ended.value.code if isinstance(ended.value.code, int) else 0
         return Ended(code, output.getvalue(), messages.getvalue())
+
+    def run_all(self, *commands: str) -> list[Ended]:
+        """Several commands, each a line of words."""
+        return [self.run(*self.words(command.split())) for command in commands]
 
     def fork(self, *arguments: str) -> Ended:
         """A command in a separate process, which may leave or lose others."""
@@ -187,7 +189,8 @@ def make_place(folder: Path, modules: Path, result: Path) -> Place:
             shutil.copy(result / name, to)
     place.edit(lambda data: data.update(id="0123456789abcdef"))
     # Killed before it named any records: lines beyond those named are validated.
-    place.edit(lambda data: data.update(state="running", records=NOTHING))
+    nothing = {"lines": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    place.edit(lambda data: data.update(state="running", records=nothing))
     (folder / "outside").mkdir()
     (folder / "outside/file").write_text("as it is")
     return place
@@ -212,28 +215,18 @@ def query(place: Place) -> Ended:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str], folder: Path) -> Iterator[None]:
-    before, here = dict(os.environ), Path.cwd()
-    os.environ.clear()
-    os.environ.update(variables)
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(here)
-        os.environ.clear()
-        os.environ.update(before)
+def _limited(folder: Path) -> Iterator[None]:
+    """Work in this folder, for a limited time."""
 
-
-@contextmanager
-def _limited() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise HangsError(f"longer than {SECONDS} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
+    here, before = Path.cwd(), signal.signal(signal.SIGALRM, stop)
+    os.chdir(folder)
     signal.alarm(SECONDS)
     try:
         yield
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        os.chdir(here)

@@ -2,128 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from fault import Ended, Fault, Place
 
+#: By exit codes: values of options, or of the `{}` in commands.
+Values = Mapping[tuple[int, ...], Mapping[str, list[str]]]
 LONG = "x" * 5000
-# Options of `compare --plan`, which starts nothing, and the exit code.
-PLANNED = [
-    (["--rounds", "0"], 2),
-    (["--rounds", "-1"], 2),
-    (["--rounds", "1001"], 2),
-    (["--rounds", ""], 2),
-    (["--rounds", "1e3"], 2),
-    (["--rounds", "9" * 5000], 2),
-    (["--rounds", "٣"], 0),
-    (["--threads", "0"], 2),
-    (["--threads", "4096"], 2),
-    (["--timeout", "0"], 2),
-    (["--until", "nan%"], 2),
-    (["--budget", "-5m"], 2),
-    (["--seed", "-1"], 2),
-    (["--seed", "9" * 30], 2),
-    (["--aa", "11"], 2),
-    (["--kernels", ""], 0),
-    (["--kernels", ","], 0),
-    (["--kernels", "["], 2),
-    (["--kernels", "[/]"], 2),
-    (["--kernels", LONG], 2),
-    (["--kernels", "\x1b[2J"], 2),
-    (["--kernels", "\udcff"], 2),
-    (["--configurations", "*" * 40], 0),
-    (["--configurations", "[!"], 2),
-    (["--baseline", ""], 2),
-    (["--baseline", "[/bold]"], 2),
-    (["--policies", "thp"], 2),
-    (["--policies", "hugetlbfs:1g"], 2),
-    (["--policies", "thp:0k"], 2),
-    (["--policies", "thp:-1k"], 2),
-    (["--policies", "thp:" + "9" * 30 + "g"], (0, 2)),
-    (["--policies", "hugetlbfs:1.5m"], 2),
-    (["--cpus", ""], 2),
-    (["--cpus", "0-400000000"], 2),
-    (["--cpus", "abc"], 2),
-    (["--cpus", "0,0"], 2),
-    (["--cpus", "9" * 30], 2),
-    (["--bind", "membind:"], 2),
-    (["--bind", "membind:0-400000000"], 2),
-    (["--bind", "interleave:x"], 2),
-    (["--bind", "smt:-1"], 2),
-    (["--bind", "smt:99"], 2),
-    (["--bind", "\u202e"], 2),
-    (["--vary", "prefetchers=[/]"], (2, 4)),
-    (["--modules", "/nonexistent"], 3),
-    (["--modules", ""], 3),
-    (["--modules", "/dev/null"], 3),
-    (["--env", "../../etc"], (0, 2, 3)),
-    (["--resume", "/nonexistent"], 2),
-]  # fmt: skip
+# Options of `kernels --plan`, which starts nothing.
+PLANNED: Values = {
+    (0,): {"--rounds": ["٣"], "--kernels": ["", ","], "--configurations": ["*" * 40]},
+    (2,): {
+        "--rounds": ["0", "-1", "1001", "", "1e3", "9" * 5000],
+        "--threads": ["0", "4096"],
+        "--timeout": ["0"],
+        "--until": ["nan%"],
+        "--budget": ["-5m"],
+        "--seed": ["-1", "9" * 30],
+        "--aa": ["11"],
+        "--kernels": ["[", "[/]", LONG, "\x1b[2J", "\udcff"],
+        "--configurations": ["[!"],
+        "--baseline": ["", "[/bold]"],
+        "--policies": ["thp", "hugetlbfs:1g", "thp:0k", "thp:-1k", "hugetlbfs:1.5m"],
+        "--cpus": ["", "0-400000000", "abc", "0,0", "9" * 30],
+        "--bind": ["membind:", "membind:0-400000000", "interleave:x", "smt:-1", "smt:99", "\u202e"],
+        "--resume": ["/nonexistent"],
+    },
+    (3,): {"--modules": ["/nonexistent", "", "/dev/null"]},
+    (0, 2): {"--policies": ["thp:" + "9" * 30 + "g"]},
+    (2, 4): {"--vary": ["prefetchers=[/]"]},
+    (0, 2, 3): {"--env": ["../../etc"]},
+}
 # Whole commands, `{good}` and `{bad}` are results.
-COMMANDS = [
-    ([""], 2),
-    (["--"], (0, 2)),
-    (["\x1b[31mcompare"], 2),
-    (["kernels", LONG], 2),
-    (["kernels", "--resume", "{good}"], 2),
-    (["kernels", "--name", "../x"], 2),
-    (["kernels", "--name", "", "--rounds", "1", "--no-sweep", "--kernels", "chase"], (2, 3, 0, 1)),
-    (["kernels", "--name", "x" * 300, "--rounds", "1", "--no-sweep"], 4),
-    (["kernels", "--output", "/dev/null/x", "--rounds", "1", "--no-sweep"], 4),
-    (["results", "diff", "{good}", "{good}", "--threshold", "nan"], 2),
-    (["results", "diff", "{good}", "{good}"], 0),
-    (["results", "diff", "{good}"], 2),
-    (["results", "diff", "{good}", "/nonexistent"], 3),
-    (["report", ""], 3),
-    (["report", "/dev/null"], 3),
-    (["report", "/nonexistent/\x1b[31m[/]"], 3),
-    (["report", LONG], 3),
-    (["results", "show", "/etc/passwd"], (2, 3)),
-    (["results", "list", "/nonexistent"], 2),
-    (["results", "list", LONG], 4),
-    (["results", "query", "SELECT nothing"], 2),
-    (["results", "query", "/nonexistent.sql"], 2),
-    (["results", "query", "SELECT 1", "/dev/null"], 2),
-    (["results", "query", "COPY records TO '/dev/full'", "{good}"], 2),
-    (["results", "query", "COPY records TO 'x'", "--write", "/proc/x/y", "{good}"], 2),
-    (["list", "--modules", "/dev/null"], 3),
-    (["run", "none/hardware-regular"], 2),
-    (["run", "[", "--", "pw-chase"], 2),
-    (["run", "*none*", "--", "\x1b[31m"], 2),
-    (["compare", "--rounds", "1", "--", "/nonexistent"], 2),
-    (["compare", "--rounds", "1", "--", "/"], 2),
-    (["compare", "--rounds", "1", "--", "/dev/zero"], 2),
-    (["compare", "--rounds", "1", "--metric", "[", "--", "true"], 2),
-    (["compare", "--rounds", "1", "--metric", "a=(", "--", "true"], 2),
-    (["compare", "--rounds", "1", "--check", "(", "--", "true"], 2),
-    (["compare", "--prepare-pages", "2M:1e400g", "--rounds", "1", "--", "true"], 2),
-    (["compare", "--sample-interval", "nan", "--rounds", "1", "--", "true"], 2),
-    (["compare", "--enough-coverage", "nan", "--rounds", "1", "--", "true"], 2),
-    (["compare", "--"], 2),
-    (["counters", "--groups", "[/]"], (2, 3, 4)),
-    (["kernels", "--resume", "{bad}"], 2),
-    (["results", "rerun", "{good}"], 2),
-]  # fmt: skip
+COMMANDS: Values = {
+    (0,): {"results diff {good} {}": ["{good}"]},
+    (2,): {
+        "{}": ["", "\x1b[31mcompare"],
+        "kernels {}": [LONG],
+        "kernels --name {}": ["../x"],
+        "kernels --resume {}": ["{good}", "{bad}"],
+        "compare {}": ["--"],
+        "compare --rounds 1 -- {}": ["/nonexistent", "/", "/dev/zero"],
+        "compare --rounds 1 --metric {} -- true": ["[", "a=("],
+        "compare --rounds 1 --check {} -- true": ["("],
+        "compare --rounds 1 --prepare-pages {} -- true": ["2M:1e400g"],
+        "compare --rounds 1 --sample-interval {} -- true": ["nan"],
+        "compare --rounds 1 --enough-coverage {} -- true": ["nan"],
+        "run {}": ["none/hardware-regular"],
+        "run {} -- pw-chase": ["["],
+        "run *none* -- {}": ["\x1b[31m"],
+        "results diff {}": ["{good}"],
+        "results diff {good} {good} --threshold {}": ["nan"],
+        "results list {}": ["/nonexistent"],
+        "results query {}": ["SELECT nothing", "/nonexistent.sql"],
+        "results query {} /dev/null": ["SELECT 1"],
+        "results query {} {good}": ["COPY records TO '/dev/full'"],
+        "results query {} --write /proc/x/y {good}": ["COPY records TO 'x'"],
+        "results rerun {}": ["{good}"],
+    },
+    (3,): {
+        "list --modules {}": ["/dev/null"],
+        "report {}": ["", "/dev/null", "/nonexistent/\x1b[31m[/]", LONG],
+        "results diff {good} {}": ["/nonexistent"],
+    },
+    (4,): {
+        "kernels --rounds 1 --no-sweep --name {}": ["x" * 300],
+        "kernels --rounds 1 --no-sweep --output {}": ["/dev/null/x"],
+        "results list {}": [LONG],
+    },
+    (0, 2): {"{}": ["--"]},
+    (2, 3): {"results show {}": ["/etc/passwd"]},
+    (0, 1, 2, 3): {"kernels --rounds 1 --no-sweep --kernels chase --name {}": [""]},
+    (2, 3, 4): {"counters --groups {}": ["[/]"]},
+}
 
 
-def planned(arguments: list[str], codes: int | tuple[int, ...]) -> Fault:
-    def happen(place: Place) -> Ended:
-        return place.run("kernels", "--plan", *arguments)
-
-    return Fault(f"option {_shown(arguments)}", happen, _codes(codes))
+def _with_value(command: str, value: str) -> Callable[[Place], Ended]:
+    words = [value if word == "{}" else word for word in command.split()]
+    return lambda place: place.run(*place.words(words))
 
 
-def whole(arguments: list[str], codes: int | tuple[int, ...]) -> Fault:
-    def happen(place: Place) -> Ended:
-        return place.run(*(one.format(good=place.good, bad=place.bad) for one in arguments))
-
-    return Fault(f"command {_shown(arguments)}", happen, _codes(codes))
-
-
-def _codes(codes: int | tuple[int, ...]) -> tuple[int, ...]:
-    return codes if isinstance(codes, tuple) else (codes,)
-
-
-def _shown(arguments: list[str]) -> str:
-    return ascii(" ".join(one[:20] for one in arguments))
+def _faults(rows: Values, start: str = "", end: str = "") -> list[Fault]:
+    return [
+        Fault(ascii(command.replace("{}", value[:20])), _with_value(command, value), codes)
+        for codes, commands in rows.items()
+        for name, values in commands.items()
+        for command in [start + name + end]
+        for value in values
+    ]
 
 
-FAULTS = [planned(*row) for row in PLANNED] + [whole(*row) for row in COMMANDS]
+FAULTS = _faults(PLANNED, "kernels --plan ", " {}") + _faults(COMMANDS)

@@ -7,19 +7,15 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from fault import Ended, Fault, Place, neighbours, query
+from fault import Ended, Fault, Place, neighbours
 
+Change = Callable[[Place], object]
+DEEP: Any = reduce(lambda made, _: [made], range(900), 1)
 EVIL = "a\x1b[31m\x1b]0;t\x07[/]\u202e$x$"
-
-
-def _deep(levels: int) -> Any:
-    made: Any = 1
-    for _ in range(levels):
-        made = [made]
-    return made
 
 
 def _to(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
@@ -33,21 +29,21 @@ def _to(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def _edit(*path: str | int, value: Any) -> Callable[[Place], None]:
+def _edit(*path: str | int, value: Any) -> Change:
     """Another value in the manifest."""
     return lambda place: place.edit(_to(*path, value=value))
 
 
-def _edit_record(*path: str | int, value: Any) -> Callable[[Place], None]:
+def _edit_record(*path: str | int, value: Any) -> Change:
     """Another value in the first record."""
     return lambda place: place.edit_records(_to(*path, value=value))
 
 
-def _write(content: bytes, name: str = "manifest.json") -> Callable[[Place], None]:
-    return lambda place: (place.bad / name).write_bytes(content) and None
+def _write(content: bytes, name: str = "manifest.json") -> Change:
+    return lambda place: (place.bad / name).write_bytes(content)
 
 
-def _instead(make: Callable[[str], Any], name: str) -> Callable[[Place], None]:
+def _instead(make: Callable[[str], object], name: str) -> Change:
     """Something else than a file, of its name."""
 
     def change(place: Place) -> None:
@@ -62,138 +58,116 @@ def _link(to: str | None) -> Callable[[str], None]:
     return lambda file: Path(file).symlink_to(to or file)
 
 
-def _sparse(file: str) -> None:
-    os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 1 << 40)
+NO_FILES: dict[str, Callable[[str], object]] = {
+    "FIFO": os.mkfifo,
+    "folder": os.mkdir,
+    "link to itself": _link(None),
+    "link to a device": _link("/dev/zero"),
+    "link to nothing": _link("nothing"),
+    "nothing": lambda file: None,
+    "a terabyte": lambda file: os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 1 << 40),
+}
 
 
-def _texts(place: Place, old: bytes, new: bytes, name: str = "manifest.json") -> None:
-    file = place.bad / name
-    content = file.read_bytes()
-    assert old in content
-    file.write_bytes(content.replace(old, new, 1))
+def _text(old: bytes, new: bytes, name: str = "manifest.json") -> Change:
+    def change(place: Place) -> None:
+        content = (place.bad / name).read_bytes()
+        assert old in content
+        (place.bad / name).write_bytes(content.replace(old, new, 1))
+
+    return change
 
 
 # What is wrong with a manifest (wrong types: test_fuzz.py). Its folder is still read by its records alone.
-MANIFESTS: dict[str, Callable[[Place], None]] = {
+MANIFESTS: dict[str, Change] = {
     "empty": _write(b""),
     "cut": lambda place: os.truncate(place.manifest, 1000),
     "binary": _write(bytes(range(256))),
     "null": _write(b"null"),
     "list": _write(b"[]"),
     "number": _write(b"1"),
-    "BOM": lambda place: place.manifest.write_bytes(b"\xef\xbb\xbf" + place.manifest.read_bytes()) and None,
-    "UTF-16": lambda place: place.manifest.write_bytes(place.manifest.read_text().encode("utf-16")) and None,
-    "deep": _edit("host", "more", value=_deep(900)),
+    "BOM": lambda place: place.manifest.write_bytes(b"\xef\xbb\xbf" + place.manifest.read_bytes()),
+    "UTF-16": lambda place: place.manifest.write_bytes(place.manifest.read_text().encode("utf-16")),
+    "deep": _edit("host", "more", value=DEEP),
     "too deep for a parser": _write(b"[" * 200_000),
     "lone surrogate": _edit("name", value="\ud800"),
-    "raw surrogate": lambda place: _texts(place, b'"name": "', b'"name": "\xed\xa0\x80'),
+    "raw surrogate": _text(b'"name": "', b'"name": "\xed\xa0\x80'),
     "huge number": _edit("seed", value=10**100),
-    "number of 5000 digits": lambda place: _texts(place, b'"seed": ', b'"seed": ' + b"1" * 5000),
+    "number of 5000 digits": _text(b'"seed": ', b'"seed": ' + b"1" * 5000),
     "NaN": _edit("limit_seconds", value=float("nan")),
-    "1e400": lambda place: _texts(place, b'"limit_seconds": ', b'"limit_seconds": 1e400, "x": '),
-    "key twice": lambda place: _texts(place, b"{", b'{"seed": 1,'),
+    "1e400": _text(b'"limit_seconds": ', b'"limit_seconds": 1e400, "x": '),
+    "key twice": _text(b"{", b'{"seed": 1,'),
     "host is a list": _edit("host", value=[]),
     "no configurations": _edit("configurations", value=[]),
     "schema of another age": _edit("schema", value="pagewise.manifest/" + "9" * 5000),
     "schema is a list": _edit("schema", value=[]),
-    "FIFO": _instead(os.mkfifo, "manifest.json"),
-    "folder": _instead(os.mkdir, "manifest.json"),
-    "link to itself": _instead(_link(None), "manifest.json"),
-    "link to a device": _instead(_link("/dev/zero"), "manifest.json"),
-    "link to nothing": _instead(_link("nothing"), "manifest.json"),
-    "a terabyte": _instead(_sparse, "manifest.json"),
+    **{name: _instead(make, "manifest.json") for name, make in NO_FILES.items()},
 }
 # What is wrong with the first record: it is left out, the others are read (wrong types: test_schemas.py).
-RECORDS: dict[str, Callable[[Place], None]] = {
-    "deep": _edit_record("options", value=_deep(900)),
+RECORDS: dict[str, Change] = {
+    "deep": _edit_record("options", value=DEEP),
     "lone surrogate": _edit_record("kernel", value="\ud800"),
     "NaN": _edit_record("metrics", "latency_ns", value=float("nan")),
-    "1e400": lambda place: _texts(place, b'"first_touch":', b'"first_touch":1e400,"x":', "records.jsonl"),
-    "key twice": lambda place: _texts(place, b"{", b'{"kernel": "x",', "records.jsonl"),
+    "1e400": _text(b'"first_touch":', b'"first_touch":1e400,"x":', "records.jsonl"),
+    "key twice": _text(b"{", b'{"kernel": "x",', "records.jsonl"),
     "host is a text": _edit_record("host", value="h"),
     "blank time": _edit_record("run", "started", value=""),
     "pages of no size": _edit_record("run", "pages", value="thp:"),
-    "binary": lambda place: _texts(place, b"{", bytes(range(256)) + b"\n{", "records.jsonl"),
-    "CRLF": lambda place: _texts(place, b"}\n", b"}\r\n", "records.jsonl"),
-    "a line of 4 MB": lambda place: _texts(place, b"{", b"x" * (4 << 20) + b"\n{", "records.jsonl"),
-    "cut in a letter": lambda place: (
-        place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3') and None
-    ),
+    "binary": _text(b"{", bytes(range(256)) + b"\n{", "records.jsonl"),
+    "CRLF": _text(b"}\n", b"}\r\n", "records.jsonl"),
+    "a line of 4 MB": _text(b"{", b"x" * (4 << 20) + b"\n{", "records.jsonl"),
+    "cut in a letter": lambda place: place.records.write_bytes(place.records.read_bytes() + b'{"a": "\xc3'),
 }
 # What replaces the records.
-NO_RECORDS: dict[str, Callable[[Place], None]] = {
-    "FIFO": _instead(os.mkfifo, "records.jsonl"),
-    "folder": _instead(os.mkdir, "records.jsonl"),
-    "link to itself": _instead(_link(None), "records.jsonl"),
-    "link to a device": _instead(_link("/dev/zero"), "records.jsonl"),
-    "a terabyte": _instead(_sparse, "records.jsonl"),
-    "nothing": _instead(lambda file: None, "records.jsonl"),
+NO_RECORDS: dict[str, Change] = {
+    **{name: _instead(make, "records.jsonl") for name, make in NO_FILES.items()},
     "empty": _write(b"", "records.jsonl"),
     "nonsense": _write(b"nonsense\n" * 10, "records.jsonl"),
 }
 
 
-def manifest(name: str, make: Callable[[Place], None]) -> Fault:
+# The faults, exit codes and commands.
+DIFF = "results diff {good} {bad}"
+KINDS = {
+    "manifest": (MANIFESTS, (3,), ["report {bad}", DIFF]),
+    "record": (RECORDS, (0, 5), ["results show {bad} --json", DIFF]),
+    "records": (NO_RECORDS, (3, 4, 5, 6), [DIFF]),
+}
+
+
+def _damaged(kind: str, name: str) -> Fault:
+    faults, codes, commands = KINDS[kind]
+
     def happen(place: Place) -> list[Ended]:
-        make(place)
-        return [
-            place.run("report", str(place.bad)),
-            place.run("results", "diff", str(place.good), str(place.bad)),
-        ]
+        faults[name](place)
+        ended = place.run_all(*commands)
+        assert kind != "record" or name == "CRLF" or len(ended[0].data()["faults"]) >= 1
+        return ended
 
-    return Fault(f"manifest: {name}", happen, (3,))
-
-
-def record(name: str, make: Callable[[Place], None]) -> Fault:
-    def happen(place: Place) -> list[Ended]:
-        make(place)
-        shown = place.run("results", "show", str(place.bad), "--json")
-        assert name == "CRLF" or len(shown.data()["faults"]) >= 1
-        return [shown, place.run("results", "diff", str(place.good), str(place.bad))]
-
-    return Fault(f"record: {name}", happen, (0, 5))
-
-
-def no_records(name: str, make: Callable[[Place], None]) -> Fault:
-    def happen(place: Place) -> list[Ended]:
-        make(place)
-        return [place.run("results", "diff", str(place.good), str(place.bad))]
-
-    return Fault(f"records: {name}", happen, (3, 4, 5, 6))
+    return Fault(f"{kind}: {name}", happen, codes)
 
 
 def _all_at_once(place: Place) -> list[Ended]:
     """Every bad folder next to a good one, and the commands that go through all of them."""
-    made = {**MANIFESTS, **{f"record {key}": one for key, one in RECORDS.items()}}
-    made |= {f"records {key}": one for key, one in NO_RECORDS.items()}
+    made = {f"{kind} {name}": make for kind, (faults, *_) in KINDS.items() for name, make in faults.items()}
     for name, make in made.items():
         folder = place.results / name.replace(" ", "-")
         shutil.copytree(place.bad, folder)
         make(replace(place, bad=folder))
-    listed = place.run("results", "list", "--json")
-    actual = {Path(one["folder"]).name: one for one in listed.data()["results"]}
-    assert len(actual) >= len(made) and actual["good"]["records"] > 0 and "fault" not in actual["good"]
-    return [
-        listed,
-        place.run("results", "list"),
-        query(place),
-        place.run("kernels", "--plan", "--output", str(place.results)),
-    ]
+    ended = neighbours(place)
+    assert len(ended[0].data()["results"]) >= len(made)
+    return [*ended, *place.run_all("results list", "kernels --plan --output {all}")]
 
 
 def _evil_names(place: Place) -> list[Ended]:
     """Names with escapes, markup and formulas, in all that is printed and written."""
-    place.edit(_to("host", "hostname", value=EVIL))
-    place.edit(_to("host", "cpu", value=EVIL))
+    for path in [("host", "hostname"), ("host", "cpu"), ("name",), ("subjects", 0, "kernel", "title")]:
+        place.edit(_to(*path, value=EVIL))
     place.edit(_to("command", value=["pagewise", EVIL]))
-    place.edit(_to("name", value=EVIL))
-    place.edit(_to("subjects", 0, "kernel", "title", value=EVIL))
     ended = [
         *neighbours(place),
-        place.run("report", str(place.bad)),
-        place.run("results", "show", str(place.bad)),
-        place.run("results", "diff", str(place.good), str(place.bad), "--across-machines"),
-        place.run("cluster", "nodes", str(place.bad), str(place.good)),
+        *place.run_all("report {bad}", "results show {bad}"),
+        *place.run_all(f"{DIFF} --across-machines", "cluster nodes {bad} {good}"),
         place.run("results", "query", "SELECT hostname FROM results"),
     ]
     for file in place.bad.rglob("*"):
@@ -205,19 +179,17 @@ def _evil_names(place: Place) -> list[Ended]:
 
 def _gone(place: Place) -> list[Ended]:
     shutil.rmtree(place.bad)
-    return [place.run("report", str(place.bad)), place.run("results", "show", str(place.bad))]
+    return place.run_all("report {bad}", "results show {bad}")
 
 
-def _same_id(place: Place) -> list[Ended]:
+def _same_id(place: Place) -> Ended:
     place.edit(_to("id", value=json.loads((place.good / "manifest.json").read_text())["id"]))
     place.edit_records(_to("run", "position", value=99))
-    return [place.run("results", "query", "SELECT count(*) FROM records")]
+    return place.run("results", "query", "SELECT count(*) FROM records")
 
 
 FAULTS = [
-    *(manifest(*row) for row in MANIFESTS.items()),
-    *(record(*row) for row in RECORDS.items()),
-    *(no_records(*row) for row in NO_RECORDS.items()),
+    *(_damaged(kind, name) for kind, (faults, *_) in KINDS.items() for name in faults),
     Fault("all of these folders next to a good one", _all_at_once, (0, 1)),
     Fault("names with escapes, markup and formulas", _evil_names, (0, 1, 5)),
     Fault("result is gone", _gone, (2, 3)),

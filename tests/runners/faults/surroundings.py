@@ -7,8 +7,8 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from fault import Ended, Fault, Place
 
@@ -28,20 +28,20 @@ VARIABLES = [
 ]  # fmt: skip
 
 
-def variable(name: str, value: str) -> Fault:
-    def happen(place: Place) -> Ended:
-        place.environment[name] = value
-        return place.run("list")
-
-    return Fault(f"variable {name}={value[:12]!a}", happen, (0, 3, 4))
-
-
-def modules(value: str) -> Fault:
+def variable(name: str, value: str, codes: tuple[int, ...], *commands: str) -> Fault:
     def happen(place: Place) -> list[Ended]:
-        place.environment["PAGEWISE_MODULES"] = value
-        return [place.run("list"), place.run("kernels", "--plan")]
+        place.environment[name] = value
+        return place.run_all(*commands)
 
-    return Fault(f"variable PAGEWISE_MODULES={value[:12]!a}", happen, (3, 4))
+    return Fault(f"variable {name}={value[:12]!a}", happen, codes)
+
+
+def _check_complete(place: Place, ended: Ended) -> Ended:
+    """Everything was measured, saved and reported."""
+    made = max(place.results.glob("2*"), key=lambda folder: folder.name)
+    assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
+    assert (made / "report.html").exists()
+    return ended
 
 
 def process(name: str, code: str) -> Fault:
@@ -53,24 +53,16 @@ def process(name: str, code: str) -> Fault:
         )
         options = ["--rounds", "1", "--policies", "none", "--timeout", "1", "--end-leftovers"]
         options += ["--output", str(place.results), "--json"]
-        ended = place.fork("compare", *options, "--", str(program))
-        made = max(place.results.glob("2*"), key=lambda folder: folder.name)
-        assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
-        assert (made / "report.html").exists()
-        return ended
+        return _check_complete(place, place.fork("compare", *options, "--", str(program)))
 
     return Fault(f"process: {name}", happen, (0, 1))
 
 
 def stream(name: str, shell: str, codes: tuple[int, ...], *, is_silent: bool = False) -> Fault:
-    """A comparison with odd standard streams: it is measured, saved and reported."""
+    """A comparison with odd standard streams."""
 
     def happen(place: Place) -> Ended:
-        ended = place.compare(shell=shell)
-        made = max(place.results.glob("2*"), key=lambda folder: folder.name)
-        assert json.loads((made / "manifest.json").read_text())["state"] == "complete"
-        assert (made / "report.html").exists()
-        return ended
+        return _check_complete(place, place.compare(shell=shell))
 
     return Fault(f"stream: {name}", happen, codes, is_silent)
 
@@ -89,17 +81,15 @@ def host(name: str, files: dict[str, str]) -> Fault:
     return Fault(f"machine: {name}", happen, ())
 
 
-def _limited(limit: int, most: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(limit, (most, most))
+def _limited(limit: int, most: int) -> Callable[[Place], Ended]:
+    """A comparison that may use so much; what was measured up to then is kept."""
 
+    def happen(place: Place) -> Ended:
+        # Python would cut the compiled modules that all tests share.
+        place.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        return place.compare(preexec_fn=lambda: resource.setrlimit(limit, (most, most)))
 
-def _small_files(place: Place) -> Ended:
-    """Every file ends at 20 kB, as on a full disk; what was measured up to then is kept."""
-    return place.compare(preexec_fn=_limited(resource.RLIMIT_FSIZE, 20_000))
-
-
-def _few_descriptors(place: Place) -> Ended:
-    return place.compare(preexec_fn=_limited(resource.RLIMIT_NOFILE, 12))
+    return happen
 
 
 def _full_disk(place: Place) -> list[Ended]:
@@ -119,14 +109,7 @@ def _full_disk(place: Place) -> list[Ended]:
 def _no_permission(place: Place) -> list[Ended]:
     """Root may read everything; everybody else is refused."""
     place.manifest.chmod(0)
-    ended = [place.run("report", str(place.bad)), place.run("results", "list")]
-    place.manifest.chmod(0o644)
-    return ended
-
-
-def _read_only(place: Place) -> Ended:
-    (place.folder / "file").write_text("")
-    return place.compare("--output", str(place.folder / "file" / "below"))
+    return place.run_all("report {bad}", "results list")
 
 
 def _folder_vanishes(place: Place) -> Ended:
@@ -153,31 +136,22 @@ def _interrupted(number: int) -> Callable[[Place], Ended]:
     return happen
 
 
-def _at_once(*commands: list[str]) -> Callable[[Place], list[Ended]]:
+def _at_once(*commands: str) -> Callable[[Place], list[Ended]]:
     """Commands at the same time."""
 
     def happen(place: Place) -> list[Ended]:
-        ended: list[Ended] = []
-
-        def run(arguments: list[str]) -> None:
-            filled = [one.format(good=place.good, bad=place.bad) for one in arguments]
-            ended.append(place.start(*filled))
-
-        threads = [threading.Thread(target=run, args=(one,)) for one in commands]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(ended) == len(commands)
-        return ended
+        with ThreadPoolExecutor() as pool:
+            return [*pool.map(lambda command: place.start(*place.words(command.split())), commands)]
 
     return happen
 
 
-_QUERY = ["results", "query", "slow-nodes"]
 FAULTS = [
-    *(variable(*row) for row in VARIABLES),
-    *(modules(one) for one in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")),
+    *(variable(*row, (0, 3, 4), "list") for row in VARIABLES),
+    *(
+        variable("PAGEWISE_MODULES", value, (3, 4), "list", "kernels --plan")
+        for value in (LONG, "/nonexistent", "/dev/null", "\x1b[31m[/]", "a:b")
+    ),
     process("is killed", "os.kill(os.getpid(), signal.SIGKILL)"),
     process("kills its parent", "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"),
     process("says escapes and bytes", 'sys.stdout.buffer.write(b"\\x1b[31m\\xff\\x00[/]\\n"); sys.exit(3)'),
@@ -191,17 +165,17 @@ FAULTS = [
     stream("reader gone", '"$@" | :', (0, 1)),
     stream("no terminal", 'exec setsid "$@"', (0, 1)),
     stream("input full of zeros", 'exec "$@" </dev/zero', (0, 1)),
-    Fault("disk: files of 20 kB", _small_files, (4,)),
+    # As on a full disk.
+    Fault("disk: files of 20 kB", _limited(resource.RLIMIT_FSIZE, 20_000), (4,)),
     Fault("disk: full, without inodes", _full_disk, (4,)),
-    Fault("disk: few descriptors", _few_descriptors, (0, 3, 4)),
-    Fault("disk: results below a file", _read_only, (4,)),
+    Fault("disk: few descriptors", _limited(resource.RLIMIT_NOFILE, 12), (0, 3, 4)),
     Fault("disk: no permission", _no_permission, (0, 3, 4)),
     Fault("disk: folder is gone", _folder_vanishes, (4,)),
     Fault("signal: SIGTERM", _interrupted(signal.SIGTERM), (143,)),
     Fault("signal: SIGHUP", _interrupted(signal.SIGHUP), (129,)),
     Fault("signal: SIGKILL", _interrupted(signal.SIGKILL), (137,)),
-    Fault("report and query at once", _at_once(["report", "{good}"], _QUERY), (0, 1)),
-    Fault("two report at once", _at_once(["report", "{good}"], ["report", "{good}"]), (0, 1)),
+    Fault("report and query at once", _at_once("report {good}", "results query slow-nodes"), (0, 1)),
+    Fault("two report at once", _at_once("report {good}", "report {good}"), (0, 1)),
     host("no files", {}),
     host("empty files", dict.fromkeys(("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu/online"), "")),
     host("CPUs that are none", {"sys/devices/system/cpu/online": "abc\n"}),

@@ -22,7 +22,6 @@ from stage import EVENTS
 FILES = {file.stem: file for folder in (EVENTS, OF_KERNEL) for file in sorted(folder.glob("*.yaml"))}
 ALL = [EventFile.from_file(file) for file in FILES.values()]
 BY_NAME = {file.name: file for file in ALL}
-IDS = [file.name for file in ALL]
 GOOD = good("hardware counters", "")
 VIRTUAL = note("hardware counters", "none here: a virtual machine", "count on a bare machine")
 
@@ -46,13 +45,14 @@ SMALL = {
 }
 
 
-def changed(change) -> dict:
-    data = copy.deepcopy(SMALL)
-    change(data)
-    return data
+def rates(name: str, counts: dict[str, float], seconds: float) -> dict[str, float | None]:
+    """The metrics of a CPU's event file for these counts."""
+    file = BY_NAME[name]
+    values = file.base_values(counts, seconds)
+    return {metric.name: metric.value(values) for metric in file.metrics}
 
 
-@pytest.mark.parametrize("file", ALL, ids=IDS)
+@pytest.mark.parametrize("file", ALL, ids=FILES)
 def test_libpfm_supports_every_name(file: EventFile):
     """Asks this libpfm if it supports the CPU, or uses the recorded answers of another libpfm."""
     unknown, unchecked = [], set()
@@ -100,8 +100,7 @@ def test_a64fx_divides_all_instructions_into_classes():
         **{"PRF_SPEC": 30.0, "SVE_PRF_GATHER_SPEC": 8.0, "SVE_PRF_CONTIG_SPEC": 9.0, "DCZVA_SPEC": 1.0},
         **{"BR_PRED": 40.0, "CRYPTO_SPEC": 2.0, "SVE_MOVPRFX_SPEC": 5.0},
     }
-    known = a64fx.base_values(counts, 1.0)
-    shares = {metric.name: metric.value(known) for metric in a64fx.metrics}
+    shares = rates("a64fx", counts, 1.0)
     whole = ("fp", "conversions", "moves", "vector_integer", "predicates", "loads", "stores", "prefetches")
     whole += ("zero_lines", "branches", "encryption", "movprfx", "base")
     assert sum(shares[f"mix_{name}"] for name in whole) == pytest.approx(1.0)
@@ -116,13 +115,12 @@ def test_a64fx_divides_all_instructions_into_classes():
 
 
 def test_a64fx_has_busy_rates_of_l2_and_memory_and_flops_by_precision():
-    a64fx = BY_NAME["a64fx"]
     # Two threads of a core memory group, each of which counts what is of the whole group.
     counts = {"CPU_CYCLES": 2 * 1e6, "L2_PIPE_VAL": 2 * 4e5, "BUS_READ_TOTAL_MEM": 2 * 2e5}
     counts |= {"BUS_WRITE_TOTAL_MEM": 2 * 1e5, "FP_SCALE_OPS_SPEC": 10.0, "FP_FIXED_OPS_SPEC": 8.0}
     counts |= {"FP_DP_SCALE_OPS_SPEC": 9.0, "FP_DP_FIXED_OPS_SPEC": 0.0, "FP_SP_SCALE_OPS_SPEC": 1.0}
     counts |= {"FP_SP_FIXED_OPS_SPEC": 2.0, "FP_HP_SCALE_OPS_SPEC": 0.0, "FP_HP_FIXED_OPS_SPEC": 6.0}
-    values = {metric.name: metric.value(a64fx.base_values(counts, 1.0)) for metric in a64fx.metrics}
+    values = rates("a64fx", counts, 1.0)
     assert values["cmg_l2_busy"] == pytest.approx(0.4)
     # 3e5 lines of 256 bytes in 1e6 cycles, of 128 bytes per cycle.
     assert values["cmg_memory_busy"] == pytest.approx(0.6)
@@ -130,16 +128,14 @@ def test_a64fx_has_busy_rates_of_l2_and_memory_and_flops_by_precision():
     assert shares == pytest.approx([36 / 48, 6 / 48, 6 / 48])
 
 
-def bind(data: dict) -> None:
-    """Only one counter can count two events of a group."""
-    for name in ("MISSES", "FILLS"):
-        data["events"][name]["counter"] = 5
-
-
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        (bind, ("groups.0", "2", "5")),
+        # Only one counter can count two events of a group.
+        (
+            lambda d: [d["events"][name].update(counter=5) for name in ("MISSES", "FILLS")],
+            ("groups.0", "2", "5"),
+        ),
         (lambda d: d.pop("pmu"), ("'pmu'",)),
         (lambda d: d.update(extra=1), ("'extra'",)),
         (lambda d: d["events"]["MISSES"].update(unit="furlongs"), ("events.MISSES.unit",)),
@@ -154,9 +150,7 @@ def bind(data: dict) -> None:
         (lambda d: d["groups"].append(d["groups"][0]), ("groups", "all")),
         (lambda d: d["metrics"].append(d["metrics"][0]), ("metrics", "rate")),
         (lambda d: d["metrics"][0].update(formula="FILLS / NONE"), ("metrics.0", "NONE")),
-        (lambda d: d["metrics"][0].update(formula="FILLS +"), ("metrics.0", "FILLS +")),
         (lambda d: d["metrics"][0].update(formula="FILLS ** 2"), ("metrics.0", "FILLS ** 2")),
-        (lambda d: d["metrics"][0].update(formula="__import__('os')"), ("metrics.0", "__import__('os')")),
         (lambda d: d["metrics"][0].update(formula="CYCLES + FILLS"), ("metrics.0", "CYCLES + FILLS")),
         (lambda d: d["metrics"][0].update(formula="FILLS * LINE"), ("metrics.0", "byte^1", "GB/s")),
         (lambda d: d["metrics"][0].update(unit="miles"), ("metrics.0", "'miles'")),
@@ -164,38 +158,29 @@ def bind(data: dict) -> None:
     ],
 )
 def test_an_invalid_file_is_refused_with_the_place(change, cause: tuple[str, ...]):
-    assert any(all(has(line, part) for part in cause) for line in refused(change))
-
-
-def refused(change) -> list[str]:
-    """The faults of the small file after a change, a line each."""
+    data = copy.deepcopy(SMALL)
+    change(data)
     with pytest.raises(FormatError) as caught:
-        EventFile.from_dict(changed(change), "here")
+        EventFile.from_dict(data, "here")
     head, *lines = caught.value.message.splitlines()
     assert caught.value.where == "here" and "pagewise.events/1" in head
-    return lines
+    # As separate words.
+    patterns = [rf"(?<![\w.]){re.escape(part)}(?!\.?\w)" for part in cause]
+    assert any(all(re.search(pattern, line) for pattern in patterns) for line in lines)
 
 
-def has(line: str, part: str) -> bool:
-    """Whether this is in the line, as separate words."""
-    return re.search(rf"(?<![\w.]){re.escape(part)}(?!\.?\w)", line) is not None
+def extended(folder: Path, **changes: object) -> EventFile:
+    """A file that extends the small one."""
+    for name, content in (("small", SMALL), ("next", {"extends": "small", "name": "next"} | changes)):
+        (folder / f"{name}.yaml").write_text(json.dumps(content))
+    return EventFile.from_file(folder / "next.yaml")
 
 
 def test_a_file_extends_another_of_its_folder(tmp_path: Path):
-    own = {
-        **{
-            "extends": "small",
-            "name": "next",
-            "title": "Next",
-            "libpfm": "5.0",
-            "without": ["FILLS", "rate"],
-        },
-        "events": {"MISSES": {"native": "other", "unit": "count", "description": "m"}},
-        "groups": [{"name": "all", "title": "All", "events": ["CYCLES", "MISSES"]}],
-    }
-    for name, content in (("small", SMALL), ("next", own)):
-        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
-    file = EventFile.from_file(tmp_path / "next.yaml")
+    misses = {"native": "other", "unit": "count", "description": "m"}
+    group = {"name": "all", "title": "All", "events": ["CYCLES", "MISSES"]}
+    changes = {"libpfm": "5.0", "without": ["FILLS", "rate"], "events": {"MISSES": misses}}
+    file = extended(tmp_path, **changes, groups=[group])
     assert (file.name, file.libpfm, file.pmu) == ("next", "5.0", "small")
     assert {name: event.native for name, event in file.events.items()} == {"CYCLES": "cyc", "MISSES": "other"}
     assert [group.events for group in file.groups] == [("CYCLES", "MISSES")]
@@ -206,10 +191,8 @@ def test_a_file_extends_another_of_its_folder(tmp_path: Path):
     "change", [{"extends": "none"}, {"extends": "next"}, {"without": ["NONE"]}, {"groups": [1]}]
 )
 def test_a_wrong_extension_of_a_file_is_refused(tmp_path: Path, change: dict[str, object]):
-    (tmp_path / "small.yaml").write_text(json.dumps(SMALL))
-    (tmp_path / "next.yaml").write_text(json.dumps({"extends": "small", "name": "next"} | change))
     with pytest.raises(FormatError) as caught:
-        EventFile.from_file(tmp_path / "next.yaml")
+        extended(tmp_path, **change)
     assert caught.value.where.startswith(str(tmp_path))
 
 
@@ -219,10 +202,8 @@ def test_formulas_compute_in_base_units():
     assert values == {"LINE": 64.0, "FILLS": 1e9, "seconds": 2.0}
     assert small.metrics[0].value(values) == pytest.approx(32.0)
     assert small.metrics[0].names == ("FILLS", "LINE", "seconds")
-    software = BY_NAME["software"]
-    values = software.base_values({"TASK_CLOCK": 4e9, "PAGE_FAULTS": 100}, 2.0)
-    rates = {metric.name: metric.value(values) for metric in software.metrics}
-    assert rates == {"page_fault_rate": 25.0, "cpus_used": 2.0, "context_switch_rate": None}
+    software = rates("software", {"TASK_CLOCK": 4e9, "PAGE_FAULTS": 100}, 2.0)
+    assert software == {"page_fault_rate": 25.0, "cpus_used": 2.0, "context_switch_rate": None}
 
 
 @pytest.mark.parametrize(
@@ -242,9 +223,10 @@ def test_formulas(text: str, value: float | None):
     assert result == (value if value is None else pytest.approx(value))
 
 
-@pytest.mark.parametrize(
-    "text", ["True", "a if b else c", "a.b", "a[0]", "f(a)", "'a'", "", "a;b", "1j", "a % b"]
-)
+INVALID = ("True", "a if b else c", "a.b", "a[0]", "f(a)", "'a'", "", "a;b", "1j", "a % b", "a +", "a ** 2")
+
+
+@pytest.mark.parametrize("text", [*INVALID, "__import__('os')"])
 def test_invalid_formulas_are_refused(text: str):
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         Formula.of(text)
@@ -252,23 +234,21 @@ def test_invalid_formulas_are_refused(text: str):
 
 def test_a64fx_energy_and_traffic_match_its_manual():
     """Twelve threads of one core memory group, 1 s at 2 GHz: what the group counts, each of them counts."""
-    threads, cycles = 12, 12 * 2e9
+    threads = 12
     counts = {
-        "CPU_CYCLES": cycles,
+        "CPU_CYCLES": threads * 2e9,
         "EA_CORE": threads * 1e9 / 8,  # 1 J each
         "EA_L2": threads * 4e9 / 32,  # 4 J
         "EA_MEMORY": threads * 20e9 / 256,  # 20 J
         "BUS_READ_TOTAL_MEM": threads * 200e9 / 256,  # 200 GB
         "BUS_WRITE_TOTAL_CMG1": threads * 50e9 / 256,
     }
-    a64fx = BY_NAME["a64fx"]
-    values = a64fx.base_values(counts, 1.0)
-    rates = {metric.name: metric.value(values) for metric in a64fx.metrics}
-    assert rates["core_energy"] == pytest.approx(12.0) and rates["core_power"] == pytest.approx(12.0)
-    assert rates["cmg_l2_energy"] == pytest.approx(4 / 2)  # nJ per cycle at 2 GHz
-    assert rates["cmg_memory_energy"] == pytest.approx(20 / 2)
-    assert rates["cmg_memory_read"] == pytest.approx(100.0)
-    assert rates["cmg_to_cmg1"] == pytest.approx(25.0)
+    values = rates("a64fx", counts, 1.0)
+    assert values["core_energy"] == pytest.approx(12.0) and values["core_power"] == pytest.approx(12.0)
+    assert values["cmg_l2_energy"] == pytest.approx(4 / 2)  # nJ per cycle at 2 GHz
+    assert values["cmg_memory_energy"] == pytest.approx(20 / 2)
+    assert values["cmg_memory_read"] == pytest.approx(100.0)
+    assert values["cmg_to_cmg1"] == pytest.approx(25.0)
 
 
 def test_groups_are_selected():
@@ -308,18 +288,14 @@ def test_the_file_for_a_cpu(tmp_path: Path, name: str):
     assert [file.name for file in ALL if file.matches and file.matches.fits(cpu)] in ([name], [])
 
 
-def test_files_without_a_cpu_are_fallbacks():
+def test_all_files_are_known_and_the_same_after_a_manifest():
+    assert {*CPUS, "perf", "software"} == set(FILES) == {file.name for file in ALL}
+    assert [EventFile.from_dict(json.loads(json.dumps(to_data(file))), "here") for file in ALL] == ALL
+
+
+def test_files_without_a_cpu_are_fallbacks_with_a_reason():
     assert {file.name for file in ALL if file.matches is None} == {"generic", "perf", "software"}
-    assert {*CPUS, "perf", "software"} == set(IDS) == set(FILES)
     assert {file.name for file in ALL if file.is_software} == {"software"}
-
-
-@pytest.mark.parametrize("file", ALL, ids=IDS)
-def test_a_file_is_the_same_after_a_manifest(file: EventFile):
-    assert EventFile.from_dict(json.loads(json.dumps(to_data(file))), "here") == file
-
-
-def test_fallbacks_have_a_reason():
     zen4 = Cpu(vendor="AuthenticAMD", family=0x19, model=0x11)
     none = choose(ALL, zen4, papi=True, hardware=VIRTUAL)
     assert none.file.name == "software" and none.remedy == VIRTUAL.remedy

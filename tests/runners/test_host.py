@@ -21,15 +21,13 @@ from pagewise.stack.commands import output_of
 from pagewise.workloads.counters import program
 from pagewise.workloads.doctor import measure_spread, noise_finding
 
-VENDOR, PRODUCT = "QEMU", "Standard PC"
-
 
 def test_a_machine_is_read_from_its_files(tmp_path: Path):
     files = {
         "proc/cpuinfo": "model name\t: Zen 4\nflags\t\t: fpu hypervisor avx\n",
         "proc/meminfo": "MemTotal:        1024 kB\n",
-        "sys/class/dmi/id/sys_vendor": f"{VENDOR}\n",
-        "sys/class/dmi/id/product_name": f"{PRODUCT}\n",
+        "sys/class/dmi/id/sys_vendor": "QEMU\n",
+        "sys/class/dmi/id/product_name": "Standard PC\n",
         f"{THP}/enabled": "always [madvise] never\n",
         f"{THP}/defrag": "always defer [defer+madvise] madvise never\n",
         f"{THP}/shmem_enabled": "always within_size advise [never] deny force\n",
@@ -55,7 +53,7 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
     assert host.governors == ("powersave",) and host.smt is True
     assert (host.scaling_drivers, host.boost) == (("intel_pstate",), None)
     assert host.caches == (Cache(1, 32768, 2),)
-    assert host.virtual_machine == f"{VENDOR} {PRODUCT}"
+    assert host.virtual_machine == "QEMU Standard PC"
     assert host.pmu is True and host.perf_event_paranoid == 3
     assert from_data(Host, json.loads(json_text(to_data(host)))) == host
 
@@ -68,11 +66,10 @@ def test_a_machine_that_reports_nothing(tmp_path: Path):
 
 
 def test_a_bare_metal_server_of_a_cloud_is_not_a_virtual_machine(tmp_path: Path):
-    tree(tmp_path, {"sys/class/dmi/id/sys_vendor": "Amazon EC2"})
-    tree(tmp_path, {"sys/class/dmi/id/product_name": "c6g.metal"})
-    assert read_host(tmp_path).virtual_machine is None
-    tree(tmp_path, {"sys/class/dmi/id/product_name": "c6g.large"})
-    assert read_host(tmp_path).virtual_machine == "Amazon EC2 c6g.large"
+    dmi = "sys/class/dmi/id"
+    for product, machine in (("c6g.metal", None), ("c6g.large", "Amazon EC2 c6g.large")):
+        tree(tmp_path, {f"{dmi}/sys_vendor": "Amazon EC2", f"{dmi}/product_name": product})
+        assert read_host(tmp_path).virtual_machine == machine
 
 
 def test_notations():
@@ -85,9 +82,7 @@ def test_notations():
     assert [bytes_text(n) for n in (512, 4096, 1.5 * 2**30, 2**41)] == ["512 B", "4 KiB", "1.50 GiB", "2 TiB"]
     assert [seconds_text(s) for s in (2.5, 0.0123, 4.56e-5, 7e-9)] == ["2.50 s", "12.3 ms", "45.6 µs", "7 ns"]
     assert clock_text(67) == "1:07" and clock_text(3723) == "1:02:03"
-    assert (
-        number_text(45.0) == "45.0" and number_text(23_100_000) == "23.1e6" and number_text(4.5e9) == "4.50e9"
-    )
+    assert [number_text(n) for n in (45.0, 23_100_000, 4.5e9)] == ["45.0", "23.1e6", "4.50e9"]
 
 
 def test_noise_is_measured_and_judged():
@@ -98,27 +93,18 @@ def test_noise_is_measured_and_judged():
     assert shaky.state == "note" and "40.0 %" in shaky.detail and shaky.remedy
 
 
-@pytest.mark.parametrize(
-    "environment", [None, {"PATH": os.defpath}, {"PATH": os.defpath, "LC_ALL": "de_DE.utf8"}]
-)
-def test_short_commands(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str] | None):
+def test_tools_are_started_without_a_language(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LC_ALL", "de_DE.utf8")
-    assert output_of(["/bin/sh", "-c", "echo $LC_ALL"], environment) == "C"
-
-
-@pytest.mark.parametrize("module", [topology, program])
-def test_other_tools(monkeypatch: pytest.MonkeyPatch, module: object):
-    started: list[dict[str, str]] = []
+    for environment in (None, {"PATH": os.defpath}, {"PATH": os.defpath, "LC_ALL": "de_DE.utf8"}):
+        assert output_of(["/bin/sh", "-c", "echo $LC_ALL"], environment) == "C"
+    started: list[str] = []
 
     def start(command: object, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
-        started.append(env)
+        started.append(env["LC_ALL"])
         return subprocess.CompletedProcess([], 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", start)
-    calls = {
-        topology: topology.read_topology.__wrapped__,
-        program: lambda: program._fault(program.PerfStat("perf"), ["perf::PAGE-FAULTS"]),
-    }
     monkeypatch.setattr(topology, "parse", lambda text: text)
-    calls[module]()
-    assert [env["LC_ALL"] for env in started] == ["C"]
+    topology.read_topology.__wrapped__()
+    program._fault(program.PerfStat("perf"), ["perf::PAGE-FAULTS"])
+    assert started == ["C", "C"]

@@ -27,7 +27,6 @@ from pagewise.machine.settings.hugepages import (
 from pagewise.machine.settings.kinds import Pool
 from scripts import HANGS_AFTER
 from stage import TRIAD, Stage
-from test_commands import BASE
 
 POOL = "sys/kernel/mm/hugepages/hugepages-2048kB"
 MACHINE = Path("/") / POOL / "nr_hugepages"
@@ -45,28 +44,23 @@ class FakePool(Pool):
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def pool(tmp_path: Path) -> Pool:
     files = {f"{POOL}/nr_hugepages": 10, f"{POOL}/free_hugepages": 4, "proc/sys/vm/compact_memory": ""}
-    return tree(tmp_path, files)
+    return FakePool(tree(tmp_path, files) / POOL)
 
 
-@pytest.fixture
-def pool(root: Path) -> Pool:
-    return FakePool(root / POOL)
-
-
-def test_free_pages_are_added_to_used_ones(root: Path, pool: Pool):
-    with reserve_pages([pool], 100, root) as reservation:
+def test_free_pages_are_added_to_used_ones(tmp_path: Path, pool: Pool):
+    with reserve_pages([pool], 100, tmp_path) as reservation:
         assert (pool.total(), pool.free()) == (106, 100)
         assert (reservation.before, reservation.needed, reservation.now) == (10, 100, 106)
-    with reserve_pages([pool], 3, root):
+    with reserve_pages([pool], 3, tmp_path):
         assert pool.total() == 10
     assert pool.total() == 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_restores_the_pool_and_a_second_one_does_not_hinder(root: Path, pool: Pool, number):
-    with pytest.raises(Interrupted) as caught, interruptible(), reserve_pages([pool], 100, root):
+def test_a_signal_restores_the_pool_and_a_second_one_does_not_hinder(tmp_path, pool: Pool, number):
+    with pytest.raises(Interrupted) as caught, interruptible(), reserve_pages([pool], 100, tmp_path):
         try:
             os.kill(os.getpid(), number)
         finally:
@@ -75,43 +69,35 @@ def test_a_signal_restores_the_pool_and_a_second_one_does_not_hinder(root: Path,
     assert pool.total() == 10
 
 
-def test_too_few_pages_are_refused_and_given_back(root: Path, pool: Pool):
+def test_too_few_pages_are_refused_and_given_back(tmp_path: Path, pool: Pool):
     (pool.folder / "limit").write_text("50")
-    with pytest.raises(RefusedError) as caught, reserve_pages([pool], 100, root):
+    with pytest.raises(RefusedError) as caught, reserve_pages([pool], 100, tmp_path):
         pytest.fail("the block must not run")
     assert {"44", "100"} <= set(re.findall(r"\d+", caught.value.message))
     assert "compact_memory" in str(caught.value) and "hugepages=100" in str(caught.value)
-    assert (root / "proc/sys/vm/compact_memory").read_text() == "1\n"
+    assert (tmp_path / "proc/sys/vm/compact_memory").read_text() == "1\n"
     assert pool.total() == 10
 
 
-def test_larger_pages_are_used_as_far_as_they_fit(root: Path):
-    folder = root / "sys/kernel/mm/hugepages/hugepages-1048576kB"
-    folder.mkdir()
-    for name, number in {"nr_hugepages": 1, "free_hugepages": 0, "limit": 3}.items():
-        (folder / name).write_text(f"{number}\n")
-    pool = FakePool(pools_of([0], root, 1 << 30)[0].folder)
+def test_larger_pages_are_used_as_far_as_they_fit(tmp_path: Path):
+    files = {"nr_hugepages": 1, "free_hugepages": 0, "limit": 3}
+    tree(tmp_path / "sys/kernel/mm/hugepages/hugepages-1048576kB", files)
+    pool = FakePool(pools_of([0], tmp_path, 1 << 30)[0].folder)
     assert pages_needed([("--working-set", "64MiB"), ("--working-set", "2GiB")], 1 << 30) == 2 + 3
-    with reserve_pages([pool], 5, root) as reservation:
+    with reserve_pages([pool], 5, tmp_path) as reservation:
         assert (reservation.page_bytes, reservation.needed, reservation.now) == (1 << 30, 5, 3)
     assert pool.total() == 1
 
 
 def test_the_pools_of_the_nodes_in_use(tmp_path: Path):
-    for number in (0, 1):
-        folder = tmp_path / f"sys/devices/system/node/node{number}"
-        (folder / "hugepages/hugepages-2048kB").mkdir(parents=True)
-    assert [pool.folder.parts[-3] for pool in pools_of([1], tmp_path)] == ["node1"]
-    assert [pool.folder.parts[-3] for pool in pools_of([1, 0, 1], tmp_path)] == ["node0", "node1"]
-
-
-def test_a_kernel_without_pools(tmp_path: Path):
-    with (
-        pytest.raises(RefusedError, match="2 MiB") as caught,
-        reserve_pages(pools_of([0], tmp_path), 1, tmp_path),
-    ):
+    none = pools_of([0], tmp_path)
+    with pytest.raises(RefusedError, match="2 MiB") as caught, reserve_pages(none, 1, tmp_path):
         pytest.fail("the block must not run")
     assert caught.value.where.endswith("hugepages-2048kB/nr_hugepages")
+    for number in (0, 1):
+        (tmp_path / f"sys/devices/system/node/node{number}/hugepages/hugepages-2048kB").mkdir(parents=True)
+    assert [pool.folder.parts[-3] for pool in pools_of([1], tmp_path)] == ["node1"]
+    assert [pool.folder.parts[-3] for pool in pools_of([1, 0, 1], tmp_path)] == ["node0", "node1"]
 
 
 @pytest.mark.parametrize(
@@ -144,10 +130,9 @@ def pages_before() -> int:
 @pytest.fixture
 def reserving(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     """A comparison that has reserved pages of this machine and measures."""
-    small = {**TRIAD, "compare": {**TRIAD["compare"], "arguments": ["--working-set", "8MiB"]}}
-    del small["sweeps"]
-    stage.add("gcc-12.2.0", BASE, [small], sleep="0.02")
-    stage.add("gcc-12.2.0", ("hugetlbfs", "hardware", "regular"), [small], sleep="0.02")
+    small = {**TRIAD, "compare": {**TRIAD["compare"], "arguments": ["--working-set", "8MiB"]}, "sweeps": []}
+    for pages in ("none", "hugetlbfs"):
+        stage.add("gcc-12.2.0", (pages, "hardware", "regular"), [small], sleep="0.02")
     process = stage.start("kernels", "--rounds", "9", "--prepare-pages")
     yield process
     process.kill()

@@ -15,6 +15,7 @@ import pytest
 from fake_root import tree
 from launched import Launcher
 from own_program import needs_thp
+from pagewise.core.result import read_result
 from pagewise.machine.groups import Reached, memory_left, pool_pages_left, read_reached
 from pagewise.machine.host import read_host
 from pagewise.workloads.doctor import page_findings
@@ -37,12 +38,8 @@ SKIPPED = 77
         ({"job/hugetlb.2MB.max": HUGE, "job/hugetlb.2MB.current": 2 * HUGE}, {HUGE: 0}),
         # Reservations have their own limit, and a group above may have a lower one.
         (
-            {
-                "job/hugetlb.2MB.max": 9 * HUGE,
-                "job/hugetlb.2MB.current": 0,
-                "job/hugetlb.2MB.rsvd.max": 7 * HUGE,
-                "job/hugetlb.2MB.rsvd.current": 0,
-            },
+            {"job/hugetlb.2MB.max": 9 * HUGE, "job/hugetlb.2MB.current": 0}
+            | {"job/hugetlb.2MB.rsvd.max": 7 * HUGE, "job/hugetlb.2MB.rsvd.current": 0},
             {HUGE: 7},
         ),
         ({"hugetlb.1GB.max": 0, "hugetlb.1GB.current": 0}, {HUGE: None, GIB: 0}),
@@ -72,48 +69,45 @@ def test_pages_that_control_groups_of_the_first_version_leave(tmp_path: Path):
 
 
 def test_the_innermost_limit_that_was_reached_is_the_cause(tmp_path: Path):
-    base = "sys/fs/cgroup"
-    root = tree(
-        tmp_path,
-        {
-            "proc/self/cgroup": "0::/batch/job",
-            f"{base}/batch/job/memory.max": "max",
-            f"{base}/batch/job/memory.events": "oom 0\noom_kill 0",
-            f"{base}/batch/memory.max": 300 * MIB,
-            f"{base}/batch/memory.events": "oom 1\noom_kill 1",
-            f"{base}/batch/hugetlb.2MB.max": 4 * MIB,
-            f"{base}/batch/hugetlb.2MB.events": "max 3",
-        },
-    )
-    before = read_reached(root)
-    assert read_reached(root).cause(before) is None
-    tree(root, {f"{base}/batch/hugetlb.2MB.events": "max 4"})
-    cause = read_reached(root).cause(before)
-    assert cause is not None and "hugetlb.2MB" in cause and "4 MiB" in cause and f"{base}/batch " in cause
+    base = "sys/fs/cgroup/batch"
+    files = {
+        "proc/self/cgroup": "0::/batch/job",
+        f"{base}/job/memory.max": "max",
+        f"{base}/job/memory.events": "oom 0\noom_kill 0",
+        f"{base}/memory.max": 300 * MIB,
+        f"{base}/memory.events": "oom 1\noom_kill 1",
+        f"{base}/hugetlb.2MB.max": 4 * MIB,
+        f"{base}/hugetlb.2MB.events": "max 3",
+    }
+    before = read_reached(tree(tmp_path, files))
+
+    def cause(events: Mapping[str, str]) -> str | None:
+        """The cause after these changes of events."""
+        tree(tmp_path, {f"{base}/{name}.events": text for name, text in events.items()})
+        return read_reached(tmp_path).cause(before)
+
+    assert cause({}) is None
+    reached = cause({"hugetlb.2MB": "max 4"})
+    assert reached and "hugetlb.2MB" in reached and "4 MiB" in reached and f"{base} " in reached
     # The limit of the group above was reached, and the process was of this one.
-    tree(root, {f"{base}/batch/job/memory.events": "oom 0\noom_kill 1"})
-    tree(root, {f"{base}/batch/memory.events": "oom 2\noom_kill 2"})
-    cause = read_reached(root).cause(before)
-    assert cause is not None and "300 MiB" in cause and f"{base}/batch " in cause
+    reached = cause({"job/memory": "oom 0\noom_kill 1", "memory": "oom 2\noom_kill 2"})
+    assert reached and "300 MiB" in reached and f"{base} " in reached
     # No limit was reached: the node had no memory left.
-    tree(root, {f"{base}/batch/memory.events": "oom 1\noom_kill 2"})
-    cause = read_reached(root).cause(before)
-    assert cause is not None and "MiB" not in cause
+    reached = cause({"memory": "oom 1\noom_kill 2"})
+    assert reached and "MiB" not in reached
 
 
 def test_counts_of_the_first_version(tmp_path: Path):
     group = "sys/fs/cgroup/memory/job"
-    root = tree(
-        tmp_path,
-        {
-            "proc/self/cgroup": "5:cpu,memory:/job\n3:hugetlb:/job",
-            f"{group}/memory.limit_in_bytes": 64 * MIB,
-            f"{group}/memory.failcnt": 5,
-            f"{group}/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2",
-            "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.limit_in_bytes": 0,
-            "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.failcnt": 1,
-        },
-    )
+    files = {
+        "proc/self/cgroup": "5:cpu,memory:/job\n3:hugetlb:/job",
+        f"{group}/memory.limit_in_bytes": 64 * MIB,
+        f"{group}/memory.failcnt": 5,
+        f"{group}/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2",
+        "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.limit_in_bytes": 0,
+        "sys/fs/cgroup/hugetlb/job/hugetlb.2MB.failcnt": 1,
+    }
+    root = tree(tmp_path, files)
     reached = read_reached(root)
     memory, pool = ("memory", root / group), ("hugetlb.2MB", root / "sys/fs/cgroup/hugetlb/job")
     assert reached.killed == 2 and reached.limits[memory] == 5 and reached.limits[pool] == 1
@@ -124,15 +118,8 @@ def test_counts_of_the_first_version(tmp_path: Path):
 
 def test_doctor_shows_the_remaining_limit_and_hidden_files(tmp_path: Path):
     pool = "sys/kernel/mm/hugepages/hugepages-2048kB"
-    root = tree(
-        tmp_path,
-        {
-            "proc/meminfo": "Hugepagesize: 2048 kB",
-            "proc/self/cgroup": "0::/",
-            f"{pool}/nr_hugepages": 8,
-            f"{pool}/free_hugepages": 8,
-        },
-    )
+    files = {"proc/meminfo": "Hugepagesize: 2048 kB", "proc/self/cgroup": "0::/"}
+    root = tree(tmp_path, files | {f"{pool}/nr_hugepages": 8, f"{pool}/free_hugepages": 8})
 
     def state(name: str) -> str:
         actual = {finding.name: finding for finding in page_findings(read_host(root), root)}
@@ -147,68 +134,58 @@ def test_doctor_shows_the_remaining_limit_and_hidden_files(tmp_path: Path):
     assert state("/proc") == "missing"
 
 
-def with_files(launcher: Launcher, *files: str, policy: str) -> subprocess.CompletedProcess[str]:
-    command = [WITH_FILES, *files, "--", launcher.program, policy, "--", "/bin/echo", "started"]
-    done = called(command)
-    if done.returncode == SKIPPED:
-        pytest.skip(done.stderr)
-    return done
-
-
 def test_the_launcher_refuses_pages_that_a_limit_forbids(launcher: Launcher):
-    limits = [f"/sys/fs/cgroup/{name}=0" for name in ("hugetlb.2MB.max", "hugetlb.2MB.current")]
-    limits += [
-        f"/sys/fs/cgroup/hugetlb/hugetlb.2MB.{name}=0" for name in ("limit_in_bytes", "usage_in_bytes")
-    ]
+    names = ("hugetlb.2MB.max", "hugetlb.2MB.current")
+    names += ("hugetlb/hugetlb.2MB.limit_in_bytes", "hugetlb/hugetlb.2MB.usage_in_bytes")
     pool = "/sys/kernel/mm/hugepages/hugepages-2048kB"
     if not Path(pool).exists():
         pytest.skip("this kernel has no pool of pages of 2 MiB")
-    done = with_files(launcher, f"{pool}/free_hugepages=9", "/sys/fs/cgroup=", *limits, policy="hugetlbfs:2m")
-    assert (done.returncode, done.stdout) == (3, "") and "hugetlb.*.max" in done.stderr, done
-    done = with_files(launcher, f"{pool}/free_hugepages=9", "/sys/fs/cgroup=", policy="hugetlbfs:2m")
-    assert "hugetlb.*.max" not in done.stderr
+    program = ("--", launcher.program, "hugetlbfs:2m", "--", "/bin/echo", "started")
+    for limits in ([f"/sys/fs/cgroup/{name}=0" for name in names], []):
+        done = called([WITH_FILES, f"{pool}/free_hugepages=9", "/sys/fs/cgroup=", *limits, *program])
+        if done.returncode == SKIPPED:
+            pytest.skip(done.stderr)
+        assert not limits or (done.returncode, done.stdout) == (3, "")
+        assert ("hugetlb.*.max" in done.stderr) == bool(limits), done
 
 
-def without(mount: str, command: list[str | Path], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command where nothing is mounted at this place."""
-    inside = f'mount --make-rprivate / && umount --lazy {mount} && exec "$@"'
-    words = ["unshare", "--mount", "sh", "-c", inside, "sh", *map(str, command)]
-    return called(words, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT / "runners")})
+Unmounted = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def unmounted(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    probe = without("/sys", ["true"], tmp_path)
+def unmounted(tmp_path: Path) -> Unmounted:
+    """Runs a command where nothing is mounted at a place."""
+
+    def run(mount: str, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        inside = f'mount --make-rprivate / && umount --lazy {mount} && exec "$@"'
+        words = ["unshare", "--mount", "sh", "-c", inside, "sh", *command]
+        return called(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "runners")})
+
+    probe = run("/sys", "true")
     if probe.returncode != 0:
         pytest.skip(f"needs root, and a mount namespace: {probe.stderr}")
-    return lambda mount, *command: without(mount, list(command), tmp_path)
+    return run
 
 
 @pytest.mark.parametrize("policy", ["thp", "thp:64k", "hugetlbfs", "shared", "collapse", "advised"])
-def test_without_sys_huge_pages_are_unknown(
-    launcher: Launcher, unmounted: Callable[..., subprocess.CompletedProcess[str]], policy: str
-):
+def test_without_sys_huge_pages_are_unknown(launcher: Launcher, unmounted: Unmounted, policy: str):
     done = unmounted("/sys", launcher.program, policy, "--", "/bin/echo", "started")
     assert (done.returncode, done.stdout) == (3, "") and "/sys" in done.stderr.split("remedy:")[1], done
+
+
+def test_without_proc_nothing_is_called_static_and_none_works_without_sys(launcher, unmounted: Unmounted):
     assert unmounted("/sys", launcher.program, "none", "--", "/bin/echo", "started").stdout == "started\n"
-
-
-def test_without_proc_nothing_is_called_static(
-    launcher: Launcher, unmounted: Callable[..., subprocess.CompletedProcess[str]]
-):
     done = unmounted("/proc", launcher.program, "thp", "--", "/bin/echo", "started")
     assert (done.returncode, done.stdout) == (4, "") and "/proc" in done.stderr.split("remedy:")[1], done
 
 
 @pytest.mark.long
-def test_policies_are_listed_with_missing_mounts(
-    unmounted: Callable[..., subprocess.CompletedProcess[str]],
-):
-    listed = ("-m", "pagewise", "list", "policies", "--json", "--", "/bin/echo")
-    done = unmounted("/proc", sys.executable, *listed)
+def test_policies_are_listed_with_missing_mounts(unmounted: Unmounted):
+    listed = (sys.executable, "-m", "pagewise", "list", "policies", "--json", "--", "/bin/echo")
+    done = unmounted("/proc", *listed)
     assert (done.returncode, done.stdout) == (4, "") and "/proc" in done.stderr.split("remedy:")[1], done
-    done = unmounted("/sys", sys.executable, *listed)
-    reasons = {row["policy"]: row["unavailable_reason"] for row in json.loads(done.stdout)["policies"]}
+    rows = json.loads(unmounted("/sys", *listed).stdout)["policies"]
+    reasons = {row["policy"]: row["unavailable_reason"] for row in rows}
     assert reasons["none"] is None and reasons["reuse"] is None
     for name in ("thp", "malloc", "hugetlbfs", "shared", "advised"):
         assert "/sys/kernel/mm" in reasons[name], name
@@ -217,11 +194,11 @@ def test_policies_are_listed_with_missing_mounts(
 @needs_thp
 @pytest.mark.parametrize("refusing", [True, False])
 def test_a_program_that_refuses_huge_pages_is_named_as_the_cause(launcher: Launcher, refusing: bool):
-    # By a system call: the preloaded library does not see it.
-    call = "ctypes.CDLL(None).syscall(157, 41, 1, 0, 0, 0)" if os.uname().machine == "x86_64" else None
-    if call is None:
+    if os.uname().machine != "x86_64":
         pytest.skip("the number of this system call is that of x86-64")
-    code = f"import ctypes; {call if refusing else 'pass'}; x = bytearray({64 * MIB})"
+    # By a system call: the preloaded library does not see it.
+    call = "ctypes.CDLL(None).syscall(157, 41, 1, 0, 0, 0)" if refusing else "pass"
+    code = f"import ctypes; {call}; x = bytearray({64 * MIB})"
     done = launcher.run("malloc", "--", sys.executable, "-c", code)
     assert done.returncode == 0 and ("PR_SET_THP_DISABLE" in done.stderr) == refusing, done
 
@@ -262,16 +239,9 @@ def test_a_program_that_its_control_group_killed_is_explained(limited: Path, tmp
     def enter() -> None:
         (limited / "cgroup.procs").write_text(str(os.getpid()))
 
-    program = ("--rounds", "1", "--policies", "none", "--", sys.executable, "-c", TOUCH)
-    subprocess.run(
-        stage.command("compare", "--output", str(stage.results), *program),
-        env=stage.variables(),
-        cwd=tmp_path,
-        preexec_fn=enter,
-        capture_output=True,
-        check=False,
-    )
-    records = [json.loads(line) for line in (stage.result() / "records.jsonl").read_text().splitlines()]
-    failure = records[0]["failure"]
-    assert failure["exit_code"] == 137 and str(limited) in failure["message"], failure
-    assert "200 MiB" in failure["message"] and failure["remedy"]
+    words = ("--rounds", "1", "--policies", "none", "--", sys.executable, "-c", TOUCH)
+    command = stage.command("compare", "--output", str(stage.results), *words)
+    called(command, env=stage.variables(), cwd=tmp_path, preexec_fn=enter)
+    failure = read_result(stage.result()).records[0].failure
+    assert failure is not None and failure.exit_code == 137 and failure.remedy
+    assert str(limited) in failure.message and "200 MiB" in failure.message

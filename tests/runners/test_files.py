@@ -35,7 +35,10 @@ def outside(tmp_path: Path) -> Path:
 def test_a_file_is_written_as_a_whole_and_where_it_is_named(tmp_path: Path):
     assert write_inside(tmp_path, "a/b/file", "one") == tmp_path / "a/b/file"
     assert write_inside(tmp_path, "a/b/file", b"two").read_bytes() == b"two"
-    assert [file.name for file in (tmp_path / "a/b").iterdir()] == ["file"]
+    # A write that fails leaves nothing.
+    with pytest.raises(IsADirectoryError):
+        write_inside(tmp_path, "a/b", "text")
+    assert [file.name for file in (tmp_path / "a").rglob("*")] == ["b", "file"]
     for name in ("../file", "a/../../file", "/etc/file", "", "."):
         with pytest.raises(OSError):
             write_inside(tmp_path, name, "text")
@@ -58,16 +61,13 @@ def test_links_are_replaced_and_never_followed(tmp_path: Path, outside: Path):
     assert {file.name: file.read_text() for file in outside.iterdir()} == {"file": "untouched"}
 
 
-def test_a_failed_write_leaves_the_old_file_alone_in_its_folder(tmp_path: Path):
-    (tmp_path / "file").mkdir()
-    with pytest.raises(IsADirectoryError):
-        write_inside(tmp_path, "file", "text")
-    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+@pytest.fixture
+def received(compared: Compared, tmp_path: Path) -> Path:
+    """A copy of a result."""
+    return shutil.copytree(compared[0].result(), tmp_path / "received")
 
 
-def test_a_report_replaces_links_in_a_received_result(compared: Compared, tmp_path: Path, outside: Path):
-    received = tmp_path / "received"
-    shutil.copytree(compared[0].result(), received)
+def test_a_report_replaces_links_in_a_received_result(compared: Compared, received: Path, outside: Path):
     names = ("report.html", "summary.csv", "summary.md", "comparisons.csv")
     for name in names:
         (received / name).unlink()
@@ -78,12 +78,11 @@ def test_a_report_replaces_links_in_a_received_result(compared: Compared, tmp_pa
 
 
 @pytest.mark.parametrize("target", ["outside", "nowhere"])
-def test_a_report_draws_into_no_linked_folder(target: str, compared: Compared, tmp_path: Path, outside: Path):
-    received = tmp_path / "received"
-    shutil.copytree(compared[0].result(), received)
-    (received / "figures").symlink_to(tmp_path / target)
+def test_a_report_draws_into_no_linked_folder(target, compared: Compared, received: Path, outside: Path):
+    (received / "figures").symlink_to(outside.with_name(target))
     compared[0].run("report", str(received), "--png", code=4)
-    assert [file.name for file in outside.iterdir()] == ["file"] and not (tmp_path / "nowhere").exists()
+    assert [file.name for file in outside.iterdir()] == ["file"]
+    assert not outside.with_name("nowhere").exists()
 
 
 def test_manifest_records_and_logs_stay_in_their_folder(tmp_path: Path, outside: Path):
@@ -110,9 +109,7 @@ EVIL = "</td></svg><script>x</script><img src=x onerror=x>\\input{x}"
 
 
 @pytest.mark.long
-def test_names_of_a_received_result_are_text_in_every_report(compared: Compared, tmp_path: Path):
-    received = tmp_path / "received"
-    shutil.copytree(compared[0].result(), received)
+def test_names_of_a_received_result_are_text_in_every_report(compared: Compared, received: Path):
     file = received / "manifest.json"
     manifest = json.loads(file.read_text())
     manifest |= {"name": EVIL, "command": ["pagewise", "kernels", EVIL]}

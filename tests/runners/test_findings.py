@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -37,9 +36,7 @@ def test_modified_z_matches_iglewicz_and_hoaglin():
     expected = [0.6745 * (value - 2.45) / 0.15 for value in values]
     assert modified_z(values) == pytest.approx(expected)
     assert [number for number, _ in outliers(dict(enumerate(values)))] == [8, 9]
-
-
-def test_outliers_where_most_values_are_alike():
+    # Where most are alike, that distance is 0.
     assert outliers(dict(enumerate([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0]))) == ((7, 5.0),)
     assert outliers(dict.fromkeys(range(8), 1.0)) == () == outliers({1: 1.0, 2: 1.0, 3: 9.0})
 
@@ -78,22 +75,17 @@ def test_many_comparisons_are_corrected_together():
     records = rounds(times, rng.lognormal(0.0, 0.02, 10))
     result = analyse([subject_of(kernel(), BASE, THP, *others)], records, seed=1)[0]
     rows = [row for row in result.groups[0].ranked if not row.cell.is_baseline]
-    assert result.judged == 4 and len(rows) == 4
+    assert result.judged == len(rows) == 4
     expected = correct_p([row.time_ratio.p for row in rows])
     assert [row.time.p for row in rows] == pytest.approx(expected)
     assert all(row.time.p >= row.time_ratio.p for row in rows)
 
 
 def test_a_spike_is_shown_and_kept():
-    base, again, thp = STEADY[:3]
-    thp = thp.copy()
-    thp[4] *= 1.5
-    row = thp_of(compared(base, again, thp))
-    assert [number for number, _ in row.outliers] == [5] and row.outliers[0][1] == pytest.approx(
-        1.5, rel=0.02
-    )
-    assert row.time_ratio.pairs == 14
-    assert re.search(r"(?<![\d.])5(?!\.?\d)", noise_table(compared(base, again, thp)).as_text)
+    result = compared(*STEADY[:2], STEADY[2] * np.where(np.arange(14) == 4, 1.5, 1.0))
+    row = thp_of(result)
+    assert row.outliers == ((5, pytest.approx(1.5, rel=0.02)),) and row.time_ratio.pairs == 14
+    assert re.search(r"(?<![\d.])5(?!\.?\d)", noise_table(result).as_text)
 
 
 def test_bimodal_times_are_reported():
@@ -120,10 +112,10 @@ def test_a_ratio_that_turns_is_not_reported():
 
 def test_widths_decide_and_nothing_else():
     result = compared(*STEADY[:3])
-    faster = compared(STEADY[0], STEADY[1], 0.5 * STEADY[2])
-    widths = [result.groups[0].repeated[0].width, thp_of(result).time_ratio.width]
-    assert too_wide([result], 1e-4) == {"triad": max(widths)}
-    assert too_wide([faster], 1e-4) == {"triad": pytest.approx(max(widths))}
+    faster = compared(*STEADY[:2], 0.5 * STEADY[2])
+    widest = max(result.groups[0].repeated[0].width, thp_of(result).time_ratio.width)
+    assert too_wide([result], 1e-4) == {"triad": widest}
+    assert too_wide([faster], 1e-4) == {"triad": pytest.approx(widest)}
     assert too_wide([result], 0.5) == {}
     assert too_wide([compared(*STEADY[:3, :2])], 0.5) == {"triad": None}
 
@@ -154,21 +146,16 @@ def test_several_pairs_of_aa():
     [(("--until", "90%"), "narrow"), (("--until", "0.01%", "--budget", "4s"), "budget")],
 )
 def test_rounds_are_added_until_narrow_or_the_budget_ends(stage: Stage, arguments, ended):
-    for module in (BASE, THP):
-        label = (module.hugepages, module.prefetch, module.stores)
-        stage.add("gcc-12.2.0", label, [TRIAD], factor="0.8" if module is THP else "1")
+    for pages, factor in (("none", "1"), ("thp", "0.8")):
+        stage.add("gcc-12.2.0", (pages, "hardware", "regular"), [TRIAD], factor=factor)
     stage.compare("--rounds", "3", "--no-sweep", "--aa", "2", *arguments, code=0)
-    manifest = read_result(stage.result()).manifest
-    until = manifest.until
+    result = read_result(stage.result())
+    manifest, until = result.manifest, result.manifest.until
     assert (until.ended, manifest.aa, manifest.rounds) == (ended, 2, 3)
     assert until.rounds == {"triad": manifest.rounds_done}
-    lines = (stage.result() / "records.jsonl").read_text().splitlines()
-    runs = [json.loads(line)["run"] for line in lines]
-    assert len(runs) == 4 * manifest.rounds_done
+    assert len(result.records) == 4 * manifest.rounds_done
     if ended == "budget":
         # On a busy machine no further round fits: test_session.py adds some.
         assert manifest.rounds_done >= 3 and until.widest["triad"] > 1e-4
-    result = read_result(stage.result())
-    assert session.until_text(manifest) and (session.until_text(manifest) in session.notes(result)) == (
-        ended == "budget"
-    )
+    text = session.until_text(manifest)
+    assert text and (text in session.notes(result)) == (ended == "budget")

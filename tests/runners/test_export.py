@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 from builders import configuration, record_data
 from pagewise.cli import root
+from scripts import called
 from stage import Stage
 
 
@@ -42,79 +42,67 @@ def keyword(call: ast.Call, name: str) -> object:
     return next(ast.literal_eval(one.value) for one in call.keywords if one.arg == name)
 
 
-def test_every_configuration_that_a_kernel_is_sensitive_to_is_an_experiment(
-    exported: tuple[Stage, Path],
+def test_an_export_has_experiments_and_patterns_and_needs_an_empty_folder(
+    exported: tuple[Stage, Path], tmp_path: Path
 ) -> None:
-    _, folder = exported
+    stage, folder = exported
     reported = yaml.safe_load((folder / "configs/ramble.yaml").read_text())["ramble"]
-    triad = reported["applications"]["pagewise-triad"]["workloads"]["compare"]["experiments"]
-    chase = reported["applications"]["pagewise-chase"]["workloads"]["compare"]["experiments"]
-    assert len(triad) == 3
-    # It does not feel prefetching.
-    assert len(chase) == 2
+    applications = reported["applications"]
+    triad, chase = (
+        applications[f"pagewise-{name}"]["workloads"]["compare"]["experiments"] for name in ("triad", "chase")
+    )
+    # The chase is not sensitive to prefetching.
+    assert (len(triad), len(chase)) == (3, 2)
     thp = triad["gcc-12.2.0_thp_hardware-regular"]
     assert thp["n_repeats"] == "3"
     assert thp["variables"]["configuration"].endswith("gcc-12.2.0/thp/hardware-regular")
     assert Path(reported["variables"]["pagewise"]).name == "pagewise"
     assert reported["variables"]["n_threads"] == 2
-
-
-def test_figures_of_merit_match_a_kernels_output(exported: tuple[Stage, Path], tmp_path: Path) -> None:
-    stage, folder = exported
+    # The patterns match the output of a kernel.
     record = tmp_path / "record.jsonl"
     (program,) = stage.folder.glob("opt/*thp*/bin/pw-triad")
     variables = {"COMPILER": "gcc", "HUGEPAGES": "thp", "PREFETCH": "hardware", "STORES": "regular"}
-    subprocess.run(
-        [program, "--record", record],
-        env={f"PAGEWISE_{name}": value for name, value in variables.items()},
-        check=True,
-    )
-    reported, actual = json.loads(record.read_text()), calls(folder, "triad")
-    values = {}
-    for call in actual["figure_of_merit"]:
+    environment = {f"PAGEWISE_{name}": value for name, value in variables.items()}
+    called([program, "--record", record], env=environment, check=True)
+    actual, values = json.loads(record.read_text()), {}
+    for call in calls(folder, "triad")["figure_of_merit"]:
         # Ramble matches line by line, from the beginning.
         match = re.compile(keyword(call, "fom_regex")).match(record.read_text())
         values[ast.literal_eval(call.args[0])] = float(match[keyword(call, "group_name")])
-    assert values["bandwidth_stream_gb_per_s"] == reported["metrics"]["bandwidth_stream_gb_per_s"]
-    assert values["huge_coverage"] == reported["pages"]["huge_coverage"] == 1.0
-    assert values["first_touch"] == reported["seconds"]["first_touch"]
+    assert values["bandwidth_stream_gb_per_s"] == actual["metrics"]["bandwidth_stream_gb_per_s"]
+    assert values["huge_coverage"] == actual["pages"]["huge_coverage"] == 1.0
+    assert values["first_touch"] == actual["seconds"]["first_touch"]
+    refused = stage.run("export", "ramble", str(folder), code=2)
+    assert f" {folder}\n" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_valid"),
-    [
-        ({}, True),
-        ({"pages": {"policy": "thp:64k"}}, True),
-        ({"status": "failed", "failure": {"exit_code": 1, "message": "m", "remedy": "r"}}, False),
-        ({"validation": {"passed": False}}, False),
-        ({"pages": {"huge_coverage": 0.5}}, False),
-        ({"pages": {"policy": "hugetlbfs"}}, False),
-        (None, False),
-    ],
-)
-def test_an_experiment_succeeds_if_pagewise_excludes_nothing(
-    exported: tuple[Stage, Path], tmp_path: Path, changes: dict[str, Any] | None, is_valid: bool
-) -> None:
-    _, folder = exported
+RECORDS: list[tuple[dict[str, Any] | None, bool]] = [
+    ({}, True),
+    ({"pages": {"policy": "thp:64k"}}, True),
+    ({"status": "failed", "failure": {"exit_code": 1, "message": "m", "remedy": "r"}}, False),
+    ({"validation": {"passed": False}}, False),
+    ({"pages": {"huge_coverage": 0.5}}, False),
+    ({"pages": {"policy": "hugetlbfs"}}, False),
+    (None, False),
+]
+
+
+def test_an_experiment_succeeds_if_pagewise_excludes_nothing(exported: tuple[Stage, Path]) -> None:
+    stage, folder = exported
     (valid,) = calls(folder, "triad")["success_criteria"]
     job = (folder / "configs/execute_experiment.tpl").read_text().splitlines()
     (line,) = [line for line in job if line.startswith("{pagewise}")]
-    words = shlex.split(line.partition(" > ")[0].replace("{experiment_run_dir}", str(tmp_path)))
-    if changes is not None:
-        good = record_data(configuration(label=("thp", "hardware", "regular")), 1.0)
-        del good["run"]
-        changed = {
-            name: {**good.get(name, {}), **part} if isinstance(part, dict) else part
-            for name, part in changes.items()
-        }
-        (tmp_path / "records.jsonl").write_text(json.dumps(good | changed) + "\n")
-    done = CliRunner().invoke(root, words[1:])
-    actual = re.match(keyword(valid, "match"), done.stdout, re.DOTALL) is not None
-    lines = [re.match(keyword(valid, "match"), text) for text in done.stdout.splitlines()]
-    assert actual == any(lines) == is_valid
-
-
-def test_a_folder_with_something_in_it_is_refused(exported: tuple[Stage, Path]) -> None:
-    stage, folder = exported
-    done = stage.run("export", "ramble", str(folder), code=2)
-    assert f" {folder}\n" in done.stderr
+    words = shlex.split(line.partition(" > ")[0].replace("{experiment_run_dir}", str(stage.folder)))
+    file = stage.folder / "records.jsonl"
+    for changes, is_valid in RECORDS:
+        file.unlink(missing_ok=True)
+        if changes is not None:
+            made = record_data(configuration(label=("thp", "hardware", "regular")), 1.0)
+            del made["run"]
+            for name, part in changes.items():
+                made[name] = {**made.get(name, {}), **part} if isinstance(part, dict) else part
+            file.write_text(json.dumps(made) + "\n")
+        done = CliRunner().invoke(root, words[1:])
+        actual = re.match(keyword(valid, "match"), done.stdout, re.DOTALL) is not None
+        lines = [re.match(keyword(valid, "match"), text) for text in done.stdout.splitlines()]
+        assert actual == any(lines) == is_valid, changes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from collections import namedtuple
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -29,31 +29,12 @@ def density(xi: float) -> float:
     return CENTER * math.sin(xi) / xi if xi > 0 else CENTER
 
 
-class Cell(NamedTuple):
-    """The variables of a cell in the order of Simulation.h."""
-
-    x: float
-    y: float
-    dens: float
-    temp: float
-    pres: float
-    eint: float
-    ener: float
-    gamc: float
-    game: float
-    velx: float
-    vely: float
-    velz: float
-    carbon: float
-    oxygen: float
+# The variables of a cell in the order of Simulation.h.
+Cell = namedtuple("Cell", "x y dens temp pres eint ener gamc game velx vely velz carbon oxygen")
 
 
-class Star(NamedTuple):
-    """What the simulation computes: (radius/LENGTH, density) of shells, cells, log."""
-
-    shells: list[tuple[float, float]]
-    cells: list[Cell]
-    log: dict[str, float]
+# What the simulation computes: (radius/LENGTH, density) of shells, cells, log.
+Star = namedtuple("Star", "shells cells log")
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +43,9 @@ def star(tmp_path_factory: pytest.TempPathFactory) -> Star:
     if compiler is None:
         pytest.skip("gfortran is not installed")
     folder = tmp_path_factory.mktemp("white-dwarf")
-    parts = [
-        STAND_INS / "flash_x.F90",
-        *(SIMULATION / f"{part}.F90" for part in ("Simulation_init", "Simulation_initBlock")),
-    ]
-    sources = [SIMULATION / "Simulation_data.F90", *parts]
-    command = [compiler, *FLAGS, f"-I{STAND_INS}", *sources, "-o", "star"]
-    called(command, cwd=folder, check=True)
+    data, *parts = (SIMULATION / f"Simulation_{part}.F90" for part in ("data", "init", "initBlock"))
+    sources = [data, STAND_INS / "flash_x.F90", *parts]
+    called([compiler, *FLAGS, f"-I{STAND_INS}", *sources, "-o", "star"], cwd=folder, check=True)
     done = called([folder / "star"], check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
     shells = [(float(row[1]), float(row[2])) for row in rows if row[0] == "shell"]

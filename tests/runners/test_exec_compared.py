@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -50,19 +49,16 @@ def seen(output: str) -> tuple[dict[str, str], bool]:
 @pytest.mark.parametrize("name", ["plain", "static", "jemalloc", "fortran"])
 def test_a_comparison_and_the_launcher_give_a_program_the_same(own: Own, shown: dict[str, Path], name: str):
     program = str(shown[name])
-    words = ("compare", "--output", str(own.stage.results), "--policies", ",".join(POLICIES), "--rounds", "1")
     # Pages count over time, and this program is short.
-    words = (*words, "--enough-coverage", "1%")
+    words = ("--policies", ",".join(POLICIES), "--rounds", "1", "--enough-coverage", "1%")
     kept = f"| cat >>{own.folder}/output.$(date +%N)"
     own.stage.environment |= {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1", "MALLOC_TOP_PAD_": "1"}
     environment, launched = own.stage.variables(), {}
     for policy in POLICIES:
-        command = (sys.executable, "-m", "pagewise", "exec", "--quiet", policy, "--", program)
-        done = called(command, env=environment)
+        done = called(own.stage.command("exec", "--quiet", policy, "--", program), env=environment)
         if done.returncode == 0:
             launched[policy] = seen(done.stdout)
-    done = own.stage.run(*words, "--check", kept, "--", program)
-    assert done.returncode == 0, done.stdout + done.stderr
+    own.stage.compare(*words, "--check", kept, "--", program, code=0)
     measured = {one.configuration.hugepages for one in own.records() if one.repetitions}
     assert measured == set(launched)
     compared = [seen(file.read_text()) for file in sorted(own.folder.glob("output.*"))]

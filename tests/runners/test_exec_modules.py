@@ -27,42 +27,35 @@ needs_lmod = pytest.mark.skipif(
 def with_module(launcher: Launcher, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """A shell in which the modules of the installation are known, with a clean environment."""
     tree = launcher.program.parents[1] / MODULES
-    init = find_init(None)
-    return called(
-        ["bash", "--norc", "--noprofile", "-c", f". {init}; module use '{tree}'; {script}"],
-        cwd=launcher.folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none", **environment},
-    )
+    words = ["bash", "--norc", "--noprofile", "-c", f". {find_init(None)}; module use '{tree}'; {script}"]
+    variables = {"PATH": os.environ["PATH"], "HOME": str(launcher.folder), "LMOD_PAGER": "none"}
+    return called(words, cwd=launcher.folder, env=variables | environment)
 
 
 @needs_lmod
 @needs_thp
-@pytest.mark.parametrize(("policy", "way"), [("thp", "large"), ("reuse+malloc", "large"), ("none", "large")])
-def test_a_module_applies_a_policy_to_a_whole_script(
-    launcher: Launcher, programs: Path, policy: str, way: str
-):
-    script = f"module load pagewise-pages/{policy}; {programs / 'memory'} {way}; true"
+@pytest.mark.parametrize("policy", ["thp", "reuse+malloc", "none"])
+def test_a_module_applies_a_policy_to_a_whole_script(launcher: Launcher, programs: Path, policy: str):
+    script = f"module load pagewise-pages/{policy}; {programs / 'memory'} large; true"
     # The user's own page policy is overridden.
     mine = {"GLIBC_TUNABLES": f"glibc.malloc.hugetlb={'0' if policy == 'none' else '2'}"}
     done = with_module(launcher, script, PAGEWISE_EXEC_RECORD=str(launcher.folder / "pages.jsonl"), **mine)
     assert done.stdout.startswith("sum:") and "pagewise" not in done.stderr, done.stderr
-    records = [one for one in launcher.records() if one["program"] == str(programs / "memory")]
-    (record,) = records
+    (record,) = (one for one in launcher.records() if one["program"] == str(programs / "memory"))
     assert record["policy"] == policy and record["met"] is True
 
 
 @needs_lmod
 @needs_madvise
 def test_a_module_warns_if_its_policy_was_not_met(launcher: Launcher, programs: Path):
+    # What the program maps itself is not malloc's. The test above shows that a met one prints nothing.
     done = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} mapped")
     assert [line for line in done.stderr.splitlines() if line.startswith("pagewise: warning")]
-    alone = with_module(launcher, f"module load pagewise-pages/malloc; {programs / 'memory'} large; true")
-    assert "warning" not in alone.stderr
 
 
 @needs_lmod
 def test_a_module_replaces_another_and_leaves_nothing(launcher: Launcher):
-    script = "; ".join(["unset LD_PRELOAD", "module load pagewise-pages/thp pagewise-pages/reuse", "env"])
+    script = "unset LD_PRELOAD; module load pagewise-pages/thp pagewise-pages/reuse; env"
     inside = with_module(launcher, script).stdout.splitlines()
     assert "PAGEWISE_EXEC_POLICY=reuse" in inside and "PAGEWISE_PRELOAD=refuse" in inside
     assert not [line for line in inside if "malloc.hugetlb" in line and line.startswith("GLIBC_TUNABLES")]
@@ -98,9 +91,7 @@ def test_nothing_is_installed_where_the_loader_would_split_its_path(tmp_path: Pa
         install(tmp_path / "link")
 
 
-def test_all_users_can_use_an_installation_whatever_the_umask(
-    tmp_path: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_all_users_can_use_an_installation_whatever_the_umask(tmp_path: Path, installed, monkeypatch):
     # What is installed is compiled there already.
     monkeypatch.setenv("PAGEWISE_ROOT", str(installed.parents[2]))
     (tmp_path / "mine").mkdir(mode=0o700)
@@ -109,7 +100,7 @@ def test_all_users_can_use_an_installation_whatever_the_umask(
         launcher = install(tmp_path / "mine" / "new" / "prefix")
     finally:
         os.umask(before)
-    made = [tmp_path / "mine" / "new", *(tmp_path / "mine" / "new").rglob("*")]
+    made = [*(tmp_path / "mine").rglob("*")]
     assert len(made) > 10 and launcher in made
     assert [path for path in made if path.is_dir() and path.stat().st_mode & 0o777 != 0o755] == []
     assert [path for path in made if path.is_file() and not path.stat().st_mode & 0o004] == []

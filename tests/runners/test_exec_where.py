@@ -37,32 +37,25 @@ def origins_of(folder: Path, *command: str | Path, modules: Sequence[Path] = ())
     out.unlink(missing_ok=True)
     environment = {**os.environ, "SITES": str(out), "LD_PRELOAD": str(library), "NUMPY_MADVISE_HUGEPAGE": "0"}
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    about: dict[str, Any] = {"begin": 0, "end": 0, "page_faults": 0, "allocations": 1, "name": ""}
+    about: dict[str, Any] = {"begin": 0, "end": 0, "page_faults": 0, "allocations": 1}
+    about |= {"name": "", "module": "", "frames": []}
     reported = []
     for line in out.read_text().splitlines():
         size, *words = line.split()
         places = zip(words[::2], words[1::2], strict=True)
         frames = [{"module": str(Path(path).resolve()), "offset": int(offset)} for path, offset in places]
-        reported.append(
-            {**about, "kind": "allocation", "module": "", "frames": frames[:14], "bytes": int(size)}
-        )
+        reported.append(about | {"kind": "allocation", "frames": frames[:14], "bytes": int(size)})
     for module in modules:
+        static = about | {"kind": "static", "module": str(module)}
         with module.open("rb") as stream:
-            table = ELFFile(stream).get_section_by_name(".symtab")
-            objects = [symbol for symbol in table.iter_symbols() if symbol["st_info"]["type"] == "STT_OBJECT"]
-        static = {**about, "kind": "static", "module": str(module), "frames": []}
-        reported += [
-            {**static, "name": symbol.name, "bytes": size}
-            for symbol in objects
-            if (size := symbol["st_size"]) >= _LEAST
-        ]
+            for symbol in ELFFile(stream).get_section_by_name(".symtab").iter_symbols():
+                size = symbol["st_size"]
+                if symbol["st_info"]["type"] == "STT_OBJECT" and size >= _LEAST:
+                    reported.append(static | {"name": symbol.name, "bytes": size})
     # By size, because only the first ones are kept.
-    return name_origins(
-        [
-            {**each, "distant": {}, "counts": {"L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)}}
-            for each in reported
-        ]
-    )
+    for each in reported:
+        each |= {"distant": {}, "counts": {"L1D_TLB_REFILL": 1, "PAGE_WALKS": max(each["bytes"], 1)}}
+    return name_origins(reported)
 
 
 ARRAYS = ("first_array", "second_array", "mapping", "new_node", "zeroed", "other_zeroed", "filled")
@@ -83,22 +76,25 @@ def selected(folder: Path, names: Collection[str], *command: str | Path, modules
     return folder / "selection.txt"
 
 
-@pytest.mark.parametrize(
-    "names", [["first_array"], ["new_node"], ["zeroed"], ["filled"], ["mapping"], ["second_array", "filled"]]
-)
-def test_only_selected_memory_is_on_huge_pages(
-    launcher: Launcher, tmp_path: Path, arrays: Path, names: list[str]
-) -> None:
+def where(launcher: Launcher, *words: str | Path) -> tuple[str, list[dict[str, Any]]]:
+    """The output of a program with a selection, and the records."""
+    done = launcher.run("--record", "pages.jsonl", "--where", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, launcher.records()
+
+
+NAMES = (["first_array"], ["new_node"], ["zeroed"], ["filled"], ["mapping"], ["second_array", "filled"])
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_only_selected_memory_is_on_huge_pages(launcher: Launcher, tmp_path: Path, arrays: Path, names):
     selection = selected(tmp_path, names, arrays, modules=[arrays])
     plain = json.loads(launcher.run("none", "--", arrays).stdout)
-    done = launcher.run("--record", tmp_path / "pages.jsonl", "--where", selection, "--", arrays)
-    assert done.returncode == 0, done.stderr
-    pages = json.loads(done.stdout)
+    output, (record,) = where(launcher, selection, "--", arrays)
+    pages = json.loads(output)
     assert pages["sum"] == plain["sum"]
     for name in ARRAYS:
-        assert (pages[name] >= 3 * HUGE) == (name in names), (name, pages)
-        assert pages[name] == 0 or name in names
-    record = json.loads((tmp_path / "pages.jsonl").read_text())
+        assert pages[name] >= 3 * HUGE if name in names else pages[name] == 0, (name, pages)
     assert record["met"] and record["policy"] == "where" and record["coverage"] > 0.9
     used = record["selected"]
     assert used["huge_bytes"] >= 0.9 * used["resident_bytes"] > 0
@@ -126,41 +122,28 @@ def test_a_changed_binary_is_refused(launcher: Launcher, tmp_path: Path, arrays:
     answer = json.loads(done.stdout)
     assert not answer["available"] and answer["remedy"]
     # The same name elsewhere.
-    shutil.rmtree(tmp_path / "other", ignore_errors=True)
     (tmp_path / "other").mkdir()
     moved = shutil.move(mine, tmp_path / "other")
     assert launcher.run("--where", selection, "--", moved).returncode == 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# only a comment\n",
-        "allocation\n",
-        "allocation abc\n",
-        "heap abc\n",
-        "static abc\n",
-        "wrapper a+1 b+1\n",
-    ],
-)
-def test_a_malformed_selection_is_refused(
-    launcher: Launcher, tmp_path: Path, arrays: Path, text: str
-) -> None:
+def test_a_malformed_or_missing_selection_is_refused(launcher: Launcher, tmp_path: Path, arrays: Path):
     file = tmp_path / "selection.txt"
-    file.write_text(text)
-    assert launcher.run("--where", file, "--", arrays).returncode == 3
+    malformed = ("allocation", "allocation abc", "heap abc", "static abc", "wrapper a+1 b+1")
+    for text in ("", "# only a comment", *malformed):
+        file.write_text(f"{text}\n" if text else "")
+        assert launcher.run("--where", file, "--", arrays).returncode == 3, text
     assert launcher.run("--where", tmp_path / "missing", "--", arrays).returncode == 3
     assert launcher.run("where", "--", arrays).returncode == 3
     assert launcher.run("--where", file, "thp", "--", arrays).returncode == 2
 
 
-def test_a_selection_of_other_files_is_reported(launcher: Launcher, tmp_path: Path, arrays: Path) -> None:
+def test_a_selection_of_other_files_is_reported(launcher: Launcher, tmp_path: Path, arrays: Path):
     file = tmp_path / "selection.txt"
     file.write_text("allocation 00ff+0x10 00ff+0x20  # gone\n")
     done = launcher.run("--record", tmp_path / "pages.jsonl", "--where", file, "--", arrays)
     assert done.returncode == 0 and len(done.stderr.splitlines()) == 2
-    record = json.loads((tmp_path / "pages.jsonl").read_text())
+    (record,) = launcher.records()
     assert not record["met"] and not any(json.loads(done.stdout)[name] for name in ARRAYS)
 
 
@@ -169,9 +152,7 @@ def test_memory_keeps_its_content(launcher: Launcher, tmp_path: Path, threads: s
     """Random sequences of all functions, in threads and in forked children, at selected and other sites."""
     stress = compiled(tmp_path / "stress", "-g", "-O1", "-pthread", SOURCES / "stress.c")
     selection = selected(tmp_path, ["selected"], stress, "1", modules=[])
-    done = launcher.run("--record", tmp_path / "pages.jsonl", "--where", selection, "--", stress, threads)
-    assert done.returncode == 0, done.stderr
-    records = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
+    _, records = where(launcher, selection, "--", stress, threads)
     assert any(record["selected"]["allocated_bytes"] > HUGE for record in records)
 
 
@@ -180,24 +161,18 @@ def test_memory_keeps_its_content(launcher: Launcher, tmp_path: Path, threads: s
 def test_containers_of_cpp(launcher: Launcher, tmp_path: Path, optimized: str) -> None:
     """The site is behind functions of the standard library, which allocate for their callers."""
     program = compiled(tmp_path / "vectors", "-g", optimized, SOURCES / "containers.cpp", compiler="c++")
-    selection = selected(tmp_path, ["fill_map"], program, modules=[])
-    pages = json.loads(launcher.run("--quiet", "--where", selection, "--", program).stdout)
-    assert pages["map"] >= HUGE and pages["vector"] == 0
-    selection = selected(tmp_path, ["fill_vector"], program, modules=[])
-    pages = json.loads(launcher.run("--quiet", "--where", selection, "--", program).stdout)
-    assert pages["vector"] >= HUGE and pages["map"] == 0
+    for filled, other in (("map", "vector"), ("vector", "map")):
+        selection = selected(tmp_path, [f"fill_{filled}"], program, modules=[])
+        pages = json.loads(launcher.run("--quiet", "--where", selection, "--", program).stdout)
+        assert pages[filled] >= HUGE and pages[other] == 0
 
 
 def test_allocatables_of_fortran(launcher: Launcher, tmp_path: Path) -> None:
-    program = compiled(
-        tmp_path / "states", "-g", "-O2", f"-J{tmp_path}", SOURCES / "states.f90", compiler="gfortran"
-    )
+    words = ("-g", "-O2", f"-J{tmp_path}", SOURCES / "states.f90")
+    program = compiled(tmp_path / "states", *words, compiler="gfortran")
     selection = selected(tmp_path, ["states::allocate_first", "states::table"], program, modules=[program])
-    outputs = []
-    for words in (["none"], ["--record", tmp_path / "pages.jsonl", "--where", selection]):
-        outputs.append(launcher.run(*words, "--", program).stdout)
-    assert outputs[0] == outputs[1] != ""
-    record = json.loads((tmp_path / "pages.jsonl").read_text())
+    output, (record,) = where(launcher, selection, "--", program)
+    assert output == launcher.run("none", "--", program).stdout != ""
     # One array of 16 MB of two, and one static array of 16 MB.
     assert record["met"] and 26e6 < record["selected"]["huge_bytes"] < 40e6
 
@@ -211,13 +186,11 @@ def test_arrays_of_numpy(launcher: Launcher, tmp_path: Path) -> None:
     origins = [each for each in large if "_multiarray_umath" in " ".join(each.modules.values())]
     assert len(origins) == 1
     write_selection(tmp_path / "selection.txt", origins)
-    done = launcher.run("--record", tmp_path / "one.jsonl", "--where", tmp_path, "--", *command)
-    assert done.returncode == 0 and float(done.stdout) == 3 << 20
-    record = json.loads((tmp_path / "one.jsonl").read_text())
+    output, (record,) = where(launcher, tmp_path, "--", *command)
+    assert float(output) == 3 << 20
     assert record["met"] and record["selected"]["huge_bytes"] >= 22 * MIB
     (tmp_path / "selection.txt").write_text("allocation 00ff+0x10 00ff+0x20\n")
-    launcher.run("--record", tmp_path / "none.jsonl", "--where", tmp_path, "--", *command)
-    record = json.loads((tmp_path / "none.jsonl").read_text())
+    _, (_, record) = where(launcher, tmp_path, "--", *command)
     assert record["selected"]["huge_bytes"] == 0
 
 

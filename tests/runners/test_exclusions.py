@@ -28,27 +28,13 @@ def each(part: str, **fields: Any) -> Change:
 
 
 def last_half(change: Change) -> Change:
-    def changed(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        middle = len(runs) // 2
-        return [*runs[:middle], *change(manifest, runs[middle:])]
-
-    return changed
+    return lambda manifest, runs: [*runs[: len(runs) // 2], *change(manifest, runs[len(runs) // 2 :])]
 
 
 def failed(status: str) -> Change:
     kept = ("schema", "kernel", "started", "configuration", "run")
-    failure = {"exit_code": 3, "message": "m", "remedy": "r"}
-    return lambda manifest, runs: [
-        {name: run[name] for name in kept} | {"status": status, "failure": failure} for run in runs
-    ]
-
-
-def longer(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Times that the run's own clock contradicts."""
-    return [
-        run | {"seconds": run["seconds"] | {"repetitions": [100.0 for _ in run["seconds"]["repetitions"]]}}
-        for run in runs
-    ]
+    failure = {"status": status, "failure": {"exit_code": 3, "message": "m", "remedy": "r"}}
+    return lambda manifest, runs: [{name: run[name] for name in kept} | failure for run in runs]
 
 
 def changed_file(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -67,7 +53,8 @@ WAYS: dict[Code, Change] = {
     "wrong_placement": each("placement", cpus=[4095]),
     "wrong_build": each("configuration", prefetch="software"),
     "wrong_work": each("traffic", bytes_stream=1),
-    "wrong_times": longer,
+    # The run's own clock contradicts these times.
+    "wrong_times": each("seconds", repetitions=[100.0] * 5),
     "settings_differ": last_half(each("options", size=12345)),
     "disturbed": each("run", involuntary_switches=10**9, wall_seconds=10.0),
     "file_changed": changed_file,
@@ -94,8 +81,8 @@ def result_with(template: Path, folder: Path, change: Change) -> Result:
     others = [one for one in records if one not in mine]
     folder.mkdir()
     changed = [*others, *change(manifest, mine)]
-    write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in changed).encode())
-    return read_result(folder)
+    content = "".join(json.dumps(one) + "\n" for one in changed).encode()
+    return read_result(write_result(folder, manifest, content))
 
 
 def values(folder: Path, sql: str) -> dict[tuple[str, str], Any]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from pagewise.core.errors import RefusedError, SelectionError
-from pagewise.core.manifest_parts import Origin, Simulated
+from pagewise.core.manifest_parts import Forecast, Origin, Simulated
 from pagewise.core.structure import from_data, to_data
 from pagewise.workloads.simulation import node
 from pagewise.workloads.simulation.forecast import EXPOSED, share_saved, with_forecast
 from pagewise.workloads.simulation.geometry import Costs, Translation
+from scripts import called, write_script
 from simulator import SOURCES, compiled
 
 COSTS = Costs(500.0, 56_000.0, (Translation(64, 2.0, 0.5, 0.1), Translation(4096, 30.0, 4.0, 1.0)))
@@ -23,25 +23,19 @@ COSTS = Costs(500.0, 56_000.0, (Translation(64, 2.0, 0.5, 0.1), Translation(4096
 
 def origin(kind: str = "allocation", pattern: str = "dependent", faults: tuple[int, int] = (0, 0)) -> Origin:
     """300 accesses beyond 64 pages, and 100 beyond 4096."""
-    distant = {name: (300, 100) if name == pattern else (0, 0) for name in EXPOSED}
-    return Origin(
-        kind=kind,  # type: ignore[arg-type]
-        name="here",
-        bytes=4096,
-        allocations=1,
-        begin=0,
-        end=1,
-        page_faults=faults[0],
-        counts={"PAGE_FAULTS_ON_HUGE": faults[1]},
-        distant=distant,
-    )
+    distant = {name: [300, 100] if name == pattern else [0, 0] for name in EXPOSED}
+    data = {"kind": kind, "name": "here", "bytes": 4096, "allocations": 1, "begin": 0, "end": 1}
+    data |= {"page_faults": faults[0], "counts": {"PAGE_FAULTS_ON_HUGE": faults[1]}, "distant": distant}
+    return from_data(Origin, data)
 
 
-def simulated(*origins: Origin) -> Simulated:
+def forecast(*origins: Origin, seconds: tuple[float, ...] = (1.0,)) -> tuple[Forecast, tuple[Origin, ...]]:
+    """The forecast for all origins, and the origins with their forecasts."""
     counts = {"PAGE_WALKS": 100, "PAGE_WALKS_ON_HUGE": 50}
-    return Simulated(
-        geometry="test", tool="test", pages="base", whole=True, counts=counts, regions=(), origins=origins
-    )
+    about = {"geometry": "test", "tool": "test", "pages": "base", "whole": True, "counts": counts}
+    made = with_forecast(Simulated(**about, regions=(), origins=origins), COSTS, seconds)
+    assert made.forecast is not None and made.origins is not None
+    return made.forecast, made.origins
 
 
 @pytest.mark.parametrize(
@@ -49,20 +43,17 @@ def simulated(*origins: Origin) -> Simulated:
 )
 def test_each_pattern_has_its_cost_at_each_distance(pattern: str, nanoseconds: float) -> None:
     """300 times the first cost and 100 times the second, of which the program waits for a share."""
-    result = with_forecast(simulated(origin(pattern=pattern)), COSTS, (3e-5, 2.5e-5))
-    (one,) = result.origins or ()
+    whole, (one,) = forecast(origin(pattern=pattern), seconds=(3e-5, 2.5e-5))
     saved = tuple(share * nanoseconds * 1e-9 for share in EXPOSED[pattern])
-    assert one.saved_seconds == pytest.approx(saved)
-    assert result.forecast is not None
-    assert result.forecast.saved_seconds == pytest.approx(saved)
+    assert one.saved_seconds == pytest.approx(saved) == whole.saved_seconds
     # Of the fastest run.
-    assert result.forecast.time_ratio == pytest.approx((1 - saved[1] / 2.5e-5, 1 - saved[0] / 2.5e-5))
-    assert share_saved(one, result.forecast) == pytest.approx((saved[0] / 2.5e-5, saved[1] / 2.5e-5))
+    assert whole.time_ratio == pytest.approx((1 - saved[1] / 2.5e-5, 1 - saved[0] / 2.5e-5))
+    assert share_saved(one, whole) == pytest.approx((saved[0] / 2.5e-5, saved[1] / 2.5e-5))
 
 
 def test_page_faults_are_saved_or_cost_more() -> None:
-    result = with_forecast(simulated(origin(faults=(512, 1)), origin(faults=(1, 1))), COSTS, (1.0,))
-    dense, sparse = (each.saved_seconds for each in result.origins or ())
+    _, origins = forecast(origin(faults=(512, 1)), origin(faults=(1, 1)))
+    dense, sparse = (each.saved_seconds for each in origins)
     low, high = (share * 3600e-9 for share in EXPOSED["dependent"])
     # 512 * 500 - 56000 = 200000 ns; 500 - 56000 = -55500 ns
     assert dense == pytest.approx((0.7 * 200e-6 + low, 200e-6 + high))
@@ -71,9 +62,8 @@ def test_page_faults_are_saved_or_cost_more() -> None:
 
 @pytest.mark.parametrize("kind", ["file", "stack"])
 def test_memory_that_stays_on_base_pages_saves_nothing(kind: str) -> None:
-    result = with_forecast(simulated(origin(kind)), COSTS, (1.0,))
-    assert (result.origins or ())[0].saved_seconds == (0.0, 0.0)
-    assert result.forecast is not None and result.forecast.time_ratio == (1.0, 1.0)
+    whole, (one,) = forecast(origin(kind))
+    assert one.saved_seconds == (0.0, 0.0) and whole.time_ratio == (1.0, 1.0)
 
 
 @pytest.fixture
@@ -88,10 +78,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def costs(tmp_path: Path) -> Path:
     """A program that prints costs as `pagewise-costs` does."""
-    program = tmp_path / "pagewise-costs"
-    program.write_text(f"#!/bin/sh\necho $1 >>{tmp_path / 'runs'}\necho '{json.dumps(to_data(COSTS))}'\n")
-    program.chmod(0o755)
-    return program
+    script = f"#!/bin/sh\necho $1 >>{tmp_path / 'runs'}\necho '{json.dumps(to_data(COSTS))}'\n"
+    return write_script(tmp_path / "pagewise-costs", script)
 
 
 def test_the_geometry_of_the_node_is_measured_once(tmp_path: Path, kernel: Path, costs: Path) -> None:
@@ -110,7 +98,7 @@ def test_the_geometry_of_the_node_is_measured_once(tmp_path: Path, kernel: Path,
 def test_costs_are_measured_at_ascending_distances(tmp_path: Path) -> None:
     program = compiled(tmp_path / "costs", SOURCES / "costs.c", SOURCES / "mapping.c")
     size = 64 << 20
-    done = subprocess.run([program, str(size)], capture_output=True, text=True, check=False)
+    done = called([program, size])
     if done.returncode == 3:
         pytest.skip(done.stderr)
     actual = from_data(Costs, json.loads(done.stdout))
@@ -119,25 +107,20 @@ def test_costs_are_measured_at_ascending_distances(tmp_path: Path) -> None:
     assert distances[-1] <= size // os.sysconf("SC_PAGESIZE") // 2 < 2 * distances[-1]
     assert 0 < actual.base_fault_ns < actual.huge_fault_ns
     for wrong in ([], ["4096"], [f"{size}x"]):
-        assert subprocess.run([program, *wrong], capture_output=True, check=False).returncode == 2
+        assert called([program, *wrong]).returncode == 2
 
 
-def test_without_huge_pages_the_node_has_no_costs(
-    kernel: Path, costs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_huge_pages_the_node_has_no_costs(kernel: Path, costs: Path, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_TLB_WITHOUT", "thp")
     costs.write_text("#!/bin/sh\nexit 3\n")
     actual = node.node_geometry(kernel, costs, Console(quiet=True))
     assert [tlb.pages for tlb in actual.tlbs] == ["base"] and actual.costs is None
 
 
-def test_a_node_that_cannot_be_measured_is_refused_and_nothing_is_kept(
-    kernel: Path, costs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(SelectionError):
-        node.node_geometry(None, costs, Console(quiet=True))
-    with pytest.raises(SelectionError):
-        node.node_geometry(kernel, costs.with_name("missing"), Console(quiet=True))
+def test_a_node_that_cannot_be_measured_is_refused(kernel: Path, costs: Path, monkeypatch) -> None:
+    for programs in ((None, costs), (kernel, costs.with_name("missing"))):
+        with pytest.raises(SelectionError):
+            node.node_geometry(*programs, Console(quiet=True))
     monkeypatch.setenv("FAKE_TLB_WITHOUT", "none")
     with pytest.raises(RefusedError):
         node.node_geometry(kernel, costs, Console(quiet=True))

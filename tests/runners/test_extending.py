@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from own_program import needs_thp
 from scripts import called
-from stage import ROOT, RUNNERS
+from stage import ROOT
 
 PROGRAMS = Path("runners/pagewise/workloads/program")
 pytestmark = pytest.mark.long
@@ -25,9 +24,8 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        ignored = shutil.ignore_patterns("__pycache__", ".*")
-        shutil.copytree(RUNNERS, root / "runners", ignore=ignored)
-        shutil.copytree(ROOT / "envs" / "suites" / "codes", root / "envs" / "suites" / "codes")
+        for name in ("runners", "envs/suites/codes"):
+            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
         (root / ".pagewise").mkdir()
 
     def add(self, file: Path | str, text: str, *, before: str = "") -> None:
@@ -37,24 +35,27 @@ class Tree:
         assert not before or content.count(before) == 1, f"{before!r} is not once in {file}"
         path.write_text(content.replace(before, text + before) if before else content + text)
 
-    def python(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def python(self, *words: str, **variables: str) -> str:
         own = {"PYTHONPATH": str(self.root / "runners"), "PAGEWISE_ROOT": str(self.root)}
-        return called([sys.executable, *words], env={**os.environ, **own, **variables}, cwd=self.root)
+        environment = os.environ | own | variables
+        done = called([sys.executable, *words], env=environment, cwd=self.root)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def run(self, *words: str, program: tuple[str | Path, ...] = (), **variables: str) -> dict[str, Any]:
         """The JSON of a command."""
         named = ("--", *map(str, program)) if program else ()
-        done = self.python("-m", "pagewise", *words, "--json", *named, **variables)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return json.loads(self.python("-m", "pagewise", *words, "--json", *named, **variables))
+
+    def measure(self, *words: str, **more: Any) -> dict[str, Any]:
+        """The JSON of a comparison, or of counts, with one round."""
+        return self.run(*words, "--rounds", "1", "--output", str(self.root / "results"), **more)
 
     @property
     def launcher(self) -> str:
         """The launcher that this tree compiles."""
         find = "from pagewise.workloads.program.production import find_launcher; print(find_launcher())"
-        done = self.python("-c", find)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        return self.python("-c", find).strip()
 
 
 @pytest.fixture
@@ -78,9 +79,7 @@ def test_a_policy_by_settings_is_rows_of_one_file(copy: Tree, programs: Path) ->
     assert {row["policy"]: row["unavailable_reason"] for row in listed}["arena"] is None
     planned = copy.run("compare", "--plan", program=program)
     assert "arena" in json.dumps(planned)
-    words = ("compare", "--policies", "none,arena", "--rounds", "1", "--output", str(copy.root / "results"))
-    reported = copy.run(*words, program=program)
-    (of_program,) = reported["kernels"]
+    (of_program,) = copy.measure("compare", "--policies", "none,arena", program=program)["kernels"]
     measured = {row["hugepages"]: row for row in of_program["configurations"]}
     assert measured["arena"]["invalid"] is None and measured["arena"]["time_ratio"] is not None
 
@@ -98,8 +97,7 @@ def test_a_policy_with_a_new_mechanism_is_three_files(copy: Tree) -> None:
     copy.add(PROGRAMS / "remap.c", act + "prctl(PR_SET_TIMERSLACK, 1);\n", before="    pthread_atfork(")
     ask = "import ctypes; print(ctypes.CDLL(None).prctl(30, 0, 0, 0, 0))"  # PR_GET_TIMERSLACK
     for policy, is_set in (("punctual", True), ("none", False)):
-        command = [copy.launcher, policy, "--", sys.executable, "-c", ask]
-        done = called(command, check=True)
+        done = called([copy.launcher, policy, "--", sys.executable, "-c", ask], check=True)
         assert (done.stdout == "1\n") == is_set
 
 
@@ -122,18 +120,16 @@ def test_a_suite_with_its_metric_is_one_file(copy: Tree, programs: Path) -> None
     on_path = {"PATH": f"{programs}:{os.environ['PATH']}"}
     planned = copy.run("compare", "--suite", "walk", "--plan", **on_path)
     assert planned["tree"] == str(programs) and planned["kernels"][0]["arguments"] == ["large"]
-    words = ("--rounds", "1", "--policies", "none,reuse", "--output", str(copy.root / "results"))
-    reported = copy.run("compare", "--suite", "walk", *words, **on_path)
-    measured = reported["comparisons"]
+    words = ("compare", "--suite", "walk", "--policies", "none,reuse")
+    measured = copy.measure(*words, **on_path)["comparisons"]
     assert {row["hugepages"] for row in measured if row["label"] == "Speed"} == {"none", "reuse"}
 
 
 def test_a_metric_of_counters_is_one_line(copy: Tree) -> None:
     line = "  - {name: minor_share, title: Share, formula: MINOR_FAULTS / PAGE_FAULTS, unit: '1'}\n"
     copy.add("runners/pagewise/workloads/counters/events/software.yaml", line)
-    words = ("counters", "--events", "software", "--rounds", "1", "--policies", "none")
-    program = (sys.executable, "-c", "pass")
-    reported = copy.run(*words, "--output", str(copy.root / "results"), program=program)
+    words = ("counters", "--events", "software", "--policies", "none")
+    reported = copy.measure(*words, program=(sys.executable, "-c", "pass"))
     (share,) = (row["value"] for row in reported["values"] if row["quantity"] == "minor_share")
     assert 0.5 < share <= 1.0
 
@@ -152,7 +148,6 @@ def sections(result, kernels):
 
 def test_a_table_of_the_report_is_one_view(copy: Tree) -> None:
     copy.add("runners/pagewise/report/views/tables/runs.py", TABLE)
-    words = ("compare", "--rounds", "1", "--policies", "none,reuse", "--output", str(copy.root / "results"))
-    folder = Path(copy.run(*words, program=("true",))["folder"])
+    folder = Path(copy.measure("compare", "--policies", "none,reuse", program=("true",))["folder"])
     for name in ("report.html", "summary.md"):
         assert "Tally" in (folder / name).read_text()

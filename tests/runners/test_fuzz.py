@@ -13,7 +13,7 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,75 +24,56 @@ sys.path.insert(0, str(Path(__file__).with_name("faults")))
 
 from fault import Place, query
 
-from builders import a_manifest, configuration, kernel, record_data
+from builders import a_manifest, chase, configuration, record_data, subject_of
 from fuzz import COMMANDS, check, fuzzed, read_all
-from pagewise.core.benchmark import Benchmark
-from pagewise.core.configuration import Configuration
 from pagewise.core.errors import FormatError
-from pagewise.core.manifest import Manifest
 from pagewise.core.manifest_parts import SimulationPart
-from pagewise.core.plan import subject
 from pagewise.core.record import Record
 from pagewise.core.result import read_result
 from pagewise.core.structure import from_data, to_data
 from pagewise.report.views import report_of
 from pagewise.workloads.simulation.figures import simulated_record
 from pagewise.workloads.simulation.geometry import find_geometry
-from stage import CHASE, write_result
+from stage import write_result
 
 SECONDS = float(os.environ.get("PAGEWISE_TEST_FUZZ", "0"))
 FEWEST = 5
 FURTHER = os.environ.get("PAGEWISE_TEST_FUZZ_RESULTS")
 
 
-def planned(one: Benchmark, configurations: Sequence[Configuration]) -> dict[str, Any]:
-    """The parts of a manifest about what was planned."""
-    subjects = (subject(one, configurations, "none/hardware-regular").planned_subject(),)
-    return {"configurations": tuple(configurations), "subjects": subjects}
+def written(folder: Path, manifest: Any, records: Iterable[Any]) -> Path:
+    folder.mkdir(exist_ok=True)
+    return write_result(folder, manifest, "".join(json.dumps(one) + "\n" for one in records).encode())
 
 
-def written(folder: Path, manifest: Manifest, records: Iterable[Mapping[str, Any]]) -> None:
-    folder.mkdir()
-    lines = "".join(json.dumps(one) + "\n" for one in records)
-    write_result(folder, to_data(manifest), lines.encode())
+def content(folder: Path) -> tuple[Any, list[Any]]:
+    """The data of a result's manifest and records."""
+    lines = (folder / "records.jsonl").read_text().splitlines()
+    return json.loads((folder / "manifest.json").read_text()), [json.loads(line) for line in lines]
 
 
 def simulation(folder: Path) -> None:
     """A result of a simulation under two policies."""
     first = configuration(label=("none", "hardware", "regular"), module="none")
-    policies = [first, replace(first, hugepages="fjmpg", module="fjmpg")]
+    policies = (first, replace(first, hugepages="fjmpg", module="fjmpg"))
     records = []
     for policy, misses in zip(policies, (4, 1), strict=True):
         counts = {"INSTRUCTIONS": 1000, "LOADS": 300, "L1D_TLB_REFILL": misses, "L1D_CACHE": 400}
-        region = {"name": "hydro", "calls": 1, "counts": counts}
-        about = {
-            "geometry": "a64fx",
-            "pages": "observed",
-            "whole": False,
-            "counts": counts,
-            "regions": [region],
-        }
+        about = {"geometry": "a64fx", "pages": "observed", "whole": False, "counts": counts}
+        about["regions"] = [{"name": "hydro", "calls": 1, "counts": counts}]
         made = from_data(Record, record_data(policy, 1.0, kernel="chase", series="simulate"))
         records.append(to_data(simulated_record(made, about, "qemu 7.2")))
     part = SimulationPart(find_geometry("a64fx").data, "qemu 7.2", 5)
-    manifest = a_manifest(kind="simulation", simulation=part, **planned(kernel(CHASE), policies))
-    written(folder, manifest, records)
+    planned = {"configurations": policies, "subjects": (subject_of(chase(), *policies).planned_subject(),)}
+    written(folder, to_data(a_manifest(kind="simulation", simulation=part, **planned)), records)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def results(tmp_path_factory: pytest.TempPathFactory, template: Path) -> list[Path]:
     """Results of several kinds, and those of the user's folder."""
     folder = tmp_path_factory.mktemp("fuzz")
     simulation(folder / "simulation")
-    base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
-    records = [
-        {**made, "run": {**made["run"], "position": position, "started": made["started"]}}
-        for number in range(1, 4)
-        for position, (one, series) in enumerate(((base, "compare"), (thp, "compare"), (base, "aa")), start=1)
-        for made in [record_data(one, 1.0 + number / 50, number=number, series=series)]
-    ]
-    manifest = a_manifest(**planned(kernel(), (base, thp)))
-    written(folder / "kernels", manifest, records)
+    written(folder / "kernels", *content(template))
     return sorted([*folder.iterdir(), *(Path(FURTHER).iterdir() if FURTHER else ())])
 
 
@@ -148,20 +129,16 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("file", "path", "value"), CHANGES)
-def test_assumptions_of_later_code_are_checked(
-    results: list[Path], tmp_path: Path, file: str, path: tuple[str | int, ...], value: object
-):
+def test_assumptions_of_later_code_are_checked(results: list[Path], tmp_path: Path, file, path, value):
     """A bad record is excluded with its reason, a bad manifest refused."""
-    (source,) = (result for result in results if result.name == "kernels")
-    manifest = json.loads((source / "manifest.json").read_text())
-    lines = [json.loads(line) for line in (source / "records.jsonl").read_text().splitlines()]
+    manifest, lines = content(next(result for result in results if result.name == "kernels"))
     *parents, last = path
-    place = manifest if file == "manifest.json" else lines[1]
+    place = manifest if file == MANIFEST else lines[1]
     for name in parents:
         place = place[name]
     place[last] = value
-    write_result(tmp_path, manifest, "".join(json.dumps(line) + "\n" for line in lines).encode())
-    if file == "manifest.json":
+    written(tmp_path, manifest, lines)
+    if file == MANIFEST:
         with pytest.raises(FormatError):
             read_result(tmp_path)
         return
@@ -171,10 +148,8 @@ def test_assumptions_of_later_code_are_checked(
 
 
 def test_a_simulation_of_several_programs_is_refused(results: list[Path], tmp_path: Path):
-    source = next(folder for folder in results if folder.name == "simulation")
-    manifest = json.loads((source / "manifest.json").read_text())
-    manifest["subjects"] *= 2
-    write_result(tmp_path, manifest, (source / "records.jsonl").read_bytes())
+    manifest, lines = content(next(result for result in results if result.name == "simulation"))
+    written(tmp_path, manifest | {"subjects": manifest["subjects"] * 2}, lines)
     with pytest.raises(FormatError):
         read_result(tmp_path)
 

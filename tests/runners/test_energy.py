@@ -49,11 +49,17 @@ INTEL = {
 BASE, THP = configuration(), configuration(label=("thp", "hardware", "regular"))
 
 
-def test_packages_and_their_memory_are_counted_once(tmp_path: Path) -> None:
-    meter = find_meter(tree(tmp_path, INTEL))
+def test_packages_and_their_memory_are_counted_once_and_never_in_part(tmp_path: Path) -> None:
+    root = tree(tmp_path, INTEL)
+    meter = find_meter(root)
     names = ("package-0", "package-0 dram", "package-1", "package-1 dram")
-    assert meter.part == EnergyPart("powercap", names)
+    assert meter.part == EnergyPart("powercap", names) and energy_finding(root).remedy is None
     assert {sensor.wrap for sensor in meter.sensors} == {WRAP}
+    # Not a number for root, who may read every file, either.
+    tree(root, {f"{POWERCAP}/intel-rapl:1/energy_uj": ""})
+    part = find_meter(root).part
+    assert part.source is None and "intel-rapl:1/energy_uj" in str(part.unavailable)
+    assert "chmod a+r" in str(part.remedy)
 
 
 @pytest.mark.parametrize(
@@ -92,15 +98,6 @@ def test_without_a_sensor_the_reason_is_named(tmp_path: Path) -> None:
         with meter.measuring() as reading:
             pass
         assert reading.metrics == {}
-    assert energy_finding(tree(tmp_path / "intel", INTEL)).remedy is None
-
-
-def test_an_unreadable_counter_is_not_half_measured(tmp_path: Path) -> None:
-    # Not a number for root, who may read every file, either.
-    root = tree(tmp_path, INTEL | {f"{POWERCAP}/intel-rapl:1/energy_uj": ""})
-    part = find_meter(root).part
-    assert part.source is None and "intel-rapl:1/energy_uj" in str(part.unavailable)
-    assert "chmod a+r" in str(part.remedy)
 
 
 @pytest.mark.parametrize(

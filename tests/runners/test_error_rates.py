@@ -20,10 +20,6 @@ ROUNDS, WIDTH = 7, 0.03
 STEADY = ("alone/2/schoenauer_triad/thp/1/interleaved", "alone/3/schoenauer_triad/none/2/blocks")
 
 
-def generator(seed: int = 1) -> np.random.Generator:
-    return np.random.default_rng(seed)
-
-
 def slow_waves(rng: np.random.Generator, count: int, labels: int, rounds: int) -> np.ndarray:
     """Autocorrelated noise (AR(1), 0.9 from run to run), with programs in randomised order per round."""
     runs = np.empty((count, rounds * labels))
@@ -34,33 +30,29 @@ def slow_waves(rng: np.random.Generator, count: int, labels: int, rounds: int) -
 
 
 def noise(kind: str, count: int, labels: int, rounds: int) -> np.ndarray:
-    rng = generator(7)
+    rng = np.random.default_rng(7)
     shape = (count, labels, rounds)
     even = rng.normal(0.0, 0.02, shape)
     if kind == "waves":
         return slow_waves(rng, count, labels, rounds)
-    return (
-        even
-        + {
-            "even": 0.0,
-            "spikes": 0.4 * (rng.random(shape) < 0.1),
-            "skewed": rng.exponential(0.05, shape),
-            "drift": np.linspace(0.0, 0.5, rounds),
-            "two speeds, a fifth slow": 0.5 * (rng.random(shape) < 0.2),
-            "two speeds, half slow": 0.5 * (rng.random(shape) < 0.5),
-            "two speeds over time": 0.5 * (np.arange(rounds) >= rounds // 2),
-        }[kind]
-    )
+    added = {
+        "even": 0.0,
+        "spikes": 0.4 * (rng.random(shape) < 0.1),
+        "skewed": rng.exponential(0.05, shape),
+        "drift": np.linspace(0.0, 0.5, rounds),
+        "two speeds, a fifth slow": 0.5 * (rng.random(shape) < 0.2),
+        "two speeds, half slow": 0.5 * (rng.random(shape) < 0.5),
+        "two speeds over time": 0.5 * (np.arange(rounds) >= rounds // 2),
+    }
+    return even + added[kind]
 
 
-KINDS = (
-    *("even", "spikes", "skewed", "drift", "waves"),
-    *("two speeds, a fifth slow", "two speeds, half slow", "two speeds over time"),
-)
+ONE_SPEED = ("even", "spikes", "skewed", "drift", "waves")
+KINDS = (*ONE_SPEED, "two speeds, a fifth slow", "two speeds, half slow", "two speeds over time")
 
 
 def test_the_simulation_judges_as_the_runner_does():
-    times = generator().normal(0.0, 0.02, (60, 3, ROUNDS))
+    times = np.random.default_rng(1).normal(0.0, 0.02, (60, 3, ROUNDS))
     times[:, 2] -= 0.04
     differs, middle, width, _ = judged(times)
     assert 0 < differs.sum() < 60
@@ -89,7 +81,7 @@ def test_noise_of_any_shape_gives_few_false_verdicts(kind, rounds):
     assert judged(noise(kind, 500, 3, rounds), 100)[0].mean() <= 0.05
 
 
-@pytest.mark.parametrize("kind", ["even", "spikes", "skewed", "drift", "waves"])
+@pytest.mark.parametrize("kind", ONE_SPEED)
 @pytest.mark.parametrize("rounds", [7, 14, 28])
 def test_intervals_contain_the_truth(kind, rounds):
     """Intervals of ratios to two runs of the baseline; the coverage of 600 samples is uncertain by 2 %."""
@@ -102,7 +94,7 @@ def test_intervals_contain_the_truth(kind, rounds):
 @pytest.mark.parametrize("variants", [1, 6])
 def test_a_difference_of_three_percent_is_detected_with_noise_of_two_percent(variants):
     """With the default and a noise of 2 % per run; half of six variants differ."""
-    times = generator(3).normal(0.0, 0.02, (300 // variants, 2 + variants, 40))
+    times = np.random.default_rng(3).normal(0.0, 0.02, (300 // variants, 2 + variants, 40))
     differ = slice(2, 2 + (variants + 1) // 2)
     times[:, differ] += np.log(0.97)
     differs, middle, rounds = until(times, WIDTH)
@@ -118,7 +110,7 @@ def test_adding_rounds_gives_few_false_verdicts(kind):
 
 
 def test_a_large_difference_is_clear_in_few_rounds():
-    times = generator(5).normal(0.0, 0.05, (300, 3, 40))
+    times = np.random.default_rng(5).normal(0.0, 0.05, (300, 3, 40))
     times[:, 2] += np.log(0.7)
     differs, middle, rounds = until(times, WIDTH)
     assert (differs & (middle < 0)).mean() >= 0.99 and rounds.mean() <= 8
@@ -140,7 +132,7 @@ def test_bimodal_times_are_recognised():
     assert groups is not None
     assert groups.apart == pytest.approx(1.68, abs=0.05)
     assert groups.slow_share == pytest.approx(0.46, abs=0.05)
-    rng = generator(9)
+    rng = np.random.default_rng(9)
     for share, least in ((0.5, 0.95), (0.3, 0.75)):
         slow = 0.5 * (rng.random((200, 14)) < share)
         logs = rng.normal(0.0, 0.03, (200, 14)) + slow
@@ -150,7 +142,7 @@ def test_bimodal_times_are_recognised():
 @pytest.mark.parametrize("count", [7, 14, 40])
 @pytest.mark.parametrize("kind", ["normal", "heavy", "uniform", "exponential", "drift"])
 def test_other_distributions_are_not_bimodal(kind, count):
-    rng = generator(11)
+    rng = np.random.default_rng(11)
     shape = (400, count)
     logs = {
         "normal": rng.normal(0.0, 0.03, shape),

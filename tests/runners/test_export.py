@@ -42,9 +42,7 @@ def keyword(call: ast.Call, name: str) -> object:
     return next(ast.literal_eval(one.value) for one in call.keywords if one.arg == name)
 
 
-def test_an_export_has_experiments_and_patterns_and_needs_an_empty_folder(
-    exported: tuple[Stage, Path], tmp_path: Path
-) -> None:
+def test_experiments_and_patterns_of_an_export(exported: tuple[Stage, Path], tmp_path: Path) -> None:
     stage, folder = exported
     reported = yaml.safe_load((folder / "configs/ramble.yaml").read_text())["ramble"]
     applications = reported["applications"]

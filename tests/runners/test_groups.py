@@ -47,9 +47,7 @@ SKIPPED = 77
     ],
 )
 @pytest.mark.parametrize("base", ["sys/fs/cgroup", "sys/fs/cgroup/unified"])
-def test_pages_that_control_groups_leave(
-    tmp_path: Path, base: str, files: Mapping[str, object], left: Mapping[int, int | None]
-):
+def test_pages_that_control_groups_leave(tmp_path: Path, base: str, files, left: Mapping[int, int | None]):
     root = tree(tmp_path, {"proc/self/cgroup": "4:memory:/other\n0::/job"})
     (root / base).mkdir(parents=True)
     tree(root / base, files)
@@ -57,15 +55,11 @@ def test_pages_that_control_groups_leave(
 
 
 def test_pages_that_control_groups_of_the_first_version_leave(tmp_path: Path):
-    group = "sys/fs/cgroup/hugetlb/batch"
-    files = {
-        "proc/self/cgroup": "7:hugetlb:/batch/job",
-        f"{group}/job/hugetlb.2MB.limit_in_bytes": (1 << 63) - HUGE,
-        f"{group}/job/hugetlb.2MB.usage_in_bytes": 0,
-    }
-    assert pool_pages_left(HUGE, tree(tmp_path, files)) is None
-    files = {f"{group}/hugetlb.2MB.limit_in_bytes": 4 * HUGE, f"{group}/hugetlb.2MB.usage_in_bytes": HUGE}
-    assert pool_pages_left(HUGE, tree(tmp_path, files)) == 3
+    tree(tmp_path, {"proc/self/cgroup": "7:hugetlb:/batch/job"})
+    for folder, limit, used, left in (("batch/job", (1 << 63) - HUGE, 0, None), ("batch", 4 * HUGE, HUGE, 3)):
+        file = f"sys/fs/cgroup/hugetlb/{folder}/hugetlb.2MB"
+        tree(tmp_path, {f"{file}.limit_in_bytes": limit, f"{file}.usage_in_bytes": used})
+        assert pool_pages_left(HUGE, tmp_path) == left
 
 
 def test_the_innermost_limit_that_was_reached_is_the_cause(tmp_path: Path):

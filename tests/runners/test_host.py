@@ -23,11 +23,12 @@ from pagewise.workloads.doctor import measure_spread, noise_finding
 
 
 def test_a_machine_is_read_from_its_files(tmp_path: Path):
+    vendor, product = "QEMU", "Standard PC"
     files = {
         "proc/cpuinfo": "model name\t: Zen 4\nflags\t\t: fpu hypervisor avx\n",
         "proc/meminfo": "MemTotal:        1024 kB\n",
-        "sys/class/dmi/id/sys_vendor": "QEMU\n",
-        "sys/class/dmi/id/product_name": "Standard PC\n",
+        "sys/class/dmi/id/sys_vendor": f"{vendor}\n",
+        "sys/class/dmi/id/product_name": f"{product}\n",
         f"{THP}/enabled": "always [madvise] never\n",
         f"{THP}/defrag": "always defer [defer+madvise] madvise never\n",
         f"{THP}/shmem_enabled": "always within_size advise [never] deny force\n",
@@ -53,19 +54,17 @@ def test_a_machine_is_read_from_its_files(tmp_path: Path):
     assert host.governors == ("powersave",) and host.smt is True
     assert (host.scaling_drivers, host.boost) == (("intel_pstate",), None)
     assert host.caches == (Cache(1, 32768, 2),)
-    assert host.virtual_machine == "QEMU Standard PC"
+    assert host.virtual_machine == f"{vendor} {product}"
     assert host.pmu is True and host.perf_event_paranoid == 3
     assert from_data(Host, json.loads(json_text(to_data(host)))) == host
 
 
-def test_a_machine_that_reports_nothing(tmp_path: Path):
+def test_a_machine_that_reports_little(tmp_path: Path):
     host = read_host(tmp_path)
     assert host.thp is None and host.pools == () and host.virtual_machine is None
     assert host.smt is None and host.governors is None and host.pmu is False
     assert from_data(Host, to_data(host)) == host
-
-
-def test_a_bare_metal_server_of_a_cloud_is_not_a_virtual_machine(tmp_path: Path):
+    # A bare-metal server of a cloud is not a virtual machine.
     dmi = "sys/class/dmi/id"
     for product, machine in (("c6g.metal", None), ("c6g.large", "Amazon EC2 c6g.large")):
         tree(tmp_path, {f"{dmi}/sys_vendor": "Amazon EC2", f"{dmi}/product_name": product})

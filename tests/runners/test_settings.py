@@ -19,7 +19,6 @@ import killed_sessions
 from fake_root import tree
 from killed_sessions import state
 from pagewise.core.errors import RefusedError
-from pagewise.core.structure import StructureError, from_data
 from pagewise.machine.settings import journal
 from pagewise.machine.settings.journal import (
     RESTORING,
@@ -31,7 +30,7 @@ from pagewise.machine.settings.journal import (
     make_folder,
     shared_folder,
 )
-from pagewise.machine.settings.kinds import Hwpfctl, Msr, Pool, Setting, Word
+from pagewise.machine.settings.kinds import Msr, Pool, Setting, Word
 from pagewise.machine.settings.session import keep_journal, restore, session, traces
 from pagewise.workloads.doctor import setting_findings
 from scripts import HANGS_AFTER, called
@@ -45,39 +44,39 @@ def machine(tmp_path: Path) -> dict[str, Any]:
     return killed_sessions.machine(tmp_path)
 
 
-def other(root: Path, lines: str) -> subprocess.Popen[str]:
-    """Start a session in another process that changes the pool and then runs these lines."""
+def started(root: Path, block: str, lines: str) -> subprocess.Popen[str]:
+    """Start a process that runs these lines in this block of a session, and wait for its first output."""
     code = f"""
 import os, signal, sys, time
 sys.path[:0] = [{str(RUNNERS)!r}, {str(KILLED.parent)!r}]
 from pathlib import Path
 import killed_sessions
-from pagewise.machine.settings.session import accompany, keep_journal
+from pagewise.machine.settings.session import accompany, keep_journal, removed_if_killed
 root = Path({str(root)!r})
-with keep_journal(root) as journal:
-    machine = killed_sessions.machine(root)
-    journal.change(machine["pool"], "144")
-    journal.change(machine["attribute"], "0")
-    print("changed", flush=True)
+with {block}:
     {lines}
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", code], **pipes, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "changed\n"
     return process
 
 
-def killed(root: Path, guardian: bool) -> None:
-    """Kill a session with SIGKILL, with its guardian or not."""
+def other(root: Path, lines: str) -> subprocess.Popen[str]:
+    """Start a session in another process that changes the pool and then runs these lines."""
+    changes = f"""machine = killed_sessions.machine(root)
+    journal.change(machine["pool"], "144")
+    journal.change(machine["attribute"], "0")
+    print("changed", flush=True)
+    {lines}"""
+    return started(root, "keep_journal(root) as journal", changes)
+
+
+def killed(root: Path) -> None:
+    """Kill a session and its guardian with SIGKILL."""
     process = other(root, "time.sleep(60)")
-    if guardian:
-        os.kill(killed_sessions.guardian_of(process.pid), signal.SIGKILL)
+    os.kill(killed_sessions.guardian_of(process.pid), signal.SIGKILL)
     process.kill()
     process.communicate()
     killed_sessions.settle(root)
@@ -120,19 +119,30 @@ def test_sessions_killed_anywhere_leave_nothing(tmp_path: Path, which: str, coun
 
 
 def test_a_killed_session_is_restored_by_its_guardian(tmp_path: Path, machine: dict[str, Any]):
+    """A child of the session, which outlives it, does not keep it open."""
     before = state(machine)
-    process = other(tmp_path, "time.sleep(60)")
-    guardian = killed_sessions.guardian_of(process.pid)
-    assert state(machine) != before and [trace.is_running for trace in traces(tmp_path)] == [True]
-    assert [finding.state for finding in setting_findings(tmp_path)] == ["note", "note"]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        os.kill(guardian, number)
-    assert os.getpgid(guardian) == os.getsid(guardian) == guardian
-    process.kill()
-    process.communicate()
-    killed_sessions.settle(tmp_path)
-    assert state(machine) == before and traces(tmp_path) == []
-    assert [finding.state for finding in setting_findings(tmp_path)] == ["good"]
+    fork = "child = os.fork(); print(child, flush=True) if child else None; time.sleep(60)"
+    process = other(tmp_path, fork)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    try:
+        guardian = killed_sessions.guardian_of(process.pid)
+        assert state(machine) != before and [trace.is_running for trace in traces(tmp_path)] == [True]
+        assert [finding.state for finding in setting_findings(tmp_path)] == ["note", "note"]
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(guardian, number)
+        assert os.getpgid(guardian) == os.getsid(guardian) == guardian
+        process.kill()
+        process.wait()
+        killed_sessions.settle(tmp_path)
+        assert state(machine) == before and traces(tmp_path) == []
+        assert [finding.state for finding in setting_findings(tmp_path)] == ["good"]
+        with session(tmp_path):
+            pass
+        assert b") S" in Path(f"/proc/{child}/stat").read_bytes(), "the child outlives all that"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate()
 
 
 @pytest.fixture
@@ -145,18 +155,17 @@ def run() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize(
-    ("setting", "before"),
+    "setting",
     [
-        (Pool(Path("/elsewhere/pool")), "1"),
-        (Word(Path("/else\0where")), "1"),
-        (Word(Path("/elsewhere")), "1"),
-        (Msr(Path("/elsewhere"), 0x1A4, 15), "0x1"),
+        Pool(Path("/elsewhere/pool")),
+        Word(Path("/else\0where")),
+        Word(Path("/elsewhere")),
+        Msr(Path("/elsewhere"), 0x1A4, 15),
     ],
 )
-def test_a_journal_with_foreign_paths_restores_nothing(tmp_path: Path, setting: Setting, before: str):
+def test_a_journal_with_foreign_paths_restores_nothing(tmp_path: Path, setting: Setting):
     make_folder(shared_folder(tmp_path))
-    left = Journal(shared_folder(tmp_path))
-    left.changes = [SettingChange(setting, before)]
+    left = Journal(shared_folder(tmp_path), changes=[SettingChange(setting, "1")])
     left._write()
     with pytest.raises(RefusedError):
         restore(tmp_path)
@@ -167,7 +176,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
     tmp_path: Path, machine: dict[str, Any], how: str
 ):
     before = state(machine)
-    killed(tmp_path, guardian=True)
+    killed(tmp_path)
     assert state(machine) != before
     [trace] = traces(tmp_path)
     assert not trace.is_running and [change.before for change in trace.changes] == ["10", "1"]
@@ -184,7 +193,7 @@ def test_leftovers_after_both_were_killed_are_reported_and_restored(
 
 
 def test_a_journal_of_an_earlier_boot_is_void(tmp_path: Path, machine: dict[str, Any], monkeypatch):
-    killed(tmp_path, guardian=True)
+    killed(tmp_path)
     left = state(machine)
     earlier = Journal(shared_folder(tmp_path)).file
     assert earlier.exists() and len(traces(tmp_path)) == 1
@@ -254,7 +263,13 @@ def test_a_stopped_or_killed_guardian_does_not_block_the_session(tmp_path: Path,
 
 
 def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, machine: dict[str, Any]):
+    """Its locks are not accessible to others."""
     with session(tmp_path):
+        for name in (SESSION, RESTORING):
+            file = shared_folder(tmp_path) / name
+            assert file.stat().st_mode & 0o077 == 0
+            with pytest.raises(HeldError):
+                lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with keep_journal(tmp_path) as outer:
             outer.change(machine["pool"], "20")
             with keep_journal(tmp_path) as inner:
@@ -262,26 +277,6 @@ def test_a_session_within_a_session_restores_its_own_changes(tmp_path: Path, mac
                 assert machine["pool"].total() == 30
             assert machine["pool"].total() == 20
         assert machine["pool"].total() == 10
-
-
-def test_children_of_a_session_do_not_keep_it_open(tmp_path: Path, machine: dict[str, Any]):
-    before = state(machine)
-    process = other(
-        tmp_path, "child = os.fork(); print(child, flush=True) if child else None; time.sleep(60)"
-    )
-    assert process.stdout is not None
-    child = int(process.stdout.readline())
-    try:
-        process.kill()
-        process.wait()
-        killed_sessions.settle(tmp_path)
-        assert state(machine) == before
-        with session(tmp_path):
-            pass
-        assert b") S" in Path(f"/proc/{child}/stat").read_bytes(), "the child outlives all that"
-    finally:
-        os.kill(child, signal.SIGKILL)
-        process.communicate()
 
 
 def plant_pipe(file: Path) -> None:
@@ -324,56 +319,19 @@ def test_planted_files_are_not_used(tmp_path: Path, machine: dict[str, Any], pla
     assert [finding.state for finding in setting_findings(tmp_path)] == ["missing"]
 
 
-def test_locks_are_not_accessible_to_others(tmp_path: Path):
-    with session(tmp_path):
-        files = [shared_folder(tmp_path) / name for name in (SESSION, RESTORING)]
-        for file in files:
-            assert file.stat().st_mode & 0o077 == 0
-            with pytest.raises(HeldError):
-                lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    for file in files:
-        os.close(lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB))
-
-
-SETTINGS: list[Setting] = [
-    Pool(Path("/sys/kernel/mm/hugepages/hugepages-2048kB")),
-    Word(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
-    Msr(Path("/dev/cpu/0/msr"), 0x1A4, 15),
-    Hwpfctl(Path("/usr/bin/hwpfctl"), (0, 1)),
-]
-
-
-def test_settings_as_data():
-    changes = [SettingChange(setting, "1") for setting in SETTINGS]
-    assert [from_data(SettingChange, json.loads(change.entry)) for change in changes] == changes
-    for data in ({}, {"kind": "x"}, {"kind": "MSR", "file": 3}, {"kind": "hwpfctl", "cpus": "a"}):
-        with pytest.raises(StructureError):
-            from_data(SettingChange, {"setting": data, "before": "1"})
-
-
 @pytest.mark.parametrize("over", ["no", "run", "block"])
-@pytest.mark.parametrize("block", ["keep_journal(root)", "removed_if_killed(scratch)"])
+@pytest.mark.parametrize("block", ["keep_journal(root)", "removed_if_killed(root / 'scratch')"])
 def test_the_run_of_a_killed_session_is_ended_and_its_files_are_removed_unless_they_were_over(
     tmp_path: Path, run: subprocess.Popen[bytes], block: str, over: str
 ):
     scratch = tmp_path / "scratch"
     tree(scratch, {"file": ""})
-    code = f"""
-import sys, time
-from pathlib import Path
-sys.path.insert(0, {str(RUNNERS)!r})
-from pagewise.machine.settings.session import accompany, keep_journal, removed_if_killed
-root, scratch = Path({str(tmp_path)!r}), Path({str(scratch)!r})
-with {block}:
-    accompany({run.pid})
+    lines = f"""accompany({run.pid})
     {over != "no"} and accompany()
-    {over == "block"} or (print(flush=True), time.sleep(60))
-print(flush=True)
-time.sleep(60)
-"""
-    session = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    assert session.stdout is not None
-    session.stdout.readline()
+    {over == "block"} or (print("changed", flush=True), time.sleep(60))
+print("changed", flush=True)
+time.sleep(60)"""
+    session = started(tmp_path, block, lines)
     session.kill()
     session.communicate()
     if over == "no":

@@ -45,7 +45,9 @@ if len(sys.argv) > 3 and not name.endswith("child"): os.wait()
 
 # Computes for 0.1 s.
 COMPUTE = "import time\nwhile time.process_time() < 0.1: pass"
-BUSY = [sys.executable, "-S", "-c", COMPUTE]
+PYTHON = [sys.executable, "-S", "-c"]
+BUSY = [*PYTHON, COMPUTE]
+METHOD = ("--method", "turns", "--policies", "none,reuse")
 
 
 def can_freeze() -> bool:
@@ -79,38 +81,28 @@ def spans_of(folder: Path, name: str) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("freezes", BY)
 def test_one_program_runs_at_a_time_with_its_children(tmp_path: Path, freezes: bool):
-    program = [sys.executable, "-S", "-c", PROGRAM]
-    runs = sliced(tmp_path, [*program, "a", "0.15"], [*program, "b", "0.15", "fork"], freezes=freezes)
+    began = time.monotonic()
+    runs = sliced(
+        tmp_path, [*PYTHON, PROGRAM, "a", "0.1"], [*PYTHON, PROGRAM, "b", "0.2", "fork"], freezes=freezes
+    )
+    elapsed = time.monotonic() - began
     assert [(run.exit_code, run.fault) for run, _ in runs] == [(0, None), (0, None)]
     own = [(*span, "a") for span in spans_of(tmp_path, "a")]
     other = [(*span, "b") for name in ("b", "b-child") for span in spans_of(tmp_path, name)]
     for (_, end, before), (begin, _, after) in pairwise(sorted(own + other)):
         # A process may be stopped a moment after its parent.
         assert before == after or end <= begin + 0.002
-    for run, _ in runs:
-        assert run.wall is not None and run.wall >= 0.15
-
-
-def test_the_time_of_a_program_matches_its_own_slices(tmp_path: Path):
-    program = [sys.executable, "-S", "-c", PROGRAM]
-    began = time.monotonic()
-    runs = sliced(tmp_path, [*program, "a", "0.1"], [*program, "b", "0.3"])
-    elapsed = time.monotonic() - began
-    walls = [run.wall or 0.0 for run, _ in runs]
-    assert walls[0] < walls[1] and sum(walls) <= elapsed
-
-
-def test_a_program_that_ends_at_once_or_is_killed_does_not_end_the_others(tmp_path: Path):
-    killed = [sys.executable, "-S", "-c", f"import os; os.kill(os.getpid(), {int(signal.SIGKILL)})"]
-    runs = sliced(tmp_path, ["true"], killed, [sys.executable, "-S", "-c", PROGRAM, "c", "0.05"])
-    assert [run.exit_code for run, _ in runs] == [0, 128 + signal.SIGKILL, 0]
+    a, b = (run.wall or 0.0 for run, _ in runs)
+    assert 0.1 <= a < b >= 0.2 and a + b <= elapsed
 
 
 @pytest.mark.parametrize("freezes", BY)
-def test_a_program_that_takes_too_long_is_ended(tmp_path: Path, freezes: bool):
-    busy = [sys.executable, "-S", "-c", "while True: pass"]
-    [(run, _), (short, _)] = sliced(tmp_path, busy, ["true"], limit=0.2, freezes=freezes)
-    assert (run.exit_code, short.exit_code) == (TIMED_OUT, 0)
+def test_a_program_that_ends_at_once_or_is_killed_or_takes_too_long_does_not_end_the_others(
+    tmp_path: Path, freezes: bool
+):
+    programs = (["true"], ["sh", "-c", "kill -KILL $$"], [*PYTHON, "while True: pass"], ["true"])
+    runs = sliced(tmp_path, *programs, limit=0.2, freezes=freezes)
+    assert [run.exit_code for run, _ in runs] == [0, 128 + signal.SIGKILL, TIMED_OUT, 0]
 
 
 # What it prints when nothing interrupts it, and whether it notices signals.
@@ -136,6 +128,12 @@ SENSITIVE = {
         "print('done' if os.waitpid(child, 0)[1] == 0 else 'failed')",
         False,
     ),
+    # By signals, the shell may see a stopped job, and take the next command.
+    "controls jobs": (
+        f"import os\njob = {sys.executable!r} + ' -S -c ' + {chr(34) + COMPUTE + chr(34)!r}\n"
+        "os.execlp('bash', 'bash', '-c', f'set -m; {job} && echo done; true')",
+        True,
+    ),
 }
 
 
@@ -143,18 +141,10 @@ SENSITIVE = {
 @pytest.mark.parametrize("kind", SENSITIVE)
 def test_the_freezer_is_not_noticed_and_signals_are_only_by_some(tmp_path: Path, kind: str, freezes: bool):
     program, notices = SENSITIVE[kind]
-    [(run, _), _] = sliced(tmp_path, [sys.executable, "-S", "-c", program], BUSY, freezes=freezes)
+    [(run, _), _] = sliced(tmp_path, [*PYTHON, program], BUSY, freezes=freezes)
     assert run.exit_code == 0
     # On a busy machine, a program may be over before it is stopped.
     assert run.output.strip() == "done" or (notices and not freezes)
-
-
-@pytest.mark.parametrize("freezes", BY)
-def test_a_shell_with_job_control_runs_its_commands_one_after_the_other(tmp_path: Path, freezes: bool):
-    script = f"set -m; '{sys.executable}' -S -c '{COMPUTE}' && echo done; echo end"
-    [(run, _), _] = sliced(tmp_path, ["bash", "-c", script], BUSY, freezes=freezes)
-    # By signals, the shell may see a stopped job, and take the next command.
-    assert "end" in run.output and ("done" in run.output or not freezes)
 
 
 @needs_freezer
@@ -205,16 +195,7 @@ def compared(own: Own, program: str, *options: str) -> list[Record]:
     file = own.folder / "program.py"
     file.write_text(f"import time\n{program}\n")
     words = [sys.executable, "-S", str(file)] if program else ["true"]
-    arguments = (
-        "compare",
-        "--output",
-        str(own.stage.results),
-        "--method",
-        "turns",
-        "--policies",
-        "none,reuse",
-    )
-    done = own.stage.run(*arguments, *options, "--", *words)
+    done = own.stage.run(*own.command(*METHOD, *options, "--", *words)[3:])
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return [*own.records(), *own.records("aa")]
 
@@ -239,9 +220,6 @@ def test_a_program_that_only_computes_is_measured_in_slices(own: Own):
     assert len(records) == 6 and all(one.run.slices for one in records)
 
 
-OPTIONS = ("--method", "turns", "--policies", "none,reuse", "--rounds", "1")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(own: Own, number: int):
@@ -251,11 +229,8 @@ def test_nothing_stays_stopped_when_the_session_is_killed_and_it_can_be_resumed(
         "import os, time\nif not (child := os.fork()):\n os.setsid()\n"
         f" exec({COMPUTE.replace('0.1', '1.0')!r})\n os._exit(0)\nos.waitpid(child, 0)\n"
     )
-    command = own.command(*OPTIONS)
-    words = (sys.executable, "-S", str(file))
-    process = subprocess.Popen(
-        [*command, "--", *words], env=own.stage.variables(), cwd=own.folder, stderr=subprocess.DEVNULL
-    )
+    command = own.command(*METHOD, "--rounds", "1", "--", sys.executable, "-S", str(file))
+    process = subprocess.Popen(command, env=own.stage.variables(), cwd=own.folder, stderr=subprocess.DEVNULL)
 
     def running() -> list[int]:
         lines = {int(each.parent.name): each for each in Path("/proc").glob("[0-9]*/cmdline")}

@@ -99,19 +99,15 @@ VmFlags: rd wr ht
 """
 
 
-def test_huge_pages_count_in_part_too():
-    usage = by_kind(parse(SHARED), HUGE)["anonymous"]
+def test_huge_pages_count_in_part_and_shared_ones_of_a_pool_once():
+    usage = by_kind(parse(SHARED), HUGE)
     pool = 42 * MIB
-    assert usage == Usage(10 * MIB + pool, 10 * MIB + pool, 10 * MIB + pool, 0, pool, 40 * MIB)
-    assert usage.coverage == 1.0
-
-
-def test_pages_of_a_pool_that_processes_share_count_once():
-    (one,) = by_kind(parse(SHARED), HUGE).values()
+    one = Usage(10 * MIB + pool, 10 * MIB + pool, 10 * MIB + pool, 0, pool, 40 * MIB)
+    assert usage == {"anonymous": one} and one.coverage == 1.0
     four = sum([one] * 4, Usage()).shared_by(4)
     assert four.resident == four.huge == four.eligible == 4 * 10 * MIB + 40 * MIB + 4 * 2 * MIB
     assert four.pool == 48 * MIB and one.shared_by(1) == one and Usage().shared_by(0) == Usage()
-    sample = Sampler(HUGE, None, ())._sum(0.0, [Sample(0.0, one, {"anonymous": one}, 1)] * 4, True)
+    sample = Sampler(HUGE, None, ())._sum(0.0, [Sample(0.0, one, usage, 1)] * 4, True)
     assert sample.total == sample.kinds["anonymous"] == four
 
 

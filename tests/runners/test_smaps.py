@@ -27,18 +27,13 @@ def mapped(start: int, end: int, resident: int, huge: int = 0) -> Mapped:
 
 def test_a_large_array_on_transparent_huge_pages():
     usage = by_kind(parse(text("thp")), HUGE, no_bss)
-    assert usage["anonymous"].huge == 62 * MIB
+    assert usage["anonymous"].huge == 62 * MIB and usage["anonymous"].unasked == 0
     assert usage["anonymous"].eligible == usage["anonymous"].huge
     assert usage["heap"] == Usage(HUGE, HUGE, HUGE)
     assert usage["text"].huge == 0 and usage["text"].resident > 500 << 10
     assert {"file", "data", "stack"} <= usage.keys()
-
-
-def test_huge_pages_without_advice_are_counted_apart():
-    recorded = text("thp")
-    assert by_kind(parse(recorded), HUGE, no_bss)["anonymous"].unasked == 0
-    usage = by_kind(parse(recorded.replace(" hg", "")), HUGE, no_bss)["anonymous"]
-    assert usage.unasked == usage.huge == 62 * MIB
+    without_advice = by_kind(parse(text("thp").replace(" hg", "")), HUGE, no_bss)["anonymous"]
+    assert without_advice.unasked == without_advice.huge == 62 * MIB
 
 
 def test_pages_of_a_hugetlb_pool_count_although_rss_excludes_them():
@@ -47,16 +42,14 @@ def test_pages_of_a_hugetlb_pool_count_although_rss_excludes_them():
     assert usage["anonymous"].coverage > 0.99
 
 
-def test_static_arrays_are_located_by_the_program_file():
+def test_static_arrays_are_located_by_the_program_file_or_follow_its_data():
     mappings = kinds(
         parse(text("static")), lambda name: (0x3000, 0x3000 + 51 * MIB) if name == PROGRAM else (0, 0)
     )
     zeroed = [mapping for mapping, kind in mappings if kind == "bss"]
     assert sum(mapping.resident for mapping in zeroed) == pytest.approx(48 * MIB, rel=0.01)
     assert max(mapping.eligible(HUGE) for mapping in zeroed) >= 44 * MIB
-
-
-def test_static_arrays_without_the_file_follow_its_data():
+    # Without the file, they follow its data.
     usage = by_kind(parse(text("static")), HUGE, lambda name: None)
     assert usage["bss"].resident == pytest.approx(48 * MIB, rel=0.01)
 
@@ -81,43 +74,30 @@ def test_other_texts_give_no_mappings(name: str):
 
 
 @pytest.mark.parametrize(
-    ("file", "kind"),
+    ("file", "rights", "kinds_of_memory"),
     [
-        ("[heap]", "heap"),
-        ("[stack]", "stack"),
-        ("[stack:17]", "stack"),
-        ("[anon: glibc: malloc]", "anonymous"),
-        ("[anon_shmem:x]", "shared"),
-        ("/dev/shm/x", "shared"),
-        ("/memfd:x (deleted)", "shared"),
-        ("/SYSV00000000 (deleted)", "shared"),
-        ("/anon_hugepage (deleted)", "anonymous"),
-        ("/usr/share/data with blanks", "data"),
-        ("", "anonymous"),
+        ("[heap]", "rw-p", ["heap"]),
+        ("[stack]", "rw-p", ["stack"]),
+        ("[stack:17]", "rw-p", ["stack"]),
+        ("[anon: glibc: malloc]", "rw-p", ["anonymous"]),
+        ("[anon_shmem:x]", "rw-p", ["shared"]),
+        ("/dev/shm/x", "rw-p", ["shared"]),
+        ("/memfd:x (deleted)", "rw-p", ["shared"]),
+        ("/SYSV00000000 (deleted)", "rw-p", ["shared"]),
+        ("/anon_hugepage (deleted)", "rw-p", ["anonymous"]),
+        ("/usr/share/data with blanks", "rw-p", ["data"]),
+        ("", "rw-p", ["anonymous"]),
+        # Machine code that was moved.
+        ("", "r-xp", ["text"]),
+        ("[vdso]", "r-xp", []),
+        ("/opt/app/x", "r-xp", ["text"]),
+        ("/opt/app/x", "r--p", ["file"]),
+        ("/opt/app/x", "rw-s", ["file"]),
     ],
 )
-def test_kinds_by_name(file: str, kind: str):
-    line = f"10000000-10400000 rw-p 00000000 00:0e 7       {file}\nRss:    4096 kB\n"
-    assert [parsed for _, parsed in kinds(parse(line), no_bss)] == [kind]
-
-
-@pytest.mark.parametrize(
-    ("rights", "kind"), [("r-xp", "text"), ("r--p", "file"), ("rw-p", "data"), ("rw-s", "file")]
-)
-def test_kinds_by_rights(rights: str, kind: str):
-    line = f"10000000-10400000 {rights} 00000000 fe:00 7       /opt/app/x\nRss:    4096 kB\n"
-    assert [parsed for _, parsed in kinds(parse(line), no_bss)] == [kind]
-
-
-def test_moved_machine_code_is_anonymous_and_executable():
-    line = "10000000-10400000 r-xp 00000000 00:00 0 \nRss:    4096 kB\nAnonHugePages:    4096 kB\n"
-    line += "VmFlags: rd ex hg\n"
-    assert by_kind(parse(line), HUGE) == {"text": Usage(4 * MIB, 4 * MIB, 4 * MIB)}
-
-
-def test_the_kernels_mappings_are_ignored():
-    line = "10000000-10002000 r-xp 00000000 00:00 0      [vdso]\nRss:    8 kB\n"
-    assert by_kind(parse(line), HUGE) == {}
+def test_kinds_by_name_and_rights(file: str, rights: str, kinds_of_memory: list[str]):
+    line = f"10000000-10400000 {rights} 00000000 00:0e 7       {file}\nRss:    4096 kB\n"
+    assert [kind for _, kind in kinds(parse(line), no_bss)] == kinds_of_memory
 
 
 def test_eligible_bytes():

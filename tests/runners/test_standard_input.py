@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,17 +43,29 @@ def kept_input(monkeypatch: pytest.MonkeyPatch):
     os.close(before)
 
 
+@pytest.fixture
+def ended_pipe() -> Iterator[int]:
+    reader, writer = os.pipe()
+    os.close(writer)
+    yield reader
+    os.close(reader)
+
+
 def take(source: IO[bytes] | int) -> StandardInput:
     os.dup2(source if isinstance(source, int) else source.fileno(), 0)
     return take_input(QUIET)
 
 
-def test_a_file_is_opened_again_at_its_beginning_by_each_run(given: Path):
+def test_a_file_is_opened_again_at_its_beginning_by_each_run_also_when_it_was_deleted(given: Path):
     with given.open("rb") as stream:
         taken = take(stream)
     assert taken.path.read_bytes() == taken.path.read_bytes() == TEXT
     assert taken.to_dict() == {"kind": "file", "path": str(given), "start": 0, "bytes": len(TEXT)}
     assert taken.watched == (given,)
+    with given.open("rb") as stream:
+        given.unlink()
+        deleted = take(stream)
+    assert deleted.path.read_bytes() == TEXT and deleted.watched == ()
 
 
 def test_a_file_is_given_from_its_offset_which_stays(given: Path):
@@ -67,13 +80,6 @@ def test_a_file_is_given_from_its_offset_which_stays(given: Path):
     assert taken.to_dict() == known
 
 
-def test_a_deleted_file_is_given_too(given: Path):
-    with given.open("rb") as stream:
-        given.unlink()
-        taken = take(stream)
-    assert taken.path.read_bytes() == TEXT and taken.watched == ()
-
-
 def test_a_pipe_is_kept_for_all_runs(given: Path):
     with subprocess.Popen(["cat", given], stdout=subprocess.PIPE) as feeding:
         taken = take(feeding.stdout)
@@ -82,28 +88,20 @@ def test_a_pipe_is_kept_for_all_runs(given: Path):
     assert taken.to_dict() == {"kind": "pipe", "start": 0, "bytes": len(TEXT), "sha256": digest}
 
 
-def test_an_empty_pipe_gives_nothing():
-    reader, writer = os.pipe()
-    os.close(writer)
-    assert take(reader) == NO_INPUT
-    os.close(reader)
-
-
 def test_a_device_is_opened_by_each_run():
     with Path("/dev/zero").open("rb") as stream:
         taken = take(stream)
     assert taken.path.open("rb").read(3) == bytes(3) and taken.to_dict()["kind"] == "device"
 
 
-def test_terminals_and_devnull_give_nothing():
+def test_an_empty_pipe_a_terminal_devnull_and_a_closed_input_give_nothing(
+    ended_pipe: int, monkeypatch: pytest.MonkeyPatch
+):
     terminal, other = os.openpty()
     with Path(os.devnull).open("rb") as null:
-        assert take(other) == take(null) == NO_INPUT
+        assert take(ended_pipe) == take(other) == take(null) == NO_INPUT
     os.close(terminal)
     os.close(other)
-
-
-def test_a_closed_input_is_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(standard_input.sys, "__stdin__", None)
     assert take_input(QUIET) == NO_INPUT
 
@@ -131,14 +129,11 @@ def test_a_pipe_larger_than_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_folder_for_copies_that_is_missing_is_refused_with_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ended_pipe: int
 ):
     monkeypatch.setattr(standard_input.tempfile, "tempdir", str(tmp_path / "missing"))
-    reader, writer = os.pipe()
-    os.close(writer)
     with pytest.raises(RefusedError) as refused:
-        take(reader)
-    os.close(reader)
+        take(ended_pipe)
     assert str(tmp_path / "missing") in refused.value.where
 
 
@@ -167,15 +162,12 @@ def measure(stage: Stage, source: IO[bytes], *words: str) -> dict[str, Any]:
 def test_each_run_reads_the_input(stage: Stage, given: Path, command: str, program: str, is_pipe: bool):
     words = [command, "--output", str(stage.results), "--rounds", "2", "--policies", "none"]
     words += ["--check", PRINTED[program], "--", *program.split()]
-    if is_pipe:
-        with subprocess.Popen(["cat", given], stdout=subprocess.PIPE) as feeding:
-            manifest = measure(stage, feeding.stdout, *words)
-    else:
-        with given.open("rb") as stream:
-            manifest = measure(stage, stream, *words)
-    assert next(iter(manifest["programs"].values()))["standard_input"]["kind"] == (
-        "pipe" if is_pipe else "file"
-    )
+    # A file is watched, a pipe is not.
+    source = ["cat", given] if is_pipe else ["true"]
+    with subprocess.Popen(source, stdout=subprocess.PIPE) as feeding, given.open("rb") as stream:
+        manifest = measure(stage, feeding.stdout if is_pipe else stream, *words)
+    (part,) = manifest["programs"].values()
+    assert part["standard_input"]["kind"] == ("pipe" if is_pipe else "file")
     assert (str(given) in manifest["files"]) != is_pipe
 
 

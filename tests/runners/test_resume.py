@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from pagewise.core.plan import order_of_round
-from pagewise.core.result import Result, read_result
+from pagewise.core.result import read_result
 from scripts import HANGS_AFTER
 from stage import TRIAD, Stage
+from test_session import SEED, counted, planned
 
 pytestmark = pytest.mark.long
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
@@ -28,32 +27,17 @@ def broken_off(
     return stage.result()
 
 
-def runs(result: Result) -> Counter[tuple[str, str, str, int]]:
-    """How often each run that counts was made, by kernel, module, series and round."""
-    made = {
-        (r.kernel, r.run.module, r.run.series, r.run.round, r.run.position)
-        for r in result.records
-        if r.run.series != "aside"
-    }
-    return Counter(run[:4] for run in made)
-
-
-def planned(result: Result, rounds: int) -> Counter[tuple[str, str, str, int]]:
-    steps = [step for n in range(1, rounds + 1) for step in order_of_round(result.subjects, n, 5)]
-    return Counter((s.benchmark.name, s.cell.measured.module, s.series, s.round) for s in steps)
-
-
 def test_an_interrupted_comparison_is_resumed(stage: Stage):
     """It was killed, as by a power cut: an interrupted one ends its records itself."""
     for label in (BASE, THP, ("none", "software", "regular")):
         stage.add("gcc-12.2.0", label, [TRIAD], sleep="0.03")
-    arguments = ("--rounds", "4", "--seed", "5", "--no-sweep")
+    arguments = ("--rounds", "4", "--seed", str(SEED), "--no-sweep")
     folder = broken_off(stage, *arguments, records=6, number=signal.SIGKILL)
     before = read_result(folder)
     assert before.manifest.state == "running"
     done = stage.resume(folder, code=0)
     after = read_result(folder)
-    assert after.manifest.state == "complete" and runs(after) == planned(after, 4)
+    assert after.manifest.state == "complete" and counted(after) == planned(4, after.subjects)
     (reported,) = after.manifest.breaks
     assert reported.runs == len(before.records) and reported.resumed in done.stdout
 
@@ -75,8 +59,8 @@ def test_counting_and_programs_are_resumed_too(
     stage.resume(folder, code=0)
     result = read_result(folder)
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
-    actual = {key: n for key, n in runs(result).items() if key[2] != "trial"}
-    assert sum(actual.values()) == made and {key[3] for key in actual} == {1, 2, 3, 4}
+    actual = counted(result)
+    assert len(actual) == made and {number for _, _, number in actual} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("change", ["option", "command", "folder", "program", "none"])

@@ -4,74 +4,46 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 from tracing import needs_tracer
 
-from builders import configuration, record_data
+import builders
+from builders import configuration
 from fake_root import tree
 from json_schema import faults
 from pagewise.cli import root
-from pagewise.cli.measuring import options_of
 from pagewise.core import structure
 from pagewise.core.errors import Interrupted, SelectionError
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
 from pagewise.core.result import Result, read_result
-from pagewise.core.structure import from_data, to_data
+from pagewise.core.structure import to_data
 from pagewise.core.text import choose_of
 from pagewise.report.render import csv as csv_file
 from pagewise.report.views import report_of
-from pagewise.session.session import Session
 from pagewise.session.workload import Outcome
 from pagewise.workloads.simulation import figures
-from pagewise.workloads.simulation.run import (
-    ASSUMED,
-    UNCHANGED,
-    Simulation,
-    SimulationOptions,
-    TraceLauncher,
-    prepare,
-)
+from pagewise.workloads.simulation.run import ASSUMED, UNCHANGED, TraceLauncher
 from simulator import ROOT
 
 
-def record(misses: int, passes: int, **more: Any) -> Record:
-    one = {"INSTRUCTIONS": 1000 * passes, "L1D_TLB_REFILL": misses * passes, "L1D_CACHE": 500 * passes}
+def record(misses: int, passes: int) -> Record:
+    """A record of two repetitions, simulated with these misses per pass."""
+    counts = {"INSTRUCTIONS": 1000 * passes, "L1D_TLB_REFILL": misses * passes, "L1D_CACHE": 500 * passes}
     simulated = {
         "geometry": "zen4",
         "pages": "observed",
-        "observed_by": "pagemap",
-        "unclear_extents": 0,
         "whole": False,
-        "open_regions": 0,
-        "accesses_of_other_threads": 0,
-        "unseen_instructions": 0,
-        "counts": one,
-        "regions": [{"name": "hydro", "calls": 1, "counts": one}],
-        "functions": [],
+        "counts": counts,
+        "regions": [{"name": "hydro", "calls": 1, "counts": counts}],
     }
-    reported = {
-        "schema": "pagewise.record/1",
-        "kernel": "triad",
-        "started": "2026-01-01T00:00:00Z",
-        "status": "ok",
-        "configuration": dict.fromkeys(("compiler", "hugepages", "prefetch", "stores"), "x"),
-        "seconds": {"first_touch": 1.0, "repetitions": [1.0, 2.0]},
-        "passes_per_repetition": passes // 2,
-        "metrics": {"bandwidth": 3.0},
-        "counters": {"unavailable": "emulated"},
-        **more,
-    }
-    return figures.simulated_record(
-        from_data(Record, record_data(configuration(), 1.0) | reported), simulated, "qemu-x86_64 7.2.22"
-    )
+    measured = builders.record(configuration(), [1.0, 2.0], passes_per_repetition=passes // 2)
+    return figures.simulated_record(measured, simulated, "qemu-x86_64 7.2.22")
 
 
 def test_a_simulated_record_has_no_measured_values() -> None:
@@ -96,11 +68,8 @@ def invoked(folder: Path, *arguments: str) -> Any:
 
 @needs_tracer
 def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path: Path) -> None:
-    options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg")
-    done = invoked(tmp_path, *options, "--", str(build / "walk"), "cyclic", "80", "800")
-    assert done.exception is None and done.return_value == 0, done.output
-    (folder,) = tmp_path.iterdir()
-    result = read_result(folder)
+    result = simulated(build, build / "walk", tmp_path)
+    folder = result.folder
     assert result.manifest.kind == "simulation" and result.manifest.state == "complete"
     assert result.altered is None and not result.skipped
     assert [record.run.series for record in result.records] == ["simulate", "simulate"]
@@ -115,50 +84,31 @@ def test_the_command_models_a_program_and_keeps_its_record(build: Path, tmp_path
     assert "AMD Zen 4" in again.headline
 
 
-class Launched:
-    """The launcher of a simulation, and what happens before some of its runs."""
+def happen(monkeypatch: pytest.MonkeyPatch, event: Callable[[], None]) -> None:
+    """Let something happen before the run with the policy fjmpg."""
+    run = TraceLauncher.run
 
-    def __init__(self, launcher: TraceLauncher, happens: dict[str, Callable[[], None]]) -> None:
-        self.launcher, self.happens = launcher, happens
+    def run_after(launcher: TraceLauncher, step: Step) -> Outcome:
+        if step.cell.measured.module == "fjmpg":
+            event()
+        return run(launcher, step)
 
-    def run(self, step: Step) -> Outcome:
-        self.happens.get(step.cell.measured.module, lambda: None)()
-        return self.launcher.run(step)
-
-
-class Stopped(Simulation):
-    """A simulation during which something happens."""
-
-    happens: dict[str, Callable[[], None]]
-
-    def launcher(self, scratch: Path) -> Any:
-        return Launched(super().launcher(scratch), self.happens)
+    monkeypatch.setattr(TraceLauncher, "run", run_after)
 
 
-def session_of(
-    build: Path, program: Path, results: Path, happens: dict[str, Callable[[], None]], **more: Any
-) -> Session:
-    """A session of a walk through memory, as it is and with the policy fjmpg."""
-    options = options_of(
-        SimulationOptions,
-        {"results": results, "geometry": "zen4", "policies": ("fjmpg",), "build": build, **more},
-    )
-    session = prepare(options, (str(program), "cyclic", "80", "800"), Console(stderr=True), time.monotonic())
-    stopped = Stopped(**vars(session.workload))
-    object.__setattr__(stopped, "happens", happens)
-    session.workload = stopped
-    return session
-
-
-def measured(session: Session) -> Result:
-    session.begin()
-    session.measure()
-    session.close()
-    return session.result
+def simulated(build: Path, program: Path, results: Path, *options: str) -> Result:
+    """The result of a walk through memory, as it is and with the policy fjmpg."""
+    options = ("--build", str(build), "--geometry", "zen4", "--policies", "fjmpg", *options)
+    done = invoked(results, *options, "--", str(program), "cyclic", "80", "800")
+    assert done.exception is None, done.output
+    (folder,) = results.iterdir()
+    return read_result(folder)
 
 
 @needs_tracer
-def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(build: Path, tmp_path: Path) -> None:
+def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second policy would be that of another program."""
     program = tmp_path / "walk"
     shutil.copy(build / "walk", program)
@@ -168,26 +118,28 @@ def test_a_program_that_is_replaced_while_it_is_simulated_has_no_figures(build: 
         (tmp_path / "other").chmod(0o755)
         (tmp_path / "other").replace(program)
 
-    result = measured(session_of(build, program, tmp_path / "results", {"fjmpg": replaced}))
-    report = report_of(result)
+    happen(monkeypatch, replaced)
+    report = report_of(simulated(build, program, tmp_path / "results"))
     assert report.faulty and report.data.policies == ()
     assert {row.code for row in report.data.missing} == {"file_changed"}
 
 
 @pytest.mark.long
 @needs_tracer
-def test_an_interrupted_simulation_is_resumed(build: Path, tmp_path: Path) -> None:
+def test_an_interrupted_simulation_is_resumed(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted() -> None:
         raise Interrupted(2)
 
-    results = tmp_path / "results"
-    first = measured(session_of(build, build / "walk", results, {"fjmpg": interrupted}))
+    happen(monkeypatch, interrupted)
+    first = simulated(build, build / "walk", tmp_path)
+    monkeypatch.undo()
     assert first.manifest.state == "interrupted" and len(first.records) == 1
-    report = report_of(read_result(first.folder))
+    report = report_of(first)
     assert [row.policy for row in report.data.policies] == [UNCHANGED]
     assert [(row.policy, row.code) for row in report.data.missing] == [("fjmpg", "not_measured")]
-    measured(session_of(build, build / "walk", results, {}, resume=first.folder))
-    result = read_result(first.folder)
+    result = simulated(build, build / "walk", tmp_path, "--resume", str(first.folder))
     assert result.manifest.state == "complete" and len(result.manifest.breaks) == 1
     report = report_of(result)
     assert [row.policy for row in report.data.policies] == [UNCHANGED, "fjmpg"]
@@ -219,18 +171,19 @@ def test_a_users_program_is_simulated_whole_where_it_was_started(
     assert one["simulated"]["geometry"] == reported["geometry"] and one["notes"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reported"),
+    [
+        (("--policies", "fjmpg,thp", "--", "true"), choose_of("thp", ASSUMED)),
+        (("--policies", "hug", "--", "true"), choose_of("hug", ASSUMED)),
+        (("pointer_chas",), "pointer_chase"),
+    ],
+)
 @needs_tracer
-def test_a_users_program_takes_no_policy(build: Path, tmp_path: Path) -> None:
-    for policies, reported in (("fjmpg,thp", choose_of("thp", ASSUMED)), ("hug", choose_of("hug", ASSUMED))):
-        done = invoked(tmp_path, "--build", str(build), "--policies", policies, "--", str(build / "walk"))
-        assert isinstance(done.exception, SelectionError) and reported in str(done.exception)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_unknown_kernel_is_reported_with_the_nearest(
-    build: Path, tmp_path: Path, monkeypatch: Any
+def test_unknown_policies_and_kernels_are_refused_with_the_nearest(
+    build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], reported: str
 ) -> None:
     monkeypatch.setenv("PAGEWISE_ROOT", str(ROOT))
-    done = invoked(tmp_path, "--build", str(build), "pointer_chas")
-    assert isinstance(done.exception, SelectionError)
-    assert "pointer_chase" in str(done.exception)
+    done = invoked(tmp_path, "--build", str(build), *arguments)
+    assert isinstance(done.exception, SelectionError) and reported in str(done.exception)
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,15 @@ import pytest
 from own_program import Own
 from pagewise.core.record import Record
 from pagewise.workloads.program.service import PORT, Service
+from scripts import called
 
 HERE = Path(__file__).with_name("own_programs")
 SERVER, LOAD = (f"{sys.executable} -B {HERE / name}" for name in ("server.py", "load.py"))
 #: What server.py prints.
 CANNOT_START = "cannot start"
-METRICS = (
-    *("--metric", "throughput[req/s]=throughput: (\\S+)"),
-    *(
-        word
-        for percent in ("50", "99", "99.9")
-        for word in ("--metric", f"p{percent}[ms]=^p{percent}: (\\S+)")
-    ),
-)
+METRICS = ["--metric", "throughput[req/s]=throughput: (\\S+)"]
+for percent in ("50", "99", "99.9"):
+    METRICS += ["--metric", f"p{percent}[ms]=^p{percent}: (\\S+)"]
 
 
 def compare(
@@ -91,7 +86,7 @@ def test_a_service_or_a_command_around_it_that_fails(
     record = failed(own, *arguments, **commands)
     log = (own.stage.result() / record.run.log).read_text()
     assert record.failure.exit_code == code and reported in f"{record.failure.message}\n{log}"
-    assert not subprocess.run(["pgrep", "-f", f"{SERVER.split()[-1]} .* silent"], check=False).stdout
+    assert called(["pgrep", "-f", f"{SERVER.split()[-1]} .* silent"]).stdout == ""
 
 
 @pytest.mark.long
@@ -103,28 +98,24 @@ def test_a_port_in_use_is_refused_before_the_service_starts(own: Own):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "part", "code", "reported"),
+    ("command", "part", "code", "reported"),
     [
-        ([], {"load": "no-such-program"}, 2, "no-such-program"),
-        ([], {"load": "true", "ready": "tcp:http"}, 3, "ready"),
-        ([], {"load": "true", "ready": "("}, 3, "ready"),
-        ([], {"load": "'"}, 3, "load"),
-        (["--ranks", "2"], {"load": "true"}, 2, "--ranks"),
-        (["-k", "triad"], {"load": "true"}, 2, "-k"),
+        ("compare", {"load": "no-such-program"}, 2, "no-such-program"),
+        ("compare", {"load": "true", "ready": "tcp:http"}, 3, "ready"),
+        ("compare", {"load": "true", "ready": "("}, 3, "ready"),
+        ("compare", {"load": "'"}, 3, "load"),
+        ("compare --ranks 2", {"load": "true"}, 2, "--ranks"),
+        ("compare -k triad", {"load": "true"}, 2, "-k"),
+        ("counters", {"load": "true"}, 2, ""),
     ],
 )
 def test_wrong_usage_is_reported_before_anything_is_run(
-    own: Own, arguments: list[str], part: dict[str, str], code: int, reported: str
+    own: Own, command: str, part: dict[str, str], code: int, reported: str
 ):
     case = own.case(programs=["true"], service=part)
-    done = own.stage.run("compare", "--output", str(own.stage.results), *case, *arguments)
+    done = own.stage.run(*command.split(), "--output", str(own.stage.results), *case)
     assert done.returncode == code and reported in done.stderr
     assert not own.stage.results.exists()
-
-
-def test_only_compare_takes_a_service(own: Own):
-    case = own.case(programs=["true"], service={"load": "true"})
-    assert own.stage.run("counters", *case).returncode == 2
 
 
 def test_one_free_port_is_written_wherever_it_is_named():
@@ -144,25 +135,22 @@ def test_a_setup_that_takes_too_long_is_ended_with_all_it_started(own: Own):
     record = failed(own, "--timeout", "1s", setup=[command])
     assert record.failure.exit_code == 124
     assert {(left.command, left.ended) for left in record.run.left_behind} == {(sleeper, True)}
-    assert sleeper.replace(" ", "\0").encode() not in commands_of_all()
+    assert not is_running(sleeper)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("field", ["setup", "fill"])
-def test_a_daemon_of_a_command_around_the_load_is_ended_on_request(own: Own, field: str):
-    sleeper = f"sleep {60_000 + os.getpid()}"
+def test_daemons_of_commands_around_the_load_are_ended_on_request(own: Own):
+    sleepers = [f"sleep {60_000 + number + os.getpid()}" for number in (0, 60_000)]
     selected = ("--policies", "none", "--rounds", "1", *METRICS, "--end-leftovers")
-    done = compare(own, *selected, **{field: [f"setsid {sleeper} & true"]})
+    setup, fill = ([f"setsid {sleeper} & true"] for sleeper in sleepers)
+    done = compare(own, *selected, setup=setup, fill=fill)
     assert done.returncode == 0, done.stdout + done.stderr
     for record in own.records():
-        assert [(left.command, left.ended) for left in record.run.left_behind] == [(sleeper, True)]
-    assert sleeper.replace(" ", "\0").encode() not in commands_of_all()
+        assert sorted((left.command, left.ended) for left in record.run.left_behind) == [
+            (sleeper, True) for sleeper in sorted(sleepers)
+        ]
+    assert not any(map(is_running, sleepers))
 
 
-def commands_of_all() -> bytes:
-    """The command lines of all processes."""
-    texts = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            texts.append(file.read_bytes())
-    return b"\n".join(texts)
+def is_running(command: str) -> bool:
+    return called(["pgrep", "-fx", command]).returncode == 0

@@ -49,13 +49,8 @@ def result(factors: dict[str, float], noise: float = 1.0) -> KernelResult:
 def test_a_choice_counts_its_verdicts_and_the_best_is_the_smallest_ratio():
     actual = result(dict(zip(COMPILERS, (0.8, 1.3), strict=True)))
     first, second, *_ = choices([actual])
-    assert (first.value, len(first.having("faster")), len(first.having("slower")), first.missing) == (
-        "thp",
-        1,
-        1,
-        0,
-    )
-    assert (second.value, second.effects, second.missing) == ("hugetlbfs", (), 2)
+    assert (len(first.having("faster")), len(first.having("slower")), first.missing) == (1, 1, 0)
+    assert (first.value, second.value, second.effects, second.missing) == ("thp", "hugetlbfs", (), 2)
     best, none = bests([actual])
     assert best.row.cell.measured.hugepages == "thp" and best.as_good == ()
     assert none.row is None and data.label_of(none) == "none"
@@ -86,8 +81,7 @@ def test_notes_on_machine_and_noise(tmp_path: Path):
     assert session.notes(made) == [] == list(kernels.notes_of([result({"gcc-12.2.0": 0.8})]))
     host = replace(made.manifest.host, virtual_machine="KVM")
     manifest = replace(made.manifest, host=host, state="interrupted", rounds_done=2)
-    made = replace(made, manifest=manifest)
-    machine, interrupted = session.notes(made)
+    machine, interrupted = session.notes(replace(made, manifest=manifest))
     assert "(KVM)" in machine and re.findall(r"\d+", interrupted) == ["2", "3"]
     assert len(list(kernels.notes_of([result({"gcc-12.2.0": 0.8}, noise=30)]))) == 1
 
@@ -123,10 +117,7 @@ def test_the_axis_of_a_sweep_suits_the_swept_option(x, values, scale, ticks):
 
 def test_no_configuration_is_shown_as_the_excluded_baseline():
     base, thp = configuration(), configuration(label=("thp", "hardware", "regular"))
-    records = [
-        failed_record(base, "failed", "it crashed"),
-        *(record(thp, 1.0, number=n) for n in range(1, 8)),
-    ]
+    records = [failed_record(base, "failed", "it crashed"), *rounds({thp: [1.0] * 7})]
     (actual,) = analyse([subject_of(kernel(), base, thp)], records, seed=1)
     table = next(b for b in kernel_view.section(actual, a_manifest()).blocks if isinstance(b, Table))
     (row,) = table.records()
@@ -164,10 +155,9 @@ def test_provenance_of_a_checkout(tmp_path: Path):
 
 def test_markdown_holds_the_tables(tmp_path: Path):
     """Each line of a table has as many cells as its head, and nothing of a name is taken for a sign."""
-    selected = [one for one in all_kernels() if one.name in ("schoenauer_triad", "pointer_chase")]
-    report = report_of(
-        result_of(tmp_path, [replace(one, sweeps=()) for one in selected], rounds=3, pool=False)
-    )
+    names = ("schoenauer_triad", "pointer_chase")
+    selected = [replace(one, sweeps=()) for one in all_kernels() if one.name in names]
+    report = report_of(result_of(tmp_path, selected, rounds=3, pool=False))
     lines = markdown.render(report).splitlines()
     assert lines[0] == f"**{report.headline}**"
     runs = groupby(lines, lambda line: line.startswith("|"))
@@ -196,7 +186,5 @@ def test_advice_names_the_settings_that_the_session_changed():
     before, text = session.condition(plain), session.condition(changed)
     assert "70" in text.split() and "2 MiB" in text
     for reverted in ("switches", "pool", "clocks"):
-        assert session.condition(replace(changed, **{reverted: getattr(plain, reverted)})) not in (
-            text,
-            before,
-        )
+        others = replace(changed, **{reverted: getattr(plain, reverted)})
+        assert session.condition(others) not in (text, before)

@@ -14,6 +14,7 @@ from scripts import called, write_script
 from stage import GATHER, TRIAD, Stage
 
 BASE, THP = ("none", "hardware", "regular"), ("thp", "hardware", "regular")
+CONFIGURATION = "gcc-12.2.0/{}/hardware-regular"
 # What is typed before the tab, and what then stands on the line or is offered.
 LINES = [
     ("pagewise coun", "counters"),
@@ -44,8 +45,7 @@ def test_a_shell_is_offered_words(offering: Stage, shell: str):
 
     def answer(**variables: str) -> str:
         command = [shutil.which("pagewise", path=offering.environment["PATH"])]
-        done = called(command, env=offering.variables() | variables, check=True)
-        return done.stdout
+        return called(command, env=offering.variables() | variables, check=True).stdout
 
     assert f"_PAGEWISE_COMPLETE={shell}_complete" in answer(_PAGEWISE_COMPLETE=f"{shell}_source")
     for line, expected in LINES:
@@ -61,11 +61,7 @@ def test_a_shell_is_offered_words(offering: Stage, shell: str):
         (("comapre",), "compare", "cluster"),
         (("compare", "--round", "3"), "--rounds", None),
         (("kernels", "--kernels", "traid"), "triad", None),
-        (
-            ("kernels", "--configurations", "gcc-12.2.0/tph/hardware-regular"),
-            "gcc-12.2.0/thp/hardware-regular",
-            None,
-        ),
+        (("kernels", "--configurations", CONFIGURATION.format("tph")), CONFIGURATION.format("thp"), None),
         (("compare", "--policies", "hugetlb", "--", "true"), "hugetlbfs", "none"),
         (("counters", "--events", "skylak"), "skylake", "a64fx"),
         (("simulate", "--geometry", "zen3", "ember"), "zen4", "a64fx"),

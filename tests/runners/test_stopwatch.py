@@ -17,9 +17,9 @@ from pagewise.stack.provenance import find_hyperfine
 from scripts import write_script
 
 
-def measure(folder: Path, script: str, limit: float = 30.0, wrapper: tuple[str, ...] = ()) -> Measurement:
-    stopwatch = Stopwatch(find_hyperfine(), limit, folder, wrapper=wrapper)
-    return stopwatch.measure(["/bin/sh", "-c", script], os.environ, nullcontext())
+def measure(folder: Path, *script: str, limit: float = 30.0) -> Measurement:
+    stopwatch = Stopwatch(find_hyperfine(), limit, folder)
+    return stopwatch.measure(["/bin/sh", "-c", *script], os.environ, nullcontext())
 
 
 @pytest.mark.parametrize("wrapper", [(), ("/usr/bin/env",)])
@@ -52,12 +52,8 @@ def test_how_a_run_ended_is_reported_without_words_of_hyperfine(
     tmp_path: Path, script: str, code: int, signal: str | None, output: str
 ):
     measured = measure(tmp_path, script, limit=0.5)
-    assert (measured.exit_code, measured.signal, measured.output, measured.fault) == (
-        code,
-        signal,
-        output,
-        None,
-    )
+    assert (measured.exit_code, measured.signal, measured.output) == (code, signal, output)
+    assert measured.fault is None
     failure = Stopwatch("", 0.5, tmp_path).failure(measured)
     assert failure.exit_code == code and (signal or "") in failure.message
     assert ("--timeout" in (failure.remedy or "")) == (code == TIMED_OUT) == (measured.wall is None)
@@ -84,21 +80,15 @@ def test_only_the_words_of_hyperfine_are_removed(ending: str):
 
 @pytest.mark.parametrize("long", [["x" * 60_000] * 6, ["x" * 131_000]])
 def test_a_long_command_line_is_measured(tmp_path: Path, long: list[str]):
-    stopwatch = Stopwatch(find_hyperfine(), 30.0, tmp_path)
-    command = ["/bin/sh", "-c", "echo ${#*}", "sh", *long]
-    measured = stopwatch.measure(command, os.environ, nullcontext())
+    measured = measure(tmp_path, "echo ${#*}", "sh", *long)
     assert measured.exit_code == 0 and measured.wall is not None
     assert measured.output == f"{sum(map(len, long)) + len(long) - 1}\n"
 
 
-def fake_hyperfine(folder: Path, script: str) -> Stopwatch:
-    program = write_script(folder / "hyperfine", f"#!/bin/sh\n{script}\n")
-    return Stopwatch(str(program), 30.0, folder)
-
-
 @pytest.mark.parametrize("script", ["echo why >&2; exit 1", "echo why; kill -KILL $$", "echo why; exit 0"])
 def test_a_failure_of_hyperfine_is_not_the_programs(tmp_path: Path, script: str):
-    stopwatch = fake_hyperfine(tmp_path, script)
+    program = write_script(tmp_path / "hyperfine", f"#!/bin/sh\n{script}\n")
+    stopwatch = Stopwatch(str(program), 30.0, tmp_path)
     measured = stopwatch.measure(["true"], os.environ, nullcontext())
     assert measured.wall is None and measured.fault is not None
     failure = stopwatch.failure(measured)

@@ -10,16 +10,13 @@ from typing import NoReturn
 
 import pytest
 
-from pagewise.core.errors import SelectionError
 from pagewise.core.manifest import Manifest
 from pagewise.core.result import Result, read_result
 from pagewise.core.structure import faults
-from pagewise.workloads.program.suite import ProgramBuild, known_codes, parse_builds, read_code
+from pagewise.workloads.program.suite import known_codes, read_code
 from scripts import write_script
 from stage import ROOT, Stage
 from test_suites import OUTPUTS
-
-NPB = known_codes(ROOT)["npb"]
 
 
 @pytest.fixture
@@ -107,15 +104,10 @@ def test_incomparable_results_are_refused(stage: Stage, words: tuple[str, ...], 
     assert done.returncode == code and not stage.results.exists(), done.stderr
 
 
-def test_cases_and_builds_are_read(tmp_path: Path):
-    assert read_code(NPB).part.programs == ("cg.B.x", "cg.B") and read_code(NPB).label == "npb:cg.B"
-    assert read_code(NPB, "mg.D").part.programs == ("mg.D.x", "mg.D")
-    with pytest.raises(SelectionError):
-        read_code(known_codes(ROOT)["hpcc"], "large")
-    assert parse_builds([f"a={tmp_path}", "b=npb/*-tuned"]) == [
-        ProgramBuild("a", tmp_path),
-        ProgramBuild("b", module="npb/*-tuned"),
-    ]
+def test_a_case_names_its_programs():
+    npb = known_codes(ROOT)["npb"]
+    assert (read_code(npb).part.programs, read_code(npb).label) == (("cg.B.x", "cg.B"), "npb:cg.B")
+    assert read_code(npb, "mg.D").part.programs == ("mg.D.x", "mg.D")
 
 
 @pytest.mark.long

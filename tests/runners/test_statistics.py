@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pagewise.analysis.comparison import Direction, Judged, judge
+from pagewise.analysis.comparison import Judged, judge
 from pagewise.analysis.statistics import Drift, Ratio, estimate, noise_floor, quotients, ratio, trimmed_mean
 
 DOWN = Drift(0.95, 0.85, 0.001)
@@ -17,10 +17,6 @@ DOWN = Drift(0.95, 0.85, 0.001)
 
 def compared(measured: Ratio | None, floor: float | None, **changes: Any) -> Judged:
     return Judged(ratio=measured, floor=floor, **changes)
-
-
-def direction(measured: Ratio | None, floor: float | None) -> Direction | None:
-    return judge([compared(measured, floor)])[0].direction
 
 
 @pytest.mark.parametrize("count", [7, 14, 21])
@@ -86,7 +82,7 @@ def test_too_few_rounds_have_no_interval_and_no_verdict():
     assert ratio([], 1) is None
     measured = ratio([0.5, 0.5], 1)
     assert measured == Ratio(2, 0.5, None, None)
-    assert direction(measured, 0.0) is None
+    assert judge([compared(measured, 0.0)])[0].direction is None
     assert noise_floor(measured) is None
 
 

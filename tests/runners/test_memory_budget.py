@@ -88,14 +88,14 @@ def test_the_baseline_is_advised_when_others_are_slower():
 
 def test_the_kernels_own_account_of_a_process():
     status = "Name:\tx\nVmPeak:\t 9000 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\nVmPTE:\t   36 kB\n"
-    assert parse_status(status) == Account(2 * MIB, 36 << 10, MIB)
-    assert parse_status("") == Account(0, 0)
+    assert parse_status(status) == Account(high_water=2 * MIB, page_tables=36 << 10, resident=MIB)
+    assert parse_status("") == Account()
 
 
 def test_a_peak_between_samples_counts_and_page_tables_are_over_time():
     usage = {"heap": Usage(10 * MIB)}
-    first = Sample(0.0, usage["heap"], usage, 1, 0, Account(10 * MIB, 100))
-    last = Sample(3.0, usage["heap"], usage, 1, 0, Account(64 * MIB, 300))
+    first = Sample(0.0, usage["heap"], usage, 1, 0, Account(high_water=10 * MIB, page_tables=100))
+    last = Sample(3.0, usage["heap"], usage, 1, 0, Account(high_water=64 * MIB, page_tables=300))
     memory = from_samples(Samples([first, last], 0.0, 4.0))
     assert memory.total.peak.resident == 64 * MIB and memory.total.mean.resident == 10 * MIB
     assert (memory.page_tables.peak_bytes, memory.page_tables.mean_bytes) == (300, 150)

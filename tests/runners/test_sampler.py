@@ -19,7 +19,7 @@ from pagewise.stack.binary import examine
 from pagewise.workloads.program import sampler as module
 from pagewise.workloads.program.memory import Memory, observed_memory
 from pagewise.workloads.program.sampler import SHORTEST, Sample, Sampler
-from pagewise.workloads.program.smaps import Mapped, Usage, by_kind, parse, parse_rollup
+from pagewise.workloads.program.smaps import Account, Mapped, Usage, by_kind, parse, parse_rollup
 from scripts import write_script
 
 MIB, HUGE = 1 << 20, 2 << 20
@@ -107,8 +107,10 @@ def test_huge_pages_count_in_part_and_shared_ones_of_a_pool_once():
     four = sum([one] * 4, Usage()).shared_by(4)
     assert four.resident == four.huge == four.eligible == 4 * 10 * MIB + 40 * MIB + 4 * 2 * MIB
     assert four.pool == 48 * MIB and one.shared_by(1) == one and Usage().shared_by(0) == Usage()
-    sample = Sampler(HUGE, None, ())._sum(0.0, [Sample(0.0, one, usage, 1)] * 4, True)
+    account = Account(high_water=MIB, page_tables=4096, refuses_thp=True)
+    sample = Sampler(HUGE, None, ())._sum(0.0, [Sample(0.0, one, usage, 1, account=account)] * 4, True)
     assert sample.total == sample.kinds["anonymous"] == four
+    assert sample.account == Account(high_water=MIB, page_tables=4 * 4096, refuses_thp=True)
 
 
 def test_sums_of_a_process_match_its_mappings():

@@ -89,6 +89,8 @@ def test_other_texts_give_no_mappings(name: str):
         ("", "rw-p", ["anonymous"]),
         # Machine code that was moved.
         ("", "r-xp", ["text"]),
+        ("", "rwxp", ["anonymous"]),
+        ("/opt/app/x", "rwxp", ["text"]),
         ("[vdso]", "r-xp", []),
         ("/opt/app/x", "r-xp", ["text"]),
         ("/opt/app/x", "r--p", ["file"]),

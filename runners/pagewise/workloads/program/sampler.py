@@ -220,9 +220,9 @@ class Sampler(threading.Thread):
             kinds = {kind: usage.shared_by(sharing) for kind, usage in kinds.items()}
         accounts = [observation.account for observation in observations]
         account = Account(
-            max(each.high_water for each in accounts),
-            sum(each.page_tables for each in accounts),
-            any(each.refuses_thp for each in accounts),
+            high_water=max(each.high_water for each in accounts),
+            page_tables=sum(each.page_tables for each in accounts),
+            refuses_thp=any(each.refuses_thp for each in accounts),
         )
         return Sample(seconds, total, kinds, len(observations), max(0, self._count() - self._before), account)
 

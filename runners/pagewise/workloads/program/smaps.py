@@ -129,7 +129,7 @@ class Usage:
         return self.huge / self.resident if self.resident else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Account:
     """The kernel's own account of a process, in bytes: the most it had in memory so far, page tables, RSS.
 
@@ -147,7 +147,8 @@ def parse_status(text: str) -> Account:
     """The account in /proc/PID/status."""
     values = {line[1]: int(line[2]) for line in _STATUS.finditer(text)}
     high, tables, resident = (values.get(name, 0) * 1024 for name in ("VmHWM", "VmPTE", "VmRSS"))
-    return Account(high, tables, resident, refuses_thp=values.get("THP_enabled", 1) == 0)
+    refuses = values.get("THP_enabled", 1) == 0
+    return Account(high_water=high, page_tables=tables, resident=resident, refuses_thp=refuses)
 
 
 def parse(text: str) -> list[Mapped]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from stage import Stage
 
 # docs/explanation/security.md names the classes.
 CLASSES = ("options", "results", "inputs", "surroundings")
+FEWEST = 150
 FAULTS: dict[str, list[Fault]] = {name: importlib.import_module(name).FAULTS for name in CLASSES}
 # Faults of options that end before a comparison are in `make check`, all others in `make test`.
 ROWS = [
@@ -34,3 +36,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 @pytest.mark.parametrize("fault", ROWS)
 def test_is_survived(fault: Fault, origin: Stage, tmp_path: Path):
     fault.survive(make_place(tmp_path, origin.modules, origin.result()))
+
+
+def test_the_faults_are_many_and_different():
+    names = Counter(row.name for rows in FAULTS.values() for row in rows)
+    assert names.total() >= FEWEST and max(names.values()) == 1

@@ -102,6 +102,12 @@ def test_kinds_by_name_and_rights(file: str, rights: str, kinds_of_memory: list[
     assert [kind for _, kind in kinds(parse(line), no_bss)] == kinds_of_memory
 
 
+def test_moved_machine_code_is_anonymous_and_executable():
+    line = "10000000-10400000 r-xp 00000000 00:00 0 \nRss:    4096 kB\nAnonHugePages:    4096 kB\n"
+    line += "VmFlags: rd ex hg\n"
+    assert by_kind(parse(line), HUGE) == {"text": Usage(4 * MIB, 4 * MIB, 4 * MIB)}
+
+
 def test_eligible_bytes():
     assert mapped(0, 4 * HUGE, 4 * HUGE).eligible(HUGE) == 4 * HUGE
     # Shifted by 4 KiB: the first and the last huge page are incomplete.

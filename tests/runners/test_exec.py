@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from launched import MIB, Launcher, recorded, share
-from own_program import Own, needs_advised, needs_madvise, needs_thp
+from own_program import POOL, Own, needs_advised, needs_madvise, needs_thp
 from pagewise.workloads.program import smaps
 from scripts import HANGS_AFTER, called, write_script
 
@@ -229,6 +229,18 @@ def test_a_comparison_ends_with_the_command_that_applies_its_advice(own: Own):
     assert shlex.join(advice["command"]) in again.stdout and advice["module"] in again.stdout
     applied = called(own.stage.command(*words), cwd=own.folder, env=own.stage.variables(), check=True)
     assert applied.stdout.startswith("sum:") and advice["policy"] in applied.stderr
+
+
+@needs_thp
+@pytest.mark.changes_machine
+def test_malloc_takes_pages_of_the_pool(launcher: Launcher, programs: Path):
+    before = POOL.read_text()
+    POOL.write_text("64")
+    try:
+        record = recorded(launcher, "hugetlbfs", programs / "memory", "large")
+    finally:
+        POOL.write_text(before)
+    assert record["met"] is True and share(record, "anonymous") > 0.8 and record["peak_bytes"] >= 64 * MIB
 
 
 def test_kinds_of_memory_match_the_runner(launcher: Launcher, programs: Path):

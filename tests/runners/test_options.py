@@ -15,7 +15,7 @@ from pagewise.cli import root
 from pagewise.cli.options import REPLACED
 from pagewise.cli.types import Duration, Percent
 from scripts import called
-from stage import RUNNERS
+from stage import RUNNERS, Stage
 
 
 def leaves(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
@@ -45,37 +45,19 @@ def test_an_option_that_was_replaced_is_refused_with_the_new_one(name: str):
         assert done.exit_code == 2 and REPLACED[name].split()[0].rstrip(",") in done.stderr
 
 
-NOT_VARIED = """
-clocks variables=1,2 LANG=C layout=a,b A=1 A 1A=1,2 GLIBC_TUNABLES=-,glibc.malloc.hugetlb=1
-node-state=old node-state=fresh,old node-state=aged,aged
-"""
-
-
 @pytest.mark.parametrize(
-    "line",
+    ("command", "given"),
     [
-        *(f"compare --plan --vary {varied} -- true" for varied in NOT_VARIED.split()),
-        "compare --plan --vary A=1,2 --vary A=3,4 -- true",
-        "counters --plan --vary clocks=boost=on/off -- true",
-        "counters --plan --vary A=1,2 -- true",
-        "compare --kernels triad -- true",
-        "compare --no-sweep --suite stream",
-        "compare --metric rate=(.*)",
-        "compare --bind first-thread -- true",
-        "compare --sample-interval 1s",
-        "compare triad",
-        "compare --",
-        "counters --region hydro -- true",
-        "counters triad",
-        "simulate",
-        "simulate triad -- true",
-        "list kernels -- true",
-        "list --suite stream",
-        "list nothing",
+        *(("compare", [text]) for text in ("clocks", "variables=1,2", "LANG=C", "layout=a,b")),
+        *(("compare", [text]) for text in ("A=1", "A", "1A=1,2", "GLIBC_TUNABLES=-,glibc.malloc.hugetlb=1")),
+        *(("compare", [f"node-state={states}"]) for states in ("old", "fresh,old", "aged,aged")),
+        ("compare", ["A=1,2", "A=3,4"]),
+        *(("counters", [text]) for text in ("clocks=boost=on/off", "A=1,2")),
     ],
 )
-def test_options_that_do_not_fit_the_command_or_subject_are_wrong_usage(line: str):
-    done = CliRunner().invoke(root, line.split())
+def test_options_that_a_command_cannot_vary_are_refused(command: str, given: list[str]):
+    varied = [word for text in given for word in ("--vary", text)]
+    done = CliRunner().invoke(root, [command, "--plan", *varied, "--", "true"])
     assert getattr(done.exception, "exit_code", done.exit_code) == 2
 
 
@@ -83,9 +65,12 @@ def test_rare_options_are_only_in_the_whole_help():
     command = COMMANDS["compare"]
     rare = {each.opts[-1] for each in command.params if isinstance(each, click.Option) and each.hidden}
     assert len([each for each in command.params if isinstance(each, click.Option)]) - len(rare) <= 28
-    usual = CliRunner().invoke(root, ["compare", "--help"]).output
-    listed = set(re.findall(r"^ +(?:-\w +)?(--[a-z-]+)", usual, re.M))
-    assert {"--seed", "--timeout"} <= rare and listed and not rare & listed
+    usual, whole = (
+        CliRunner().invoke(root, ["compare", option]).output for option in ("--help", "--help-all")
+    )
+    listed = [set(re.findall(r"^ +(?:-\w +)?(--[a-z-]+)", text, re.M)) for text in (usual, whole)]
+    assert {"--seed", "--timeout"} <= rare and not rare & listed[0] and rare <= listed[1]
+    assert listed[0] < listed[1]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +99,29 @@ def test_quantities(kind: click.ParamType, text: str, value: float):
 def test_other_texts_are_refused(kind: click.ParamType, text: str):
     with pytest.raises(click.BadParameter):
         kind.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "--kernels", "triad", "--", "true"),
+        ("compare", "--no-sweep", "--suite", "stream"),
+        ("compare", "--metric", "rate=(.*)"),
+        ("compare", "--bind", "first-thread", "--", "true"),
+        ("compare", "--sample-interval", "1s"),
+        ("compare", "triad"),
+        ("compare", "--"),
+        ("counters", "--region", "hydro", "--", "true"),
+        ("counters", "triad"),
+        ("simulate",),
+        ("simulate", "triad", "--", "true"),
+        ("list", "kernels", "--", "true"),
+        ("list", "--suite", "stream"),
+        ("list", "nothing"),
+    ],
+)
+def test_options_that_do_not_fit_the_subject_are_wrong_usage(stage: Stage, arguments: tuple[str, ...]):
+    assert stage.run(*arguments).returncode == 2
 
 
 @pytest.mark.parametrize("name", COMMANDS)

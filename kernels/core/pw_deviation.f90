@@ -4,6 +4,8 @@ module pw_deviation
     implicit none
     private
 
+    integer(i8), parameter :: exponent = shiftl(2047_i8, 52)    ! that of NaN and Inf
+
     public :: worse, worst_of
 
 contains
@@ -12,7 +14,6 @@ contains
     !> where one is NaN. Tested by its bits, because compilers may assume that such values do not occur.
     elemental real(r8) function worse(error, deviation)
         real(r8), intent(in) :: error, deviation
-        integer(i8), parameter :: exponent = shiftl(2047_i8, 52)
 
         worse = max(error, deviation)
         if (iand(transfer(deviation, 0_i8), exponent) == exponent) worse = huge(1.0_r8)
@@ -21,12 +22,9 @@ contains
     !> The largest of several deviations, and of 0.
     pure real(r8) function worst_of(deviations)
         real(r8), intent(in) :: deviations(:)
-        integer :: i
 
-        worst_of = 0.0_r8
-        do i = 1, size(deviations)
-            worst_of = worse(worst_of, deviations(i))
-        end do
+        worst_of = max(0.0_r8, maxval(deviations))
+        if (any(iand(transfer(deviations, [0_i8]), exponent) == exponent)) worst_of = huge(1.0_r8)
     end function worst_of
 
 end module pw_deviation

@@ -20,11 +20,21 @@ static void copy(char *text, int32_t length, const char *from)
     snprintf(text, (size_t)length, "%s", from);
 }
 
-double pw_system_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double pw_system_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double pw_system_thread_seconds(void)
+{
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void pw_system_page_faults(int64_t *minor, int64_t *major)

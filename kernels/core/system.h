@@ -7,6 +7,9 @@
 /* Seconds on the monotonic clock. */
 double pw_system_seconds(void);
 
+/* CPU time of the calling thread. */
+double pw_system_thread_seconds(void);
+
 /* Page faults of this process so far: served without and with I/O (getrusage). */
 void pw_system_page_faults(int64_t *minor, int64_t *major);
 

@@ -10,7 +10,7 @@ module pw_evidence
     use pw_system, only: base_page_size, page_faults
     use pw_text, only: to_text
     use pw_threads, only: thread_share
-    use pw_timer, only: wall_seconds
+    use pw_timer, only: thread_seconds, wall_seconds
     implicit none
     private
 
@@ -24,10 +24,11 @@ module pw_evidence
 
 contains
 
-    !> First touch: one store in each base page, by the thread that will use it, or all by the first thread.
-    subroutine first_touch_all(memory, parallel, first_touched)
+    !> First touch: one store in each base page, by the thread that will use it, or all by the first thread. Where others start
+    !> on the same CPUs (`in_turns`), its time is the CPU time of the first thread.
+    subroutine first_touch_all(memory, parallel, in_turns, first_touched)
         type(paged_array_t), intent(in) :: memory(:)
-        logical, intent(in) :: parallel
+        logical, intent(in) :: parallel, in_turns
         type(first_touch_t), intent(out) :: first_touched
         integer(int8), pointer, contiguous :: bytes(:)
         integer(i8) :: first, last, page, minor, major
@@ -36,7 +37,7 @@ contains
 
         page = base_page_size()
         call page_faults(first_touched%minor, first_touched%major)
-        start = wall_seconds()
+        start = seconds(in_turns)
         do i = 1, size(memory)
             call c_f_pointer(memory(i)%address, bytes, [memory(i)%bytes])
             if (parallel) then
@@ -48,11 +49,21 @@ contains
                 call touch(bytes, 1_i8, memory(i)%bytes, page)
             end if
         end do
-        first_touched%seconds = wall_seconds() - start
+        first_touched%seconds = seconds(in_turns) - start
         call page_faults(minor, major)
         first_touched%minor = minor - first_touched%minor
         first_touched%major = major - first_touched%major
     end subroutine first_touch_all
+
+    real(r8) function seconds(in_turns)
+        logical, intent(in) :: in_turns
+
+        if (in_turns) then
+            seconds = thread_seconds()
+        else
+            seconds = wall_seconds()
+        end if
+    end function seconds
 
     subroutine touch(bytes, first, last, page)
         integer(int8), intent(inout) :: bytes(:)

@@ -96,7 +96,7 @@ contains
             call options%add('working-set', option_bytes, working_set, 'total bytes of all arrays', rules_t(lowest=512_i8))
             call options%add('repetitions', option_count, '5', 'timed repetitions', rules_t(lowest=1_i8))
             call options%add('turns', option_count, '0', 'most timed repetitions in turns with other processes, instead of '// &
-                             '--repetitions: the program stops before each until SIGCONT; SIGUSR1 ends them', &
+                             '--repetitions: the program stops before these and before each until SIGCONT; SIGUSR1 ends them', &
                              rules_t(lowest=0_i8))
             call options%add('threads', option_count, '1', 'threads', rules_t(lowest=1_i8), threads_ladder())
             call options%add('pages', option_choice, kernel%configuration%hugepages, 'page policy of the arrays', &
@@ -156,7 +156,7 @@ contains
         call allocate_arrays(kernel, session, wanted, error)
         if (error%failed()) return
         call regions_reset()
-        call first_touch_all(kernel%memory, session%parallel_touch, session%first_touched)
+        call first_touch_all(kernel%memory, session%parallel_touch, session%in_turns, session%first_touched)
         call pages_verify(kernel%memory, session%policy, error)
         if (error%failed()) return
         call describe(kernel, session, wanted, record)
@@ -267,11 +267,13 @@ contains
         integer(i8) :: minor, major
         integer(i4) :: compute
         integer :: i
-        logical :: last
+        logical :: comes
 
         target = repetition_seconds
         if (len(session%sweep%option) > 0) target = sweep_repetition_seconds
-        call calibrate(kernel, target, record%passes, error)
+        comes = .true.
+        if (session%in_turns) comes = turn_comes()      ! until then, others may be starting on the same CPUs
+        if (comes) call calibrate(kernel, target, record%passes, error)
         if (error%failed()) return
         allocate (record%seconds(session%repetitions))
         compute = region_handle('compute')
@@ -280,7 +282,8 @@ contains
         call page_faults(minor, major)
         do i = 1, size(record%seconds)
             if (session%in_turns) then
-                if (.not. turn_comes()) exit
+                if (comes) comes = turn_comes()
+                if (.not. comes) exit
                 call kernel%make_passes(max(1_i8, record%passes/warm_up_divisor))
             end if
             call region_begin_team(compute)
@@ -291,7 +294,7 @@ contains
         call page_faults(record%compute_minor, record%compute_major)
         record%compute_minor = record%compute_minor - minor
         record%compute_major = record%compute_major - major
-        if (i > size(record%seconds) .and. session%in_turns) last = .not. turn_comes()
+        if (i > size(record%seconds) .and. session%in_turns) comes = turn_comes()
         record%seconds = record%seconds(:i - 1)
         if (size(record%seconds) == 0) call error%raise(exit_system, 'no turn was taken', 'time_repetitions', &
             'send SIGCONT for each turn')

@@ -9,7 +9,7 @@ module pw_values
     ! Multipliers of xxHash32 by half, odd and below 2^31, so that no product overflows.
     integer(i8), parameter :: factor(2) = [1327217881_i8, 1123411259_i8]
 
-    public :: mixed, distinct_word
+    public :: mixed, mix, distinct_word
 
 contains
 
@@ -18,11 +18,31 @@ contains
         integer(i8), intent(in) :: i
         integer, intent(in) :: array
 
+        mixed = mixed_here(i, array)
+    end function mixed
+
+    !> The same of consecutive elements, the first of which is i.
+    pure subroutine mix(i, array, values)
+        integer(i8), intent(in) :: i
+        integer, intent(in) :: array
+        integer(i8), contiguous, intent(out) :: values(:)
+        integer(i8) :: k
+
+        do k = 1, size(values, kind=i8)
+            values(k) = mixed_here(i + k - 1, array)
+        end do
+    end subroutine mix
+
+    !> `mixed`: private, because compilers do not inline what a shared library exports.
+    pure elemental integer(i8) function mixed_here(i, array) result(mixed)
+        integer(i8), intent(in) :: i
+        integer, intent(in) :: array
+
         mixed = iand(ieor(i, shiftr(i, 31)) + shiftl(int(array, i8), 24), low)*factor(1)
         mixed = iand(ieor(mixed, shiftr(mixed, 31)), low)*factor(2)
         mixed = iand(ieor(mixed, shiftr(mixed, 31)), low)*factor(1)
         mixed = iand(ieor(mixed, shiftr(mixed, 31)), low)
-    end function mixed
+    end function mixed_here
 
     !> A word for element i, all eight bytes of which are mixed.
     pure integer(i8) function distinct_word(i)

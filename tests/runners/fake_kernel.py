@@ -116,6 +116,7 @@ def in_turns(seconds: float) -> list:
 
     over, repetitions, most = [], [], int(option("--turns", ""))
     signal.signal(signal.SIGUSR1, lambda *_: over.append(True))
+    os.kill(os.getpid(), signal.SIGSTOP)
     while len(repetitions) <= most:
         os.kill(os.getpid(), signal.SIGSTOP)
         if over or len(repetitions) == most:

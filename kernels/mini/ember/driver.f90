@@ -92,7 +92,7 @@ contains
             if (.not. error%failed()) call container_create(mesh, given%container_bytes(mesh), policy, error, given%static)
             call simulation%comm%agree(error)
             if (error%failed()) return
-            call first_touch_all([mesh%memory], .true., self%first_touched)
+            call first_touch_all([mesh%memory], .true., .false., self%first_touched)
             call pages_verify([mesh%memory], policy, error)
             call simulation%comm%agree(error)
             if (error%failed()) return

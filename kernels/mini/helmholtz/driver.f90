@@ -67,7 +67,7 @@ contains
             call pages_require(given%policy, [bytes], error)
             if (.not. error%failed()) call pages_allocate(self%memory, given%policy, 'zones', bytes, 0_i8, error)
             if (error%failed()) return
-            call first_touch_all([self%memory], .true., self%first_touched)
+            call first_touch_all([self%memory], .true., .false., self%first_touched)
             call pages_verify([self%memory], given%policy, error)
             if (error%failed()) return
             call c_f_pointer(self%memory%address, self%state, [int(given%row, i8), int(n_columns, i8), self%n_rows])

@@ -205,7 +205,7 @@ contains
 
         call pages_allocate(self%memory, policy, 'eos table', 8*n, 0_i8, error)
         if (error%failed()) return
-        call first_touch_all([self%memory], .true., self%first_touched)
+        call first_touch_all([self%memory], .true., .false., self%first_touched)
         call pages_verify([self%memory], policy, error)
         if (error%failed()) return
         call c_f_pointer(self%memory%address, all, [n])

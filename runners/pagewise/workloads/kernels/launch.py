@@ -83,14 +83,16 @@ class KernelLauncher(Launcher):
         measured = measure_in_turns(
             self.stopwatch,
             [self._start(step, number, in_turns=True) for number, step in enumerate(steps)],
-            None if steps[0].sweep else self.turns,
+            # The first one finds the number of passes.
+            None if steps[0].sweep else self.turns + 1,
             f"{steps[0].benchmark.name}:{steps[0].swept}:{steps[0].round}:{group}",
         )
         outcomes = []
         for step, (run, taken), file in zip(steps, measured, files, strict=True):
             records, skipped = read_written(file)
-            # After its repetitions, it is continued to validate the result, and to prepare the next size.
-            expected = sum(len(record.repetitions) + 1 for record in records)
+            # It is continued before its repetitions to find the number of passes, and after them to validate
+            # the result and to prepare the next size.
+            expected = sum(len(record.repetitions) + 2 for record in records)
             if run.exit_code == 0 and records and taken != expected:
                 run = replace(run, fault=STOPPED)  # noqa: PLW2901
             valid = [] if run.fault is not None else records

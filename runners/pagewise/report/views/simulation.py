@@ -102,12 +102,19 @@ def _summary(name: str, machine: str, records: Sequence[Record]) -> str:
             "anyway."
         )
     most = max(simulated.origins or (), key=lambda origin: sum(origin.saved_seconds or (0.0,)))
-    return f"{text}. Forecast: thp: {low:.2f}-{high:.2f} of the time, mostly {most.place or most.name}."
+    share = _range(low, high, 2, "-")
+    return f"{text}. Forecast: thp: {share} of the time, mostly {most.place or most.name}."
 
 
 def _saving(origin: Origin, forecast: Forecast | None) -> str | None:
     shares = None if forecast is None else share_saved(origin, forecast)
-    return None if shares is None else f"{100 * shares[0]:.1f} to {100 * shares[1]:.1f} %"
+    return None if shares is None else f"{_range(100 * shares[0], 100 * shares[1], 1, ' to ')} %"
+
+
+def _range(low: float, high: float, decimals: int, between: str) -> str:
+    """Both, rounded, or one if they are equal then; 0 has no sign."""
+    texts = [f"{round(value, decimals) + 0.0:.{decimals}f}" for value in (low, high)]
+    return between.join(dict.fromkeys(texts))
 
 
 def by_policy(result: Result) -> tuple[Records, list[MissingPolicy]]:

@@ -33,6 +33,7 @@ def test_a_program_with_a_large_array(own: Own):
     done = own.run(
         *("--policies", "none,thp,malloc,reuse+malloc", "--rounds", "3", "--name", "large"),
         *("--metric", "rate[GB/s]=rate: (\\S+)", "--check", "sum: -?[0-9]", "--check", "! nan"),
+        way="large 0.3",
         code=0,
     )
     policies = {"none", "thp", "malloc", "reuse+malloc"}

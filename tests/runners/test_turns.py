@@ -49,10 +49,10 @@ print("valid", name)
 """
 
 
-def measured(folder: Path, *turns: int, limit: float = 20.0) -> list:
+def measured(folder: Path, *turns: int, limit: float = 20.0, program: str = PROGRAM) -> list:
     """Runs of programs that take so many turns; negative: that end before."""
     starts = [
-        Start([sys.executable, "-S", "-c", PROGRAM, str(name), str(number)], os.environ, nullcontext())
+        Start([sys.executable, "-S", "-c", program, str(name), str(number)], os.environ, nullcontext())
         for name, number in enumerate(turns)
     ]
     runs = measure_in_turns(Stopwatch("", limit, folder), starts, TURNS, "one")
@@ -69,6 +69,14 @@ def test_one_program_runs_at_a_time_and_each_has_all_its_turns(tmp_path: Path):
     assert [sorted(names) for names in by_round] == [["0", "1", "2"]] * TURNS
     assert len({tuple(names) for names in by_round}) > 1
     assert all(0.0 < run.wall < 5.0 for run in runs)
+
+
+def test_programs_start_together(tmp_path: Path):
+    """Each is ready only after all others have started."""
+    started = "open(name, 'w').close()\nwhile not {'0', '1', '2'} <= {*os.listdir()}: time.sleep(0.01)\n"
+    program = PROGRAM.replace("stop()\nfor", f"{started}stop()\nfor", 1)
+    runs = measured(tmp_path, TURNS, TURNS, TURNS, program=program)
+    assert [(run.exit_code, run.output) for run in runs] == [(0, f"valid {n}\n") for n in range(3)]
 
 
 def test_a_program_that_ends_early_or_is_stopped_by_somebody_else_does_not_end_the_others(tmp_path: Path):

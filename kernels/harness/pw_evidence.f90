@@ -55,6 +55,7 @@ contains
         first_touched%major = major - first_touched%major
     end subroutine first_touch_all
 
+    !> The time so far, on the clock for a first touch.
     real(r8) function seconds(in_turns)
         logical, intent(in) :: in_turns
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from builders import a_manifest, configuration, failed_record, kernel, rounds, s
 from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.record import Record, Status, digest_of
 from pagewise.core.result import Result, read_result
-from pagewise.report.model import Block, Section, Table
+from pagewise.report.model import Table, blocks_of
 from pagewise.report.render import html, markdown
 from pagewise.report.render.json import render
 from pagewise.report.views import advice, data, session
@@ -139,19 +139,14 @@ def test_failures_after_some_rounds_are_reported_with_their_share(status: Status
     assert sum(some in text for _, text in report.facts) == 1
     assert all(any({"18", "60"} <= numbers(text) for text in of) for of in ([report.headline], report.notes))
     [rounds] = [
-        row["rounds"] for table in tables(report.sections) for row in table.records() if "remedy" in row
+        row["rounds"]
+        for table in blocks_of(Table, report.sections)
+        for row in table.records()
+        if "remedy" in row
     ]
     assert numbers(str(rounds)) == {"18", "60"}
     texts = (markdown.render(report), html.render(report), json.dumps(render(report.data)))
     assert all(every not in text for text in texts)
-
-
-def tables(blocks: Iterable[Block]) -> Iterator[Table]:
-    for block in blocks:
-        if isinstance(block, Table):
-            yield block
-        elif isinstance(block, Section):
-            yield from tables(block.blocks)
 
 
 @pytest.mark.parametrize(("missing", "code"), [(6, None), (7, "incomplete")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,7 +10,7 @@ from builders import a_manifest, configuration, kernel, record, subject_of, vari
 from pagewise.analysis.analysis import analyse
 from pagewise.core.record import Record
 from pagewise.core.structure import from_data, to_data
-from pagewise.report.model import Section, Table
+from pagewise.report.model import Table, blocks_of
 from pagewise.report.render import csv as csv_file
 from pagewise.report.verdicts import ComparisonRow
 from pagewise.report.views import data
@@ -59,15 +58,6 @@ def ratios(actual):
 ALL = [one for configuration in SECONDS for one in rounds(configuration)]
 
 
-def tables(section: Section) -> Iterator[Table]:
-    """The tables of a section and of those in it."""
-    for block in section.blocks:
-        if isinstance(block, Table):
-            yield block
-        elif isinstance(block, Section):
-            yield from tables(block)
-
-
 def test_estimates_are_labelled_in_every_table():
     metrics = [{**TRIAD["metrics"][0], "estimated": True}, TRIAD["metrics"][1]]
     actual = analyse([subject_of(kernel(metrics=metrics), *SECONDS)], ALL, seed=1)
@@ -75,7 +65,8 @@ def test_estimates_are_labelled_in_every_table():
     assert quantities == {"time", "bandwidth, stream, estimated", "page faults"}
     assert {row.metric_estimated for row in data.configurations(actual)} == {True}
     made = section(actual[0], a_manifest())
-    units = [column.unit for table in tables(made) for column in table.columns if column.head == "Bandwidth"]
+    columns = [column for table in blocks_of(Table, [made]) for column in table.columns]
+    units = [column.unit for column in columns if column.head == "Bandwidth"]
     labels = [("estimated" in unit, "hardware" in unit) for unit in units]
     assert labels == [(True, False), (True, False), (False, True)]
     measured = analysed(*ALL)

@@ -17,7 +17,7 @@ from pagewise.analysis.choices import bests, choices
 from pagewise.analysis.ratio import Ratio
 from pagewise.analysis.rows import KernelResult
 from pagewise.core.manifest import Reservation, Switched
-from pagewise.report.model import Figure, Table, TableCell, figures
+from pagewise.report.model import Figure, Table, TableCell, blocks_of
 from pagewise.report.render import markdown
 from pagewise.report.render.figure import describe, drawing, png, svg, svgs
 from pagewise.report.render.html import Axis
@@ -169,7 +169,7 @@ def test_markdown_holds_the_tables(tmp_path: Path):
 def test_figures_drawn_side_by_side_equal_single_figures(tmp_path: Path):
     selected = [one for one in all_kernels() if one.name in ("pointer_chase", "gather")]
     report = report_of(result_of(tmp_path, selected, rounds=3, pool=False))
-    several: list[Figure] = list(figures(report.sections))
+    several: list[Figure] = list(blocks_of(Figure, report.sections))
     together = svgs(several)
     assert {figure.name.split("-")[0] for figure in several} == {"pointer_chase", "gather"}
     assert {figure.name: svg(figure) for figure in several} == together

@@ -6,7 +6,7 @@ Tables hold values, not strings: how a value is shown follows from the kind of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import NoneType
@@ -353,6 +353,7 @@ class Recommendation:
 
 
 Block: TypeAlias = Text | Facts | Table | Figure | Section
+_Block = TypeVar("_Block", Table, Figure)
 
 
 @dataclass(frozen=True)
@@ -382,10 +383,10 @@ class Report:
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def figures(blocks: Sequence[Block]) -> Iterator[Figure]:
-    """All figures in these blocks and in their sections."""
+def blocks_of(kind: type[_Block], blocks: Iterable[Block]) -> Iterator[_Block]:
+    """All blocks of a kind in these blocks and in their sections."""
     for block in blocks:
-        if isinstance(block, Figure):
+        if isinstance(block, kind):
             yield block
         elif isinstance(block, Section):
-            yield from figures(block.blocks)
+            yield from blocks_of(kind, block.blocks)

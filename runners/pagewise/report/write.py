@@ -8,7 +8,7 @@ from pagewise.analysis.rows import ANALYSIS
 from pagewise.core.errors import RefusedError
 from pagewise.core.files import write_inside
 from pagewise.core.text import command_text, json_text
-from pagewise.report.model import Report, figures
+from pagewise.report.model import Figure, Report, blocks_of
 from pagewise.report.render import csv, markdown
 
 REPORT, SUMMARY, FIGURES = "report.html", "summary.md", "figures"
@@ -36,7 +36,7 @@ def write_files(folder: Path, report: Report, *, png: bool = False, inside: str 
         if report.analysis is not None:
             write_inside(folder, str(Path(inside, ANALYSIS)), json_text(report.analysis))
         page = write_inside(folder, str(Path(inside, REPORT)), html.render(report, (*measured, *files)))
-        for drawn in figures(report.sections) if png else ():
+        for drawn in blocks_of(Figure, report.sections) if png else ():
             write_inside(folder, str(Path(inside, FIGURES, f"{drawn.name}.svg")), figure.svg(drawn))
             write_inside(folder, str(Path(inside, FIGURES, f"{drawn.name}.png")), figure.png(drawn))
     except OSError as fault:

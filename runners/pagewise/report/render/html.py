@@ -23,8 +23,8 @@ from pagewise.report.model import (
     Table,
     TableCell,
     Text,
+    blocks_of,
     cell,
-    figures,
     interval_text,
     ratio_text,
 )
@@ -57,7 +57,7 @@ def render(report: Report, files: Sequence[str] = ()) -> str:
         name: lambda block, kind=kind: isinstance(block, kind)
         for name, kind in (("section", Section), ("table", Table), ("text", Text), ("facts", Facts))
     }
-    drawn = svgs(list(figures(report.sections)))
+    drawn = svgs(list(blocks_of(Figure, report.sections)))
     return environment.get_template("report.html.jinja").render(
         report=report,
         files=files,

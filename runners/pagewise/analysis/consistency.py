@@ -159,10 +159,11 @@ def _clock(record: Record) -> Exclusion | None:
         return Exclusion("wrong_times", f"it reports {inside:.3g} s of a run that took {wall:.3g} s")
     if run.started is not None:
         start, reported = _moment(run.started), _moment(record.started)
-        # A sweep in turns prepares its sizes while others were stopped and continued.
-        is_open = run.method == "turns" and run.series == "sweep"
-        latest = reported if is_open else start + timedelta(seconds=wall) + _CLOCK
-        if not start - _CLOCK <= reported <= latest:
+        # While a run in turns starts, others start, too.
+        latest = start + timedelta(seconds=wall) if run.ended is None else _moment(run.ended)
+        if run.ended is None and run.method == "turns" and run.series == "sweep":
+            latest = reported  # of an older result, which does not say when it ended
+        if not start - _CLOCK <= reported <= latest + _CLOCK:
             text = f"it reports that it began at {record.started}, its run at {run.started}"
             return Exclusion("wrong_times", text)
     return None

@@ -359,6 +359,7 @@ class RunOf:
     bound: Binding | None = None
     sweep: Annotated[str, "what a run of the series `sweep` sweeps; absent: the first"] | None = None
     started: Annotated[Utc, "by the runner's clock"] | None = None
+    ended: Annotated[Utc, "of a run in turns: by then it was over, by the runner's clock"] | None = None
     involuntary_switches: Annotated[int, Limits(0), "of its processes, to others"] | None = None
     group: Annotated[str, "the events that it was to count, a name in the event file"] | None = None
     settings: Annotated[Mapping[str, str], "environment variables in addition to the module's"] | None = None

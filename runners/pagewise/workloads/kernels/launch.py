@@ -67,6 +67,7 @@ class KernelLauncher(Launcher):
             return [self.run(step).with_run(whole_because=_TOO_LARGE) for step in steps]
         for number, group in enumerate(groups):
             results = self._run_group(group, number)
+            ended = utc_text()
             records = [result.records[0] for result in results]
             baselines = (each for step, each in zip(group, records, strict=True) if step.cell.is_baseline)
             known = None if reference is None else reference.reference_seconds
@@ -75,7 +76,7 @@ class KernelLauncher(Launcher):
                 turns = turns_of(baselines, known) or turns_of(records, known)
             reference = reference or turns
             for step, result in zip(group, results, strict=True):
-                outcomes.setdefault(step.position, result.with_run(method="turns", turns=turns))
+                outcomes.setdefault(step.position, result.with_run(method="turns", turns=turns, ended=ended))
         return [outcomes[step.position] for step in steps]
 
     def _run_group(self, steps: Sequence[Step], group: int) -> list[Outcome]:

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from builders import configuration, kernel, record, subject_of
+from builders import configuration, kernel, record, subject_of, varied
 from pagewise.analysis.analysis import analyse
+from pagewise.analysis.consistency import inconsistent
 from pagewise.analysis.series import run_seconds
 from pagewise.core.plan import Step
 from pagewise.core.record import Record
@@ -93,6 +94,22 @@ def test_programs_that_take_too_long_are_ended(tmp_path: Path, limit: float):
     [(run, _)] = measure_in_turns(Stopwatch("", limit, tmp_path), [endless], 1, "one")
     assert run.exit_code == TIMED_OUT
     assert time.monotonic() - began < 20.0
+
+
+@pytest.mark.parametrize(
+    ("second", "code"), [(57, "wrong_times"), (59, None), (90, None), (93, "wrong_times")]
+)
+def test_a_record_of_a_run_in_turns_begins_before_the_end_of_all(second: int, code: str | None):
+    """Others start at the same time. The clocks may differ by two seconds."""
+    minutes, seconds = divmod(second, 60)
+    run = {"method": "turns", "started": "2026-01-01T10:01:00Z", "ended": "2026-01-01T10:01:30Z"}
+    made = replace(
+        varied(record(configuration(), 0.1), "run", **run),
+        started=f"2026-01-01T10:{minutes:02}:{seconds:02}Z",
+    )
+    subject = subject_of(kernel(), configuration())
+    excluded = inconsistent(subject.benchmark, configuration(), [made])
+    assert (excluded and excluded.code) == code
 
 
 def test_common_noise_of_a_turn_cancels():

@@ -167,6 +167,10 @@ def test_nothing_stays_stopped_after_an_interrupt(tmp_path: Path, freezes: bool)
         run = stack.enter_context(SlicedRun.start_stopped(stack.enter_context(started), freezer))
         pid = run.run.running.pid
         is_frozen = freezer is not None and "frozen 1" in (freezer.folder / "cgroup.events").read_text()
+        # On a busy machine, it may get to its signal later.
+        deadline = time.monotonic() + 10.0
+        while not is_frozen and state_of(pid) == "R" and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert is_frozen or state_of(pid) == "T"
         raise KeyboardInterrupt
     assert not Path(f"/proc/{pid}").exists()

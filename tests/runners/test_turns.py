@@ -148,7 +148,17 @@ def test_runs_that_do_not_fit_together_are_divided_with_the_baselines_in_each_gr
     assert first.count(base.measured.label) == second.count(base.measured.label) == 2
     assert {*first, *second} == {one.label for one in configurations}
     assert len(first) + len(second) == len(steps) + 2
-    assert divided(Room(500 * mib, {2 * mib: 10 * mib})) == []
+    assert divided(Room(200 * mib, {2 * mib: 100 * mib})) == []
+
+
+def test_an_empty_pool_does_not_keep_other_runs_from_turns():
+    pooled = configuration(label=("hugetlbfs", "hardware", "regular"))
+    subject = subject_of(kernel(), configuration(label=BASE), pooled)
+    steps = [Step(subject.benchmark, cell, "compare", 1, at) for at, cell in enumerate(subject.cells)]
+    steps.append(replace(steps[-1], position=len(steps)))
+    mib = 1 << 20
+    for free, number in ((0, 1), (10 * mib, 1), (100 * mib, 2), (200 * mib, 1)):
+        assert len(Room(250 * mib, {2 * mib: free}).groups(steps)) == number
 
 
 def test_turns_that_differ_from_the_repetitions_are_a_contradiction():

@@ -48,6 +48,8 @@ class Room:
             is_pooled = policy.kind == "hugetlbfs"
             page_bytes = (policy.size or default_pool_size() or PAGE_BYTES) if is_pooled else PAGE_BYTES
             bytes_needed = pages_needed([step.arguments], page_bytes) * page_bytes
+            if is_pooled and bytes_needed > self.pools.get(page_bytes, bytes_needed):
+                continue  # Without its pages, it ends when it starts.
             key = page_bytes if is_pooled else None
             share = 1.0 if is_pooled else MEMORY_PER_WORKING_SET
             needed[key] = needed.get(key, 0.0) + bytes_needed * share

@@ -5,7 +5,7 @@
    The same lines are read in two blocks of BYTES bytes, one on base pages and one on transparent huge pages, in turns: nothing but the
    translation of addresses differs. Prints JSON: for each number of base pages that a program accesses between two accesses to
    a page (`pages`), nanoseconds of an access whose address the last one loaded (`dependent_ns`), of one whose address is known
-   (`independent_ns`), and of one page of a stream (`adjacent_ns`); and of the first access to a page (`base_fault_ns`, `huge_fault_ns`).
+   (`independent_ns`), and of one page of a stream (`adjacent_ns`); and of the first access to a page and its release (`base_fault_ns`, `huge_fault_ns`).
    Exit codes: 2 for a wrong argument, 3 if huge pages are unavailable. */
 #define _GNU_SOURCE
 #include "mapping.h"
@@ -142,14 +142,15 @@ static void touch(char *memory, size_t bytes)
     for (size_t i = 0; i < bytes; i += page_bytes) ((volatile char *)memory)[i] = 1;
 }
 
-/* CPU time of the first access to each page of a kind, of which the block has `size` bytes each. */
+/* CPU time of the first access to each page of a kind and of its release, of which the block has `size` bytes each. */
 static double fault_ns(int kind, size_t size)
 {
     double ns[repetitions];
+    madvise(block[kind], fault_bytes, MADV_DONTNEED);
     for (int r = 0; r < repetitions; r++) {
-        madvise(block[kind], fault_bytes, MADV_DONTNEED);
         const double begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
         touch(block[kind], fault_bytes);
+        madvise(block[kind], fault_bytes, MADV_DONTNEED);
         ns[r] = (now_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / ((double)fault_bytes / (double)size);
     }
     return median(ns, repetitions);

@@ -50,7 +50,10 @@ class Translation:
 
 @dataclass(frozen=True)
 class Costs:
-    """What base pages cost on a node. Faults: CPU time of the first access to a page of this size."""
+    """What base pages cost on a node.
+
+    Faults: CPU time of the first access to a page of this size, and of its release.
+    """
 
     base_fault_ns: AtLeastZero
     huge_fault_ns: AtLeastZero

@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
+from statistics import median
 
 import yaml
 from rich.console import Console
@@ -19,7 +20,7 @@ from pagewise.core.text import identifier
 from pagewise.machine import memory
 from pagewise.machine.host import read_host
 from pagewise.stack.paths import project_root
-from pagewise.workloads.simulation.geometry import Costs, Geometry, read_geometry
+from pagewise.workloads.simulation.geometry import Costs, Geometry, Translation, read_geometry
 
 #: The name of this node's geometry.
 NODE = "node"
@@ -30,6 +31,8 @@ _REMEDY = "name another geometry: --geometry zen4, or your file"
 _LARGEST = 4 << 30
 _SMALLEST = 64 << 20
 _PAGES_UNAVAILABLE = 3
+# Each has other physical pages, which change the costs by up to a factor of 3.
+_RUNS_OF_COSTS = 5
 _LIMIT = 300.0
 _UNCERTAIN = (
     "note: the geometry of this node is uncertain: {} and {} levels were found, although entries hold base "
@@ -75,14 +78,26 @@ def node_geometry(tlb: Path | None, costs: Path, console: Console) -> Geometry:
         _output([*command, "none"])
         _output([*command, "thp", "--working-set", f"{_size(_LARGEST, 2) >> 20}MiB"], optional=True)
         geometry = read_geometry(written)
-    measured = _output([str(costs), str(_size(_LARGEST // 2, 4))], optional=True)
-    if measured:
-        geometry = replace(geometry, costs=from_data(Costs, parse_json(measured.encode())))
+    size = str(_size(_LARGEST // 2, 4))
+    measured = [_output([str(costs), size], optional=True) for _ in range(_RUNS_OF_COSTS)]
+    if all(measured):
+        each = [from_data(Costs, parse_json(text.encode())) for text in measured]
+        geometry = replace(geometry, costs=median_of(each))
     levels = [sum(tlb.pages == pages for tlb in geometry.tlbs) for pages in ("base", "huge")]
     if geometry.entry_bytes == geometry.pages.base and len(set(levels)) > 1:
         console.print(_UNCERTAIN.format(*levels), highlight=False, soft_wrap=True, markup=False)
     write_inside(file.parent, file.name, yaml.safe_dump(geometry.data, sort_keys=False))
     return geometry
+
+
+def median_of(each: Sequence[Costs]) -> Costs:
+    """The median of each cost."""
+    rows = zip(*(costs.translations for costs in each), strict=True)
+    return Costs(
+        median(costs.base_fault_ns for costs in each),
+        median(costs.huge_fault_ns for costs in each),
+        tuple(Translation(*map(median, zip(*map(astuple, row), strict=True))) for row in rows),
+    )
 
 
 def _size(largest: int, part: int) -> int:

@@ -66,18 +66,22 @@ def judged(times: np.ndarray, resamples: int = 150) -> tuple[np.ndarray, np.ndar
 
 
 def until(times: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Like `judged`, after as many rounds as the default makes: verdicts, medians, rounds."""
+    """Like `judged`, after the rounds that the default makes: verdicts, medians, rounds of the last variant.
+
+    Each variant has its verdict and its median from its own last round.
+    """
     count, labels, most = times.shape
     differs, middles = np.zeros((count, labels - 2), bool), np.zeros((count, labels - 2))
-    rounds = np.full(count, most)
-    live = np.arange(count)
+    left, rounds = np.ones((count, labels - 2), bool), np.full(count, most)
     for number in range(FEWEST_ROUNDS, most + 1):
-        live_differs, live_middle, live_width, clear = judged(times[live, :, :number], 100)
-        narrow = live_width < width
-        ends = ((narrow[:, 1:] & narrow[:, :1]) | clear).all(axis=1) | (number == most)
-        differs[live[ends]], middles[live[ends]] = live_differs[ends], live_middle[ends]
-        rounds[live[ends]] = number
-        live = live[~ends]
+        live = np.flatnonzero(left.any(axis=1))
         if not len(live):
             break
+        live_differs, live_middle, live_width, clear = judged(times[live, :, :number], 100)
+        narrow = live_width < width
+        ends = left[live] & ((narrow[:, 1:] & narrow[:, :1]) | clear | (number == most))
+        differs[live] = np.where(ends, live_differs, differs[live])
+        middles[live] = np.where(ends, live_middle, middles[live])
+        left[live] &= ~ends
+        rounds[live] = number
     return differs, middles, rounds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from builders import configuration, kernel, rounds, subject_of
-from pagewise.analysis.analysis import analyse, too_wide
+from pagewise.analysis.analysis import analyse, widest_of, widths_of
 from pagewise.analysis.comparison import correct_p
 from pagewise.analysis.statistics import drift, modified_z, outliers
 from pagewise.core.plan import order_of_round
@@ -113,17 +113,21 @@ def test_a_ratio_that_turns_is_not_reported():
 def test_widths_decide_and_nothing_else():
     result = compared(*STEADY[:3])
     faster = compared(*STEADY[:2], 0.5 * STEADY[2])
-    widest = max(result.groups[0].repeated[0].width, thp_of(result).time_ratio.width)
-    assert too_wide([result], 1e-4) == {"triad": widest}
-    assert too_wide([faster], 1e-4) == {"triad": pytest.approx(widest)}
-    assert too_wide([result], 0.5) == {}
-    assert too_wide([compared(*STEADY[:3, :2])], 0.5) == {"triad": None}
+    base, thp = (("triad", row.cell.key) for row in result.ranked)
+    of_aa, of_thp = result.groups[0].repeated[0].width, thp_of(result).time_ratio.width
+    # The noise floor must be known for each verdict.
+    widths = {base: of_aa, thp: max(of_aa, of_thp)}
+    assert widths_of([result]) == widths
+    assert widths_of([faster]) == pytest.approx(widths)
+    assert widths_of([compared(*STEADY[:3, :2])]) == {base: None, thp: None}
+    assert widest_of([of_aa, of_thp]) == max(of_aa, of_thp) and widest_of([0.1, None]) is None
 
 
 def test_a_clear_difference_needs_no_narrow_interval():
     def left(factor: float, rounds: int) -> set[str]:
         times = STEADY[:3, :rounds] * np.array([[1.0], [1.0], [factor]])
-        return set(too_wide([compared(*times)], 1e-4, clear_suffices=True))
+        widths = widths_of([compared(*times)], clear_suffices=True)
+        return {name for (name, _), width in widths.items() if width != 0.0}
 
     assert left(0.5, 4) == set()
     # Equal, different with p above 0.001, and too few rounds.

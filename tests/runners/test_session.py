@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from builders import a_host, a_manifest, configuration, kernel, record, subject_of
-from pagewise.analysis.analysis import analyse
+from pagewise.analysis.analysis import analyse, analyse_result
 from pagewise.core.errors import FormatError, Interrupted, RefusedError, SelectionError
 from pagewise.core.manifest import Manifest, ProgramDigest, RecordsDigest
 from pagewise.core.plan import Step, Subject, order_of_round
@@ -43,11 +43,14 @@ PLACE = Placement(1, (0,))
 class Fake:
     """A workload whose launcher makes up records, and is interrupted before it makes `most` of them.
 
-    failing: modules whose runs fail. tried: how often trial runs have decided it; made: all runs, with that.
+    failing: modules whose runs fail. fast: those that take half of the time. disturbed: those that others
+    disturb in the first five rounds. tried: how often trial runs have decided it; made: all runs, with that.
     """
 
     most: int = 10_000
     failing: frozenset[str] = frozenset()
+    fast: frozenset[str] = frozenset()
+    disturbed: frozenset[str] = frozenset()
     has_trials: bool = False
     tried: int = 0
     made: list[tuple[int, str, str]] = field(default_factory=list)
@@ -71,8 +74,11 @@ class Fake:
         module = step.cell.measured.module
         self.made.append((self.tried, step.series, module))
         seconds = 1.0 + 0.01 * ((7 * step.round + 3 * step.position) % 5)
+        seconds /= 2.0 if module in self.fast else 1.0
         one = record(step.cell.measured, seconds, number=step.round, series=step.series, kernel="triad")
         run = replace(one.run, position=step.position, kernel="triad")
+        is_disturbed = module in self.disturbed and step.round < 6
+        run = replace(run, involuntary_switches=10**9 if is_disturbed else 0, wall_seconds=10.0)
         if module in self.failing:
             one = failed_record(step, datetime.now(timezone.utc), "failed", Failure(1, "wrong"))
         return Outcome(
@@ -162,6 +168,39 @@ def test_rounds_that_were_added_stay_and_the_budget_counts_on(tmp_path: Path):
     after = session_of(tmp_path, Fake(), resume=broken.recorder.folder, rounds=3, until=1e-9, budget=1e-6)
     assert after.manifest.until.ended == "budget" and after.manifest.rounds_done == 3
     assert counted(after.result) == planned(3)
+
+
+def test_further_rounds_run_the_baseline_and_all_that_is_not_clear(tmp_path: Path):
+    options = {"rounds": 3, "until": 1e-9, "clear_suffices": True, "budget": 3600.0}
+    broken = session_of(tmp_path, Fake(60, fast=frozenset({THP.module})), **options)
+    done, actual = broken.manifest.rounds_done, counted(broken.result)
+    rounds = {
+        one: {number for module, _, number in actual if module == one.module} for one in (THP, SOFTWARE)
+    }
+    clear = max(rounds[THP])
+    assert 3 <= clear < done and rounds[THP] == {*range(1, clear + 1)}
+    assert rounds[SOFTWARE] >= {*range(1, done)}
+    assert actual.total() == 60 and all(actual[BASE.module, "aa", number] == 1 for number in range(1, done))
+    assert broken.manifest.until.rounds["triad"] >= done
+    assert [(one.module, one.round) for one in broken.manifest.last_rounds] == [(THP.module, clear)]
+    (analysed,) = analyse_result(broken.result)
+    (thp,) = (row for row in analysed.ranked if row.cell.measured == THP)
+    assert (thp.verdict, thp.note, thp.rounds, thp.rounds_made) == ("faster", None, clear, clear)
+    # The same is decided again.
+    after = Fake(20, fast=frozenset({THP.module}))
+    session_of(tmp_path, after, resume=broken.recorder.folder, **options)
+    assert len(after.made) == 20 and THP.module not in {module for _, _, module in after.made}
+
+
+def test_further_rounds_run_excluded_configurations_that_may_recover(tmp_path: Path):
+    options = {"rounds": 5, "until": 1e-9, "clear_suffices": True, "budget": 3600.0}
+    made = session_of(tmp_path, Fake(60, disturbed=frozenset({THP.module})), **options)
+    first = [one for one in made.result.records if one.round <= 5]
+    (analysed,) = analyse(made.result.subjects, first, SEED)
+    (thp,) = (row for group in analysed.groups for row in group.unranked)
+    assert (thp.cell.measured, thp.code) == (THP, "disturbed") and made.manifest.last_rounds == ()
+    assert THP in {row.cell.measured for row in analyse_result(made.result)[0].ranked}
+    assert {one.round for one in made.result.records if one.run.module == THP.module} >= {*range(1, 15)}
 
 
 def test_a_run_with_a_truncated_line_is_repeated(tmp_path: Path):

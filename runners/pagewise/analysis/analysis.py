@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from pagewise.analysis.comparison import (
@@ -38,7 +38,8 @@ from pagewise.analysis.statistics import (
 )
 from pagewise.analysis.validity import Excluding, Exclusion, excluding, nothing_excluded
 from pagewise.core.dimensions import NO_DIMENSIONS, PAGES, differ_only_in, differing
-from pagewise.core.plan import Cell, Subject
+from pagewise.core.manifest import Last
+from pagewise.core.plan import Cell, CellOf, Subject
 from pagewise.core.record import Record
 from pagewise.core.record_parts import PEAK_MEMORY
 
@@ -59,22 +60,25 @@ def analyse(
     seed: int,
     excluding: Excluding = nothing_excluded,
     *,
+    last: Sequence[Last] = (),
     memory_budget: float | None = None,
     drafts: Drafts | None = None,
 ) -> list[KernelResult]:
     """Rows, verdicts and curves of each kernel, from its records. `seed` is that of the bootstrap.
 
-    `excluding` gives the reason why nothing of a module may be ranked, if there is one. `memory_budget`: how
-    much more memory than the baseline a policy may use to be advised, as a share. `drafts`: what is known
-    from earlier rounds of a session; kernels without new records are not analysed again.
+    `excluding` gives the reason why nothing of a module may be ranked, if there is one. `last`: the last
+    rounds of configurations that needed no more; none is missing after them. `memory_budget`: how much more
+    memory than the baseline a policy may use to be advised, as a share. `drafts`: what is known from earlier
+    rounds of a session; kernels without new records are not analysed again.
     """
     cells = by_cell(records)
+    ends = {(one.kernel, (one.module, one.pages, one.placement, one.options)): one.round for one in last}
     results, known = [], {} if drafts is None else drafts
     for subject in subjects:
         name = subject.benchmark.name
         count = sum(len(runs) for (kernel, _, _), runs in cells.items() if kernel == name)
         if name not in known or known[name][0] != count:
-            known[name] = count, _Analyser(subject, cells, seed, excluding, memory_budget).draft()
+            known[name] = count, _Analyser(subject, cells, seed, excluding, memory_budget).draft(ends)
         results.append(known[name][1])
     judged = judge_together([result.comparisons for result in results])
     results = [_complete(result, rows) for result, rows in zip(results, judged, strict=True)]
@@ -87,9 +91,11 @@ def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelR
     manifest = result.manifest
     described = next(iter(manifest.programs.values()), {})
     budget = described.get("memory_budget")
-    excluded = excluding(result)
     kernels = analyse(
-        result.subjects, result.records, manifest.seed, excluded, memory_budget=budget, drafts=drafts
+        *(result.subjects, result.records, manifest.seed, excluding(result)),
+        last=manifest.last_rounds,
+        memory_budget=budget,
+        drafts=drafts,
     )
     ranked = {of_kernel.benchmark.name: [row.cell for row in of_kernel.ranked] for of_kernel in kernels}
     further = over_all(result, ranked)
@@ -105,32 +111,43 @@ def analyse_result(result: Result, drafts: Drafts | None = None) -> list[KernelR
     ]
 
 
-def too_wide(
-    results: Sequence[KernelResult], width: float, *, clear_suffices: bool = False
-) -> dict[str, float | None]:
-    """The kernels with an interval not narrower than `width`, with the widest one; None: one is missing.
+def widths_of(results: Sequence[KernelResult], *, clear_suffices: bool = False) -> dict[CellOf, float | None]:
+    """The widest interval of each configuration, as a share; None: one is missing.
 
-    clear_suffices: clear differences need no narrow interval. Stopping as soon as something is significant
-    would find differences that do not exist (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969).
+    The baseline's ratios to itself (A/A) count for all that are compared with it, because they determine the
+    noise floor. An excluded configuration, or one without others to compare with, has no interval.
+
+    clear_suffices: a clear difference counts as 0. Stopping as soon as something is significant would find
+    differences that do not exist (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969).
     """
-    widths = {result.benchmark.name: _widest(result, clear_suffices) for result in results}
-    return {name: value for name, value in widths.items() if value is None or value >= width}
+    widths: dict[CellOf, list[float | None]] = {}
+    for result in results:
+        for cell, width in _widths(result, clear_suffices):
+            widths.setdefault((result.benchmark.name, cell.key), []).append(width)
+    return {cell: widest_of(each) for cell, each in widths.items()}
 
 
-def _widest(result: KernelResult, clear_suffices: bool) -> float | None:
-    """The widest interval of a kernel's time ratios, as a share; None while one is still missing.
-
-    The baseline's ratios to itself (A/A) count as well, because they determine the noise floor. An excluded
-    configuration, or one without others to compare with, does not count: 0 if there is no ratio.
-    """
-    times = [row.time for row in result.ranked if not row.cell.is_baseline] + result.of("compilers")
-    left = [time for time in times if not (clear_suffices and time is not None and time.is_clear)]
-    ratios = [None if time is None else time.ratio for time in left]
-    if left or not clear_suffices:
-        ratios += [item for group in result.groups for item in group.repeated]
-    widths = [item.width for item in ratios if item is not None]
+def widest_of(widths: Sequence[float | None]) -> float | None:
+    """The widest of some intervals; None while one is still missing."""
     known = [width for width in widths if width is not None]
-    return max(known, default=0.0) if len(known) == len(widths) else None
+    return max(known) if len(known) == len(widths) else None
+
+
+def _widths(result: KernelResult, clear_suffices: bool) -> Iterator[tuple[Cell, float | None]]:
+    """The widths of intervals of times, with the configurations that further rounds would run."""
+    times = [(row.cell, row.time) for row in result.ranked if not row.cell.is_baseline]
+    times += [(each, row) for row in result.of("compilers") for each in (row.cell, row.reference) if each]
+    left = set()
+    for cell, time in times:
+        if time is not None and time.ratio is not None:
+            is_done = clear_suffices and time.is_clear
+            left |= set() if is_done else {cell}
+            yield cell, 0.0 if is_done else time.ratio.width
+    for group in result.groups:
+        cells = {row.cell for row in group.ranked} & left
+        if group.baseline is not None and (left or not clear_suffices):
+            cells.add(group.baseline.cell)
+        yield from ((cell, ratio.width) for cell, ratio in product(cells, group.repeated))
 
 
 class _Analyser:
@@ -145,9 +162,9 @@ class _Analyser:
         # The cells with bimodal times, known after `_group`.
         self.bimodal: set[Cell] = set()
 
-    def draft(self) -> KernelResult:
-        """The kernel's rows, comparisons and curves, not judged."""
-        pairs = [self._group(compiler) for compiler in self.subject.compilers()]
+    def draft(self, ends: Mapping[CellOf, int]) -> KernelResult:
+        """The kernel's rows, comparisons and curves, not judged. ends: the last rounds of configurations."""
+        pairs = [self._group(compiler, ends) for compiler in self.subject.compilers()]
         groups = [group for group, _ in pairs]
         comparisons = chain(
             *(comparisons for _, comparisons in pairs),
@@ -161,13 +178,17 @@ class _Analyser:
         ]
         return KernelResult(self.benchmark, tuple(groups), tuple(curves), tuple(comparisons))
 
-    def _group(self, compiler: str) -> tuple[Group, list[Comparison]]:
+    def _group(self, compiler: str, ends: Mapping[CellOf, int]) -> tuple[Group, list[Comparison]]:
         """The rows of a compiler, and their comparisons with the baseline and one by one."""
         cells = [cell for cell in self.subject.cells if cell.compiler == compiler]
         of = self.measured.of
         rounds = {record.round for cell in cells for record in (*of(cell, "compare"), *of(cell, "aa"))}
         base = next((cell for cell in cells if cell.is_baseline), None)
-        rows = [row_of(cell, self._runs(cell), rounds, self._find_exclusion(cell, base)) for cell in cells]
+        rows = []
+        for cell in cells:
+            end = ends.get((self.benchmark.name, cell.key), math.inf)
+            made = [number for number in rounds if number <= end]
+            rows.append(row_of(cell, self._runs(cell), made, self._find_exclusion(cell, base)))
         if base is not None:
             rows = [
                 replace(row, differs=differing(self.benchmark, row.cell.measured, base.measured))

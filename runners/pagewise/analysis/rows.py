@@ -36,7 +36,7 @@ class Row:
 
     `invalid` is the reason why it is excluded, None if it is ranked; `code` is the same for programs.
     `is_fault`: something is wrong (a result, pages, a crash), not just missing. `note` reports omitted runs.
-    `rounds` counts those with a valid run, of the `rounds_made` of its kernel. `outliers` are rounds and
+    `rounds` counts those with a valid run, of the `rounds_made` for it. `outliers` are rounds and
     their ratios, included in all numbers; the baseline's are those of A/A. `drift` is that of the baseline's
     time. `pages` are those of the run farthest from the request. `migrated_runs`, `left_node_runs`: how many
     runs had a thread that changed its CPU, or its NUMA node. `differs` is what differs from the baseline;
@@ -75,7 +75,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """The share of its kernel's rounds in which it has a valid run."""
+        """The share of the rounds made for it in which it has a valid run."""
         return self.rounds / self.rounds_made if self.rounds_made else 0.0
 
     @property
@@ -153,8 +153,7 @@ class KernelResult:
 
 
 def row_of(cell: Cell, records: Sequence[Record], made: Collection[int], known: Exclusion | None) -> Row:
-    """A cell's row without comparison. `made` are its kernel's rounds; `known` excludes all of its runs.
-
+    """A cell's row without comparison. `made` are the rounds for it; `known` excludes all of its runs.
     One wrong result or crash excludes it, and so do pages that became unavailable, or were wrong in more than
     a few rounds.
     """

@@ -32,6 +32,7 @@ from pagewise.analysis.statistics import (
 from pagewise.analysis.validity import Excluding, nothing_excluded
 from pagewise.core.benchmark import Benchmark
 from pagewise.core.configuration import Configuration
+from pagewise.core.manifest import Last
 from pagewise.core.plan import Cell, Subject
 from pagewise.core.record import Record
 
@@ -117,10 +118,11 @@ def session(
     records: Sequence[Record],
     seed: int,
     excluding: Excluding = nothing_excluded,
+    last: Sequence[Last] = (),
 ) -> list[SessionCell]:
-    """All cells of a result; `excluding` as in `analyse`."""
+    """All cells of a result; `excluding` and `last` as in `analyse`."""
     by_series, cells = by_cell(records), []
-    for result in analyse(subjects, records, seed, excluding):
+    for result in analyse(subjects, records, seed, excluding, last=last):
         measured = Measured(result.benchmark, by_series)
         for group in result.groups:
             base = group.baseline

@@ -80,6 +80,18 @@ def goal_of(width: float, clear_suffices: bool) -> str:
 
 
 @dataclass(frozen=True)
+class Last:
+    """The last round of a configuration that needed no more, see Cell.key."""
+
+    kernel: str
+    module: str
+    pages: str | None
+    placement: str | None
+    options: str | None
+    round: Positive
+
+
+@dataclass(frozen=True)
 class Until:
     """How adding rounds ended: rounds by kernel, and the widest intervals of kernels that need more."""
 
@@ -91,6 +103,7 @@ class Until:
     widest: Annotated[
         Mapping[str, float | None], "of the kernels that are not narrow enough; null: no interval"
     ]
+    last: Annotated[tuple[Last, ...], "rounds of configurations that needed no more"] = ()
 
 
 @dataclass(frozen=True)
@@ -345,6 +358,11 @@ class Manifest:
     def placement(self) -> PlannedPlacement:
         """The placement of baselines: the first."""
         return self.placements[0]
+
+    @property
+    def last_rounds(self) -> tuple[Last, ...]:
+        """See Until."""
+        return () if self.until is None else self.until.last
 
     @property
     def threads(self) -> int:

@@ -20,6 +20,8 @@ from pagewise.core.record_parts import RunOf, Series
 UNSET = "-"
 # See Cell.key.
 CellKey: TypeAlias = tuple[str, str | None, str | None, str | None]
+#: The name of a kernel or program, and the key of one of its cells.
+CellOf: TypeAlias = tuple[str, CellKey]
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ class Step:
     group: str | None = None
     settings: tuple[tuple[str, str], ...] = ()
     sweep: Sweep | None = None
+
+    @property
+    def of(self) -> CellOf:
+        """What it is a run of."""
+        return self.benchmark.name, self.cell.key
 
     @property
     def swept(self) -> str | None:

@@ -185,7 +185,7 @@ class ConfigurationRow(Dimensions):
     is_baseline: Annotated[bool, From("row.cell.is_baseline")]
     runs: Annotated[Natural, _OF_ROW]
     rounds: Annotated[Natural, _OF_ROW, "with a valid run"]
-    rounds_made: Annotated[Natural, _OF_ROW, "of its kernel"]
+    rounds_made: Annotated[Natural, _OF_ROW, "of its kernel, while it needed them"]
     pass_seconds_median: Annotated[OptionalNumber, From("row.seconds")]
     pass_seconds_trimmed_mean: Annotated[OptionalNumber, From("row.seconds_trimmed")]
     first_touch_seconds: Annotated[OptionalNumber, From("row.first_touch")]

@@ -159,4 +159,4 @@ def _run_text(step: Step) -> str:
 
 def _alike(step: Step) -> _Alike:
     # A baseline's second run in a round takes what its first takes.
-    return step.benchmark.name, step.cell.key, step.swept
+    return *step.of, step.swept

@@ -88,7 +88,7 @@ class Earlier:
         def is_done(step: Step) -> bool:
             if step.sweep is None:
                 return step.round <= self.rounds
-            return (step.benchmark.name, step.cell.key, step.swept) in sweeps
+            return (*step.of, step.swept) in sweeps
 
         return [step for step in steps if not (is_done(step) or is_stopped(step))]
 

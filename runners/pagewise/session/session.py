@@ -12,10 +12,11 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from pagewise.analysis.analysis import widest_of
 from pagewise.core.errors import Interrupted, PagewiseError, refused_by_system
-from pagewise.core.manifest import Manifest, SessionState, Until, goal_of
+from pagewise.core.manifest import Last, Manifest, SessionState, Until, goal_of
 from pagewise.core.node_state import change
-from pagewise.core.plan import Step, key_of
+from pagewise.core.plan import CellOf, Step, key_of
 from pagewise.core.record import Record
 from pagewise.core.result import Result, find_alteration
 from pagewise.core.signals import interruptible
@@ -188,7 +189,7 @@ class Session:
         if outcome.printed is not None and run is not None:
             self._work.note(step.cell.key, outcome.printed, run.exit_code)
         if changed[step.cell.measured.module]:
-            self._ruled_out.add((step.benchmark.name, step.cell.key))
+            self._ruled_out.add(step.of)
         elif outcome.failed:
             self._rule_out(outcome.records)
         return outcome
@@ -237,47 +238,58 @@ class Session:
             progress.show(lambda: verdicts(self.result))
 
     def _run_until(self, width: float, began: float, progress: ProgressReporter) -> None:
-        """Further rounds of the subjects whose intervals are still wider, as the budget allows.
+        """Further rounds of the configurations whose intervals are still wider, as the budget allows.
 
-        After an interruption this is decided again round by round, from what was measured up to each: the
-        same rounds come about.
+        Each has its baseline with it. After an interruption this is decided again round by round, from what
+        was measured up to each: the same rounds come about.
         """
-        number = self.options.runs.rounds
-        names = [subject.benchmark.name for subject in self.workload.subjects]
-        runs = self.options.runs
+        number, runs, subjects = self.options.runs.rounds, self.options.runs, self.workload.subjects
+        names = [subject.benchmark.name for subject in subjects]
+        cells = {(subject.benchmark.name, cell.key): cell for subject in subjects for cell in subject.cells}
         until = Until(width, runs.clear_suffices, runs.budget, None, dict.fromkeys(names, number), {})
+        ended: set[CellOf] = set()
         while until.ended is None:
-            wide = self._too_wide(number, width, names)
-            names = list(wide)
-            steps = [step for step in self._steps_of_round(number + 1) if step.benchmark.name in wide]
-            left = self.earlier.remaining(steps, self.is_ruled_out)
-            over = time.monotonic() - began + (progress.expect(left) or 0.0) > runs.budget
+            widths = self._widths(number, until)
+            wide = {one: value for one, value in widths.items() if value is None or value >= width}
+            # What needs no more rounds stays so. What is excluded may recover, as long as its kernel runs.
+            narrow = widths.keys() - wide.keys() - ended
+            done = [one for one in widths if one in narrow and not cells[one].is_baseline]
+            last = (Last(name, *key, number) for name, key in done)
+            until, ended = replace(until, last=(*until.last, *last)), ended | set(done)
+            wide = {one: value for one, value in wide.items() if one not in ended and one[0] in names}
+            names = list(dict.fromkeys(name for name, _ in wide))
+            kernels = {name: widest_of([wide[one] for one in wide if one[0] == name]) for name in names}
+            steps = [
+                step
+                for step in self._steps_of_round(number + 1)
+                if step.benchmark.name in kernels and step.of not in ended
+            ]
+            remaining = self.earlier.remaining(steps, self.is_ruled_out)
+            over = time.monotonic() - began + (progress.expect(remaining) or 0.0) > runs.budget
             if not wide:
-                until = replace(until, ended="narrow", widest=wide)
-            elif all(map(self.is_ruled_out, steps)) or (left and over):
-                until = replace(until, ended="budget", widest=wide)
+                until = replace(until, ended="narrow", widest=kernels)
+            elif all(self.is_ruled_out(step) for step in steps if step.of in wide) or (remaining and over):
+                until = replace(until, ended="budget", widest=kernels)
             else:
                 number += 1
-                until = replace(until, rounds={**until.rounds, **dict.fromkeys(wide, number)}, widest=wide)
+                rounds = {**until.rounds, **dict.fromkeys(kernels, number)}
+                until = replace(until, rounds=rounds, widest=kernels)
             self.recorder.note(until=until)
             if until.ended is None:
-                remaining = runs.budget - (time.monotonic() - began)
-                progress.add(left, until_text(wide, width), remaining)
-                self._run_steps(left, progress)
+                budget = runs.budget - (time.monotonic() - began)
+                progress.add(remaining, until_text(kernels, width), budget)
+                self._run_steps(remaining, progress)
                 self._end_round(number, progress)
         self.recorder.save()
 
-    def _too_wide(self, number: int, width: float, names: Sequence[str]) -> dict[str, float | None]:
-        """Of these subjects those whose intervals are too wide after a round."""
+    def _widths(self, number: int, until: Until) -> dict[CellOf, float | None]:
+        """The widest intervals of configurations after a round."""
         known = [record for record in self.recorder.records if record.round <= number]
-        clear_suffices = self.options.runs.clear_suffices
-        wide = self.workload.planner.too_wide(known, width, clear_suffices=clear_suffices)
-        return {name: value for name, value in wide.items() if name in names}
+        return self.workload.planner.widths(known, until.last, clear_suffices=until.clear_suffices)
 
     def is_ruled_out(self, step: Step) -> bool:
         """Whether the step is not run, because such a run failed before or its files changed."""
-        configuration = (step.benchmark.name, step.cell.key)
-        return not self._ruled_out.isdisjoint((configuration, (*configuration, step.group)))
+        return not self._ruled_out.isdisjoint((step.of, (*step.of, step.group)))
 
     def _rule_out(self, records: Sequence[Record]) -> None:
         """Rules out later runs because of a failed one, of which these are the records."""

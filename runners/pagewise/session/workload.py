@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from pagewise.analysis.analysis import Drafts, analyse, too_wide
-from pagewise.core.plan import Step, Subject, order_of_round, order_of_sweeps
+from pagewise.analysis.analysis import Drafts, analyse, widths_of
+from pagewise.core.manifest import Last
+from pagewise.core.plan import CellOf, Step, Subject, order_of_round, order_of_sweeps
 from pagewise.core.record import Record, Skipped
 from pagewise.machine.placement import Placement
 from pagewise.session.settings import MachineSettings, Needs
@@ -107,10 +108,10 @@ class Planner(Protocol):
         """The same runs in the same order, in groups that are launched together."""
         return [[step] for step in steps]
 
-    def too_wide(
-        self, records: Sequence[Record], width: float, *, clear_suffices: bool
-    ) -> dict[str, float | None]:
-        """The subjects that need more rounds, with the width of their widest interval (None: no interval)."""
+    def widths(
+        self, records: Sequence[Record], last: Sequence[Last], *, clear_suffices: bool
+    ) -> dict[CellOf, float | None]:
+        """The widest intervals of configurations (None: one is missing), see `widths_of`."""
         return {}
 
 
@@ -155,12 +156,12 @@ class ComparisonPlanner(Planner):
         """Whether the step starts a program."""
         return self.starts(step)
 
-    def too_wide(
-        self, records: Sequence[Record], width: float, *, clear_suffices: bool
-    ) -> dict[str, float | None]:
-        """The kernels with an interval wider than this; clear differences may be excepted."""
-        results = analyse(self.subjects, records, self.seed, drafts=self.drafts)
-        return too_wide(results, width, clear_suffices=clear_suffices)
+    def widths(
+        self, records: Sequence[Record], last: Sequence[Last], *, clear_suffices: bool
+    ) -> dict[CellOf, float | None]:
+        """See `Planner`."""
+        results = analyse(self.subjects, records, self.seed, last=last, drafts=self.drafts)
+        return widths_of(results, clear_suffices=clear_suffices)
 
 
 class Launcher(Protocol):

@@ -77,7 +77,10 @@ def compare(
     *olds, new = [_readable(folder) for folder in folders]
     differing = tuple(dict.fromkeys(item for old in olds for item in differences(old, new)))
     judged = across_machines or not any(item.forbids for item in differing)
-    sessions = [session(item.subjects, item.records, seed, excluding(item)) for item in (*olds, new)]
+    sessions = [
+        session(item.subjects, item.records, seed, excluding(item), item.manifest.last_rounds)
+        for item in (*olds, new)
+    ]
     judgements = changes(sessions[:-1], sessions[-1], quantity, threshold, judged)
     return Diff(tuple(olds), new, quantity, threshold, differing, judged, tuple(judgements))
 

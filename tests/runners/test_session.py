@@ -192,6 +192,12 @@ def test_further_rounds_run_the_baseline_and_all_that_is_not_clear(tmp_path: Pat
     assert len(after.made) == 20 and THP.module not in {module for _, _, module in after.made}
 
 
+def test_narrow_intervals_end_all_configurations(tmp_path: Path):
+    until = session_of(tmp_path, Fake(), rounds=5, until=0.5, budget=3600.0).manifest.until
+    assert (until.ended, until.rounds, until.widest) == ("narrow", {"triad": 5}, {})
+    assert {(one.module, one.round) for one in until.last} == {(THP.module, 5), (SOFTWARE.module, 5)}
+
+
 def test_further_rounds_run_excluded_configurations_that_may_recover(tmp_path: Path):
     options = {"rounds": 5, "until": 1e-9, "clear_suffices": True, "budget": 3600.0}
     made = session_of(tmp_path, Fake(60, disturbed=frozenset({THP.module})), **options)

@@ -243,17 +243,16 @@ class Session:
         Each has its baseline with it. After an interruption this is decided again round by round, from what
         was measured up to each: the same rounds come about.
         """
-        number, runs, subjects = self.options.runs.rounds, self.options.runs, self.workload.subjects
-        names = [subject.benchmark.name for subject in subjects]
-        cells = {(subject.benchmark.name, cell.key): cell for subject in subjects for cell in subject.cells}
+        number, runs = self.options.runs.rounds, self.options.runs
+        names = [subject.benchmark.name for subject in self.workload.subjects]
+        baselines = {step.of for step in self._steps_of_round(number) if step.cell.is_baseline}
         until = Until(width, runs.clear_suffices, runs.budget, None, dict.fromkeys(names, number), {})
         ended: set[CellOf] = set()
         while until.ended is None:
             widths = self._widths(number, until)
             wide = {one: value for one, value in widths.items() if value is None or value >= width}
             # What needs no more rounds stays so. What is excluded may recover, as long as its kernel runs.
-            narrow = widths.keys() - wide.keys() - ended
-            done = [one for one in widths if one in narrow and not cells[one].is_baseline]
+            done = [one for one in widths if one not in {*wide, *ended, *baselines}]
             last = (Last(name, *key, number) for name, key in done)
             until, ended = replace(until, last=(*until.last, *last)), ended | set(done)
             wide = {one: value for one, value in wide.items() if one not in ended and one[0] in names}
